@@ -1,0 +1,3 @@
+"""hip-devicelib."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,34 @@
+"""Errors of the compile-time half.
+
+Three situations are kept apart, because a user does something different about each:
+
+* :class:`UnknownTargetError`: the name does not exist;
+* :class:`UnsupportedError`: the name exists, this target or toolchain cannot do what was asked;
+* :class:`NotFoundError`: something that should be on this machine was looked for and is not there.
+"""
+
+from __future__ import annotations
+
+
+class DevicelibError(Exception):
+    """Base of every error that hip-devicelib raises on purpose."""
+
+
+class UnknownTargetError(DevicelibError, ValueError):
+    """A target name that is not in the table of targets."""
+
+
+class UnsupportedError(DevicelibError):
+    """Something that exists, but that this target or toolchain cannot do."""
+
+
+class NotFoundError(DevicelibError):
+    """A file, library or tool that was looked for and is not there."""
+
+
+class InvalidIRError(DevicelibError, ValueError):
+    """LLVM IR or bitcode that does not parse or does not verify."""
+
+
+class CodeObjectError(DevicelibError, ValueError):
+    """A code object that is damaged, or that lacks what was asked of it."""

@@ -1,0 +1,3 @@
+"""hip-runtime."""
+
+__version__ = "0.1.0"

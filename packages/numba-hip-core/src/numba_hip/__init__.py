@@ -1,0 +1,3 @@
+"""numba-hip-core."""
+
+__version__ = "0.1.0"

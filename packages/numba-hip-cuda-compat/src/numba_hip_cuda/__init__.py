@@ -1,0 +1,3 @@
+"""numba-hip-cuda-compat."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,25 @@
+"""The kernel language, one feature a module: the names, what types they have, and how they are lowered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def typing_registry() -> Any:
+    """The registry with the typing of all features."""
+    from numba_hip.language.registry import typing
+
+    _load_features()
+    return typing
+
+
+def lowering_registry() -> Any:
+    """The registry with the lowering of all features."""
+    from numba_hip.language.registry import lowering
+
+    _load_features()
+    return lowering
+
+
+def _load_features() -> None:
+    from numba_hip.language import index, math  # noqa: F401 - importing enters them into the registries

@@ -1,0 +1,88 @@
+"""The one module that touches Numba's privates, or asks which Numba this is.
+
+Everything here is tested against each supported release (see ``nox -s minimums``).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import compiler, types
+from numba.core.base import BaseContext
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher as NumbaDispatcher
+from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.target_extension import target_override
+from numba.core.typing.templates import fold_arguments
+
+BUILTIN_MODULES = (
+    "numba.cpython.builtins", "numba.cpython.charseq", "numba.cpython.enumimpl", "numba.cpython.iterators",
+    "numba.cpython.numbers", "numba.cpython.rangeobj", "numba.cpython.slicing", "numba.cpython.tupleobj",
+    "numba.cpython.unicode", "numba.core.optional", "numba.misc.literal", "numba.np.arrayobj", "numba.np.npdatetime",
+    "numba.np.unsafe.ndarray",
+)  # fmt: skip
+"""Modules that enter their lowering into Numba's own registry when imported."""
+
+
+def import_lowering_of_builtins() -> list[Any]:
+    """Load Numba's lowering of Python's builtins; returns the registries that have to be installed by hand."""
+    for name in BUILTIN_MODULES:
+        importlib.import_module(name)
+    cmath = importlib.import_module("numba.cpython.cmathimpl")
+    return [cmath.registry]
+
+
+def type_code(numba_type: types.Type) -> int:
+    """A small integer that is the same for equal types in this process and differs otherwise: quick to hash."""
+    return int(numba_type._code)
+
+
+def fold_argument_types(pysig: Any, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, ...]:
+    """Argument types in the order of *pysig*: keywords placed, defaults as ``Omitted``, ``*args`` as one tuple.
+
+    Since Numba 0.68 ``min`` and ``max`` are overloads that take ``*args``; without folding no kernel could call them.
+    """
+    folded = fold_arguments(
+        pysig,
+        args,
+        kws,
+        lambda index, parameter, value: value,
+        lambda index, parameter, default: types.Omitted(default),
+        lambda index, parameter, values: types.StarArgTuple(values),
+    )
+    return tuple(folded)
+
+
+def is_numba_dispatcher(value: object) -> bool:
+    """Whether *value* is what ``numba.njit`` returns."""
+    return isinstance(value, NumbaDispatcher)
+
+
+@contextmanager
+def compiling_for(numba_name: str) -> Iterator[None]:
+    """Hold Numba's compiler lock and make *numba_name* the current target."""
+    with global_compiler_lock, target_override(numba_name):
+        yield
+
+
+def run_pipeline(
+    contexts: tuple[Any, BaseContext],
+    function: Any,
+    args: tuple[Any, ...],
+    return_type: Any,
+    flags: compiler.Flags,
+    pipeline: type[compiler.CompilerBase],
+) -> Any:
+    """Run Numba's passes over *function*; returns Numba's compile result."""
+    typing_context, target_context = contexts
+    return compiler.compile_extra(
+        typing_context, target_context, function, args, return_type, flags, {}, pipeline_class=pipeline
+    )
+
+
+def lowered_symbol(descriptor: PythonFunctionDescriptor) -> str:
+    """The LLVM name of a compiled function."""
+    return str(descriptor.llvm_func_name)

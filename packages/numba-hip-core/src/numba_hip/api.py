@@ -1,0 +1,122 @@
+"""The host's side: devices, streams and events, and compiling without a launch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import hip_runtime
+from hip_runtime import Device, Event, Stream
+from hip_runtime.errors import HipRuntimeError
+from numba.core import sigutils, types
+
+from numba_hip.device_function import DeviceFunction
+from numba_hip.dispatcher import Dispatcher
+from numba_hip.errors import OutputError
+from numba_hip.kernel_code import OUTPUTS, KernelCode, compile_kernel
+from numba_hip.options import CompileOptions
+
+
+def is_available() -> bool:
+    """Whether there is a device that kernels can run on: an AMD GPU, or the CPU device."""
+    try:
+        return len(hip_runtime.devices()) > 0
+    except HipRuntimeError:
+        return False
+
+
+def list_devices() -> list[Device]:
+    """All devices that kernels can run on, in the order of their numbers."""
+    return list(hip_runtime.devices())
+
+
+def get_current_device() -> Device:
+    """The device on which this thread's launches run."""
+    return hip_runtime.current_device()
+
+
+def select_device(number: int) -> Device:
+    """Make device *number* the one on which this thread's launches run; returns it."""
+    return hip_runtime.select_device(number)
+
+
+def detect(file: TextIO | None = None) -> bool:
+    """Print which devices there are to *file*, standard output by default; returns whether there is one."""
+    out = file or sys.stdout
+    try:
+        found = list_devices()
+    except HipRuntimeError as error:
+        print(f"No HIP device: {error}", file=out)
+        return False
+    print(f"Found {len(found)} HIP device{'' if len(found) == 1 else 's'}", file=out)
+    for device in found:
+        print(f"id {device.id}    {device.name}    [{device.target}]", file=out)
+        facts = device.attributes
+        print(f"        compute units: {facts.compute_units}, wave size: {facts.wave_size}", file=out)
+        print(f"        memory: {facts.total_memory / 2**30:.1f} GiB", file=out)
+    return bool(found)
+
+
+def synchronize() -> None:
+    """Wait until the current device has done all that it was given; errors of kernels surface here."""
+    hip_runtime.current_device().synchronize()
+
+
+def stream() -> Stream:
+    """A new stream on the current device: what is put on it runs in order, while the host goes on."""
+    return hip_runtime.current_device().create_stream()
+
+
+def event(timing: bool = True) -> Event:
+    """A new event on the current device: a mark in a stream, to wait for or to take the time between."""
+    return hip_runtime.current_device().create_event(timing=timing)
+
+
+def event_elapsed_time(start: Event, end: Event) -> float:
+    """Milliseconds between two recorded events."""
+    return start.elapsed_time(end)
+
+
+def compile(  # noqa: A001 - the name is that of Numba CUDA's function
+    function: Callable[..., Any] | Dispatcher,
+    signature: Any,
+    *,
+    target: str | None = None,
+    output: str = "asm",
+    **options: Any,
+) -> tuple[str | bytes, types.Type]:
+    """Compile *function* as a kernel for a named target, on any machine: no GPU and no ROCm is needed.
+
+    *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such as
+    ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"`` (LLVM
+    IR, text), ``"asm"`` (assembly, text) or ``"object"`` (a relocatable ELF object, bytes). The other options are those of
+    `jit`; a dispatcher brings its own.
+
+    Returns the code and the type that the function returns, which for a kernel is ``none``. Raises
+    `hip_devicelib.errors.UnknownTargetError`, `OutputError`, and Numba's errors at the user's line.
+    """
+    if output not in OUTPUTS:
+        raise OutputError(f"output is {output!r}; it can be one of {', '.join(OUTPUTS)}")
+    if isinstance(function, (Dispatcher, DeviceFunction)):
+        chosen, py_func = function.options, function.py_func
+        if options:
+            chosen = CompileOptions.of_jit({**_as_dict(chosen), **options})
+    else:
+        chosen, py_func = CompileOptions.of_jit(options), function
+    args, _ = sigutils.normalize_signature(signature)
+    code = compile_kernel(py_func, tuple(args), chosen, target or hip_runtime.current_device().target)
+    views: dict[str, Callable[[KernelCode], str | bytes]] = {
+        "llvm": KernelCode.llvm, "asm": KernelCode.asm, "object": KernelCode.object,
+    }  # fmt: skip
+    return views[output](code), types.none
+
+
+def _as_dict(options: CompileOptions) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+
+
+__all__ = [
+    "compile", "detect", "event", "event_elapsed_time", "get_current_device", "is_available", "list_devices",
+    "select_device", "stream", "synchronize",
+]  # fmt: skip

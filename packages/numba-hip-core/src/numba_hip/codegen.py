@@ -1,0 +1,185 @@
+"""Libraries of LLVM modules: what Numba's lowering writes into, and what is linked into a kernel."""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from typing import Any
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba.core.codegen import Codegen, CodeLibrary
+
+from numba_hip.targets.callconv import Fault
+
+
+class HipCodeLibrary(CodeLibrary):  # type: ignore[misc]
+    """The LLVM modules of one function, and the libraries of the functions that it calls.
+
+    Nothing is optimised here: the modules of a kernel and of all that it calls are linked first.
+    """
+
+    def __init__(self, codegen: HipCodegen, name: str) -> None:
+        super().__init__(codegen, name)
+        self._bitcode: list[bytes] = []
+        self._linked: dict[int, HipCodeLibrary] = {}
+        self.faults: dict[int, Fault] = {}
+        """Exceptions that functions of this library itself can raise, by code."""
+
+    def add_ir_module(self, ir_module: ir.Module) -> None:
+        """Take over a module that is complete."""
+        self._raise_if_finalized()
+        self._bitcode.append(self._codegen.to_bitcode(ir_module))
+
+    def add_linking_library(self, library: HipCodeLibrary) -> None:
+        """Note that this library's functions call those of *library*."""
+        self._linked[id(library)] = library
+
+    def finalize(self) -> None:
+        """Nothing more can be added after this."""
+        self._finalized = True
+
+    def closure(self) -> list[HipCodeLibrary]:
+        """This library and all that it needs, each once, this one first."""
+        found: dict[int, HipCodeLibrary] = {}
+        waiting: list[HipCodeLibrary] = [self]
+        while waiting:
+            library = waiting.pop()
+            if id(library) not in found:
+                found[id(library)] = library
+                waiting += library._linked.values()
+        return list(found.values())
+
+    def all_bitcode(self) -> list[bytes]:
+        """Bitcode of every module of the closure."""
+        return [module for library in self.closure() for module in library._bitcode]
+
+    def all_faults(self) -> dict[int, Fault]:
+        """Exceptions that any function of the closure can raise, by code."""
+        return {code: fault for library in self.closure() for code, fault in library.faults.items()}
+
+    def linked(self) -> llvm.ModuleRef:
+        """One module with everything of the closure, not optimised."""
+        first, *rest = (llvm.parse_bitcode(module) for module in self.all_bitcode())
+        for module in rest:
+            first.link_in(module)
+        return first
+
+    def get_function(self, name: str) -> llvm.ValueRef:
+        """The LLVM function *name*."""
+        return self.linked().get_function(name)
+
+    def get_llvm_str(self) -> str:
+        """LLVM IR of the closure, as it was lowered."""
+        return str(self.linked())
+
+    def get_asm_str(self) -> str:
+        """There is no assembly before a kernel is linked: see ``Kernel.inspect_asm``."""
+        raise NotImplementedError("a device function has no assembly of its own; inspect the kernel that calls it")
+
+
+class HipCodegen(Codegen):  # type: ignore[misc]
+    """Makes modules and libraries for one compile target."""
+
+    _library_class = HipCodeLibrary
+    triple: str
+    target_data: llvm.TargetData
+
+    def __init__(self) -> None:
+        self._data_layout = str(self.target_data)
+
+    def empty_module(self, name: str) -> ir.Module:
+        """An empty module with the triple and data layout of the target."""
+        module = ir.Module(name)
+        module.triple = self.triple
+        module.data_layout = self._data_layout
+        return module
+
+    _create_empty_module = empty_module
+
+    def _add_module(self, module: llvm.ModuleRef) -> None:
+        """Numba's hook for execution engines; code of this target runs on a device."""
+
+    def to_bitcode(self, module: ir.Module) -> bytes:
+        """Check a complete *module* and write it as bitcode."""
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        return bytes(parsed.as_bitcode())
+
+    @abstractmethod
+    def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
+        """Bitcode of one module with kernel *name* and what it needs, everything else internal, optimised."""
+
+
+def keep_only(module: llvm.ModuleRef, name: str) -> None:
+    """Make every definition of *module* but *name* internal, so that what is not needed can go."""
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != name:
+            value.linkage = "internal"
+
+
+class CpuCodegen(HipCodegen):
+    """SPMD bitcode for the processor of this machine."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.triple = llvm.get_process_triple()
+        self._machine = llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+        )
+        self._target_data = self._machine.target_data
+        super().__init__()
+
+    @property
+    def target_data(self) -> llvm.TargetData:
+        """LLVM's sizes and alignments on this processor."""
+        return self._target_data
+
+    def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
+        """Link, inline and simplify; vectorising waits until the block shape is known."""
+        module = library.linked()
+        keep_only(module, name)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=2 if options.opt else 0)
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+        builder = llvm.create_pass_builder(self._machine, tuning)
+        builder.getModulePassManager().run(module, builder)
+        module.verify()
+        return bytes(module.as_bitcode())
+
+
+    def assembly(self, bitcode: bytes) -> str:
+        """Assembly of this processor."""
+        return str(self._machine.emit_assembly(llvm.parse_bitcode(bitcode)))
+
+
+class AmdCodegen(HipCodegen):
+    """LLVM modules for one AMD GPU."""
+
+    def __init__(self, target: str) -> None:
+        from hip_devicelib import amdgpu
+
+        self._amdgpu = amdgpu
+        self.target = target
+        self.triple = amdgpu.TRIPLE
+        self._target_data = llvm.create_target_data(amdgpu.data_layout(target))
+        super().__init__()
+
+    @property
+    def target_data(self) -> llvm.TargetData:
+        """LLVM's sizes and alignments on this GPU."""
+        return self._target_data
+
+    def to_bitcode(self, module: ir.Module) -> bytes:
+        """As for any target, with stack slots in private memory."""
+        from numba_hip.targets.private_memory import place_in_private_memory
+
+        place_in_private_memory(module)
+        return super().to_bitcode(module)
+
+    def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
+        """Link, inline and optimise for this GPU."""
+        return self._amdgpu.optimise(library.all_bitcode(), self.target, level=3 if options.opt else 0)
+
+
+assert sys.maxsize > 2**32, "kernels are compiled for 64-bit machines only"

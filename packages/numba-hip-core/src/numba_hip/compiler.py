@@ -1,0 +1,101 @@
+"""From a Python function to LLVM modules: Numba's passes, up to lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types, typing
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags, sanitize_compile_result_entries
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowering
+
+from numba_hip._numba import compiling_for, run_pipeline
+from numba_hip.options import CompileOptions
+
+if TYPE_CHECKING:
+    from numba_hip.targets.registry import CompileTarget
+
+
+class HipCompileResult(CompileResult):  # type: ignore[misc]
+    """A compiled function. Numba uses the entry point as a key; there is no address before code is on a device."""
+
+    @property
+    def entry_point(self) -> int:
+        """A number that no other compile result of this process has."""
+        return id(self)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PackLibrary(LoweringPass):  # type: ignore[misc]
+    """The last pass: what was lowered becomes a compile result."""
+
+    _name = "hip_pack_library"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Set ``state.cr``."""
+        lowered = state["cr"]
+        state.library.finalize()
+        state.cr = HipCompileResult(
+            **sanitize_compile_result_entries(
+                {
+                    "typing_context": state.typingctx,
+                    "target_context": state.targetctx,
+                    "typing_error": state.status.fail_reason,
+                    "type_annotation": state.type_annotation,
+                    "library": state.library,
+                    "call_helper": lowered.call_helper,
+                    "signature": typing.signature(state.return_type, *state.args),
+                    "fndesc": lowered.fndesc,
+                }
+            )
+        )
+        return True
+
+
+class HipCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's nopython pipeline, ending in a library of LLVM modules."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The one pipeline that there is."""
+        manager = PassManager("hip")
+        manager.passes.extend(DefaultPassBuilder.define_untyped_pipeline(self.state).passes)
+        manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
+        manager.add_pass(IRLegalization, "ensure that the IR is legal")
+        manager.add_pass(AnnotateTypes, "annotate types")
+        manager.add_pass(NativeLowering, "lower to LLVM IR")
+        manager.add_pass(PackLibrary, "pack the library")
+        manager.finalize()
+        return [manager]
+
+
+def numba_flags(options: CompileOptions) -> Flags:
+    """Numba's flags for our options: lowering only, and C's arithmetic unless ``debug`` asks for Python's."""
+    flags = Flags()
+    flags.no_compile = True
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.error_model = "python" if options.debug else "numpy"
+    if options.fastmath:
+        flags.fastmath = options.fastmath
+    if options.forceinline:
+        flags.forceinline = True
+    return flags
+
+
+def compile_function(
+    py_func: Callable[..., Any],
+    args: tuple[types.Type, ...],
+    return_type: types.Type | None,
+    options: CompileOptions,
+    target: CompileTarget,
+) -> Any:
+    """Compile *py_func* for argument types *args* to LLVM modules for *target*.
+
+    Returns Numba's compile result; raises `numba.core.errors.TypingError` and its relatives, at the user's line.
+    """
+    with compiling_for(target.numba_name):
+        return run_pipeline(target.contexts, py_func, args, return_type, numba_flags(options), HipCompiler)

@@ -1,0 +1,42 @@
+"""Which of the signatures a kernel was given is meant by the arguments of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numba.core import types
+from numba.core.typeconv import Conversion
+
+from numba_hip.errors import KernelArgumentError
+from numba_hip.targets.registry import compile_target
+
+Types = tuple[types.Type, ...]
+
+
+def choose_overload(kernel: str, overloads: Sequence[Types], given: Types, target: str) -> Types:
+    """The one of *overloads* that the types *given* convert to with the least loss.
+
+    Raises `KernelArgumentError` where there is none, or where two are equally good.
+    """
+    ratings = {overload: _rate(given, overload, target) for overload in overloads}
+    possible = {overload: rating for overload, rating in ratings.items() if rating is not None}
+    shown = "; ".join(", ".join(map(str, overload)) for overload in overloads)
+    passed = ", ".join(map(str, given))
+    if not possible:
+        raise KernelArgumentError(f"kernel {kernel} was compiled for ({shown}) only; the launch passes ({passed})")
+    best = min(possible.values())
+    chosen = [overload for overload, rating in possible.items() if rating == best]
+    if len(chosen) > 1:
+        raise KernelArgumentError(f"the launch passes ({passed}); of kernel {kernel}'s signatures ({shown}) several fit equally")
+    return chosen[0]
+
+
+def _rate(given: Types, overload: Types, target: str) -> tuple[int, int, int] | None:
+    """How many arguments lose information, are converted without loss, or are promoted; ``None`` if one cannot be."""
+    if len(given) != len(overload):
+        return None
+    context = compile_target(target).typing_context
+    conversions = [context.can_convert(actual, formal) for actual, formal in zip(given, overload, strict=True)]
+    if None in conversions:
+        return None
+    return tuple(conversions.count(kind) for kind in (Conversion.unsafe, Conversion.safe, Conversion.promote))  # type: ignore[return-value]

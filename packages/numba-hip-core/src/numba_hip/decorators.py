@@ -1,0 +1,54 @@
+"""``@hip.jit``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from numba.core import sigutils
+
+from numba_hip.dispatcher import Dispatcher
+from numba_hip.options import CompileOptions
+
+PyFunc = Callable[..., Any]
+
+
+@overload
+def jit(function_or_signature: PyFunc, *, device: bool = False, **options: Any) -> Dispatcher: ...
+@overload
+def jit(
+    function_or_signature: Any = None, *, device: bool = False, **options: Any
+) -> Callable[[PyFunc], Dispatcher]: ...
+def jit(function_or_signature: Any = None, *, device: bool = False, **options: Any) -> Any:
+    """Compile a Python function for the device: as a kernel, or with ``device=True`` as a function that kernels call.
+
+    ``@hip.jit`` compiles when a kernel is launched with argument types that are new to it. With a signature
+    (``"void(float32[:], int32)"``, a tuple of types, or a list of either) it compiles at once, for those types alone.
+
+    A kernel is launched as ``kernel[grid, block, stream, dynamic_shared](...)``. Its arguments can be numbers, tuples of
+    them, NumPy arrays (copied to the device, and back after the launch), device arrays, and objects with a
+    ``__cuda_array_interface__``.
+
+    The other options are those of `numba_hip.options.CompileOptions`; an unknown one is an `OptionError`.
+    """
+    chosen = CompileOptions.of_jit(options)
+    signatures: list[Any]
+    if function_or_signature is None:
+        signatures = []
+    elif sigutils.is_signature(function_or_signature):
+        signatures = [function_or_signature]
+    elif isinstance(function_or_signature, list):
+        signatures = function_or_signature
+    else:
+        return _dispatcher(function_or_signature, chosen, device, [])
+    return lambda function: _dispatcher(function, chosen, device, signatures)
+
+
+def _dispatcher(function: Any, options: CompileOptions, device: bool, signatures: list[Any]) -> Dispatcher:
+    if isinstance(function, Dispatcher):
+        function = function.py_func
+    if not callable(function) or not hasattr(function, "__code__"):
+        raise TypeError(f"hip.jit takes a Python function, or a signature; got {function!r}")
+    dispatcher = Dispatcher(function, options, device=device)
+    dispatcher.compile_explicit(signatures)
+    return dispatcher

@@ -1,0 +1,27 @@
+"""Errors that `numba_hip` raises on purpose.
+
+What is wrong with a kernel's code is reported as Numba reports it (`numba.core.errors.TypingError` and its
+relatives); what is wrong with a device or a launch as `hip_runtime.errors` does. Here is what lies between.
+"""
+
+from __future__ import annotations
+
+
+class HipError(Exception):
+    """Base of the errors defined here."""
+
+
+class KernelArgumentError(HipError, TypeError):
+    """An argument of a launch that this kernel cannot take: too many, too few, or of a type that has no place in a kernel."""
+
+
+class KernelSignatureError(HipError, TypeError):
+    """A kernel whose signature cannot be launched, such as one that returns a value."""
+
+
+class OptionError(HipError, TypeError):
+    """An option of `jit` that does not exist, or that this version cannot honour."""
+
+
+class OutputError(HipError, ValueError):
+    """A kind of output that `compile` does not know, or that the target cannot give."""

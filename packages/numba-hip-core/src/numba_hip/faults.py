@@ -1,0 +1,30 @@
+"""Exceptions that kernels raise, as the host sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hip_runtime.errors import KernelFault
+
+from numba_hip.targets.callconv import Fault
+
+
+def exception_describer(faults: Mapping[int, Fault]) -> Callable[[KernelFault], BaseException]:
+    """A function that turns what a device reports into the exception that the kernel raised.
+
+    The message starts with the thread and the block that raised first, as Numba CUDA's does:
+    ``tid=[x, y, z] ctaid=[x, y, z]: message``.
+    """
+
+    def describe(reported: KernelFault) -> BaseException:
+        fault = faults.get(reported.code)
+        if fault is None:
+            return reported
+        place = f"tid={list(reported.thread)} ctaid={list(reported.block)}"
+        first, *others = fault.arguments or ("",)
+        message = f"{place}: {first}" if first != "" else place
+        if fault.location is not None:
+            message += f" ({fault.location})"
+        return fault.exception(message, *others)
+
+    return describe

@@ -1,0 +1,134 @@
+"""Who a thread is: its place in its block, its block's place in the grid, and how large both are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel import models
+from numba.core.errors import RequireLiteralValue, TypingError
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
+from numba.extending import register_model, typeof_impl
+
+from numba_hip.language.registry import lowering, typing
+from numba_hip.language.stub import Stub
+
+AXES = ("x", "y", "z")
+
+
+class Dim3(Stub):
+    """Three numbers, one an axis: attributes ``x``, ``y`` and ``z``, each an int32."""
+
+    def __init__(self, name: str, meaning: str, query: str) -> None:
+        super().__init__(name, meaning)
+        self.query = query
+        """Name of the method of the target context that answers for one axis."""
+
+
+class Dim3Type(types.Dummy):  # type: ignore[misc]
+    """The type of a `Dim3`, one for each."""
+
+    def __init__(self, stub: Dim3) -> None:
+        self.stub = stub
+        super().__init__(f"hip.{stub.__name__}")
+
+
+threadIdx = Dim3("threadIdx", "Index of this thread in its block.", "thread_index")
+blockIdx = Dim3("blockIdx", "Index of this thread's block in the grid.", "block_index")
+blockDim = Dim3("blockDim", "Threads of a block along each axis.", "block_dim")
+gridDim = Dim3("gridDim", "Blocks of the grid along each axis.", "grid_dim")
+
+register_model(Dim3Type)(models.OpaqueModel)
+
+
+@typeof_impl.register(Dim3)
+def _typeof_dim3(value: Dim3, context: Any) -> Dim3Type:
+    del context
+    return Dim3Type(value)
+
+
+@typing.register_attr
+class _Dim3Attributes(AttributeTemplate):  # type: ignore[misc]
+    key = Dim3Type
+
+    def generic_resolve(self, dim3: Dim3Type, attribute: str) -> types.Type | None:
+        return types.int32 if attribute in AXES else None
+
+
+def _lower_axis(axis: str) -> None:
+    @lowering.lower_getattr(Dim3Type, axis)
+    def _axis(context: Any, builder: ir.IRBuilder, dim3: Dim3Type, value: ir.Value) -> ir.Value:
+        del value
+        return getattr(context, dim3.stub.query)(builder, axis)
+
+
+for _name in AXES:
+    _lower_axis(_name)
+
+
+class IndexFunction(Stub):
+    """A function of the number of axes, a literal 1, 2 or 3, that gives one int64 or a tuple of them."""
+
+
+grid = IndexFunction(
+    "grid",
+    """``grid(ndim)``: index of this thread in the whole grid.
+
+    *ndim*, a literal 1, 2 or 3, is the number of axes wanted: an int64 for 1, a tuple of int64 for 2 and 3.""",
+)
+gridsize = IndexFunction(
+    "gridsize",
+    """``gridsize(ndim)``: threads of the whole grid along each axis.
+
+    *ndim*, a literal 1, 2 or 3, is the number of axes wanted: an int64 for 1, a tuple of int64 for 2 and 3.""",
+)
+
+
+class _IndexTemplate(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        if kws or len(args) != 1:
+            raise TypingError(f"hip.{self.key.__name__} takes one argument, the number of axes")
+        (count,) = args
+        if not isinstance(count, types.IntegerLiteral):
+            raise RequireLiteralValue(f"the number of axes for hip.{self.key.__name__} has to be a literal 1, 2 or 3")
+        if count.literal_value not in (1, 2, 3):
+            raise TypingError(f"hip.{self.key.__name__}({count.literal_value}): the number of axes can be 1, 2 or 3")
+        return signature(_index_type(count.literal_value), count)
+
+
+def _index_type(count: int) -> types.Type:
+    return types.int64 if count == 1 else types.UniTuple(types.int64, count)
+
+
+def _register(stub: IndexFunction, along: Callable[[Any, ir.IRBuilder, str], ir.Value]) -> None:
+    template = type(f"{stub.__name__}_template", (_IndexTemplate,), {"key": stub})
+    typing.register(template)
+    typing.register_global(stub, types.Function(template))
+
+    @lowering.lower(stub, types.IntegerLiteral)
+    def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        del args
+        count = sig.args[0].literal_value
+        values = [along(context, builder, axis) for axis in AXES[:count]]
+        return values[0] if count == 1 else context.make_tuple(builder, sig.return_type, values)
+
+
+def _wide_product(builder: ir.IRBuilder, left: ir.Value, right: ir.Value) -> ir.Value:
+    wide = ir.IntType(64)
+    return builder.mul(builder.zext(left, wide), builder.zext(right, wide), flags=("nuw", "nsw"))
+
+
+def _grid_index(context: Any, builder: ir.IRBuilder, axis: str) -> ir.Value:
+    start = _wide_product(builder, context.block_index(builder, axis), context.block_dim(builder, axis))
+    thread = builder.zext(context.thread_index(builder, axis), start.type)
+    return builder.add(start, thread, flags=("nuw", "nsw"))
+
+
+def _grid_extent(context: Any, builder: ir.IRBuilder, axis: str) -> ir.Value:
+    return _wide_product(builder, context.grid_dim(builder, axis), context.block_dim(builder, axis))
+
+
+_register(grid, _grid_index)
+_register(gridsize, _grid_extent)

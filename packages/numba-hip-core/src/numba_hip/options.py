@@ -1,0 +1,72 @@
+"""The options of `jit`, as one value that decides what code comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from numba_hip.errors import OptionError
+
+NOT_YET = frozenset({"cache", "link", "max_registers", "lineinfo", "exceptions", "boundscheck", "extensions"})
+"""Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What `jit` was told about the code to make.
+
+    fastmath
+        Allow transformations that ignore NaN, infinities and the order of operations: a bool, or the set of LLVM's
+        fast-math flags.
+    opt
+        Optimise. Without it the code is as it was lowered, for looking at.
+    debug
+        Python's error model: a division by zero raises.
+    inline
+        ``"never"`` or ``"always"``: whether Numba inlines a device function before typing.
+    forceinline
+        Make LLVM inline a device function.
+    launch_bounds
+        Most threads that a block of this kernel will have, or a pair of that and the number of blocks that shall share
+        one compute unit.
+    """
+
+    fastmath: Any = False
+    opt: bool = True
+    debug: bool = False
+    inline: str = "never"
+    forceinline: bool = False
+    launch_bounds: int | tuple[int, int] | None = None
+
+    @classmethod
+    def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
+        """The options given to `jit`; `OptionError` where one is unknown or cannot be honoured."""
+        known = {field.name for field in fields(cls)}
+        refused = {name for name, value in given.items() if name in NOT_YET and value not in (None, False, [], ())}
+        unknown = given.keys() - known - NOT_YET
+        if unknown:
+            raise OptionError(f"hip.jit has no option {sorted(unknown)}; it knows {sorted(known)}")
+        if refused:
+            raise OptionError(f"hip.jit cannot honour {sorted(refused)} in this version; leave it out")
+        options = cls(**{name: value for name, value in given.items() if name in known})
+        if options.inline not in ("never", "always"):
+            raise OptionError(f"inline is {options.inline!r}; it can be 'never' or 'always'")
+        options.max_block_threads  # noqa: B018 - refuses impossible launch bounds here, not at the first launch
+        return options
+
+    @classmethod
+    def of_dispatcher(cls, dispatcher: Any) -> CompileOptions:
+        """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
+        known = {"fastmath", "inline", "forceinline"}
+        return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
+
+    @property
+    def max_block_threads(self) -> int:
+        """Most threads that a block may have under ``launch_bounds``; 1024, what the hardware can, without."""
+        bounds = self.launch_bounds
+        if bounds is None:
+            return 1024
+        most = bounds[0] if isinstance(bounds, tuple) else bounds
+        if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1024:
+            raise OptionError(f"launch_bounds gives {most!r} threads a block; possible are 1 to 1024")
+        return most

@@ -1,0 +1,107 @@
+"""AMD GPUs: kernels as LLVM IR for the AMDGPU backend.
+
+Source of the facts about registers, address spaces and implicit arguments: LLVM, "User Guide for AMDGPU Backend".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from numba_hip._numba import lowered_symbol
+from numba_hip.codegen import HipCodeLibrary
+from numba_hip.targets.attributes import add_attribute
+from numba_hip.targets.context import I32, HipContext
+from numba_hip.targets.cpu import parameters_of
+
+GLOBAL, CONSTANT = 1, 4
+"""Address spaces: the device's memory, and constant memory."""
+
+GRID_DIM_OFFSETS = {"x": 0, "y": 4, "z": 8}
+"""Offsets of hidden_block_count_* (u32) in the implicit arguments of code object version 5 and later."""
+
+BLOCK_DIM_OFFSETS = {"x": 12, "y": 14, "z": 16}
+"""Offsets of hidden_group_size_* (u16) there."""
+
+NATIVE_MATH = frozenset({"ceil", "copysign", "fabs", "floor", "fma", "rint", "sqrt", "trunc"})
+"""Functions that the hardware has for floats and doubles, correctly rounded; all others come from OCML."""
+
+OCML_NAMES = {"gamma": "tgamma"}
+
+
+class AmdContext(HipContext):
+    """Lowering for one AMD GPU."""
+
+    constant_address_space = CONSTANT
+    implement_powi_as_math_call = True
+    implement_pow_as_math_call = True
+
+    def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Index of the thread in its block, from a vector register."""
+        call = self._call(builder, f"llvm.amdgcn.workitem.id.{axis}", I32)
+        call.set_metadata("range", builder.module.add_metadata([ir.Constant(I32, 0), ir.Constant(I32, 1024)]))
+        return call
+
+    def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Index of the block in the grid, from a scalar register."""
+        return self._call(builder, f"llvm.amdgcn.workgroup.id.{axis}", I32)
+
+    def block_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Threads of a block, from the implicit arguments."""
+        narrow = self._implicit_argument(builder, BLOCK_DIM_OFFSETS[axis], ir.IntType(16), (1, 1025))
+        return builder.zext(narrow, I32)
+
+    def grid_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Blocks of the grid, from the implicit arguments."""
+        return self._implicit_argument(builder, GRID_DIM_OFFSETS[axis], I32, (1, -(2**31)))
+
+    def _call(self, builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.CallInstr:
+        kind = ir.FunctionType(result, [argument.type for argument in arguments])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+    def _implicit_argument(
+        self, builder: ir.IRBuilder, offset: int, kind: ir.IntType, bounds: tuple[int, int]
+    ) -> ir.LoadInstr:
+        base = self._call(builder, "llvm.amdgcn.implicitarg.ptr", ir.PointerType(ir.IntType(8), CONSTANT))
+        address = builder.gep(base, [ir.Constant(I32, offset)], inbounds=True)
+        value = builder.load(builder.bitcast(address, ir.PointerType(kind, CONSTANT)), align=kind.width // 8)
+        low, high = bounds
+        value.set_metadata("range", builder.module.add_metadata([ir.Constant(kind, low), ir.Constant(kind, high)]))
+        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return value
+
+    def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
+        """Call a math function: an instruction of the hardware, or OCML's."""
+        kind = arguments[0].type
+        bits = "f32" if kind == ir.FloatType() else "f64"
+        symbol = f"llvm.{name}.{bits}" if name in NATIVE_MATH else f"__ocml_{OCML_NAMES.get(name, name)}_{bits}"
+        return self._call(builder, symbol, kind, *arguments)
+
+    def build_entry(self, library: HipCodeLibrary, function: Any, name: str, options: Any) -> tuple[tuple[str, str], ...]:
+        """Add the kernel *name*; its pointers are in the global address space, where all that a host passes lies."""
+        descriptor = function.fndesc
+        module = self.create_module(f"{name}.entry")
+        packer = self.get_arg_packer(descriptor.argtypes)
+        flat = list(packer.argument_types)
+        passed = [ir.PointerType(kind.pointee, GLOBAL) if isinstance(kind, ir.PointerType) else kind for kind in flat]
+        entry = ir.Function(module, ir.FunctionType(ir.VoidType(), passed), name)
+        entry.calling_convention = "amdgpu_kernel"
+        add_attribute(entry, "amdgpu-flat-work-group-size", f"1,{options.max_block_threads}")
+        add_attribute(entry, "uniform-work-group-size", "true")
+        if isinstance(options.launch_bounds, tuple):
+            add_attribute(entry, "amdgpu-waves-per-eu", str(options.launch_bounds[1]))
+        builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        arguments = [
+            builder.addrspacecast(argument, kind) if isinstance(kind, ir.PointerType) else argument
+            for argument, kind in zip(entry.args, flat, strict=True)
+        ]
+        callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
+        callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
+        values = packer.from_arguments(builder, arguments)
+        self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values)
+        builder.ret_void()
+        library.add_ir_module(module)
+        return parameters_of(descriptor.args, packer, entry.args)

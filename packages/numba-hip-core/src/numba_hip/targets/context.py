@@ -1,0 +1,138 @@
+"""The target context: how typed code becomes LLVM IR, as far as all devices agree.
+
+Where devices differ, a feature of the kernel language calls one of the few methods that the subclasses for the
+CPU device and for AMD GPUs define.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, itanium_mangler, types
+from numba.core.base import BaseContext
+
+from numba_hip import language
+from numba_hip._numba import import_lowering_of_builtins
+from numba_hip.targets.callconv import Fault, HipCallConv
+
+if TYPE_CHECKING:
+    from llvmlite import binding as llvm
+
+    from numba_hip.codegen import HipCodegen, HipCodeLibrary
+    from numba_hip.targets.typing import HipTypingContext
+
+I32 = ir.IntType(32)
+
+
+class HipContext(BaseContext):  # type: ignore[misc]
+    """Lowering for one compile target."""
+
+    strict_alignment = True
+    constant_address_space = 0
+
+    def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: HipCodegen) -> None:
+        self._codegen = codegen
+        super().__init__(typing_context, numba_name)
+
+    # What a device defines.
+
+    @abstractmethod
+    def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Index of the thread in its block along *axis* (``"x"``, ``"y"``, ``"z"``), an i32."""
+
+    @abstractmethod
+    def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Index of the block in the grid along *axis*, an i32."""
+
+    @abstractmethod
+    def block_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Threads of a block along *axis*, an i32."""
+
+    @abstractmethod
+    def grid_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Blocks of the grid along *axis*, an i32."""
+
+    @abstractmethod
+    def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
+        """Call the function *name* of the C math library on floats or doubles; the result is of the first one's type."""
+
+    @abstractmethod
+    def build_entry(self, library: HipCodeLibrary, function: Any, name: str, options: Any) -> tuple[tuple[str, str], ...]:
+        """Add to *library* a kernel called *name* that runs compiled *function*; returns names and types of its parameters."""
+
+    # What Numba asks for.
+
+    @property
+    def enable_boundscheck(self) -> bool:
+        """Whether an index out of bounds raises."""
+        return False
+
+    @enable_boundscheck.setter
+    def enable_boundscheck(self, value: bool) -> None:
+        """Numba sets this for every function; devices decide for themselves."""
+
+    def codegen(self) -> HipCodegen:
+        """What turns modules into code for this target."""
+        return self._codegen
+
+    def create_module(self, name: str) -> ir.Module:
+        """An empty module with the triple and data layout of the target."""
+        return self._codegen.empty_module(name)
+
+    @property
+    def target_data(self) -> llvm.TargetData:
+        """LLVM's sizes and alignments on this target."""
+        return self._codegen.target_data
+
+    @cached_property
+    def call_conv(self) -> HipCallConv:
+        """How functions call one another."""
+        return HipCallConv(self)
+
+    def load_additional_registries(self) -> None:
+        """Install the lowering of Python's builtins and of the kernel language."""
+        for registry in (*import_lowering_of_builtins(), language.lowering_registry()):
+            self.install_registry(registry)
+
+    def mangler(self, name: str, argtypes: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
+        """The symbol of a function; options are left out of it, a library never holds two variants of one."""
+        del abi_tags
+        return str(itanium_mangler.mangle(name, argtypes, uid=uid))
+
+    def make_constant_array(self, builder: ir.IRBuilder, typ: Any, ary: np.ndarray[Any, Any]) -> ir.Value:
+        """An array that the kernel captured: its bytes in constant memory, its shape and strides as constants."""
+        order: Literal["F", "C"] = "F" if typ.layout == "F" else "C"
+        packed = np.array(ary, order=order)
+        constant = cgutils.create_constant_array(ir.IntType(8), bytearray(packed.tobytes(order="A")))
+        variable = ir.GlobalVariable(
+            builder.module, constant.type, builder.module.get_unique_name("constant"), self.constant_address_space
+        )
+        variable.linkage, variable.global_constant, variable.initializer = "internal", True, constant
+        variable.align = self.get_abi_alignment(self.get_data_type(typ.dtype))
+        array = self.make_array(typ)(self, builder)
+        pointer = variable
+        if self.constant_address_space:
+            pointer = builder.addrspacecast(variable, ir.PointerType(constant.type))
+        self.populate_array(
+            array,
+            data=builder.bitcast(pointer, array.data.type),
+            shape=[self.get_constant(types.intp, extent) for extent in packed.shape],
+            strides=[self.get_constant(types.intp, stride) for stride in packed.strides],
+            itemsize=self.get_constant(types.intp, packed.itemsize),
+            meminfo=None,
+        )
+        return array._getvalue()
+
+
+def symbol_of(python_name: str) -> str:
+    """A symbol that every assembler takes, for the kernel called *python_name* (``<lambda>`` is a name, too)."""
+    return re.sub(r"\W", "_", python_name).strip("_") or "kernel"
+
+
+__all__ = ["Fault", "HipContext", "symbol_of"]

@@ -1,0 +1,101 @@
+"""The CPU device: kernels as SPMD bitcode (``docs/design/spmd-bitcode.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from numba_hip._numba import lowered_symbol
+from numba_hip.codegen import HipCodeLibrary
+from numba_hip.targets.callconv import ITEM, SpmdCallConv
+from numba_hip.targets.context import I32, HipContext
+
+INDEX_RANGES = {"thread_idx": (0, 1024), "block_idx": (0, 2**31 - 1), "block_dim": (1, 1025), "grid_dim": (1, -(2**31))}
+"""What each index can be, as LLVM's ``!range``: from the first number up to and without the second."""
+
+LLVM_MATH = frozenset(
+    {"acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "exp", "exp2", "fabs", "floor", "fma", "log",
+     "log10", "log2", "pow", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"}
+)  # fmt: skip
+"""Functions of the C math library that LLVM has an intrinsic for, and so can fold and vectorise."""
+
+
+class CpuContext(HipContext):
+    """Lowering for the CPU device."""
+
+    @cached_property
+    def call_conv(self) -> SpmdCallConv:
+        """How functions call one another: with the work item as a hidden parameter."""
+        return SpmdCallConv(self)
+
+    def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Index of the thread in its block."""
+        return self._index(builder, "thread_idx", axis)
+
+    def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Index of the block in the grid."""
+        return self._index(builder, "block_idx", axis)
+
+    def block_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Threads of a block."""
+        return self._index(builder, "block_dim", axis)
+
+    def grid_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+        """Blocks of the grid."""
+        return self._index(builder, "grid_dim", axis)
+
+    def _index(self, builder: ir.IRBuilder, what: str, axis: str) -> ir.Value:
+        kind = ir.FunctionType(I32, [ITEM])
+        function = cgutils.get_or_insert_function(builder.module, kind, f"spmd.{what}.{axis}")
+        function.attributes.add("nounwind")
+        function.attributes.add("readnone")
+        call = builder.call(function, self.call_conv.hidden_values(builder))
+        low, high = INDEX_RANGES[what]
+        call.set_metadata("range", builder.module.add_metadata([ir.Constant(I32, low), ir.Constant(I32, high)]))
+        return call
+
+    def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
+        """Call a math function: LLVM's intrinsic where there is one, else the C library's."""
+        kind = arguments[0].type
+        if name in LLVM_MATH:
+            symbol = f"llvm.{name}.{'f32' if kind == ir.FloatType() else 'f64'}"
+        else:
+            symbol = name + ("f" if kind == ir.FloatType() else "")
+        function_type = ir.FunctionType(kind, [argument.type for argument in arguments])
+        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), arguments)
+
+    def build_entry(self, library: HipCodeLibrary, function: Any, name: str, options: Any) -> tuple[tuple[str, str], ...]:
+        """Add the kernel *name*: ``void name(item, arguments...)``, which reports an exception as a fault."""
+        del options
+        descriptor = function.fndesc
+        module = self.create_module(f"{name}.entry")
+        packer = self.get_arg_packer(descriptor.argtypes)
+        entry_type = ir.FunctionType(ir.VoidType(), [ITEM, *packer.argument_types])
+        entry = ir.Function(module, entry_type, name)
+        item, *arguments = entry.args
+        item.name = "item"
+        item.add_attribute("noalias")
+        builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
+        callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
+        values = packer.from_arguments(builder, arguments)
+        status, _ = self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values)
+        with builder.if_then(status.is_error, likely=False):
+            fault_type = ir.FunctionType(ir.VoidType(), [ITEM, I32])
+            builder.call(ir.Function(module, fault_type, "spmd.fault"), [item, status.code])
+        builder.ret_void()
+        library.add_ir_module(module)
+        return parameters_of(descriptor.args, packer, arguments)
+
+
+def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argument]) -> tuple[tuple[str, str], ...]:
+    """Names and LLVM types of the parameters of a kernel entry, each named after the argument that it is a part of."""
+    packer.assign_names(arguments, names)
+    return tuple(
+        (argument.name, "ptr" if isinstance(argument.type, ir.PointerType) else str(argument.type))
+        for argument in arguments
+    )

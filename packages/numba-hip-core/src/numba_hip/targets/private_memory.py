@@ -1,0 +1,64 @@
+"""Stack slots where AMD GPUs have them: in the private address space.
+
+Numba asks for stack slots without naming an address space. On AMD GPUs they lie in address space 5, and are used
+through a pointer to the flat address space; LLVM resolves that cast once functions are inlined.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from llvmlite.ir.instructions import AllocaInstr, CastInstr, GEPInstr, PhiInstr
+
+PRIVATE = 5
+
+
+class PrivateSlot(AllocaInstr):  # type: ignore[misc]
+    """An ``alloca`` in the private address space."""
+
+    def __init__(self, slot: AllocaInstr) -> None:
+        super().__init__(slot.parent, slot.allocated_type, slot.operands[0] if slot.operands else None, f"{slot.name}.private")
+        self.align = slot.align
+        self.type = ir.PointerType(slot.allocated_type, PRIVATE)
+
+    def descr(self, buf: list[str]) -> None:
+        """Write the instruction's text, without its name, to *buf*."""
+        count = "".join(f", {operand.type} {operand.get_reference()}" for operand in self.operands)
+        align = "" if self.align is None else f", align {self.align}"
+        buf.append(f"{self.opname} {self.allocated_type}{count}{align}, addrspace({PRIVATE})")
+
+
+def place_in_private_memory(module: ir.Module) -> None:
+    """Put every stack slot of *module* into the private address space, behind a cast to a flat pointer."""
+    for function in module.functions:
+        casts: dict[int, CastInstr] = {}
+        for block in function.blocks:
+            _place_slots(block, casts)
+        if casts:
+            _redirect_uses(function, casts)
+
+
+def _place_slots(block: ir.Block, casts: dict[int, CastInstr]) -> None:
+    instructions: list[ir.Instruction] = []
+    for instruction in block.instructions:
+        if type(instruction) is AllocaInstr:
+            slot = PrivateSlot(instruction)
+            cast = CastInstr(block, "addrspacecast", slot, instruction.type, instruction.name)
+            casts[id(instruction)] = cast
+            instructions += [slot, cast]
+        else:
+            instructions.append(instruction)
+    block.instructions[:] = instructions
+
+
+def _redirect_uses(function: ir.Function, casts: dict[int, CastInstr]) -> None:
+    own = {id(cast) for cast in casts.values()}
+    for block in function.blocks:
+        for instruction in block.instructions:
+            if id(instruction) in own:
+                continue
+            incoming = [value for value, _ in instruction.incomings] if isinstance(instruction, PhiInstr) else []
+            for operand in (*instruction.operands, *incoming):
+                if id(operand) in casts:
+                    instruction.replace_usage(operand, casts[id(operand)])
+            if isinstance(instruction, GEPInstr):  # keeps its pointer apart from its operands
+                instruction.pointer = casts.get(id(instruction.pointer), instruction.pointer)

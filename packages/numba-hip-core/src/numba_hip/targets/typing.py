@@ -1,0 +1,52 @@
+"""The typing context: which names mean what in a kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from numba.core import typing
+from numba.core.dispatcher import Dispatcher as NumbaDispatcher
+from numba.core.typing import cmathdecl, enumdecl, mathdecl
+
+from numba_hip import language
+
+if TYPE_CHECKING:
+    from numba_hip.device_function import DeviceFunction
+    from numba_hip.targets.registry import CompileTarget
+
+
+class HipTypingContext(typing.BaseContext):  # type: ignore[misc]
+    """Numba's own declarations and those of the kernel language, for one compile target."""
+
+    compile_target: CompileTarget
+    """The target that this context types for; set once, right after both contexts exist."""
+
+    def __init__(self) -> None:
+        self._device_functions: WeakKeyDictionary[object, DeviceFunction] = WeakKeyDictionary()
+        super().__init__()
+
+    def load_additional_registries(self) -> None:
+        """Install what a kernel may name besides Numba's builtins."""
+        for registry in (mathdecl.registry, cmathdecl.registry, enumdecl.registry, language.typing_registry()):
+            self.install_registry(registry)
+
+    def resolve_value_type(self, value: Any) -> Any:
+        """The type of global *value*; functions that are compiled elsewhere become device functions of this target."""
+        from numba_hip.dispatcher import Dispatcher
+
+        if isinstance(value, (NumbaDispatcher, Dispatcher)):
+            value = self.device_function(value)
+        return super().resolve_value_type(value)
+
+    def device_function(self, dispatcher: Any) -> DeviceFunction:
+        """The form of *dispatcher* (of ``njit`` or ``hip.jit``) that kernels of this target call."""
+        from numba_hip.device_function import DeviceFunction
+        from numba_hip.options import CompileOptions
+
+        function = self._device_functions.get(dispatcher)
+        if function is None:
+            options = CompileOptions.of_dispatcher(dispatcher)
+            function = DeviceFunction(dispatcher.py_func, options, self.compile_target)
+            self._device_functions[dispatcher] = function
+        return function

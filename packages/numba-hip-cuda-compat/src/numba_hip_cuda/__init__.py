@@ -1,3 +1,13 @@
-"""numba-hip-cuda-compat."""
+"""Runs programs written for `numba.cuda` on `numba.hip`.
 
+>>> import numba_hip_cuda
+>>> numba_hip_cuda.pose_as_cuda()
+>>> from numba import cuda
+
+From a shell: ``python -m numba_hip_cuda script.py arguments``.
+"""
+
+from numba_hip_cuda.pose import PoseError, is_posing, pose_as_cuda, posing, stop_posing
+
+__all__ = ["PoseError", "is_posing", "pose_as_cuda", "posing", "stop_posing"]
 __version__ = "0.1.0"

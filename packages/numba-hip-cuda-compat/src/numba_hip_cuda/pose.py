@@ -1,0 +1,174 @@
+"""Posing: while it lasts, importing `numba.cuda` gives modules whose names stand for those of `numba_hip`.
+
+Nothing of Numba is changed. A finder is put before the others, and what it found is taken out of `sys.modules` when the
+pose ends. Objects are handed out as they are, so that inside a kernel `cuda.grid` is `numba_hip.grid`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import numba
+
+from numba_hip_cuda.names import CUDA, FORWARDED, MODULES, available, look_up
+
+REDIRECTOR = "_numba_cuda_redirector"
+"""The module by which the distribution numba-cuda, at every start of Python, takes over the name `numba.cuda`."""
+
+
+class PoseError(ImportError):
+    """Posing is not possible, because somebody else has the name `numba.cuda` already."""
+
+
+class PosedModuleNotFoundError(ModuleNotFoundError):
+    """A module of `numba.cuda` that this package does not stand in for, or not with this `numba_hip`."""
+
+
+class _PosedLoader(Loader):
+    """Fills a module whose names are looked up in the table each time, so that it never holds anything stale."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+
+        def get(attribute: str) -> object:
+            if attribute == "__all__":  # for `from numba.cuda import *`
+                return available(name)
+            return look_up(name, attribute)
+
+        module.__doc__ = f"Names of {name} that stand for those of numba_hip."
+        # A plain module with functions in its dictionary (PEP 562), rather than a subclass: Numba takes it for the
+        # module that it is, and it is pickled by name.
+        vars(module).update(__getattr__=get, __dir__=lambda: [*vars(module), *available(name)])
+
+
+class _ForwardingLoader(Loader):
+    """Hands out a module of `numba_hip`, and leaves it as it was."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the import system has just set that of the other name
+
+
+class _PoseFinder(MetaPathFinder):
+    """Answers for `numba.cuda` and everything beneath it, and for nothing else."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname in MODULES:
+            return ModuleSpec(fullname, _PosedLoader(), origin="numba_hip_cuda", is_package=True)
+        if fullname in FORWARDED:
+            return ModuleSpec(fullname, _ForwardingLoader(_import_forwarded(fullname)), origin="numba_hip_cuda")
+        if not _is_cuda(fullname):
+            return None
+        raise PosedModuleNotFoundError(_describe_missing(fullname))
+
+
+def _is_cuda(name: str) -> bool:
+    return name == CUDA or name.startswith(CUDA + ".")
+
+
+def _import_forwarded(fullname: str) -> ModuleType:
+    """The module of `numba_hip` that stands for *fullname*, a key of `FORWARDED`."""
+    source = FORWARDED[fullname]
+    try:
+        return importlib.import_module(source)
+    except ModuleNotFoundError as error:
+        if error.name != source:
+            raise
+        raise PosedModuleNotFoundError(
+            f"{fullname} would be {source}, which the installed numba-hip-core does not have "
+            f"(numba_hip_cuda poses as {CUDA})"
+        ) from None
+
+
+def _describe_missing(fullname: str) -> str:
+    """Why there is no module *fullname*. Where a name was to be imported from a module, the name's reason."""
+    parent, _, name = fullname.rpartition(".")
+    if parent in MODULES:
+        try:
+            look_up(parent, name)
+        except AttributeError as error:
+            return f"{error}; modules: {', '.join(sorted([*MODULES, *FORWARDED]))}"
+    return f"No module named {fullname!r}; numba_hip_cuda poses as {CUDA} and has {', '.join([*MODULES, *FORWARDED])}"
+
+
+_lock = threading.RLock()
+_finder = _PoseFinder()
+
+
+def is_posing() -> bool:
+    """Whether `numba.cuda` is ours just now."""
+    return _finder in sys.meta_path
+
+
+def pose_as_cuda() -> None:
+    """Let `numba.cuda` stand for `numba_hip` from now on, in this process; to do it twice is to do it once.
+
+    To be called before anything imports `numba.cuda`. Raises `PoseError`, and changes nothing, if that has happened, or
+    if the distribution numba-cuda is installed.
+    """
+    with _lock:
+        if is_posing():
+            return
+        _check_name_is_free()
+        sys.meta_path.insert(0, _finder)
+
+
+def stop_posing() -> None:
+    """Give the name `numba.cuda` back, if it was ours. Modules that a program holds by then go on working."""
+    with _lock:
+        if not is_posing():
+            return
+        sys.meta_path.remove(_finder)
+        posed = sys.modules.get(CUDA)
+        for name in [name for name in sys.modules if _is_cuda(name)]:
+            del sys.modules[name]
+        if posed is not None and vars(numba).get("cuda") is posed:
+            del numba.cuda
+
+
+@contextmanager
+def posing() -> Iterator[ModuleType]:
+    """Pose within a ``with`` block, which gets the module that `numba.cuda` then is; afterwards all is as before."""
+    already = is_posing()
+    pose_as_cuda()
+    try:
+        yield importlib.import_module(CUDA)
+    finally:
+        if not already:
+            stop_posing()
+
+
+def _check_name_is_free() -> None:
+    """Raise `PoseError` if `numba.cuda` is somebody else's, naming the file that is in the way."""
+    for name in [name for name in sys.modules if _is_cuda(name)]:
+        file = getattr(sys.modules[name], "__file__", None) or "an unknown place"
+        raise PoseError(
+            f"{name} was imported from {file} before numba_hip_cuda could pose as it; call pose_as_cuda() before the "
+            f"first import of {CUDA}, or start the program with `python -m numba_hip_cuda`",
+            name=CUDA,
+        )
+    redirector = sys.modules.get(REDIRECTOR)
+    if redirector is not None:
+        raise PoseError(
+            f"the distribution numba-cuda is installed and redirects {CUDA} ({redirector.__file__}); "
+            "`pip uninstall numba-cuda`, or use an environment without it, to let numba_hip_cuda pose as it",
+            name=CUDA,
+        )

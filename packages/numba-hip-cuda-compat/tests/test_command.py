@@ -1,0 +1,66 @@
+"""``python -m numba_hip_cuda``: programs run as if started by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+PROGRAM = """\
+import sys
+from numba import cuda
+import beside
+assert __name__ == "__main__"
+print(cuda.implementation, sys.argv, sys.path[0], beside.VALUE)
+"""
+
+
+def test_a_script_runs_posed_with_its_arguments(run_python: Callable[..., object], tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "script.py").write_text(PROGRAM)
+    (folder / "beside.py").write_text("VALUE = 42\n")
+    result = run_python("-m", "numba_hip_cuda", "programs/script.py", "--flag", "-m", "x", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == f"HIP ['programs/script.py', '--flag', '-m', 'x'] {folder} 42\n"
+
+
+def test_a_module_runs_posed_with_its_arguments(run_python: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import sys\nfrom numba import cuda\nprint(__name__, cuda.implementation, sys.argv[1:])\n"
+    )
+    result = run_python("-m", "numba_hip_cuda", "-m", "program", "--flag", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "__main__ HIP ['--flag']\n"
+
+
+def test_the_exit_status_is_that_of_the_program(run_python: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("raise SystemExit(7)\n")
+    assert run_python("-m", "numba_hip_cuda", "script.py", folder=tmp_path).returncode == 7
+    (tmp_path / "script.py").write_text("raise ValueError('of the program')\n")
+    result = run_python("-m", "numba_hip_cuda", "script.py", folder=tmp_path)
+    assert result.returncode == 1
+    assert "ValueError: of the program" in result.stderr
+
+
+def test_what_cannot_be_run_is_said(run_python: Callable[..., object], tmp_path: Path) -> None:
+    result = run_python("-m", "numba_hip_cuda", "missing.py", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "numba_hip_cuda: there is no file 'missing.py'\n"
+    for arguments in (["-m"], ["-x", "script.py"]):
+        result = run_python("-m", "numba_hip_cuda", *arguments, folder=tmp_path)
+        assert result.returncode == 1
+        assert f"expected a script or -m and a module, got {' '.join(arguments)}\nusage:" in result.stderr
+    result = run_python("-m", "numba_hip_cuda")
+    assert (result.returncode, result.stdout[:6]) == (2, "usage:")
+    result = run_python("-m", "numba_hip_cuda", "--help")
+    assert (result.returncode, result.stdout[:6]) == (0, "usage:")
+
+
+def test_a_refusal_is_one_line(run_python: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "_numba_cuda_redirector.py").write_text("")
+    (tmp_path / "sitecustomize.py").write_text("import _numba_cuda_redirector\n")
+    (tmp_path / "script.py").write_text("print('ran')\n")
+    result = run_python("-m", "numba_hip_cuda", "script.py", path=tmp_path, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("numba_hip_cuda: the distribution numba-cuda is installed")
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,150 @@
+"""The table, and what happens to names that are not in it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+
+import hip_runtime.errors
+import numba_hip
+from numba_hip_cuda import names, shims
+from numba_hip_cuda.names import MODULES, UnavailableNameError, UnknownNameError, available, look_up
+
+FIRST_FORM = """
+    jit grid gridsize threadIdx blockIdx blockDim gridDim to_device device_array device_array_like stream synchronize
+    event event_elapsed_time is_available detect list_devices get_current_device select_device
+    as_cuda_array is_cuda_array is_supported_version cuda_error implementation CudaSupportError
+""".split()
+
+
+@pytest.mark.parametrize("name", FIRST_FORM)
+def test_names_that_programs_use_stand_for_something(cuda: ModuleType, name: str) -> None:
+    assert getattr(cuda, name) is look_up("numba.cuda", name)
+    assert name in dir(cuda)
+
+
+@pytest.mark.parametrize("name", names._SAME)
+def test_a_name_is_that_of_numba_hip_or_refused(cuda: ModuleType, name: str) -> None:
+    if name in dir(numba_hip):
+        assert getattr(cuda, name) is getattr(numba_hip, name)
+    else:
+        with pytest.raises(UnavailableNameError, match=rf"numba\.cuda\.{name} would be numba_hip\.{name}, which"):
+            getattr(cuda, name)
+
+
+def test_where_names_differ(cuda: ModuleType) -> None:
+    assert cuda.as_cuda_array is numba_hip.as_device_array
+    assert cuda.is_cuda_array is numba_hip.is_device_array
+    assert cuda.CudaSupportError is hip_runtime.errors.DeviceUnavailableError
+
+
+def test_no_name_is_both_there_and_absent_and_every_source_exists() -> None:
+    for module in MODULES.values():
+        assert not module.names.keys() & module.absent.keys()
+        for where in module.names.values():
+            source, _, attribute = where.partition(":")
+            assert attribute.isidentifier()
+            found = importlib.import_module(source)
+            if source != "numba_hip":  # which may be older than this table
+                assert hasattr(found, attribute), where
+
+
+def test_an_unknown_name_says_what_is_known_and_by_whom(cuda: ModuleType) -> None:
+    with pytest.raises(UnknownNameError, match="no attribute 'grdi'") as caught:
+        cuda.grdi  # noqa: B018
+    assert "numba_hip_cuda poses as numba.cuda" in str(caught.value)
+    for name in ("grid", "jit", "to_device"):
+        assert f" {name}," in str(caught.value)
+    assert isinstance(caught.value, AttributeError)
+    assert not hasattr(cuda, "grdi")
+
+
+def test_a_name_that_hip_cannot_have_says_why(cuda: ModuleType) -> None:
+    with pytest.raises(UnavailableNameError, match=r"numba\.cuda\.compile_ptx has no counterpart on HIP .* assembly"):
+        cuda.compile_ptx  # noqa: B018
+
+
+def test_importing_a_name_that_is_not_there_gives_the_same_reason(check: Callable[..., str]) -> None:
+    printed = check("""
+        from numba_hip_cuda import pose_as_cuda
+        pose_as_cuda()
+        for statement in ("from numba.cuda import grdi", "from numba.cuda import compile_ptx",
+                          "import numba.cuda.simulator_init", "from numba.cuda.cudadrv.nvrtc import NVRTC"):
+            try:
+                exec(statement)
+            except ImportError as error:
+                print(error)
+    """).splitlines()
+    assert "no attribute 'grdi'" in printed[0]
+    assert "no counterpart on HIP" in printed[1]
+    assert "'simulator_init'" in printed[2]
+    assert "'nvrtc'" in printed[3]
+    assert all("numba_hip_cuda poses as numba.cuda" in line for line in printed)
+    assert len(printed) == 4
+
+
+def test_modules_beneath(check: Callable[..., str]) -> None:
+    check("""
+        from numba_hip_cuda import pose_as_cuda
+        pose_as_cuda()
+        from numba.cuda.cudadrv.error import CudaSupportError, CudaDriverError
+        from numba.cuda.cudadrv.driver import CudaAPIError
+        from numba.cuda.cudadrv.devicearray import DeviceNDArray, is_cuda_ndarray
+        import numba.cuda.args, numba_hip, hip_runtime.errors
+        assert CudaSupportError is hip_runtime.errors.DeviceUnavailableError
+        assert CudaAPIError is CudaDriverError is hip_runtime.errors.HipRuntimeError
+        assert DeviceNDArray is numba_hip.DeviceArray
+        assert numba.cuda.args.__name__ == "numba.cuda.args"
+    """)
+
+
+def test_a_module_of_numba_hip_is_handed_out_as_it_is(monkeypatch: pytest.MonkeyPatch, cuda: ModuleType) -> None:
+    from numba_hip_cuda import pose
+
+    monkeypatch.setattr(pose, "FORWARDED", {"numba.cuda.language": "numba_hip.language"})
+    module = importlib.import_module("numba.cuda.language")
+    assert module is numba_hip.language
+    assert module.__spec__ is not None
+    assert module.__spec__.name == module.__name__ == "numba_hip.language"
+
+
+def test_a_module_that_numba_hip_lacks_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, cuda: ModuleType) -> None:
+    from numba_hip_cuda import pose
+
+    monkeypatch.setattr(pose, "FORWARDED", {"numba.cuda.random": "numba_hip.no_such_module"})
+    with pytest.raises(ModuleNotFoundError, match=r"numba\.cuda\.random would be numba_hip\.no_such_module"):
+        importlib.import_module("numba.cuda.random")
+
+
+def test_a_star_import_takes_what_there_is(check: Callable[..., str]) -> None:
+    check("""
+        from numba_hip_cuda import pose_as_cuda
+        pose_as_cuda()
+        from numba.cuda import *
+        import numba_hip
+        assert grid is numba_hip.grid and jit is numba_hip.jit
+    """)
+
+
+def test_available_names_resolve() -> None:
+    listed = available("numba.cuda")
+    assert listed == sorted(listed)
+    assert {"grid", "jit", "as_cuda_array"} <= set(listed)
+    for name in listed:
+        look_up("numba.cuda", name)
+
+
+def test_the_shims(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shims.implementation == "HIP"
+    assert shims.is_supported_version() is True
+    assert shims.cuda_error() is None
+    reason = hip_runtime.errors.DeviceUnavailableError("none here")
+
+    def refuse() -> None:
+        raise reason
+
+    monkeypatch.setattr(numba_hip, "get_current_device", refuse)
+    assert shims.cuda_error() is reason

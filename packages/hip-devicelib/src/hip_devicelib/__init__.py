@@ -1,3 +1,66 @@
-"""hip-devicelib."""
+"""Code objects for AMD GPUs, and HIP's device functions, made without a GPU.
+
+The names below are loaded when they are first used: importing this package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hip_devicelib.amdgpu import assembly as assembly
+    from hip_devicelib.amdgpu import data_layout as data_layout
+    from hip_devicelib.amdgpu import llvm_text as llvm_text
+    from hip_devicelib.amdgpu import object_code as object_code
+    from hip_devicelib.amdgpu import optimise as optimise
+    from hip_devicelib.amdgpu import undefined_symbols as undefined_symbols
+    from hip_devicelib.codeobject import CPU_TARGET as CPU_TARGET
+    from hip_devicelib.codeobject import CodeObject as CodeObject
+    from hip_devicelib.codeobject import Kernel as Kernel
+    from hip_devicelib.codeobject import Parameter as Parameter
+    from hip_devicelib.codeobject import lay_out as lay_out
+    from hip_devicelib.errors import CodeObjectError as CodeObjectError
+    from hip_devicelib.errors import DevicelibError as DevicelibError
+    from hip_devicelib.errors import InvalidIRError as InvalidIRError
+    from hip_devicelib.errors import NotFoundError as NotFoundError
+    from hip_devicelib.errors import UnknownTargetError as UnknownTargetError
+    from hip_devicelib.errors import UnsupportedError as UnsupportedError
+    from hip_devicelib.metadata import describe as describe
+    from hip_devicelib.metadata import read_kernels as read_kernels
+    from hip_devicelib.metadata import read_target as read_target
+    from hip_devicelib.target import TARGETS as TARGETS
+    from hip_devicelib.target import Target as Target
+    from hip_devicelib.target import parse_target as parse_target
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "amdgpu": ("assembly", "data_layout", "llvm_text", "object_code", "optimise", "undefined_symbols"),
+    "codeobject": ("CPU_TARGET", "CodeObject", "Kernel", "Parameter", "lay_out"),
+    "errors": (
+        "CodeObjectError",
+        "DevicelibError",
+        "InvalidIRError",
+        "NotFoundError",
+        "UnknownTargetError",
+        "UnsupportedError",
+    ),
+    "metadata": ("describe", "read_kernels", "read_target"),
+    "target": ("TARGETS", "Target", "parse_target"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

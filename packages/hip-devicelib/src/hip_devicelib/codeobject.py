@@ -94,7 +94,9 @@ def lay_out(parameters: Sequence[tuple[str, str]]) -> tuple[tuple[Parameter, ...
     for name, kind in parameters:
         size = SCALAR_SIZES.get(kind)
         if size is None:
-            raise CodeObjectError(f"kernel parameter {name!r} has LLVM type {kind!r}; allowed are {sorted(SCALAR_SIZES)}")
+            raise CodeObjectError(
+                f"kernel parameter {name!r} has LLVM type {kind!r}; allowed are {sorted(SCALAR_SIZES)}"
+            )
         offset = -(-end // size) * size
         laid_out.append(Parameter(name, kind, offset, size))
         end = offset + size

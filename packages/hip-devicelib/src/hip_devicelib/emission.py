@@ -1,0 +1,98 @@
+"""Machine code from a module that the AMDGPU backend may not survive: made in a process of its own.
+
+``python -m hip_devicelib.emission TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input and
+writes machine code to its standard output. If it dies, its last words become the text of an `UnsupportedError`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal
+
+import llvmlite.binding as llvm
+
+from hip_devicelib.errors import InvalidIRError, UnsupportedError
+from hip_devicelib.target import Target, parse_target
+
+TRIPLE = "amdgcn-amd-amdhsa"
+"""The LLVM triple of all code for AMD GPUs."""
+
+Form = Literal["object", "assembly"]
+_LAST_WORDS = 2000
+
+
+@cache
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def make_machine(target: Target, level: int = 3) -> llvm.TargetMachine:
+    """LLVM's target machine for *target*. `UnsupportedError` if the LLVM of this llvmlite is too old to know it."""
+    major = llvm.llvm_version_info[0]
+    if major < target.since_llvm:
+        raise UnsupportedError(
+            f"target {target.name!r} needs LLVM {target.since_llvm}; llvmlite brings LLVM {major}: install a newer llvmlite"
+        )
+    _initialise()
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=target.name, features=target.llvm_features, opt=level, reloc="pic", codemodel="default"
+    )
+    machine.set_asm_verbosity(True)
+    return machine
+
+
+def emit(bitcode: bytes, target: Target, form: Form) -> bytes:
+    """Machine code of *bitcode*, in this process, which dies if the backend cannot do it."""
+    try:
+        # A module is emitted once only: emitting changes it, and the second time aborts. Hence a parse each time.
+        module = llvm.parse_bitcode(bitcode, llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise InvalidIRError(f"bitcode for {target.id}: {error}") from None
+    machine = make_machine(target)
+    if form == "object":
+        return bytes(machine.emit_object(module))
+    return str(machine.emit_assembly(module)).encode()
+
+
+def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str]) -> bytes:
+    """Machine code of *bitcode*, made in another process; *reasons* say why that is needed.
+
+    Raises `UnsupportedError` with LLVM's message if that process does not survive it.
+    """
+    if not sys.executable:
+        raise UnsupportedError(
+            f"code for {target.id} with {'; '.join(reasons)} is compiled in a process of its own, and this Python does "
+            "not know the path of its interpreter (sys.executable is empty)"
+        )
+    command = [sys.executable, "-m", "hip_devicelib.emission", target.id, str(target.wave_size), form]
+    # The child has to find what this process found, whatever path it found it by.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(command, input=bitcode, capture_output=True, env=environment, check=False)
+    if done.returncode == 0:
+        return done.stdout
+    words = done.stderr.decode(errors="replace").strip()[-_LAST_WORDS:] or f"exit status {done.returncode}"
+    raise UnsupportedError(f"LLVM's AMDGPU backend cannot compile this for {target.id} ({'; '.join(reasons)}): {words}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The other process: see the module's documentation."""
+    name, wave_size, form = arguments
+    if form not in ("object", "assembly"):
+        raise SystemExit(f"form {form!r}: 'object' or 'assembly'")
+    code = emit(
+        sys.stdin.buffer.read(),
+        parse_target(name, wave_size=int(wave_size)),
+        "object" if form == "object" else "assembly",
+    )
+    sys.stdout.buffer.write(code)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,211 @@
+"""What LLVM's AMDGPU backend does not survive, known before it is asked.
+
+The backend ends the process, or aborts it, on IR that verifies but that it has no instruction for. Three answers are
+given here about a module: it certainly cannot be compiled (an error that says what to do), it certainly can (nothing
+in it that was not tried), or nobody knows (the reasons, and then `hip_devicelib.emission` compiles it in a process of
+its own). The tables were found by compiling each intrinsic with LLVM 20 and LLVM 22; the tests compile every one that
+is said to work for every processor again.
+"""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+
+from hip_devicelib.errors import InvalidIRError, UnsupportedError
+from hip_devicelib.target import Target
+
+_SCALARS = frozenset({"f16", "bf16", "f32", "f64"})
+_INTEGERS = frozenset({"i1", "i8", "i16", "i32", "i64"})
+
+FLOAT_INTRINSICS = frozenset(
+    "sqrt fabs floor ceil trunc rint nearbyint round roundeven canonicalize copysign minnum maxnum minimum maximum "
+    "minimumnum maximumnum ldexp fma fmuladd frexp is.fpclass fptosi.sat fptoui.sat".split()
+)
+"""Intrinsics that every processor has for half, bfloat, float and double."""
+
+FLOAT_INTRINSICS_NOT_DOUBLE = frozenset("sin cos exp exp2 exp10 log log2 log10 pow powi sincos".split())
+"""Intrinsics that every processor has for half, bfloat and float, and none has for double."""
+
+FLOAT_INTRINSICS_NOT_BFLOAT = frozenset("lround llround lrint llrint".split())
+"""Intrinsics that every processor has for half, float and double, and none has for bfloat."""
+
+MISSING_INTRINSICS = frozenset("tan asin acos atan sinh cosh atan2 modf sincospi".split())
+"""Math intrinsics of LLVM that no processor has, whatever the type."""
+
+INTEGER_INTRINSICS = frozenset(
+    "abs smax smin umax umin bswap bitreverse ctpop ctlz cttz fshl fshr sadd.sat uadd.sat ssub.sat usub.sat sshl.sat "
+    "ushl.sat sadd.with.overflow uadd.with.overflow ssub.with.overflow usub.with.overflow smul.with.overflow "
+    "umul.with.overflow expect is.constant".split()
+)
+"""Intrinsics that every processor has for integers of 1, 8, 16, 32 and 64 bits."""
+
+PLAIN_INTRINSICS = frozenset(
+    "memcpy memmove memset lifetime.start lifetime.end assume dbg.declare dbg.value dbg.label invariant.start "
+    "invariant.end experimental.noalias.scope.decl trap debugtrap readcyclecounter readsteadycounter ptrmask objectsize "
+    "donothing sideeffect stacksave stackrestore launder.invariant.group strip.invariant.group".split()
+)
+"""Intrinsics on memory, pointers and control that every processor has."""
+
+AMDGCN_INTRINSICS = frozenset(
+    "workitem.id.x workitem.id.y workitem.id.z workgroup.id.x workgroup.id.y workgroup.id.z dispatch.ptr dispatch.id "
+    "implicitarg.ptr kernarg.segment.ptr queue.ptr groupstaticsize wavefrontsize s.barrier wave.barrier sched.barrier "
+    "s.sleep s.getreg mbcnt.lo mbcnt.hi ds.bpermute ds.permute ds.swizzle readlane readfirstlane "
+    "writelane ballot icmp fcmp update.dpp mov.dpp rcp rsq sqrt fract frexp.mant frexp.exp class div.scale "
+    "div.fmas div.fixup trig.preop sin cos log exp2 fmed3 fmul.legacy sbfe ubfe sad.u8 msad.u8 sad.u16 lerp alignbyte "
+    "perm cvt.pkrtz cvt.pknorm.i16 cvt.pknorm.u16 cvt.pk.i16 cvt.pk.u16 mul.i24 mul.u24 wqm.vote is.shared is.private".split()
+)
+"""Intrinsics of the AMDGPU backend, without ``llvm.amdgcn.``, that every processor of the table has."""
+
+_DOUBTFUL_WORDS = (
+    " asm ", "fp128", "x86_fp80", "invoke ", "landingpad", "thread_local", "ifunc", "callbr", "indirectbr", "x86_amx",
+    '"amdgpu-num-vgpr"', '"amdgpu-num-sgpr"', "musttail", "llvm.global_ctors", "llvm.global_dtors",
+    "target(", "vscale", "cleanuppad", "catchswitch", "swiftcc", "amdgpu_gfx", "amdgpu_cs",
+)  # fmt: skip
+"""Words of printed IR that stand for something that was not tried for every processor.
+
+They are only looked for, in the whole text: one inside of a name costs a compilation in another process, no more.
+"""
+
+
+_SCOPES = frozenset("singlethread wavefront workgroup cluster agent one-as".split())
+"""Synchronisation scopes of the backend, each also with ``-one-as`` at its end; no scope is the whole system."""
+
+
+def check_source(module: llvm.ModuleRef, target: Target) -> None:
+    """Check *module* for what the optimisation pipeline for *target* does not survive, or would compile wrongly.
+
+    Raises `UnsupportedError` and `InvalidIRError`.
+    """
+    for function in module.functions:
+        if function.is_declaration and function.name == "printf":
+            raise UnsupportedError(
+                "a call of 'printf': the AMDGPU backend lowers it only for OpenCL and ends the process"
+            )
+        for attributes in function.attributes:
+            compiled_for = _quoted_value(attributes.decode(), "target-cpu")
+            if compiled_for not in (None, "", target.name):
+                raise InvalidIRError(
+                    f"function {function.name!r} was compiled for {compiled_for}, not for {target.name}: build it for "
+                    f"{target.name}, or leave out the attribute target-cpu"
+                )
+
+
+def check_module(module: llvm.ModuleRef, target: Target) -> tuple[str, ...]:
+    """Reasons to doubt that *module* compiles for *target*; none if everything in it is known to.
+
+    *module* has been verified and has the data layout of *target*. Raises `UnsupportedError` for what is known not to
+    compile and `InvalidIRError` for IR that compiles to something else than it says.
+    """
+    check_source(module, target)
+    names = [function.name for function in module.functions if function.is_declaration]
+    reasons = [reason for name in names if name.startswith("llvm.") and (reason := _check_intrinsic(name, target))]
+    reasons += _check_shared_memory(module, target)
+    text = str(module)
+    reasons += [f"{word.strip()!r} in the IR" for word in _DOUBTFUL_WORDS if word in text]
+    if " frem " in text and "bfloat" in text:
+        reasons.append("'frem' on bfloat")
+    if " alloca " in text:
+        reasons += _check_allocas(module)
+    reasons += [f"an integer of {bits} bits" for bits in _wide_integers(text)]
+    reasons += [f"synchronisation scope {scope!r}" for scope in _unknown_scopes(text)]
+    return tuple(reasons)
+
+
+def _unknown_scopes(text: str) -> list[str]:
+    scopes = {part.partition('"')[0] for part in text.split('syncscope("')[1:]}
+    return sorted(scope for scope in scopes if scope.removesuffix("-one-as") not in _SCOPES)
+
+
+def _quoted_value(attributes: str, key: str) -> str | None:
+    _, found, rest = attributes.partition(f'"{key}"="')
+    return rest.partition('"')[0] if found else None
+
+
+def _check_intrinsic(name: str, target: Target) -> str | None:
+    """Why the intrinsic called *name* (``llvm.sin.f64``) may not compile, or None if it will."""
+    if name.startswith("llvm.amdgcn."):
+        base, _ = _split_name(name.removeprefix("llvm.amdgcn."))
+        return None if base in AMDGCN_INTRINSICS else f"the intrinsic {name}"
+    base, types = _split_name(name.removeprefix("llvm."))
+    scalars = {_scalar(text) for text in types}
+    missing = base in MISSING_INTRINSICS
+    missing |= base in FLOAT_INTRINSICS_NOT_DOUBLE and "f64" in scalars
+    missing |= base in FLOAT_INTRINSICS_NOT_BFLOAT and "bf16" in scalars
+    if missing:
+        raise UnsupportedError(
+            f"{target.name} has no instruction for {name}: call the OCML function instead "
+            f"(for example __ocml_{base}_{'f64' if 'f64' in scalars else 'f32'}) and link the device library"
+        )
+    known = base in PLAIN_INTRINSICS
+    known |= base in INTEGER_INTRINSICS and all(text in _INTEGERS for text in types)
+    floats = FLOAT_INTRINSICS | FLOAT_INTRINSICS_NOT_DOUBLE | FLOAT_INTRINSICS_NOT_BFLOAT
+    known |= base in floats and scalars <= _SCALARS | _INTEGERS
+    return None if known else f"the intrinsic {name}"
+
+
+def _split_name(name: str) -> tuple[str, list[str]]:
+    """Split ``fma.v2f32`` into the intrinsic's name and the types that it is overloaded on."""
+    parts = name.split(".")
+    types: list[str] = []
+    while len(parts) > 1 and _is_type(parts[-1]):
+        types.insert(0, parts.pop())
+    return ".".join(parts), types
+
+
+def _is_type(text: str) -> bool:
+    scalar = _scalar(text)
+    return scalar in _SCALARS or scalar == "f128" or (scalar[:1] in ("i", "p") and scalar[1:].isdigit())
+
+
+def _scalar(text: str) -> str:
+    """The element type of a mangled vector type of up to 16 elements (``v2f32``), or *text* itself."""
+    if text.startswith("v"):
+        digits = text[1:3] if text[2:3].isdigit() else text[1:2]
+        if digits.isdigit() and int(digits) <= 16:
+            return text[1 + len(digits) :]
+    return text
+
+
+def _check_shared_memory(module: llvm.ModuleRef, target: Target) -> list[str]:
+    layout = llvm.create_target_data(module.data_layout)
+    reasons, total = [], 0
+    for variable in module.global_variables:
+        if str(variable.type) == "ptr addrspace(3)":
+            total += int(layout.get_abi_size(variable.global_value_type))
+            # The hardware initialises nothing, so a definition has to end in one of these two words.
+            definition = str(variable).split(", align")[0].rstrip()
+            if not variable.is_declaration and not definition.endswith(("poison", "undef")):
+                reasons.append(f"an initial value of shared memory {variable.name!r}")
+    if total > target.lds_bytes:
+        reasons.append(f"{total} bytes of shared memory, of {target.lds_bytes} that a block can have")
+    return reasons
+
+
+def _check_allocas(module: llvm.ModuleRef) -> list[str]:
+    reasons = []
+    for function in module.functions:
+        for block in function.blocks:
+            for instruction in block.instructions:
+                if instruction.opcode == "alloca":
+                    if str(instruction.type) != "ptr addrspace(5)":
+                        raise InvalidIRError(
+                            f"an alloca in {function.name!r} is not in address space 5, where private memory lies: "
+                            f"{str(instruction).strip()}"
+                        )
+                    if _large_array(str(instruction)):
+                        reasons.append(f"a large private array in {function.name!r}")
+    return reasons
+
+
+def _large_array(text: str) -> bool:
+    """Whether a printed alloca has a number in it that could make it larger than half the scratch limit."""
+    numbers = [int(word.strip("[(,")) for word in text.replace("[", " ").split() if word.strip("[(,").isdigit()]
+    product = 8
+    for number in numbers:
+        product *= max(number, 1)
+    return product > 64 * 1024
+
+
+def _wide_integers(text: str) -> list[int]:
+    words = {word.strip("()[]<>,*{}") for word in text.replace("(", " ").split()}
+    return sorted(int(word[1:]) for word in words if word[:1] == "i" and word[1:].isdigit() and int(word[1:]) > 64)

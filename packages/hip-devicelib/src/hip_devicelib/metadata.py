@@ -1,0 +1,152 @@
+"""Kernels read back from an ELF object or a linked code object for an AMD GPU.
+
+What a launch needs stands in a note of the ELF file (``NT_AMDGPU_METADATA``, MessagePack) and in one kernel
+descriptor of 64 bytes for each kernel. Both are described in LLVM's "User Guide for AMDGPU Backend", sections "Code
+Object Metadata" and "Kernel Descriptor". Bytes that do not follow it are a `CodeObjectError`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgpack
+
+from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
+from hip_devicelib.elf import ElfFile, read_elf
+from hip_devicelib.errors import CodeObjectError
+from hip_devicelib.target import parse_target
+
+_NT_AMDGPU_METADATA = 32
+_NOTE_OWNER = b"AMDGPU"
+_DESCRIPTOR_BYTES = 64
+_LARGEST_NUMBER = 1 << 40
+_TYPES_BY_SIZE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+_POINTER_KINDS = frozenset({"global_buffer", "dynamic_shared_pointer"})
+
+T = TypeVar("T")
+
+
+def read_target(image: bytes) -> str:
+    """The target ID that *image* was made for, such as ``gfx90a:xnack+``. Raises `CodeObjectError`."""
+    return parse_target(_field(_metadata(read_elf(image)), "amdhsa.target", str)).id
+
+
+def read_kernels(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]]] | None = None) -> tuple[Kernel, ...]:
+    """The kernels of *image*, a relocatable object or a linked code object, in the order of its metadata.
+
+    Parameters are the explicit ones; ``argument_bytes`` ends with the last of them, so what a runtime adds (hidden
+    arguments) is not counted. Machine code does not know the type of a value that it is passed: the type is ``ptr``
+    where the metadata says so, else the integer of that size, or ``[N x i8]`` for a size that no scalar has. *signatures* gives,
+    for each kernel that it names, the names and LLVM types of the parameters, and these are taken after a check that
+    they lie where the code expects them. Raises `CodeObjectError` for a damaged image or a signature that differs.
+    """
+    elf = read_elf(image)
+    entries = _field(_metadata(elf), "amdhsa.kernels", list)
+    kernels = tuple(_read_kernel(elf, _checked(entry, dict, "amdhsa.kernels[]")) for entry in entries)
+    return tuple(_with_signature(kernel, (signatures or {}).get(kernel.name)) for kernel in kernels)
+
+
+def describe(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]]] | None = None) -> CodeObject:
+    """The `CodeObject` of a linked *image*: its target and its kernels. Raises as `read_kernels` does."""
+    return CodeObject(read_target(image), image, read_kernels(image, signatures))
+
+
+def _metadata(elf: ElfFile) -> dict[str, Any]:
+    for owner, kind, description in elf.notes():
+        if owner == _NOTE_OWNER and kind == _NT_AMDGPU_METADATA:
+            try:
+                data = msgpack.unpackb(description, strict_map_key=True, timestamp=0)
+            except (ValueError, msgpack.UnpackException) as error:
+                raise CodeObjectError(
+                    f"the metadata note is not MessagePack: {error or type(error).__name__}"
+                ) from None
+            return dict(_checked(data, dict, "metadata"))
+    raise CodeObjectError("this ELF file has no AMDGPU metadata note: it is not code for an AMD GPU")
+
+
+def _read_kernel(elf: ElfFile, entry: dict[str, Any]) -> Kernel:
+    name = _field(entry, ".name", str)
+    parameters = tuple(_read_parameters(entry))
+    shared, private = _number(entry, ".group_segment_fixed_size"), _number(entry, ".private_segment_fixed_size")
+    _check_descriptor(elf, _field(entry, ".symbol", str), shared, private)
+    return Kernel(
+        name,
+        parameters,
+        argument_bytes=max((parameter.offset + parameter.size for parameter in parameters), default=0),
+        shared_bytes=shared,
+        private_bytes=private,
+        wave_size=_number(entry, ".wavefront_size"),
+        max_block_threads=_number(entry, ".max_flat_workgroup_size"),
+        vector_registers=_number(entry, ".vgpr_count"),
+        scalar_registers=_number(entry, ".sgpr_count"),
+    )
+
+
+def _read_parameters(entry: dict[str, Any]) -> list[Parameter]:
+    parameters = []
+    arguments = _field(entry, ".args", list) if ".args" in entry else []
+    for number, item in enumerate(arguments):
+        argument = _checked(item, dict, ".args[]")
+        kind = _field(argument, ".value_kind", str)
+        if kind.startswith("hidden_"):
+            continue
+        size = _number(argument, ".size")
+        name = _field(argument, ".name", str) if ".name" in argument else f"arg{number}"
+        scalar = "ptr" if kind in _POINTER_KINDS and size == 8 else _TYPES_BY_SIZE.get(size, f"[{size} x i8]")
+        parameters.append(Parameter(name, scalar, _number(argument, ".offset"), size))
+    return parameters
+
+
+def _check_descriptor(elf: ElfFile, symbol: str, shared: int, private: int) -> None:
+    """Check that the kernel descriptor is there and agrees with the metadata."""
+    descriptor = elf.symbol_bytes(symbol, _DESCRIPTOR_BYTES)
+    found = struct.unpack_from("<II", descriptor)
+    if found != (shared, private):
+        raise CodeObjectError(
+            f"kernel descriptor {symbol!r} has {found[0]} and {found[1]} bytes of shared and private memory; "
+            f"the metadata says {shared} and {private}"
+        )
+
+
+def _with_signature(kernel: Kernel, signature: Sequence[tuple[str, str]] | None) -> Kernel:
+    if signature is None:
+        return kernel
+    parameters, end = lay_out(signature)
+    expected = [(parameter.offset, parameter.size) for parameter in parameters]
+    found = [(parameter.offset, parameter.size) for parameter in kernel.parameters]
+    if expected != found:
+        raise CodeObjectError(
+            f"kernel {kernel.name!r}: its parameters lie at (offset, size) {found}, the signature puts them at {expected}"
+        )
+    return Kernel(
+        kernel.name,
+        parameters,
+        end,
+        kernel.shared_bytes,
+        kernel.private_bytes,
+        kernel.wave_size,
+        kernel.max_block_threads,
+        kernel.vector_registers,
+        kernel.scalar_registers,
+    )
+
+
+def _checked(value: object, kind: type[T], what: str) -> T:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise CodeObjectError(f"metadata: {what} is a {type(value).__name__}, not a {kind.__name__}")
+    return value
+
+
+def _field(entry: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    if key not in entry:
+        raise CodeObjectError(f"metadata: {key} is missing")
+    return _checked(entry[key], kind, key)
+
+
+def _number(entry: Mapping[str, Any], key: str) -> int:
+    number = _field(entry, key, int)
+    if not 0 <= number < _LARGEST_NUMBER:
+        raise CodeObjectError(f"metadata: {key} is {number}")
+    return number

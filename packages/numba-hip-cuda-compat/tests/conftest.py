@@ -19,7 +19,7 @@ Result = subprocess.CompletedProcess[str]
 
 @pytest.fixture
 def run_python() -> Callable[..., Result]:
-    """Runs Python with some arguments, warnings being errors, in a *folder* and with the folder *path* before its own."""
+    """Runs Python with some arguments, warnings being errors, in *folder*, with the folder *path* before its own."""
 
     def run(*arguments: str, path: Path | None = None, folder: Path | None = None) -> Result:
         environment = {"NUMBA_HIP_DEVICE": "cpu", **os.environ}

@@ -56,7 +56,7 @@ def test_an_unknown_name_says_what_is_known_and_by_whom(cuda: ModuleType) -> Non
     with pytest.raises(UnknownNameError, match="no attribute 'grdi'") as caught:
         cuda.grdi  # noqa: B018
     assert "numba_hip_cuda poses as numba.cuda" in str(caught.value)
-    for name in ("grid", "jit", "to_device"):
+    for name in ("grid", "jit", "stream"):
         assert f" {name}," in str(caught.value)
     assert isinstance(caught.value, AttributeError)
     assert not hasattr(cuda, "grdi")

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import numba
 import pytest
+from numba.core.typing.typeof import Purpose, typeof
 
 import numba_hip
 import numba_hip_cuda
@@ -158,6 +159,6 @@ def test_the_module_is_pickled_by_name_and_can_be_inspected(cuda: ModuleType) ->
 
 
 def test_numba_takes_it_for_a_module(cuda: ModuleType) -> None:
-    kind = numba.typeof(cuda)
+    kind = typeof(cuda, Purpose.constant)
     assert isinstance(kind, numba.types.Module)
     assert kind.pymod is cuda

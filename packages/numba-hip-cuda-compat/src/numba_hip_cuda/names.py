@@ -100,7 +100,7 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.cudadrv.error": Module(names=_ERRORS, absent={}),
     f"{CUDA}.cudadrv.devicearray": Module(
-        names={"DeviceNDArray": "hip_runtime.array:DeviceArray", "is_cuda_ndarray": "numba_hip:is_cuda_array"},
+        names={"DeviceNDArray": "numba_hip:DeviceArray", "is_cuda_ndarray": "numba_hip:is_device_array"},
         absent={},
     ),
     f"{CUDA}.cudadrv.devices": Module(

@@ -158,7 +158,7 @@ def posing() -> Iterator[ModuleType]:
 
 def _check_name_is_free() -> None:
     """Raise `PoseError` if `numba.cuda` is somebody else's, naming the file that is in the way."""
-    for name in [name for name in sys.modules if _is_cuda(name)]:
+    for name in sorted(name for name in sys.modules if _is_cuda(name)):
         file = getattr(sys.modules[name], "__file__", None) or "an unknown place"
         raise PoseError(
             f"{name} was imported from {file} before numba_hip_cuda could pose as it; call pose_as_cuda() before the "

@@ -1,3 +1,78 @@
-"""hip-runtime."""
+"""hip-runtime: devices, arrays, streams and launches on AMD GPUs and on the CPU device.
+
+Importing this looks for no device and compiles nothing.
+"""
+
+from hip_runtime.array import DeviceArray
+from hip_runtime.arrays import device_array, device_array_like, managed_array, mapped_array, pinned_array, to_device
+from hip_runtime.device import Device, DeviceFallbackWarning, current_device, devices, find_device, select_device
+from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
+from hip_runtime.errors import (
+    ArrayError,
+    ArrayIndexError,
+    CopyError,
+    DeviceUnavailableError,
+    EventError,
+    HipRuntimeError,
+    InvalidAddressError,
+    InvalidHandleError,
+    KernelFault,
+    LaunchError,
+    ModuleLoadError,
+    OutOfDeviceMemoryError,
+    SettingError,
+    SymbolError,
+    UnknownDeviceError,
+    UnsupportedError,
+)
+from hip_runtime.event import Event
+from hip_runtime.interop import as_device_array, is_device_array
+from hip_runtime.memory import Buffer, MemoryManager
+from hip_runtime.module import Function, Launch, Module
+from hip_runtime.stream import Stream
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ArrayError",
+    "ArrayIndexError",
+    "Buffer",
+    "CopyError",
+    "Device",
+    "DeviceArray",
+    "DeviceAttributes",
+    "DeviceFallbackWarning",
+    "DeviceUnavailableError",
+    "Driver",
+    "Event",
+    "EventError",
+    "Function",
+    "HipRuntimeError",
+    "InvalidAddressError",
+    "InvalidHandleError",
+    "KernelFault",
+    "Launch",
+    "LaunchError",
+    "MemoryKind",
+    "MemoryManager",
+    "Module",
+    "ModuleLoadError",
+    "OutOfDeviceMemoryError",
+    "SettingError",
+    "Stream",
+    "SymbolError",
+    "UnknownDeviceError",
+    "UnsupportedError",
+    "as_device_array",
+    "current_device",
+    "device_array",
+    "device_array_like",
+    "devices",
+    "find_device",
+    "is_device_array",
+    "managed_array",
+    "mapped_array",
+    "pinned_array",
+    "select_device",
+    "to_device",
+]

@@ -1,0 +1,304 @@
+"""`DeviceArray`: an N-dimensional array in the memory of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hip_runtime import copying, layout as layouts
+from hip_runtime.copying import HostArray
+from hip_runtime.device import Device
+from hip_runtime.errors import ArrayError, CopyError
+from hip_runtime.layout import Layout, Shape
+from hip_runtime.memory import Buffer
+from hip_runtime.stream import Stream, stream_handle
+
+StreamLike = Stream | int | None
+
+
+class DeviceArray:
+    """An array whose elements are on *device*, from *address* on, inside *buffer*.
+
+    Shape, strides, element type and address never change. Slices, transposes and reshapes are views: they share the memory
+    and keep it alive. ``stream`` is where copies go that are given no stream of their own. ``upper`` belongs to the layer
+    above, which keeps there what it derives from the array.
+    """
+
+    __slots__ = ("__weakref__", "address", "buffer", "device", "dtype", "layout", "readonly", "shape", "stream", "strides",
+                 "upper")  # fmt: skip
+
+    address: int
+    """Address of element (0, ..., 0)."""
+    buffer: Buffer
+    device: Device
+    dtype: np.dtype[Any]
+    layout: Layout
+    readonly: bool
+    shape: Shape
+    strides: Shape
+    """Bytes from one element to the next along each axis; they may be negative."""
+    stream: StreamLike
+    upper: object | None
+
+    def __init__(
+        self,
+        layout: Layout,
+        dtype: np.dtype[Any],
+        buffer: Buffer,
+        *,
+        device: Device,
+        address: int | None = None,
+        stream: StreamLike = None,
+        readonly: bool = False,
+    ) -> None:
+        place = buffer.address if address is None else address
+        first, end = layout.extent
+        if layout.itemsize != dtype.itemsize:
+            raise ArrayError(f"layout has elements of {layout.itemsize} bytes; {dtype} has {dtype.itemsize}")
+        if place + first < buffer.address or place + end > buffer.address + buffer.nbytes:
+            raise ArrayError(
+                f"an array of shape {layout.shape} and strides {layout.strides} at {place:#x} reaches outside of {buffer!r}"
+            )
+        values = {
+            "layout": layout, "shape": layout.shape, "strides": layout.strides, "dtype": dtype, "buffer": buffer,
+            "device": device, "address": place, "stream": stream, "readonly": readonly, "upper": None,
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("stream", "upper"):
+            raise AttributeError(f"{name!r} of a device array cannot be changed; make a view instead")
+        object.__setattr__(self, name, value)
+
+    # what it is
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.layout.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.layout.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.layout.nbytes
+
+    def is_c_contiguous(self) -> bool:
+        """Whether elements follow each other, the last axis fastest."""
+        return self.layout.is_c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        """Whether elements follow each other, the first axis fastest."""
+        return self.layout.is_f_contiguous
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a device array without dimensions")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ArrayError(f"the truth of a device array of shape {self.shape} is ambiguous; copy it to the host")
+        return bool(self.copy_to_host().reshape(()))
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.shape} {self.dtype} on {self.device!r}>"
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """CUDA array interface, version 3: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html"""
+        stream = stream_handle(self.stream)
+        interface = {
+            "version": 3,
+            "shape": self.shape,
+            "strides": None if self.is_c_contiguous() else self.strides,
+            "typestr": self.dtype.str,
+            "data": (self.address if self.size else 0, self.readonly),
+            "stream": stream or None,
+        }
+        if self.dtype.names is not None:
+            interface["descr"] = np.lib.format.dtype_to_descr(self.dtype)
+        return interface
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        if copy is False:
+            raise ArrayError("a device array cannot become a NumPy array without a copy")
+        host = self.copy_to_host()
+        self._wait(None)
+        return host if dtype is None else host.astype(dtype)
+
+    # copies
+
+    def copy_to_host(self, ary: HostArray | None = None, stream: StreamLike = None) -> HostArray:
+        """Copy to *ary*, which must have the same shape and element type, or to a new array; returns it.
+
+        On a stream of its own the copy may be done later: synchronize the stream before reading. `CopyError` changes
+        nothing.
+        """
+        if ary is None:
+            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
+            ary = np.empty(self.shape, self.dtype, order=order)  # type: ignore[call-overload]
+        elif not isinstance(ary, np.ndarray):
+            raise CopyError(f"ary must be a NumPy array, not {type(ary).__name__}")
+        copying.to_host(ary, self, self._handle(stream))
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
+        """Copy from *ary*, a host or device array of the same shape and element type, into this array.
+
+        On a stream of its own the copy may be done later: leave *ary* alone until then. `CopyError` changes nothing.
+        """
+        self._check_writable()
+        if isinstance(ary, DeviceArray):
+            copying.on_device(self, ary, self._handle(stream))
+            return
+        if hasattr(ary, "__cuda_array_interface__"):
+            from hip_runtime.interop import as_device_array
+
+            copying.on_device(self, as_device_array(ary), self._handle(stream))
+            return
+        source = np.asarray(ary)
+        if source.dtype.hasobject:
+            raise CopyError(f"ary of type {type(ary).__name__} holds Python objects; convert it to {self.dtype}")
+        copying.to_device(self, source, self._handle(stream))
+
+    def copy(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
+        """A contiguous copy on the device."""
+        target = self.empty_like(order)
+        copying.on_device(target, self, self._handle(stream))
+        return target
+
+    def empty_like(self, order: str = "C") -> DeviceArray:
+        """A new contiguous array of the same shape and element type, with undefined contents."""
+        layout = layouts.dense(self.shape, self.itemsize, order)
+        return DeviceArray(layout, self.dtype, self.device.allocate(layout.nbytes), device=self.device, stream=self.stream)
+
+    # views
+
+    def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
+        """A view in another shape; the array must be contiguous in *order*. One extent may be -1."""
+        extents = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        return self._view(layouts.reshape(self.layout, extents, order))
+
+    def ravel(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
+        """All elements along one axis: a view where they are contiguous in *order*, else a copy."""
+        contiguous = self.is_f_contiguous() if order == "F" else self.is_c_contiguous()
+        source = self if contiguous else self.copy(order, stream)
+        return source.reshape(self.size, order=order)
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> DeviceArray:
+        """A view without the axes of extent 1, or without those named."""
+        return self._view(layouts.squeeze(self.layout, axis))
+
+    def transpose(self, *axes: Any) -> DeviceArray:
+        """A view with the axes in another order; reversed by default."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
+            axes = axes[0]
+        return self._view(layouts.transpose(self.layout, axes or None))
+
+    @property
+    def T(self) -> DeviceArray:  # noqa: N802 -- NumPy's name
+        """The transpose, as a view."""
+        return self.transpose()
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same bytes as elements of another type; where the size differs, the last axis must be contiguous."""
+        kind = copying.check_dtype(dtype)
+        return self._view(layouts.reinterpret(self.layout, kind.itemsize), dtype=kind)
+
+    def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
+        """Views of *section* elements each of an array of one axis; the last may be shorter."""
+        if self.ndim != 1 or section < 1:
+            raise ArrayError(f"split needs an array of one axis, not {self.ndim}, and a section of 1 or more, not {section}")
+        for start in range(0, self.size, section):
+            part = self[start : start + section]
+            if stream is not None:
+                part.stream = stream
+            yield part
+
+    # elements
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.getitem(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.setitem(key, value)
+
+    def getitem(self, index: Any, stream: StreamLike = None) -> Any:
+        """A view for slices; for an integer on each axis the element itself, copied to the host."""
+        layout, offset = layouts.index(self.layout, index)
+        found = self._view(layout, offset)
+        if layout.ndim or not _all_integers(index):
+            return found
+        host = found.copy_to_host(stream=stream)
+        self._wait(stream)
+        return host[()]
+
+    def setitem(self, index: Any, value: Any, stream: StreamLike = None) -> None:
+        """Copy *value* there: a number, host array or device array that can be broadcast to the shape of what is indexed."""
+        self._check_writable()
+        layout, offset = layouts.index(self.layout, index)
+        target = self._view(layout, offset)
+        if hasattr(value, "__cuda_array_interface__"):
+            from hip_runtime.interop import as_device_array
+
+            source = as_device_array(value)
+            source = source._view(layouts.broadcast(source.layout, layout.shape))
+            copying.on_device(target, source, self._handle(stream))
+            return
+        copying.to_device(target, _host_value(value, target), self._handle(stream))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a device array without dimensions")
+        return (self[number] for number in range(self.shape[0]))
+
+    def _view(self, layout: Layout, offset: int = 0, dtype: np.dtype[Any] | None = None) -> DeviceArray:
+        return DeviceArray(
+            layout,
+            self.dtype if dtype is None else dtype,
+            self.buffer,
+            device=self.device,
+            address=self.address + offset,
+            stream=self.stream,
+            readonly=self.readonly,
+        )
+
+    def _handle(self, stream: StreamLike) -> int:
+        return stream_handle(self.stream if stream is None else stream)
+
+    def _wait(self, stream: StreamLike) -> None:
+        handle = self._handle(stream)
+        if handle:
+            self.device.driver.synchronize_stream(handle)
+
+    def _check_writable(self) -> None:
+        if self.readonly:
+            raise CopyError(f"{self!r} is read-only")
+
+
+def _all_integers(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(hasattr(part, "__index__") for part in parts)
+
+
+def _host_value(value: Any, target: DeviceArray) -> HostArray:
+    try:
+        source = np.asarray(value)
+        if not (source.dtype == target.dtype):
+            source = source.astype(target.dtype, casting="same_kind" if isinstance(value, np.ndarray) else "unsafe")
+        return np.broadcast_to(source, target.shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CopyError(f"cannot store {value!r} in an array of shape {target.shape} and type {target.dtype}: {error}") from None

@@ -1,0 +1,146 @@
+"""Making device arrays: empty ones, and copies of host arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hip_runtime import layout as layouts
+from hip_runtime.array import DeviceArray, StreamLike
+from hip_runtime.copying import HostArray, check_dtype, check_fit
+from hip_runtime.device import Device, current_device
+from hip_runtime.driver import MemoryKind
+from hip_runtime.errors import ArrayError
+from hip_runtime.interop import as_device_array, is_device_array
+from hip_runtime.layout import Layout
+from hip_runtime.memory import Buffer
+from hip_runtime.stream import Stream
+
+
+def device_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    *,
+    stream: StreamLike = None,
+    device: Device | None = None,
+) -> DeviceArray:
+    """A new array with undefined contents.
+
+    *shape* is a whole number or a sequence of them; *strides*, in bytes, replace *order* (``"C"`` or ``"F"``). *device* is
+    that of *stream*, or the current one. Raises `ArrayError` for a shape, stride or type that cannot be, and
+    `OutOfDeviceMemoryError`.
+    """
+    layout, kind = _describe(shape, dtype, strides, order)
+    where = _device_of(stream, device)
+    buffer = where.allocate(layout.extent[1] - layout.extent[0])
+    return DeviceArray(layout, kind, buffer, device=where, address=buffer.address - layout.extent[0], stream=stream)
+
+
+def device_array_like(ary: Any, *, stream: StreamLike = None, device: Device | None = None) -> DeviceArray:
+    """A new array with the shape and element type of *ary*, in Fortran's order where *ary* is, else in C's."""
+    if not hasattr(ary, "strides"):
+        ary = as_device_array(ary) if is_device_array(ary) else np.asarray(ary)
+    return device_array(ary.shape, ary.dtype, order=_order_of(ary), stream=stream, device=device)
+
+
+def to_device(
+    obj: Any, *, stream: StreamLike = None, copy: bool = True, to: DeviceArray | None = None, device: Device | None = None
+) -> DeviceArray:
+    """*obj* on the device: a new array, or *to* where that is given, which must have the same shape and element type.
+
+    A device array is returned as it is. With ``copy=False`` the contents are left undefined. Host arrays in Fortran's order
+    stay so; all others become C-contiguous.
+    """
+    if is_device_array(obj) and to is None:
+        return as_device_array(obj, device=device)
+    source: Any = as_device_array(obj) if is_device_array(obj) else np.asarray(obj)
+    if to is None:
+        to = device_array_like(source, stream=stream, device=device)
+    else:
+        check_fit(to, source)
+    if copy:
+        to.copy_to_device(source, stream)
+    return to
+
+
+def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> HostArray:
+    """A NumPy array in page-locked host memory, from which copies are fast and can be asynchronous."""
+    return _host_array(*_allocate(shape, dtype, strides, order, MemoryKind.PINNED))
+
+
+def mapped_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", *, stream: StreamLike = None
+) -> tuple[HostArray, DeviceArray]:
+    """Page-locked host memory that kernels use in place: a NumPy array and a device array over the same bytes."""
+    return _shared(shape, dtype, strides, order, MemoryKind.MAPPED, stream)
+
+
+def managed_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", *, stream: StreamLike = None
+) -> tuple[HostArray, DeviceArray]:
+    """Memory that moves to where it is used: a NumPy array and a device array over the same bytes."""
+    return _shared(shape, dtype, strides, order, MemoryKind.MANAGED, stream)
+
+
+def _describe(shape: Any, dtype: Any, strides: Any, order: str) -> tuple[Layout, np.dtype[Any]]:
+    kind = check_dtype(dtype)
+    extents = layouts.normalise_shape(shape)
+    if strides is None:
+        layout = layouts.dense(extents, kind.itemsize, order)
+    else:
+        distances = layouts.normalise_strides(strides, len(extents))
+        layout = Layout(extents, distances, kind.itemsize)
+        if layout.overlaps_itself:
+            raise ArrayError(f"strides {distances} make elements of shape {extents} and {kind.itemsize} bytes overlap")
+    if layout.extent[1] - layout.extent[0] >= 2**63:
+        raise ArrayError(f"shape {extents} with elements of {kind.itemsize} bytes is larger than any address space")
+    return layout, kind
+
+
+def _device_of(stream: StreamLike, device: Device | None) -> Device:
+    if device is not None:
+        return device
+    return stream.device if isinstance(stream, Stream) else current_device()
+
+
+def _order_of(ary: Any) -> str:
+    layout = Layout(ary.shape, ary.strides, ary.dtype.itemsize)
+    return "F" if layout.is_f_contiguous and not layout.is_c_contiguous else "C"
+
+
+def _allocate(
+    shape: Any, dtype: Any, strides: Any, order: str, kind: MemoryKind
+) -> tuple[Layout, np.dtype[Any], Buffer]:
+    layout, element = _describe(shape, dtype, strides, order)
+    return layout, element, current_device().allocate(layout.extent[1] - layout.extent[0], kind)
+
+
+class _HostMemory:
+    """Keeps a buffer alive for the NumPy array over it."""
+
+    def __init__(self, layout: Layout, dtype: np.dtype[Any], buffer: Buffer) -> None:
+        self.buffer = buffer
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": layout.shape,
+            "strides": layout.strides,
+            "typestr": f"|V{dtype.itemsize}",
+            "data": (buffer.address - layout.extent[0], False),
+        }
+
+
+def _host_array(layout: Layout, dtype: np.dtype[Any], buffer: Buffer) -> HostArray:
+    return np.asarray(_HostMemory(layout, dtype, buffer)).view(dtype)
+
+
+def _shared(
+    shape: Any, dtype: Any, strides: Any, order: str, kind: MemoryKind, stream: StreamLike
+) -> tuple[HostArray, DeviceArray]:
+    layout, element, buffer = _allocate(shape, dtype, strides, order, kind)
+    array = DeviceArray(
+        layout, element, buffer, device=current_device(), address=buffer.address - layout.extent[0], stream=stream
+    )
+    return _host_array(layout, element, buffer), array

@@ -1,0 +1,126 @@
+"""Settings: one object per environment variable, typed and documented, read when it is used.
+
+Tests replace a value for a while with ``with config.device.scope("cpu"): ...``; nothing else changes a setting from
+inside the process, and the environment itself is never written to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Generic, TypeVar
+
+from hip_runtime.errors import SettingError
+
+T = TypeVar("T")
+
+
+class Setting(Generic[T]):
+    """One setting: the value of the environment variable *variable*, or *default* where that is not set.
+
+    *parse* makes the value from text and raises `ValueError` with what would have been allowed; calling the setting gives
+    its value now, or raises `SettingError` naming the variable.
+    """
+
+    def __init__(self, variable: str, documentation: str, parse: Callable[[str], T], default: Callable[[], T]) -> None:
+        self.variable = variable
+        self.__doc__ = documentation
+        self._parse = parse
+        self._default = default
+        self._override: ContextVar[tuple[T] | None] = ContextVar(variable, default=None)
+
+    def __call__(self) -> T:
+        override = self._override.get()
+        if override is not None:
+            return override[0]
+        text = os.environ.get(self.variable, "").strip()
+        if not text:
+            return self._default()
+        return self._read(text)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether somebody chose a value, as opposed to the default holding."""
+        return self._override.get() is not None or bool(os.environ.get(self.variable, "").strip())
+
+    @contextmanager
+    def scope(self, value: T | str) -> Iterator[None]:
+        """Let the setting have *value* (text is read as if from the environment) in this context, then restore it."""
+        token = self._override.set((self._read(value) if isinstance(value, str) else value,))
+        try:
+            yield
+        finally:
+            self._override.reset(token)
+
+    def _read(self, text: str) -> T:
+        try:
+            return self._parse(text)
+        except ValueError as error:
+            raise SettingError(f"{self.variable}={text!r}: {error}") from None
+
+
+def _device(text: str) -> str:
+    if text not in ("auto", "hip", "cpu"):
+        raise ValueError("must be one of 'auto', 'hip' and 'cpu'")
+    return text
+
+
+def _positive(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise ValueError("must be a whole number, 1 or more")
+    return value
+
+
+def _bytes(text: str) -> int:
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    unit = units.get(text[-1:].upper(), 0)
+    try:
+        return _positive(text[:-1] if unit else text) * (unit or 1)
+    except ValueError:
+        raise ValueError("must be a number of bytes, 1 or more, with an optional unit K, M, G or T") from None
+
+
+def usable_cores() -> int:
+    """Processor cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+device = Setting(
+    "NUMBA_HIP_DEVICE",
+    "Which devices there are: 'auto' (AMD GPUs where there are any, else the CPU device), 'hip' (AMD GPUs or an error), "
+    "'cpu' (the CPU device). Read when the devices are first asked for.",
+    _device,
+    lambda: "auto",
+)
+
+cpu_threads = Setting(
+    "NUMBA_HIP_CPU_THREADS",
+    "How many threads of the processor the CPU device runs blocks on; by default all cores this process may use. Read "
+    "when the first kernel is launched.",
+    _positive,
+    usable_cores,
+)
+
+cpu_memory = Setting(
+    "NUMBA_HIP_CPU_MEMORY",
+    "Bytes of memory that the CPU device has (512M, 4G, ...); by default the physical memory of the machine. Read when "
+    "the devices are first asked for.",
+    _bytes,
+    physical_memory,
+)
+
+SETTINGS: tuple[Setting[str] | Setting[int], ...] = (device, cpu_threads, cpu_memory)
+"""All settings, for tools that list them."""

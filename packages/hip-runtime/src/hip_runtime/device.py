@@ -1,0 +1,212 @@
+"""Devices: which there are, and which one a thread works with.
+
+The choice is made once, when a device is first asked for, as the setting `config.device` says.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from hip_devicelib.codeobject import CodeObject
+
+from hip_runtime import config
+from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
+from hip_runtime.errors import DeviceUnavailableError, UnknownDeviceError
+from hip_runtime.memory import Buffer, DriverMemoryManager, MemoryManager
+
+ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
+    "MAX_THREADS_PER_BLOCK": lambda a: a.max_threads_per_block,
+    "MAX_BLOCK_DIM_X": lambda a: a.max_block_dim[0],
+    "MAX_BLOCK_DIM_Y": lambda a: a.max_block_dim[1],
+    "MAX_BLOCK_DIM_Z": lambda a: a.max_block_dim[2],
+    "MAX_GRID_DIM_X": lambda a: a.max_grid_dim[0],
+    "MAX_GRID_DIM_Y": lambda a: a.max_grid_dim[1],
+    "MAX_GRID_DIM_Z": lambda a: a.max_grid_dim[2],
+    "MAX_SHARED_MEMORY_PER_BLOCK": lambda a: a.shared_bytes_per_block,
+    "MAX_REGISTERS_PER_BLOCK": lambda a: a.registers_per_block,
+    "MULTIPROCESSOR_COUNT": lambda a: a.compute_units,
+    "WARP_SIZE": lambda a: a.wave_size,
+    "TOTAL_MEMORY": lambda a: a.total_memory,
+    "CLOCK_RATE": lambda a: a.clock_rate,
+    "MEMORY_CLOCK_RATE": lambda a: a.memory_clock_rate,
+    "PCI_DOMAIN_ID": lambda a: a.pci[0],
+    "PCI_BUS_ID": lambda a: a.pci[1],
+    "PCI_DEVICE_ID": lambda a: a.pci[2],
+    "INTEGRATED": lambda a: int(a.integrated),
+    "MANAGED_MEMORY": lambda a: int(a.managed_memory),
+    "CONCURRENT_KERNELS": lambda a: int(a.concurrent_kernels),
+    "COOPERATIVE_LAUNCH": lambda a: int(a.cooperative_launch),
+    "COMPUTE_CAPABILITY": lambda a: a.target,
+}
+"""The names that numba.cuda gives to device attributes, which `Device` answers to beside its own."""
+
+
+class DeviceFallbackWarning(UserWarning):
+    """Kernels run on the CPU device because there is no AMD GPU that could run them."""
+
+
+class Device:
+    """One device. All attributes of `DeviceAttributes` are attributes of it, also by numba.cuda's names for them."""
+
+    def __init__(self, driver: Driver, ordinal: int, number: int) -> None:
+        self.driver = driver
+        self.ordinal = ordinal
+        """Number of the device with its driver."""
+        self.id = number
+        """Number of the device in `devices()`."""
+        self.attributes = driver.attributes(ordinal)
+        self.memory_manager: MemoryManager = DriverMemoryManager(driver, ordinal)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "attributes":
+            raise AttributeError(name)
+        spelling = ATTRIBUTE_SPELLINGS.get(name)
+        if spelling is not None:
+            return spelling(self.attributes)
+        try:
+            return getattr(self.attributes, name)
+        except AttributeError:
+            raise AttributeError(f"a device has no attribute {name!r}") from None
+
+    def __repr__(self) -> str:
+        return f"<Device {self.id}: {self.attributes.name} ({self.attributes.target})>"
+
+    @property
+    def name(self) -> str:
+        """What its maker calls it."""
+        return self.attributes.name
+
+    @property
+    def target(self) -> str:
+        """The target of code objects that it runs: ``"cpu"`` or the name of an AMD GPU architecture."""
+        return self.attributes.target
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether this is the CPU device."""
+        return self.driver.name == "cpu"
+
+    def synchronize(self) -> None:
+        """Return when all work given to the device is done; raises the fault of a kernel, if one was kept."""
+        self.driver.synchronize_device(self.ordinal)
+
+    def memory_info(self) -> tuple[int, int]:
+        """Free and total bytes of its memory."""
+        return self.driver.memory_info(self.ordinal)
+
+    def allocate(self, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> Buffer:
+        """A new `Buffer` of *nbytes*; device memory comes from the device's memory manager."""
+        if kind is MemoryKind.DEVICE:
+            return self.memory_manager.allocate(nbytes, stream=0)
+        return DriverMemoryManager(self.driver, self.ordinal, kind).allocate(nbytes, stream=0)
+
+    def can_access_peer(self, other: Device) -> bool:
+        """Whether kernels here can use memory of *other*."""
+        return self.driver is other.driver and self.driver.can_access_peer(self.ordinal, other.ordinal)
+
+    def load(self, code: CodeObject) -> Any:
+        """Load *code*: a `Module`."""
+        from hip_runtime.module import Module
+
+        return Module(self, code)
+
+
+class _Registry:
+    """The devices of the process, found once, and the current one of each thread."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.devices: tuple[Device, ...] = ()
+        self.current = threading.local()
+
+
+_registry = _Registry()
+
+
+def devices() -> tuple[Device, ...]:
+    """All devices, in the order of their numbers."""
+    if not _registry.devices:
+        with _registry.lock:
+            if not _registry.devices:
+                _registry.devices = _find()
+    return _registry.devices
+
+
+def current_device() -> Device:
+    """The device that the calling thread works with; number 0 until it selects another."""
+    found: Device | None = getattr(_registry.current, "device", None)
+    if found is None:
+        found = _registry.current.device = devices()[0]
+    return found
+
+
+def select_device(device: int | str | Device) -> Device:
+    """Make *device* (its number, its name or target, or itself) the one that the calling thread works with."""
+    _registry.current.device = find_device(device)
+    return current_device()
+
+
+def find_device(device: int | str | Device) -> Device:
+    """The device with that number, name or target; `UnknownDeviceError` lists those that there are."""
+    if isinstance(device, Device):
+        return device
+    known = devices()
+    if isinstance(device, int) and not isinstance(device, bool) and 0 <= device < len(known):
+        return known[device]
+    if isinstance(device, str):
+        for candidate in known:
+            if device in (candidate.name, candidate.target):
+                return candidate
+    listing = ", ".join(f"{candidate.id} ({candidate.name}, {candidate.target})" for candidate in known)
+    raise UnknownDeviceError(f"there is no device {device!r}; the devices are: {listing}")
+
+
+def _find() -> tuple[Device, ...]:
+    from hip_runtime.drivers.cpu.device import CpuDriver
+
+    choice = config.device()
+    if choice != "cpu":
+        _explain_missing_gpu(choice)
+    return (Device(CpuDriver(), 0, 0),)
+
+
+def _explain_missing_gpu(choice: str) -> None:
+    """Warn, or raise where a GPU was asked for, or where there is an installation that should work and does not."""
+    from hip_runtime.drivers.hip.probe import State, probe
+
+    found = probe()
+    reason = found.reason
+    if found.state is State.FOUND:
+        reason += ", but this version of hip-runtime runs kernels on the CPU device only"
+    advice = f"Set {config.device.variable}=cpu to run kernels on this machine's processor"
+    if choice == "hip":
+        raise DeviceUnavailableError(f"{config.device.variable}=hip asks for an AMD GPU: {reason}. {advice}")
+    if found.state is State.BROKEN:
+        raise DeviceUnavailableError(f"{reason}. Repair the installation, or: {advice[0].lower()}{advice[1:]}")
+    warnings.warn(
+        f"kernels run on the CPU device: {reason}. {advice} without this warning",
+        DeviceFallbackWarning,
+        stacklevel=_stack_level(),
+    )
+
+
+def _stack_level() -> int:
+    """How far up the caller outside of this package is: that is who a warning is for."""
+    here = os.path.dirname(__file__)
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _after_fork() -> None:
+    _registry.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,181 @@
+"""What the runtime asks of a kind of device: the `Driver` protocol.
+
+A driver is stateless as far as the caller can see: no current device, no implicit context. Plain modules satisfy the
+protocol as well as objects do. Addresses are integers, sizes are bytes, streams are integers with `DEFAULT_STREAM` for
+the default one; events, modules and functions are opaque to everybody but the driver that made them.
+
+Every driver passes the same suite, ``tests/test_driver_contract.py``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from hip_devicelib.codeobject import CodeObject, Kernel
+
+Dim3 = tuple[int, int, int]
+EventHandle = Any
+ModuleHandle = Any
+FunctionHandle = Any
+
+DEFAULT_STREAM = 0
+LEGACY_STREAM = 1
+PER_THREAD_STREAM = 2
+"""Streams that always exist; the numbers are those of CUDA's array interface and of ``hipStreamLegacy`` and
+``hipStreamPerThread`` in the HIP runtime API."""
+
+
+class MemoryKind(enum.Enum):
+    """Where memory lives and who can reach it."""
+
+    DEVICE = "device"
+    """On the device; the host copies."""
+    PINNED = "pinned"
+    """On the host, page-locked, so that copies are fast and asynchronous."""
+    MAPPED = "mapped"
+    """On the host, page-locked, and the device reads and writes it in place."""
+    MANAGED = "managed"
+    """Both reach it; pages move where they are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAttributes:
+    """What a device is. Sizes are bytes, rates are kHz."""
+
+    name: str
+    target: str
+    wave_size: int
+    compute_units: int
+    total_memory: int
+    max_threads_per_block: int
+    max_block_dim: Dim3
+    max_grid_dim: Dim3
+    shared_bytes_per_block: int
+    registers_per_block: int
+    clock_rate: int
+    memory_clock_rate: int
+    pci: tuple[int, int, int]
+    """PCI domain, bus and device; zeros where there is none."""
+    uuid: str
+    integrated: bool
+    """Whether the device shares the host's memory."""
+    managed_memory: bool
+    concurrent_kernels: bool
+    cooperative_launch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """Elements in memory: the address of element (0, ..., 0) and the distance in bytes along each axis."""
+
+    address: int
+    strides: tuple[int, ...]
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """Everything the runtime needs from one kind of device.
+
+    Work given a stream other than `DEFAULT_STREAM` may be done later; *owners* is whatever must stay alive until then.
+    A kernel's fault in such work is kept, the work behind it on the stream is dropped, and the next synchronisation of the
+    stream (or of an event on it, or of the device) raises the `KernelFault`, after which the stream works again. Work on
+    the default stream waits for all work given to other blocking streams before it.
+    """
+
+    name: str
+
+    # devices
+    def device_count(self) -> int: ...
+    def attributes(self, device: int) -> DeviceAttributes: ...
+    def synchronize_device(self, device: int) -> None: ...
+    def can_access_peer(self, device: int, peer: int) -> bool: ...
+
+    # memory
+    def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
+        """Address of *nbytes* >= 0 new bytes, aligned to 64 or more; `OutOfDeviceMemoryError` changes nothing."""
+
+    def free(self, address: int) -> None:
+        """Give back an allocation once all work given before has finished; safe in a finaliser. `InvalidAddressError`."""
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        """Free and total bytes."""
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
+        """Copy bytes between any two places, host or device; they may overlap."""
+
+    def copy_strided(
+        self,
+        target: Strided,
+        source: Strided,
+        shape: tuple[int, ...],
+        itemsize: int,
+        stream: int = 0,
+        owners: object = None,
+    ) -> None:
+        """Copy elements between two layouts, host or device; bytes between the elements stay as they are."""
+
+    def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
+        """Set bytes to *value*, 0 to 255."""
+
+    def ipc_handle(self, address: int) -> bytes: ...
+    def open_ipc_handle(self, device: int, handle: bytes) -> int: ...
+
+    # code
+    def load_module(self, device: int, code: CodeObject) -> ModuleHandle:
+        """`ModuleLoadError` for code of another target and for damaged code."""
+
+    def unload_module(self, module: ModuleHandle) -> None: ...
+    def get_function(self, module: ModuleHandle, kernel: Kernel) -> FunctionHandle: ...
+    def get_global(self, module: ModuleHandle, name: str) -> tuple[int, int]:
+        """Address and bytes of a global variable; `SymbolError`."""
+
+    def max_active_blocks(self, function: FunctionHandle, block_threads: int, dynamic_shared: int) -> int:
+        """How many blocks a compute unit holds at a time."""
+
+    def launch(
+        self,
+        function: FunctionHandle,
+        grid: Dim3,
+        block: Dim3,
+        dynamic_shared: int,
+        stream: int,
+        arguments: bytes,
+        cooperative: bool = False,
+        owners: object = None,
+        describe: Callable[[Any], BaseException] | None = None,
+    ) -> None:
+        """Run a kernel. The configuration was validated; *describe* is put on the `KernelFault`, if there is one."""
+
+    # streams and events
+    def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int: ...
+    def destroy_stream(self, stream: int) -> None:
+        """Let the work that was given finish, then give the stream back."""
+
+    def query_stream(self, stream: int) -> bool:
+        """Whether all work is done."""
+
+    def synchronize_stream(self, stream: int) -> None: ...
+    def wait_event(self, stream: int, event: EventHandle) -> None:
+        """Work given to *stream* from now on waits for the last record of *event*."""
+
+    def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
+        """Call *callback* on another thread after the work so far: with the error that stopped that work, or ``None``."""
+
+    def create_event(self, device: int, *, timing: bool = True) -> EventHandle: ...
+    def destroy_event(self, event: EventHandle) -> None: ...
+    def record_event(self, event: EventHandle, stream: int) -> None: ...
+    def query_event(self, event: EventHandle) -> bool: ...
+    def synchronize_event(self, event: EventHandle) -> None: ...
+    def elapsed_time(self, start: EventHandle, end: EventHandle) -> float:
+        """Milliseconds between two records; `EventError` where one is missing or not finished."""
+
+
+def block_threads(block: Sequence[int]) -> int:
+    """Threads of a block."""
+    threads = 1
+    for extent in block:
+        threads *= extent
+    return threads

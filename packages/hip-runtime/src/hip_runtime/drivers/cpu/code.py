@@ -1,0 +1,48 @@
+"""Loaded code objects of the CPU device: modules, and functions with their machine code per block shape."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from hip_devicelib.codeobject import CodeObject, Kernel
+
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.errors import ModuleLoadError
+
+
+class Module:
+    """A code object that was checked. Machine code is made function by function, when a block shape is first launched."""
+
+    def __init__(self, code: CodeObject) -> None:
+        finaliser.check(code)
+        self.code = code
+        self.unloaded = False
+        self.functions: weakref.WeakSet[Function] = weakref.WeakSet()
+
+    def unload(self) -> None:
+        """Let the machine code go. A launch that has begun holds its own program."""
+        self.unloaded = True
+        for function in list(self.functions):
+            function.workers = {}
+
+
+class Function:
+    """One kernel, and its program for each block shape that it was launched with."""
+
+    def __init__(self, module: Module, kernel: Kernel) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.workers: dict[Dim3, finaliser.Program] = {}
+        self._lock = threading.Lock()
+        module.functions.add(self)
+
+    def worker(self, block: Dim3) -> finaliser.Program:
+        """The program for blocks of the shape *block*, compiled at the first call."""
+        with self._lock:
+            if self.module.unloaded:
+                raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
+            if block not in self.workers:
+                self.workers[block] = finaliser.finalise(self.module.code, self.kernel, block)
+            return self.workers[block]

@@ -1,0 +1,299 @@
+"""The driver of the CPU device: `hip_runtime.driver.Driver` over the memory, streams and code of this process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import uuid
+import weakref
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
+
+from hip_runtime import config
+from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
+from hip_runtime.drivers.cpu import dispatcher, finaliser, memory, streams
+from hip_runtime.drivers.cpu.code import Function, Module
+from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
+from hip_runtime.errors import InvalidHandleError, KernelFault, SymbolError, UnsupportedError
+
+WAVE_SIZE = 64
+"""What kernels see as the wave size; that of AMD's CDNA GPUs."""
+
+_drivers: weakref.WeakSet[CpuDriver] = weakref.WeakSet()
+
+
+class CpuDriver:
+    """One device, number 0: the processor of this machine."""
+
+    name = "cpu"
+
+    def __init__(self, memory_limit: int | None = None) -> None:
+        self._heap = memory.Heap(config.cpu_memory() if memory_limit is None else memory_limit)
+        self._streams: dict[int, Stream] = {}
+        self._new_stream = count(16).__next__
+        self._dispatch: Any = None
+        _drivers.add(self)
+
+    # devices
+
+    def device_count(self) -> int:
+        return 1
+
+    def attributes(self, device: int) -> DeviceAttributes:
+        name = _processor_name()
+        return DeviceAttributes(
+            name=name,
+            target=CPU_TARGET,
+            wave_size=WAVE_SIZE,
+            compute_units=config.cpu_threads(),
+            total_memory=self._heap.limit,
+            max_threads_per_block=1024,
+            max_block_dim=(1024, 1024, 1024),
+            max_grid_dim=(2**31 - 1, 65535, 65535),
+            shared_bytes_per_block=65536,
+            registers_per_block=65536,
+            clock_rate=0,
+            memory_clock_rate=0,
+            pci=(0, 0, 0),
+            uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{platform.node()}/{name}")),
+            integrated=True,
+            managed_memory=True,
+            concurrent_kernels=True,
+            cooperative_launch=True,
+        )
+
+    def synchronize_device(self, device: int) -> None:
+        faults = []
+        for stream in list(self._streams.values()):
+            stream.wait()
+            faults.append(stream.take_fault())
+        raise_fault(next(filter(None, faults), None))
+
+    def can_access_peer(self, device: int, peer: int) -> bool:
+        return False
+
+    # memory
+
+    def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
+        return self._heap.allocate(nbytes)
+
+    def free(self, address: int) -> None:
+        allocation = self._heap.take(address)
+        busy = [stream for stream in list(self._streams.values()) if not stream.idle]
+        if not busy:
+            self._heap.release(allocation)
+            return
+        # Work that was given before may still use the memory: the last stream to pass this point gives it back.
+        waiting = list(busy)
+
+        def release() -> None:
+            waiting.pop()
+            if not waiting:
+                self._heap.release(allocation)
+
+        for stream in busy:
+            stream.keep(release)
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        return self._heap.free_bytes(), self._heap.limit
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
+        self._perform(stream, lambda owners=owners: memory.copy_bytes(target, source, nbytes))
+
+    def copy_strided(
+        self,
+        target: Strided,
+        source: Strided,
+        shape: tuple[int, ...],
+        itemsize: int,
+        stream: int = 0,
+        owners: object = None,
+    ) -> None:
+        self._perform(stream, lambda owners=owners: memory.copy_elements(target, source, shape, itemsize))
+
+    def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
+        self._perform(stream, lambda: memory.fill_bytes(address, value, nbytes))
+
+    def ipc_handle(self, address: int) -> bytes:
+        raise UnsupportedError("memory of the CPU device cannot be shared with another process by a handle")
+
+    def open_ipc_handle(self, device: int, handle: bytes) -> int:
+        raise UnsupportedError("memory of the CPU device cannot be shared with another process by a handle")
+
+    # code
+
+    def load_module(self, device: int, code: CodeObject) -> Module:
+        return Module(code)
+
+    def unload_module(self, module: Module) -> None:
+        module.unload()
+
+    def get_function(self, module: Module, kernel: Kernel) -> Function:
+        return Function(module, kernel)
+
+    def get_global(self, module: Module, name: str) -> tuple[int, int]:
+        raise SymbolError(f"no global variable {name!r}: code of the CPU device keeps its globals to itself")
+
+    def max_active_blocks(self, function: Function, block_threads: int, dynamic_shared: int) -> int:
+        return 1
+
+    def launch(
+        self,
+        function: Function,
+        grid: Dim3,
+        block: Dim3,
+        dynamic_shared: int,
+        stream: int,
+        arguments: bytes,
+        cooperative: bool = False,
+        owners: object = None,
+        describe: Callable[[Any], BaseException] | None = None,
+    ) -> None:
+        program = function.workers.get(block) or function.worker(block)
+        dispatch = self._dispatch or self._start()
+        if stream > PER_THREAD_STREAM:
+
+            def run(owners: object = owners) -> None:
+                fault = dispatch(program.entry, arguments, *grid)
+                if fault:
+                    raise _fault(function, fault, describe)
+
+            self._stream(stream).submit(run)
+            return
+        if self._streams:
+            self._wait_for_blocking_streams()
+        fault = dispatch(program.entry, arguments, *grid)
+        if fault:
+            raise_fault(_fault(function, fault, describe))
+
+    # streams and events
+
+    def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int:
+        handle = self._new_stream()
+        self._streams[handle] = Stream(blocking=blocking)
+        return handle
+
+    def destroy_stream(self, stream: int) -> None:
+        self._stream(stream).close()
+        del self._streams[stream]
+
+    def query_stream(self, stream: int) -> bool:
+        if stream <= PER_THREAD_STREAM:
+            return all(other.idle for other in list(self._streams.values()) if other.blocking)
+        return self._stream(stream).idle
+
+    def synchronize_stream(self, stream: int) -> None:
+        if stream <= PER_THREAD_STREAM:
+            self._wait_for_blocking_streams()
+            return
+        found = self._stream(stream)
+        found.wait()
+        raise_fault(found.take_fault())
+
+    def wait_event(self, stream: int, event: Event) -> None:
+        record = event.record
+        if record is not None:
+            self._perform(stream, lambda: _pass(record))
+
+    def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
+        if stream > PER_THREAD_STREAM:
+            self._stream(stream).submit_always(lambda fault: callback(_described(fault)))
+            return
+        self._wait_for_blocking_streams()
+        helper = Stream(blocking=False)
+        helper.submit_always(lambda fault: callback(None))
+        helper.close()
+
+    def create_event(self, device: int, *, timing: bool = True) -> Event:
+        return Event(timing=timing)
+
+    def destroy_event(self, event: Event) -> None:
+        event.record = None
+
+    def record_event(self, event: Event, stream: int) -> None:
+        if stream > PER_THREAD_STREAM:
+            event.record = self._stream(stream).record()
+            return
+        self._wait_for_blocking_streams()
+        record = Record(None)
+        record.reach(None)
+        event.record = record
+
+    def query_event(self, event: Event) -> bool:
+        return event.record is None or event.record.reached
+
+    def synchronize_event(self, event: Event) -> None:
+        record = event.record
+        if record is not None:
+            record.wait()
+            raise_fault(record.take_fault())
+
+    def elapsed_time(self, start: Event, end: Event) -> float:
+        return (end.finished_time("end") - start.finished_time("start")) * 1e3
+
+    def _start(self) -> Any:
+        self._dispatch = dispatcher.dispatcher()
+        return self._dispatch
+
+    def _stream(self, stream: int) -> Stream:
+        found = self._streams.get(stream)
+        if found is None:
+            raise InvalidHandleError(f"stream {stream} does not exist on the CPU device, or was destroyed")
+        return found
+
+    def _perform(self, stream: int, work: Callable[[], None]) -> None:
+        if stream > PER_THREAD_STREAM:
+            self._stream(stream).submit(work)
+            return
+        self._wait_for_blocking_streams()
+        work()
+
+    def _wait_for_blocking_streams(self) -> None:
+        for stream in list(self._streams.values()):
+            if stream.blocking:
+                stream.wait()
+
+
+def _pass(record: Record) -> None:
+    record.wait()
+    if record.fault is not None:
+        raise record.fault
+
+
+def _described(fault: BaseException | None) -> BaseException | None:
+    return fault.exception() if isinstance(fault, KernelFault) else fault
+
+
+def _fault(function: Function, address: int, describe: Callable[[Any], BaseException] | None) -> KernelFault:
+    code, *indices = dispatcher.take_fault(address)
+    block, thread = tuple(indices[:3]), tuple(indices[3:])
+    fault = KernelFault(function.kernel.name, code, block, thread)  # type: ignore[arg-type]
+    fault.describe = describe
+    return fault
+
+
+def _processor_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux: the next best source
+    return platform.processor() or platform.machine()
+
+
+def _after_fork() -> None:
+    finaliser.renew_lock()
+    streams.renew_all()
+    for driver in list(_drivers):
+        driver._heap.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+atexit.register(streams.stop_all)

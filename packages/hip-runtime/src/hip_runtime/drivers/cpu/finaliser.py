@@ -1,0 +1,176 @@
+"""From SPMD bitcode to machine code of this machine, for one block shape.
+
+The steps, in order: read the bitcode, check that it is what the `Kernel` says, link it with the worker that `worker.py`
+builds, make everything but the worker internal, optimise (inlining, loop and SLP vectorisation for the host's processor),
+emit an object, check that every symbol it refers to exists in this process, and only then let MCJIT load it: MCJIT ends the
+process on a symbol that it cannot find.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
+
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.elf import undefined_symbols
+from hip_runtime.drivers.cpu.worker import WORKER, build_worker
+from hip_runtime.errors import ModuleLoadError, SymbolError
+
+_BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+_LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
+
+_lock = threading.Lock()
+
+
+def renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
+    global _lock
+    _lock = threading.Lock()
+
+
+@cache
+def target_machine() -> Any:
+    """LLVM's description of the processor that we run on; also makes the C math library's symbols known to LLVM."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for library in _LIBRARIES:
+        try:
+            llvm.load_library_permanently(library)
+        except RuntimeError:
+            continue  # one of another system; a symbol that is missing is found and named when code is loaded
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, jit=True
+    )
+
+
+class Program:
+    """Machine code that was loaded: ``entry`` is the address of its function *entry*, ``image`` the object file.
+
+    It is freed when the last reference goes.
+    """
+
+    __slots__ = ("_engine", "entry", "image")
+
+    def __init__(self, image: bytes, entry: str) -> None:
+        self.image = image
+        self._engine = _load(image)
+        self.entry = int(self._engine.get_function_address(entry))
+
+
+def check(code: CodeObject) -> None:
+    """Raise `ModuleLoadError` where *code* is not code of the CPU device, or is not what its kernels say."""
+    if code.target != CPU_TARGET:
+        raise ModuleLoadError(
+            f"a code object for target {code.target!r} cannot be loaded on the CPU device; compile for target {CPU_TARGET!r}"
+        )
+    if not code.image.startswith(_BITCODE_MAGICS):
+        raise ModuleLoadError(
+            f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of {len(code.image)} bytes, "
+            f"starts with {code.image[:4]!r}"
+        )
+    with _lock:
+        module = _read(code, llvm.create_context())
+        for kernel in code.kernels:
+            _check_kernel(module, kernel)
+
+
+def _read(code: CodeObject, context: Any) -> Any:
+    try:
+        module = llvm.parse_bitcode(code.image, context)
+        module.verify()
+    except RuntimeError as error:
+        raise ModuleLoadError(f"the bitcode of this code object is damaged: {error}") from None
+    return module
+
+
+def _check_kernel(module: Any, kernel: Kernel) -> None:
+    try:
+        function = module.get_function(kernel.name)
+    except NameError:
+        raise SymbolError(f"the code object lists kernel {kernel.name!r}, but its bitcode does not define it") from None
+    if function.is_declaration:
+        raise SymbolError(f"the code object lists kernel {kernel.name!r}, but its bitcode only declares it")
+    found = [str(argument.type) for argument in function.arguments]
+    expected = ["ptr", *(parameter.type for parameter in kernel.parameters)]
+    if found != expected:
+        raise ModuleLoadError(
+            f"kernel {kernel.name!r} has parameters ({', '.join(found)}) in its bitcode; the code object says "
+            f"({', '.join(expected)}), the first being the work item"
+        )
+
+
+def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
+    """Machine code of *kernel* for blocks of the shape *block*; its entry is ``void (ptr frame)``."""
+    with _lock:
+        machine = target_machine()
+        context = llvm.create_context()
+        module = _read(code, context)
+        worker = llvm.parse_assembly(str(build_worker(kernel, block)), context)
+        for part in (module, worker):
+            part.triple, part.data_layout = machine.triple, str(machine.target_data)
+        try:
+            module.link_in(worker)
+        except RuntimeError as error:
+            raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
+        module.verify()
+        return _compile(module, WORKER)
+
+
+def compile_ir(module: Any, entry: str) -> Program:
+    """Machine code of the llvmlite module *module*, whose function *entry* is the one to call."""
+    with _lock:
+        machine = target_machine()
+        parsed = llvm.parse_assembly(str(module), llvm.create_context())
+        parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
+        return _compile(parsed, entry)
+
+
+def _compile(module: Any, entry: str) -> Program:
+    """Optimise *module*, of which only the function *entry* stays visible, and load it."""
+    machine = target_machine()
+    for function in module.functions:
+        if not function.is_declaration and function.name != entry:
+            function.linkage = "internal"
+    for variable in module.global_variables:
+        if not variable.is_declaration and variable.linkage.name != "appending":
+            variable.linkage = "internal"
+    _optimise(module)
+    image = machine.emit_object(module)
+    missing = [name for name in undefined_symbols(image) if not llvm.address_of_symbol(name)]
+    if missing:
+        raise SymbolError(
+            f"code for the CPU device refers to {', '.join(map(repr, missing))}, which neither it nor the C math library "
+            "defines; link the code that defines it"
+        )
+    return Program(image, entry)
+
+
+def _optimise(module: Any) -> None:
+    """LLVM's O3 pipeline for this machine, with both vectorisers."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    builder = llvm.create_pass_builder(target_machine(), options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+
+
+def _load(image: bytes) -> Any:
+    machine = target_machine.__wrapped__()  # an engine owns the target machine that it is given
+    empty = llvm.parse_assembly("", llvm.create_context())
+    empty.triple = machine.triple
+    engine = llvm.create_mcjit_compiler(empty, machine)
+    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(image))
+    engine.finalize_object()
+    return engine
+
+
+def function_at(address: int, result: Any, *arguments: Any) -> Any:
+    """A function at *address* as something to call; the call lets other Python threads run."""
+    return ctypes.CFUNCTYPE(result, *arguments)(address)

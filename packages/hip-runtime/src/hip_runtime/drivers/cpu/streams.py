@@ -1,0 +1,227 @@
+"""Streams and events of the CPU device.
+
+A stream is a queue with a thread of its own, started with the first piece of work and ended when the stream is destroyed.
+The default stream has neither: its work runs in the calling thread, after all work given to blocking streams before it.
+
+Queues are `queue.SimpleQueue`, whose ``put`` may be called in a finaliser.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from hip_runtime.errors import EventError, HipRuntimeError, KernelFault
+
+Work = Callable[[], None]
+
+_generation = 0  # of the process: one more in each forked child
+
+
+class Record:
+    """One point in the work of a stream: reached or not, when, and what went wrong before it."""
+
+    __slots__ = ("_done", "_generation", "fault", "stream", "time")
+
+    def __init__(self, stream: Stream | None) -> None:
+        self._done = threading.Event()
+        self._generation = _generation
+        self.stream = stream
+        self.time = 0.0
+        self.fault: BaseException | None = None
+
+    def reach(self, fault: BaseException | None) -> None:
+        """The work before this point is done, or was dropped because of *fault*."""
+        self.fault = fault
+        self.time = time.perf_counter()
+        self._done.set()
+
+    def wait(self) -> None:
+        """Return when the point is reached."""
+        if not self.reached:
+            self._done.wait()
+
+    def take_fault(self) -> BaseException | None:
+        """What stopped the work before this point, if that has not been reported yet."""
+        if self.fault is None or self.stream is None or self.stream.fault is not self.fault:
+            return None
+        return self.stream.take_fault()
+
+    @property
+    def reached(self) -> bool:
+        """Whether the work before this point is over; in a forked child, the work that it left to its parent is."""
+        return self._done.is_set() or self._generation != _generation
+
+
+class Stream:
+    """A queue of work that is done in order on a thread of its own.
+
+    Once a piece of work raises, everything behind it is dropped until `take_fault` reports the error.
+    """
+
+    def __init__(self, *, blocking: bool) -> None:
+        self.blocking = blocking
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._submitted = 0
+        self._completed = 0
+        self.fault: BaseException | None = None
+        _streams.add(self)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self._completed == self._submitted
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the calling thread is this stream's."""
+        return self._thread is threading.current_thread()
+
+    def submit(self, work: Work) -> None:
+        """Do *work* after what was submitted before, unless that failed."""
+        self._put(_Guarded(self, work))
+
+    def submit_always(self, work: Callable[[BaseException | None], None]) -> None:
+        """Call *work* after what was submitted before, with the error that stopped it, if one did."""
+        self._put(_Always(self, work))
+
+    def keep(self, release: Work) -> None:
+        """Call *release* when the work submitted so far is done. Takes no lock: may be called in a finaliser."""
+        self._queue.put(release)
+
+    def record(self) -> Record:
+        """A point behind everything submitted so far."""
+        record = Record(self)
+        self.submit_always(record.reach)
+        return record
+
+    def wait(self) -> None:
+        """Return when everything submitted so far is done or dropped; a stream does not wait for itself."""
+        if not self.idle and not self.is_current:
+            self.record().wait()
+
+    def take_fault(self) -> BaseException | None:
+        """The error that stopped this stream, which is thereby usable again."""
+        fault, self.fault = self.fault, None
+        return fault
+
+    def close(self) -> None:
+        """End the thread after the work submitted so far."""
+        self._queue.put(None)
+
+    def join(self) -> None:
+        """Drop what has not begun, and return when the thread has ended."""
+        self.fault = self.fault or HipRuntimeError("the process is ending")
+        self.close()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def renew(self) -> None:
+        """Become an idle stream in a forked child: the thread and what it was given belong to the parent."""
+        self._queue, self._lock, self._thread = SimpleQueue(), threading.Lock(), None
+        self._submitted = self._completed = 0
+        self.fault = None
+
+    def _put(self, work: Work) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=_run, args=(self._queue,), name="hip-stream", daemon=True)
+                self._thread.start()
+            self._submitted += 1
+            self._queue.put(work)
+
+
+class _Guarded:
+    """Work that is dropped once its stream has failed."""
+
+    __slots__ = ("stream", "work")
+
+    def __init__(self, stream: Stream, work: Work) -> None:
+        self.stream, self.work = stream, work
+
+    def __call__(self) -> None:
+        stream = self.stream
+        try:
+            if stream.fault is None:
+                self.work()
+        except BaseException as error:  # noqa: BLE001 -- kept, and raised where the stream is waited for
+            stream.fault = error
+        finally:
+            stream._completed += 1
+
+
+class _Always:
+    """Work that is told of its stream's failure instead of being dropped."""
+
+    __slots__ = ("stream", "work")
+
+    def __init__(self, stream: Stream, work: Callable[[BaseException | None], None]) -> None:
+        self.stream, self.work = stream, work
+
+    def __call__(self) -> None:
+        stream = self.stream
+        try:
+            self.work(stream.fault)
+        except BaseException as error:  # noqa: BLE001 -- kept, and raised where the stream is waited for
+            stream.fault = stream.fault or error
+        finally:
+            stream._completed += 1
+
+
+def _run(queue: SimpleQueue[Any]) -> None:
+    while True:
+        work = queue.get()
+        if work is None:
+            return
+        work()
+        del work  # what it owns must not live until the next piece of work comes
+
+
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+def stop_all() -> None:
+    """End all streams' threads: memory and code go away with the interpreter, under whatever still ran."""
+    for stream in list(_streams):
+        stream.join()
+
+
+def renew_all() -> None:
+    """Make every stream usable in a forked child."""
+    global _generation
+    _generation += 1
+    for stream in list(_streams):
+        stream.renew()
+
+
+class Event:
+    """The last point that was recorded, if any."""
+
+    __slots__ = ("__weakref__", "record", "timing")
+
+    def __init__(self, *, timing: bool) -> None:
+        self.timing = timing
+        self.record: Record | None = None
+
+    def finished_time(self, role: str) -> float:
+        """When the point was reached, in seconds; *role* names the event in errors."""
+        if not self.timing:
+            raise EventError(f"the {role} event was created without timing")
+        if self.record is None:
+            raise EventError(f"the {role} event was never recorded; record it on a stream first")
+        if not self.record.reached:
+            raise EventError(f"the work before the {role} event has not finished; synchronize the event first")
+        return self.record.time
+
+
+def raise_fault(fault: BaseException | None) -> None:
+    """Raise what stopped a stream, as the owner of the kernel describes it."""
+    if fault is not None:
+        raise fault.exception() if isinstance(fault, KernelFault) else fault

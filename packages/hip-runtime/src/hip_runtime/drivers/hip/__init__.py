@@ -1,0 +1,1 @@
+"""AMD GPUs, by way of hip-python."""

@@ -1,0 +1,69 @@
+"""Is there an AMD GPU? Asked of hip-python, whose import works without ROCm and whose first call does not.
+
+`probe` never raises: what it finds out is a `Probe`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+HIP_ERROR_NO_DEVICE = 100
+"""``hipErrorNoDevice`` of ``hip/hip_runtime_api.h``."""
+
+
+class State(enum.Enum):
+    """What stands between us and AMD GPUs, if anything."""
+
+    NOT_INSTALLED = "hip-python is not installed"
+    NO_RUNTIME = "the HIP runtime library is not there"
+    NO_DEVICE = "there is no AMD GPU"
+    BROKEN = "the HIP runtime is there, but does not work"
+    FOUND = "there are AMD GPUs"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What was found. ``reason`` is a clause for people; ``devices`` is the number of GPUs."""
+
+    state: State
+    reason: str
+    devices: int = 0
+
+
+def probe() -> Probe:
+    """Ask the HIP runtime for its devices."""
+    try:
+        from hip import hip
+    except ModuleNotFoundError as error:
+        if error.name not in ("hip", "hip.hip"):
+            return Probe(State.BROKEN, f"hip-python cannot be imported: {error}")
+        return Probe(State.NOT_INSTALLED, "hip-python is not installed (pip install 'hip-runtime[rocm]' for your ROCm)")
+    except Exception as error:  # noqa: BLE001 -- whatever an installation that is broken raises is its reason
+        return Probe(State.BROKEN, f"hip-python cannot be imported: {type(error).__name__}: {error}")
+    try:
+        return _count(hip)
+    except Exception as error:  # noqa: BLE001 -- as above
+        if isinstance(error, RuntimeError) and "failed to dlopen" in str(error):
+            return Probe(State.NO_RUNTIME, f"no HIP runtime library was found ({error})")
+        return Probe(State.BROKEN, f"the HIP runtime does not work: {type(error).__name__}: {error}")
+
+
+def _count(hip: Any) -> Probe:
+    status = _first(hip.hipInit(0))
+    devices = 0
+    if int(status) == 0:
+        answer = hip.hipGetDeviceCount()
+        status = _first(answer)
+        devices = int(answer[1]) if int(status) == 0 else 0
+    if int(status) not in (0, HIP_ERROR_NO_DEVICE):
+        # The status is an enum that knows its own name; hipGetErrorName gives wrong ones.
+        return Probe(State.BROKEN, f"the HIP runtime answers {getattr(status, 'name', 'error')} ({int(status)})")
+    if devices < 1:
+        return Probe(State.NO_DEVICE, "the HIP runtime finds no AMD GPU")
+    return Probe(State.FOUND, f"the HIP runtime finds {devices} AMD GPU{'s' * (devices > 1)}", devices)
+
+
+def _first(answer: Any) -> Any:
+    return answer[0] if isinstance(answer, tuple) else answer

@@ -1,0 +1,114 @@
+"""Errors of the runtime. Each names the argument or resource, the value, the limit, and what to do about it.
+
+Three situations are kept apart: a name that does not exist (`UnknownDeviceError`, `SettingError`), something that exists
+but that this machine cannot do (`DeviceUnavailableError`, `UnsupportedError`), and a request that no machine could meet
+(`LaunchError`, `ArrayError`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Index3 = tuple[int, int, int]
+
+
+class HipRuntimeError(Exception):
+    """Base of every error that hip-runtime raises on purpose."""
+
+
+class SettingError(HipRuntimeError, ValueError):
+    """An environment variable has a value that its setting does not have."""
+
+
+class UnknownDeviceError(HipRuntimeError, ValueError):
+    """The name or number of a device that does not exist."""
+
+
+class DeviceUnavailableError(HipRuntimeError):
+    """A kind of device that exists, but that this machine does not have or cannot use."""
+
+
+class UnsupportedError(HipRuntimeError):
+    """Something that this device cannot do."""
+
+
+class LaunchError(HipRuntimeError, ValueError):
+    """A launch that is not possible: its grid, block, shared memory or arguments."""
+
+
+class OutOfDeviceMemoryError(HipRuntimeError, MemoryError):
+    """The device has too little free memory. ``requested``, ``free`` and ``total`` are in bytes."""
+
+    def __init__(self, requested: int, free: int, total: int, advice: str) -> None:
+        super().__init__(requested, free, total, advice)
+        self.requested = requested
+        self.free = free
+        self.total = total
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return (
+            f"cannot allocate {self.requested} bytes of device memory: {self.free} of {self.total} bytes are free; "
+            f"{self.advice}"
+        )
+
+
+class InvalidAddressError(HipRuntimeError, ValueError):
+    """An address that is not the start of a live allocation of this device: never allocated, or freed already."""
+
+
+class InvalidHandleError(HipRuntimeError, ValueError):
+    """A stream or event that does not exist, or that was destroyed already."""
+
+
+class ModuleLoadError(HipRuntimeError):
+    """A code object that this device cannot load: damaged, or made for another target."""
+
+
+class SymbolError(ModuleLoadError, LookupError):
+    """A name that code refers to and nothing defines, or a kernel or global that a module does not hold."""
+
+
+class EventError(HipRuntimeError):
+    """A time asked of an event that was never recorded, or whose work has not finished yet."""
+
+
+class ArrayError(HipRuntimeError, ValueError):
+    """A shape, stride, index or type that an array cannot have."""
+
+
+class ArrayIndexError(ArrayError, IndexError):
+    """An index outside of an array. Being an `IndexError` too, it ends iteration as Python expects."""
+
+
+class CopyError(ArrayError):
+    """A copy between arrays that do not fit each other; neither was changed."""
+
+
+class KernelFault(HipRuntimeError):  # noqa: N818 -- the name says what it is: a fault of the kernel, not of the call
+    """A kernel stopped one of its threads with an error code.
+
+    ``code`` is the kernel's own number for what went wrong; ``block`` and ``thread`` are (x, y, z) indices; ``kernel``
+    is the symbol of the kernel. ``describe`` is set by a layer above, see `Function.describe_fault`.
+    """
+
+    def __init__(self, kernel: str, code: int, block: Index3, thread: Index3) -> None:
+        super().__init__(kernel, code, block, thread)
+        self.kernel = kernel
+        self.code = code
+        self.block = block
+        self.thread = thread
+        self.describe: Callable[[KernelFault], BaseException] | None = None
+
+    def __str__(self) -> str:
+        return f"kernel {self.kernel!r} raised error code {self.code} in block {self.block}, thread {self.thread}"
+
+    def exception(self) -> BaseException:
+        """The exception to raise for this fault: what the kernel's owner makes of it, else the fault itself."""
+        return self if self.describe is None else self.describe(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kernel, self.code, self.block, self.thread)

@@ -1,0 +1,45 @@
+"""Events: points in the work of streams, to wait for and to take the time between."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+from hip_runtime.device import Device, current_device
+
+if TYPE_CHECKING:
+    from hip_runtime.stream import Stream
+
+
+class Event:
+    """A point in the work of a stream of *device* (the current one by default), once it is recorded.
+
+    With ``timing=False`` it cannot be asked for times, which makes it cheaper on some devices.
+    """
+
+    def __init__(self, device: Device | None = None, *, timing: bool = True) -> None:
+        self.device = current_device() if device is None else device
+        driver = self.device.driver
+        self.handle = driver.create_event(self.device.ordinal, timing=timing)
+        weakref.finalize(self, driver.destroy_event, self.handle).atexit = False
+
+    def record(self, stream: Stream | int | None = None) -> None:
+        """Be the point behind the work given to *stream* so far, instead of any earlier one."""
+        handle = 0 if stream is None else int(stream)
+        self.device.driver.record_event(self.handle, handle)
+
+    def query(self) -> bool:
+        """Whether the work before the point is done; true where nothing was recorded."""
+        return self.device.driver.query_event(self.handle)
+
+    def synchronize(self) -> None:
+        """Return when the work before the point is done; raises the fault of a kernel in it, if there was one."""
+        self.device.driver.synchronize_event(self.handle)
+
+    def wait(self, stream: Stream | int | None = None) -> None:
+        """Work given to *stream* from now on waits for the point."""
+        self.device.driver.wait_event(0 if stream is None else int(stream), self.handle)
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds from this point to *end*; `EventError` where one of them is not there yet."""
+        return self.device.driver.elapsed_time(self.handle, end.handle)

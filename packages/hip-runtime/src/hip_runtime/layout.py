@@ -1,0 +1,274 @@
+"""Arithmetic of shapes and strides, without memory: a `Layout` says where each element of an array lies.
+
+Strides are in bytes and may be negative or zero. Every function returns a new layout and the offset in bytes of its first
+element from the first element of the old one, or raises `ArrayError` naming the value and the limit.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from hip_runtime.errors import ArrayError, ArrayIndexError
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Extent (elements) and stride (bytes) of each axis, and the size in bytes of an element."""
+
+    shape: Shape
+    strides: Shape
+    itemsize: int
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements, without what lies between them."""
+        return self.size * self.itemsize
+
+    @cached_property
+    def is_c_contiguous(self) -> bool:
+        """Whether elements follow each other, the last axis fastest; an empty array is contiguous."""
+        return _is_dense(reversed(list(zip(self.shape, self.strides, strict=True))), self.itemsize, self.size)
+
+    @cached_property
+    def is_f_contiguous(self) -> bool:
+        """Whether elements follow each other, the first axis fastest; an empty array is contiguous."""
+        return _is_dense(zip(self.shape, self.strides, strict=True), self.itemsize, self.size)
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:
+        """First byte and byte past the last, as offsets from the first element; (0, 0) where there are no elements."""
+        if self.size == 0:
+            return 0, 0
+        reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)]
+        return sum(step for step in reach if step < 0), sum(step for step in reach if step > 0) + self.itemsize
+
+    @property
+    def overlaps_itself(self) -> bool:
+        """Whether two elements may share a byte: then nothing may be written through the layout."""
+        if self.size <= 1:
+            return False
+        axes = sorted((abs(stride), extent) for stride, extent in zip(self.strides, self.shape, strict=True) if extent > 1)
+        reach = self.itemsize
+        for stride, extent in axes:
+            if stride < reach:
+                return True
+            reach = stride * (extent - 1) + reach
+        return False
+
+
+def _is_dense(axes: Any, itemsize: int, size: int) -> bool:
+    expected = itemsize
+    for extent, stride in axes:
+        if extent != 1 and size and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def normalise_shape(shape: Any) -> Shape:
+    """*shape*, a whole number or a sequence of them, as a tuple of non-negative integers."""
+    try:
+        extents = tuple(operator.index(extent) for extent in shape) if isinstance(shape, Sequence) else (operator.index(shape),)
+    except TypeError:
+        raise ArrayError(f"shape must be a whole number or a sequence of them, not {shape!r}") from None
+    if any(extent < 0 for extent in extents):
+        raise ArrayError(f"shape {extents} has a negative extent; each must be 0 or more")
+    return extents
+
+
+def normalise_strides(strides: Any, ndim: int) -> Shape:
+    """*strides*, bytes for each of *ndim* axes, as a tuple."""
+    try:
+        distances = tuple(operator.index(s) for s in strides) if isinstance(strides, Sequence) else (operator.index(strides),)
+    except TypeError:
+        raise ArrayError(f"strides must be whole numbers of bytes, not {strides!r}") from None
+    if len(distances) != ndim:
+        raise ArrayError(f"strides {distances} are for {len(distances)} axes; the shape has {ndim}")
+    return distances
+
+
+def dense(shape: Shape, itemsize: int, order: str = "C") -> Layout:
+    """The contiguous layout of *shape*, in the *order* ``"C"`` (last axis fastest) or ``"F"`` (first axis fastest)."""
+    if order not in ("C", "F"):
+        raise ArrayError(f"order must be 'C' or 'F', not {order!r}")
+    strides = []
+    stride = itemsize
+    for extent in reversed(shape) if order == "C" else shape:
+        strides.append(stride)
+        stride *= max(extent, 1)
+    return Layout(shape, tuple(reversed(strides)) if order == "C" else tuple(strides), itemsize)
+
+
+def dense_like(layout: Layout) -> Layout:
+    """The contiguous layout with the shape of *layout* and its axes in the same order of strides."""
+    axes = sorted(range(layout.ndim), key=lambda axis: (abs(layout.strides[axis]), -axis))
+    strides = [0] * layout.ndim
+    stride = layout.itemsize
+    for axis in axes:
+        strides[axis] = stride
+        stride *= max(layout.shape[axis], 1)
+    return Layout(layout.shape, tuple(strides), layout.itemsize)
+
+
+def reshape(layout: Layout, shape: Sequence[int], order: str = "C") -> Layout:
+    """The same elements, in the same order, in another shape; one extent may be -1. Only for layouts contiguous in *order*."""
+    target = _infer(layout, shape)
+    if order not in ("C", "F"):
+        raise ArrayError(f"order must be 'C' or 'F', not {order!r}")
+    if target == layout.shape:
+        return layout
+    if not (layout.is_c_contiguous if order == "C" else layout.is_f_contiguous):
+        raise ArrayError(
+            f"an array of shape {layout.shape} and strides {layout.strides} cannot be reshaped to {target} in order {order!r} "
+            "without a copy; copy it to a contiguous array first"
+        )
+    return dense(target, layout.itemsize, order)
+
+
+def _infer(layout: Layout, shape: Sequence[int]) -> Shape:
+    extents = [operator.index(extent) for extent in shape]
+    unknown = [axis for axis, extent in enumerate(extents) if extent == -1]
+    if len(unknown) > 1:
+        raise ArrayError(f"new shape {tuple(extents)} has more than one -1")
+    known = prod(extent for extent in extents if extent != -1)
+    if unknown and known and layout.size % known == 0:
+        extents[unknown[0]] = layout.size // known
+        known = layout.size
+    if any(extent < 0 for extent in extents) or prod(extents) != layout.size:
+        raise ArrayError(f"an array of shape {layout.shape} has {layout.size} elements; it does not fit shape {tuple(shape)}")
+    return tuple(extents)
+
+
+def transpose(layout: Layout, axes: Sequence[int] | None = None) -> Layout:
+    """Axes in another order; reversed where *axes* is ``None``."""
+    order = tuple(reversed(range(layout.ndim))) if axes is None else tuple(operator.index(axis) for axis in axes)
+    order = tuple(axis + layout.ndim if axis < 0 else axis for axis in order)
+    if sorted(order) != list(range(layout.ndim)):
+        raise ArrayError(f"axes {tuple(axes or ())} are not a permutation of the {layout.ndim} axes of the array")
+    return Layout(tuple(layout.shape[a] for a in order), tuple(layout.strides[a] for a in order), layout.itemsize)
+
+
+def squeeze(layout: Layout, axis: int | Sequence[int] | None = None) -> Layout:
+    """Without the axes of extent 1, or without those in *axis*, which must have extent 1."""
+    if axis is None:
+        dropped = {number for number, extent in enumerate(layout.shape) if extent == 1}
+    else:
+        wanted = axis if isinstance(axis, Sequence) else (axis,)
+        dropped = {check_axis(number, layout.ndim) for number in wanted}
+        for number in dropped:
+            if layout.shape[number] != 1:
+                raise ArrayError(f"axis {number} has extent {layout.shape[number]} in shape {layout.shape}; only 1 is squeezed")
+    kept = [number for number in range(layout.ndim) if number not in dropped]
+    return Layout(tuple(layout.shape[a] for a in kept), tuple(layout.strides[a] for a in kept), layout.itemsize)
+
+
+def reinterpret(layout: Layout, itemsize: int) -> Layout:
+    """The same bytes as elements of *itemsize* bytes. Where that differs, the last axis must be contiguous."""
+    if itemsize == layout.itemsize:
+        return layout
+    if not layout.shape:
+        raise ArrayError(f"an array without dimensions has elements of {layout.itemsize} bytes; it cannot view {itemsize}")
+    nbytes = layout.shape[-1] * layout.itemsize
+    if layout.shape[-1] != 1 and layout.strides[-1] != layout.itemsize:
+        raise ArrayError(
+            f"elements of {itemsize} instead of {layout.itemsize} bytes need a contiguous last axis; strides are {layout.strides}"
+        )
+    if nbytes % itemsize:
+        raise ArrayError(f"the last axis has {nbytes} bytes, which is no multiple of {itemsize}")
+    return Layout((*layout.shape[:-1], nbytes // itemsize), (*layout.strides[:-1], itemsize), itemsize)
+
+
+def check_axis(axis: int, ndim: int) -> int:
+    """*axis*, counted from the end where negative, as a number from 0."""
+    if not -ndim <= axis < ndim:
+        raise ArrayError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+    return axis % ndim
+
+
+def broadcast(layout: Layout, shape: Shape) -> Layout:
+    """The layout repeated, with strides 0, to fill *shape*."""
+    missing = len(shape) - layout.ndim
+    fits = missing >= 0 and all(
+        have in (1, want) for have, want in zip(layout.shape, shape[max(missing, 0) :], strict=False)
+    )
+    if not fits:
+        raise ArrayError(f"shape {layout.shape} cannot be broadcast to shape {shape}")
+    strides = tuple(
+        0 if have == 1 and want != 1 else stride
+        for have, want, stride in zip(layout.shape, shape[missing:], layout.strides, strict=True)
+    )
+    return Layout(shape, (0,) * missing + strides, layout.itemsize)
+
+
+def index(layout: Layout, key: Any) -> tuple[Layout, int]:
+    """Apply a basic index (integers, slices, ``...``, ``None``) and give the new layout and the offset of its start."""
+    keys = _expand(layout, key)
+    shape: list[int] = []
+    strides: list[int] = []
+    offset = 0
+    axis = 0
+    for part in keys:
+        if part is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        extent, stride = layout.shape[axis], layout.strides[axis]
+        if isinstance(part, slice):
+            start, stop, step = _slice(part, extent)
+            count = len(range(start, stop, step))
+            offset += start * stride if count else 0
+            shape.append(count)
+            strides.append(stride * step)
+        else:
+            offset += _integer(part, extent, axis, layout) * stride
+        axis += 1
+    return Layout(tuple(shape), tuple(strides), layout.itemsize), offset
+
+
+def _expand(layout: Layout, key: Any) -> list[Any]:
+    keys = list(key) if isinstance(key, tuple) else [key]
+    given = sum(part is not None and part is not Ellipsis for part in keys)
+    if given > layout.ndim:
+        raise ArrayError(f"{given} indices given for an array of {layout.ndim} dimensions")
+    if sum(part is Ellipsis for part in keys) > 1:
+        raise ArrayError("an index can have only one '...'")
+    fill = [slice(None)] * (layout.ndim - given)
+    position = next((number for number, part in enumerate(keys) if part is Ellipsis), None)
+    return keys + fill if position is None else keys[:position] + fill + keys[position + 1 :]
+
+
+def _slice(part: slice, extent: int) -> tuple[int, int, int]:
+    try:
+        return part.indices(extent)
+    except (TypeError, ValueError) as error:
+        raise ArrayError(f"{part}: {error}") from None
+
+
+def _integer(part: Any, extent: int, axis: int, layout: Layout) -> int:
+    try:
+        if isinstance(part, bool) or getattr(part, "ndim", 0):
+            raise TypeError
+        position = operator.index(part)
+    except TypeError:
+        raise ArrayError(
+            f"{part!r} cannot index a device array: use integers, slices, '...' and None; for anything else copy to the host"
+        ) from None
+    if not -extent <= position < extent:
+        raise ArrayIndexError(f"index {position} is out of range for axis {axis} of shape {layout.shape}")
+    return position % extent

@@ -1,0 +1,73 @@
+"""Buffers of memory, and who makes them: the memory-manager protocol."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Protocol
+
+from hip_runtime.driver import Driver, MemoryKind
+from hip_runtime.errors import ArrayError
+
+
+class Buffer:
+    """*nbytes* bytes at *address*, which live as long as this object.
+
+    *owner* is whatever else keeps the memory alive: memory that is not ours has an owner and no finaliser. *release*, if
+    given, is called once with *arguments*, by `close` or when the last reference goes.
+    """
+
+    __slots__ = ("__weakref__", "_finalizer", "address", "kind", "nbytes", "owner")
+
+    def __init__(
+        self,
+        address: int,
+        nbytes: int,
+        *,
+        kind: MemoryKind = MemoryKind.DEVICE,
+        owner: object = None,
+        release: Any = None,
+        arguments: tuple[Any, ...] = (),
+    ) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self.kind = kind
+        self.owner = owner
+        self._finalizer = None if release is None else weakref.finalize(self, release, *arguments)
+        if self._finalizer is not None:
+            self._finalizer.atexit = False  # the process gives everything back by itself, in an order of its own
+
+    def close(self) -> None:
+        """Give the memory back now, once the work that uses it is done. Nothing may touch it afterwards."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the memory was given back by `close`."""
+        return self._finalizer is not None and not self._finalizer.alive
+
+    def __repr__(self) -> str:
+        return f"<Buffer of {self.nbytes} bytes at {self.address:#x}, {self.kind.value}>"
+
+
+class MemoryManager(Protocol):
+    """Who gives a device its memory; see `Device.memory_manager`."""
+
+    def allocate(self, nbytes: int, *, stream: int) -> Buffer:
+        """A buffer of *nbytes* >= 0, usable by work given to *stream* from now on; `OutOfDeviceMemoryError`."""
+
+
+class DriverMemoryManager:
+    """The memory manager that asks the driver every time."""
+
+    def __init__(self, driver: Driver, ordinal: int, kind: MemoryKind = MemoryKind.DEVICE) -> None:
+        self._driver = driver
+        self._ordinal = ordinal
+        self._kind = kind
+
+    def allocate(self, nbytes: int, *, stream: int) -> Buffer:
+        """A buffer of memory fresh from the driver."""
+        if nbytes < 0:
+            raise ArrayError(f"nbytes must be 0 or more, not {nbytes}")
+        address = self._driver.alloc(self._ordinal, nbytes, self._kind)
+        return Buffer(address, nbytes, kind=self._kind, release=self._driver.free, arguments=(address,))

@@ -1,0 +1,203 @@
+"""Modules and functions: code objects on a device, and launches of their kernels."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_devicelib.errors import CodeObjectError
+
+from hip_runtime.device import Device, current_device
+from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.errors import KernelFault, LaunchError, SymbolError
+from hip_runtime.stream import Stream, stream_handle
+
+_AXES = ("x", "y", "z")
+
+
+class Module:
+    """A code object that is loaded on *device*; it is unloaded with the last reference to it and its functions."""
+
+    def __init__(self, device: Device | None, code: CodeObject) -> None:
+        self.device = current_device() if device is None else device
+        self.code = code
+        driver = self.device.driver
+        self.handle = driver.load_module(self.device.ordinal, code)
+        self._functions: dict[str, Function] = {}
+        self._finalizer = weakref.finalize(self, driver.unload_module, self.handle)
+        self._finalizer.atexit = False
+
+    def function(self, name: str) -> Function:
+        """A new `Function` for the kernel called *name*; `SymbolError` lists those that there are."""
+        try:
+            kernel = self.code.kernel(name)
+        except CodeObjectError as error:
+            raise SymbolError(str(error)) from None
+        return Function(self, kernel)
+
+    def global_variable(self, name: str) -> tuple[int, int]:
+        """Address and bytes of a global variable; `SymbolError`."""
+        return self.device.driver.get_global(self.handle, name)
+
+    def unload(self) -> None:
+        """Unload the code now, once launches that have begun are done with it."""
+        self._finalizer()
+
+
+class Function:
+    """One kernel of a module, to launch.
+
+    ``describe_fault`` may be set by a layer above: it makes the exception to raise from a `KernelFault` of this function.
+    """
+
+    def __init__(self, module: Module, kernel: Kernel) -> None:
+        self.module = module
+        self.device = module.device
+        self.kernel = kernel
+        self.handle = self.device.driver.get_function(module.handle, kernel)
+        self.describe_fault: Callable[[KernelFault], BaseException] | None = None
+
+    def launch(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        arguments: bytes,
+        *,
+        stream: Stream | int | None = None,
+        dynamic_shared: int = 0,
+        cooperative: bool = False,
+        owners: object = None,
+    ) -> None:
+        """Launch over *grid* blocks of *block* threads (1 to 3 extents each, x first).
+
+        *arguments* are the packed parameters, as `Kernel.parameters` lays them out; *owners* is kept alive until the kernel
+        is done. On the default stream the kernel has finished when this returns, and a fault of it is raised here.
+        Raises `LaunchError` for an impossible configuration.
+        """
+        self.configure(grid, block, stream=stream, dynamic_shared=dynamic_shared, cooperative=cooperative)(arguments, owners)
+
+    def configure(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        *,
+        stream: Stream | int | None = None,
+        dynamic_shared: int = 0,
+        cooperative: bool = False,
+    ) -> Launch:
+        """Check a configuration once, to launch with it many times."""
+        return Launch(self, grid, block, stream, dynamic_shared, cooperative)
+
+    def max_active_blocks(self, block: int | Sequence[int], dynamic_shared: int = 0) -> int:
+        """How many blocks of the shape *block* a compute unit runs at a time."""
+        threads = block_threads(_extents("block", block))
+        return self.device.driver.max_active_blocks(self.handle, threads, dynamic_shared)
+
+
+class Launch:
+    """A function with a configuration that was checked: call it with packed arguments."""
+
+    __slots__ = ("_cooperative", "_driver_launch", "_handle", "_size", "_stream", "_stream_owner", "block", "dynamic_shared",
+                 "function", "grid")  # fmt: skip
+
+    def __init__(
+        self,
+        function: Function,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        stream: Stream | int | None,
+        dynamic_shared: int,
+        cooperative: bool,
+    ) -> None:
+        self.function = function
+        self.grid = _check_grid(grid, function.device)
+        self.block = _check_block(block, function)
+        self.dynamic_shared = _check_shared(dynamic_shared, function)
+        self._stream = stream_handle(stream)
+        self._stream_owner = stream
+        self._cooperative = bool(cooperative)
+        self._driver_launch = function.device.driver.launch
+        self._handle = function.handle
+        self._size = function.kernel.argument_bytes
+
+    def __call__(self, arguments: bytes, owners: object = None) -> None:
+        """Launch; see `Function.launch`."""
+        if type(arguments) is not bytes or len(arguments) != self._size:
+            arguments = _check_arguments(arguments, self.function.kernel)
+        self._driver_launch(
+            self._handle, self.grid, self.block, self.dynamic_shared, self._stream, arguments, self._cooperative,
+            owners, self.function.describe_fault,
+        )  # fmt: skip
+
+
+def _extents(what: str, value: Any) -> Dim3:
+    try:
+        parts = tuple(value) if isinstance(value, Sequence) else (value,)
+        if any(isinstance(part, bool) for part in parts):
+            raise TypeError
+        extents = tuple(operator.index(part) for part in parts)
+    except TypeError:
+        raise LaunchError(f"{what} must be a whole number or a sequence of 1 to 3 of them, not {value!r}") from None
+    if not 1 <= len(extents) <= 3:
+        raise LaunchError(f"{what} must have 1 to 3 extents, not {len(extents)}: {value!r}")
+    for axis, extent in zip(_AXES, extents, strict=False):
+        if extent < 1:
+            raise LaunchError(f"{what} has extent {extent} along {axis}; each must be at least 1")
+    return (*extents, 1, 1)[:3]  # type: ignore[return-value]
+
+
+def _check_limits(what: str, extents: Dim3, limits: Dim3, device: Device) -> None:
+    for axis, extent, limit in zip(_AXES, extents, limits, strict=True):
+        if extent > limit:
+            raise LaunchError(f"{what} has extent {extent} along {axis}; {device.name} allows at most {limit}")
+
+
+def _check_grid(grid: Any, device: Device) -> Dim3:
+    extents = _extents("grid", grid)
+    _check_limits("grid", extents, device.attributes.max_grid_dim, device)
+    return extents
+
+
+def _check_block(block: Any, function: Function) -> Dim3:
+    extents = _extents("block", block)
+    attributes = function.device.attributes
+    _check_limits("block", extents, attributes.max_block_dim, function.device)
+    threads = block_threads(extents)
+    for limit, whose in (
+        (attributes.max_threads_per_block, f"{attributes.name} allows"),
+        (function.kernel.max_block_threads, f"kernel {function.kernel.name!r} was compiled for"),
+    ):
+        if threads > limit:
+            raise LaunchError(f"block {extents} has {threads} threads; {whose} at most {limit}")
+    return extents
+
+
+def _check_shared(dynamic_shared: Any, function: Function) -> int:
+    try:
+        dynamic = operator.index(dynamic_shared)
+    except TypeError:
+        raise LaunchError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}") from None
+    limit = function.device.attributes.shared_bytes_per_block
+    static = function.kernel.shared_bytes
+    if dynamic < 0 or static + dynamic > limit:
+        raise LaunchError(
+            f"dynamic_shared is {dynamic} bytes; it must be 0 or more and, with the {static} bytes that kernel "
+            f"{function.kernel.name!r} declares, at most {limit}"
+        )
+    return dynamic
+
+
+def _check_arguments(arguments: Any, kernel: Kernel) -> bytes:
+    try:
+        packed = bytes(memoryview(arguments))
+    except TypeError:
+        raise LaunchError(f"arguments must be bytes, not {type(arguments).__name__}") from None
+    if len(packed) != kernel.argument_bytes:
+        raise LaunchError(
+            f"arguments are {len(packed)} bytes; kernel {kernel.name!r} takes {kernel.argument_bytes} bytes for its "
+            f"{len(kernel.parameters)} parameters"
+        )
+    return packed

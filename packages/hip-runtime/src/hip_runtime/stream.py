@@ -1,0 +1,88 @@
+"""Streams: queues of work that a device does in order."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hip_runtime.device import Device, current_device
+from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.event import Event
+
+
+class Stream:
+    """A queue of work on *device* (the current one by default).
+
+    Without *handle* a new stream is made, and given back with this object once its work is done; with *handle* it is
+    somebody else's. *blocking* streams wait for work on the default stream and the other way round.
+    """
+
+    def __init__(
+        self, device: Device | None = None, *, handle: int | None = None, blocking: bool = True, priority: int = 0
+    ) -> None:
+        self.device = current_device() if device is None else device
+        driver = self.device.driver
+        self.owned = handle is None
+        self.handle = (
+            driver.create_stream(self.device.ordinal, blocking=blocking, priority=priority) if handle is None else handle
+        )
+        self._finalizer: Any = None
+        if self.owned:
+            self._finalizer = weakref.finalize(self, driver.destroy_stream, self.handle)
+            self._finalizer.atexit = False
+
+    def __int__(self) -> int:
+        return self.handle
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        kind = "default stream" if self.handle == DEFAULT_STREAM else f"stream {self.handle}"
+        return f"<{kind} of device {self.device.id}>"
+
+    def synchronize(self) -> None:
+        """Return when all work is done; raises the fault of a kernel on this stream, if there was one."""
+        self.device.driver.synchronize_stream(self.handle)
+
+    def query(self) -> bool:
+        """Whether all work is done."""
+        return self.device.driver.query_stream(self.handle)
+
+    def wait(self, event: Event) -> None:
+        """Work given from now on waits for the last record of *event*."""
+        self.device.driver.wait_event(self.handle, event.handle)
+
+    def record(self, event: Event | None = None) -> Event:
+        """Record *event*, a new one by default, behind the work given so far."""
+        event = Event(self.device) if event is None else event
+        event.record(self)
+        return event
+
+    def add_callback(self, callback: Callable[[BaseException | None], None]) -> None:
+        """Call *callback*, on another thread, after the work given so far.
+
+        It is given ``None``, or the error that stopped that work. It must not wait for this stream.
+        """
+        self.device.driver.add_callback(self.handle, callback)
+
+    @contextmanager
+    def auto_synchronize(self) -> Iterator[Stream]:
+        """A block at whose end the stream is synchronized, also where the block raises."""
+        try:
+            yield self
+        finally:
+            self.synchronize()
+
+    def close(self) -> None:
+        """Give the stream back once its work is done."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+
+def stream_handle(stream: Stream | int | None) -> int:
+    """The driver's number for *stream*; ``None`` is the default stream."""
+    if stream is None:
+        return DEFAULT_STREAM
+    return stream if isinstance(stream, int) else stream.handle

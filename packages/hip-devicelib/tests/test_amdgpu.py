@@ -28,7 +28,8 @@ def test_every_target_gets_its_own_code(name: str) -> None:
     assert (kernels["saxpy"].shared_bytes, kernels["small"].shared_bytes) == (256, 0)
     assert (kernels["saxpy"].max_block_threads, kernels["small"].max_block_threads) == (1024, 256)
     text = hip.assembly(bitcode, name)
-    assert ".amdhsa_kernel saxpy" in text and f'.amdgcn_target "{TRIPLE}--{name}"' in text
+    assert ".amdhsa_kernel saxpy" in text
+    assert f'.amdgcn_target "{TRIPLE}--{name}"' in text
     assert hip.assembly(bitcode, name) == text
 
 
@@ -48,13 +49,15 @@ def test_only_what_kernels_need_is_left() -> None:
     assert "nobody_calls_this" not in text
     assert "protected amdgpu_kernel void @saxpy" in text
     assert '!"amdhsa_code_object_version", i32 500' in text
-    assert hip.data_layout("gfx90a") in text and TRIPLE in text
+    assert hip.data_layout("gfx90a") in text
+    assert TRIPLE in text
 
 
 def test_keep_leaves_a_symbol_visible() -> None:
     source = SAXPY + "@counter = addrspace(1) global i32 0\n@other = addrspace(1) global i32 0\n"
     text = hip.llvm_text(hip.optimise(source, "gfx90a", keep=["counter"]))
-    assert "@counter = " in text and "@other" not in text
+    assert "@counter = " in text
+    assert "@other" not in text
     with pytest.raises(InvalidIRError, match="keep: no module defines or declares nothing_like_it"):
         hip.optimise(source, "gfx90a", keep=["nothing_like_it"])
 

@@ -23,7 +23,7 @@ from hip_devicelib.hazards import (
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 
-# Signatures: what is returned, then what is passed. T is the type that the intrinsic is overloaded on, N the suffix of it.
+# Signatures: what is returned, then what is passed. T is the type that the intrinsic is overloaded on, N its suffix.
 FLOAT_SIGNATURES = {
     "ldexp": ("T @llvm.ldexp.N.i32", "T %x, i32 %i"),
     "powi": ("T @llvm.powi.N.i32", "T %x, i32 %i"),
@@ -74,7 +74,8 @@ PLAIN_CALLS = {
 WITHOUT_CODE = frozenset(
     "dbg.declare dbg.value dbg.label lifetime.start lifetime.end invariant.end experimental.noalias.scope.decl".split()
 )
-I, F, D, P = "i32 %i", "float %f", "double %d", "ptr addrspace(1) %p"
+INT, FLOAT, DOUBLE = "i32 %i", "float %f", "double %d"
+DPP_CONTROL = "i32 immarg 1, i32 immarg 15, i32 immarg 15, i1 immarg false"
 AMDGCN_CALLS = {
     **{name: f"i32 @llvm.amdgcn.{name}()" for name in AMDGCN_INTRINSICS if name.startswith(("workitem", "workgroup"))},
     **{
@@ -87,34 +88,37 @@ AMDGCN_CALLS = {
     "sched.barrier": "void @llvm.amdgcn.sched.barrier(i32 immarg 0)",
     "s.sleep": "void @llvm.amdgcn.s.sleep(i32 immarg 1)",
     "s.getreg": "i32 @llvm.amdgcn.s.getreg(i32 immarg 2177)",
-    **{name: f"i32 @llvm.amdgcn.{name}({I}, {I})" for name in ("mbcnt.lo", "mbcnt.hi", "ds.bpermute", "ds.permute")},
-    "ds.swizzle": f"i32 @llvm.amdgcn.ds.swizzle({I}, i32 immarg 1)",
-    "readlane": f"i32 @llvm.amdgcn.readlane.i32({I}, {I})",
-    "readfirstlane": f"i32 @llvm.amdgcn.readfirstlane.i32({I})",
-    "writelane": f"i32 @llvm.amdgcn.writelane.i32({I}, {I}, {I})",
-    "ballot": "i64 @llvm.amdgcn.ballot.i64(i1 %c)",
-    "icmp": f"i64 @llvm.amdgcn.icmp.i64.i32({I}, {I}, i32 immarg 32)",
-    "fcmp": f"i64 @llvm.amdgcn.fcmp.i64.f32({F}, {F}, i32 immarg 1)",
-    "update.dpp": f"i32 @llvm.amdgcn.update.dpp.i32({I}, {I}, i32 immarg 1, i32 immarg 15, i32 immarg 15, i1 immarg false)",
-    "mov.dpp": f"i32 @llvm.amdgcn.mov.dpp.i32({I}, i32 immarg 1, i32 immarg 15, i32 immarg 15, i1 immarg false)",
-    **{name: f"float @llvm.amdgcn.{name}.f32({F})" for name in ("rcp", "rsq", "sqrt", "fract", "frexp.mant")},
-    **{name: f"float @llvm.amdgcn.{name}.f32({F})" for name in ("sin", "cos", "log", "exp2")},
-    "frexp.exp": f"i32 @llvm.amdgcn.frexp.exp.i32.f32({F})",
-    "class": f"i1 @llvm.amdgcn.class.f32({F}, {I})",
-    "div.scale": f"{{float, i1}} @llvm.amdgcn.div.scale.f32({F}, {F}, i1 immarg true)",
-    "div.fmas": f"double @llvm.amdgcn.div.fmas.f64({D}, {D}, {D}, i1 %c)",
-    "div.fixup": f"double @llvm.amdgcn.div.fixup.f64({D}, {D}, {D})",
-    "trig.preop": f"double @llvm.amdgcn.trig.preop.f64({D}, {I})",
-    "fmed3": f"float @llvm.amdgcn.fmed3.f32({F}, {F}, {F})",
-    "fmul.legacy": f"float @llvm.amdgcn.fmul.legacy({F}, {F})",
-    **{name: f"i32 @llvm.amdgcn.{name}.i32({I}, {I}, {I})" for name in ("sbfe", "ubfe")},
     **{
-        name: f"i32 @llvm.amdgcn.{name}({I}, {I}, {I})" for name in "sad.u8 msad.u8 sad.u16 lerp alignbyte perm".split()
+        name: f"i32 @llvm.amdgcn.{name}({INT}, {INT})" for name in ("mbcnt.lo", "mbcnt.hi", "ds.bpermute", "ds.permute")
     },
-    "cvt.pkrtz": f"<2 x half> @llvm.amdgcn.cvt.pkrtz({F}, {F})",
-    **{name: f"<2 x i16> @llvm.amdgcn.{name}({F}, {F})" for name in ("cvt.pknorm.i16", "cvt.pknorm.u16")},
-    **{name: f"<2 x i16> @llvm.amdgcn.{name}({I}, {I})" for name in ("cvt.pk.i16", "cvt.pk.u16")},
-    **{name: f"i32 @llvm.amdgcn.{name}.i32({I}, {I})" for name in ("mul.i24", "mul.u24")},
+    "ds.swizzle": f"i32 @llvm.amdgcn.ds.swizzle({INT}, i32 immarg 1)",
+    "readlane": f"i32 @llvm.amdgcn.readlane.i32({INT}, {INT})",
+    "readfirstlane": f"i32 @llvm.amdgcn.readfirstlane.i32({INT})",
+    "writelane": f"i32 @llvm.amdgcn.writelane.i32({INT}, {INT}, {INT})",
+    "ballot": "i64 @llvm.amdgcn.ballot.i64(i1 %c)",
+    "icmp": f"i64 @llvm.amdgcn.icmp.i64.i32({INT}, {INT}, i32 immarg 32)",
+    "fcmp": f"i64 @llvm.amdgcn.fcmp.i64.f32({FLOAT}, {FLOAT}, i32 immarg 1)",
+    "update.dpp": f"i32 @llvm.amdgcn.update.dpp.i32({INT}, {INT}, {DPP_CONTROL})",
+    "mov.dpp": f"i32 @llvm.amdgcn.mov.dpp.i32({INT}, {DPP_CONTROL})",
+    **{name: f"float @llvm.amdgcn.{name}.f32({FLOAT})" for name in ("rcp", "rsq", "sqrt", "fract", "frexp.mant")},
+    **{name: f"float @llvm.amdgcn.{name}.f32({FLOAT})" for name in ("sin", "cos", "log", "exp2")},
+    "frexp.exp": f"i32 @llvm.amdgcn.frexp.exp.i32.f32({FLOAT})",
+    "class": f"i1 @llvm.amdgcn.class.f32({FLOAT}, {INT})",
+    "div.scale": f"{{float, i1}} @llvm.amdgcn.div.scale.f32({FLOAT}, {FLOAT}, i1 immarg true)",
+    "div.fmas": f"double @llvm.amdgcn.div.fmas.f64({DOUBLE}, {DOUBLE}, {DOUBLE}, i1 %c)",
+    "div.fixup": f"double @llvm.amdgcn.div.fixup.f64({DOUBLE}, {DOUBLE}, {DOUBLE})",
+    "trig.preop": f"double @llvm.amdgcn.trig.preop.f64({DOUBLE}, {INT})",
+    "fmed3": f"float @llvm.amdgcn.fmed3.f32({FLOAT}, {FLOAT}, {FLOAT})",
+    "fmul.legacy": f"float @llvm.amdgcn.fmul.legacy({FLOAT}, {FLOAT})",
+    **{name: f"i32 @llvm.amdgcn.{name}.i32({INT}, {INT}, {INT})" for name in ("sbfe", "ubfe")},
+    **{
+        name: f"i32 @llvm.amdgcn.{name}({INT}, {INT}, {INT})"
+        for name in "sad.u8 msad.u8 sad.u16 lerp alignbyte perm".split()
+    },
+    "cvt.pkrtz": f"<2 x half> @llvm.amdgcn.cvt.pkrtz({FLOAT}, {FLOAT})",
+    **{name: f"<2 x i16> @llvm.amdgcn.{name}({FLOAT}, {FLOAT})" for name in ("cvt.pknorm.i16", "cvt.pknorm.u16")},
+    **{name: f"<2 x i16> @llvm.amdgcn.{name}({INT}, {INT})" for name in ("cvt.pk.i16", "cvt.pk.u16")},
+    **{name: f"i32 @llvm.amdgcn.{name}.i32({INT}, {INT})" for name in ("mul.i24", "mul.u24")},
     "wqm.vote": "i1 @llvm.amdgcn.wqm.vote(i1 %c)",
     **{name: f"i1 @llvm.amdgcn.{name}(ptr %g)" for name in ("is.shared", "is.private")},
 }
@@ -136,24 +140,21 @@ def call(text: str, number: int) -> str:
     typed = rest.replace(" immarg", "")
     keep = f"%r = call {kind} @llvm.{typed}\n  store volatile {kind} %r, ptr addrspace(1) %p"
     return (
-        f"define amdgpu_kernel void @k{number}(ptr addrspace(1) %p, ptr %g, i32 %i, i64 %l, float %f, double %d, half %h,"
-        " bfloat %b, i8 %y, i16 %w, i1 %c, ptr addrspace(5) %s) {\n  "
+        f"define amdgpu_kernel void @k{number}(ptr addrspace(1) %p, ptr %g, i32 %i, i64 %l, float %f, double %d,"
+        " half %h, bfloat %b, i8 %y, i16 %w, i1 %c, ptr addrspace(5) %s) {\n  "
         + (f"call void @llvm.{typed}" if kind == "void" else keep)
         + "\n  ret void\n}\n"
     )
 
 
 def declaration(text: str) -> str:
-    head, _, arguments = (
-        text.partition("(") if not text.startswith("{") else (*text.partition("(")[:2], text.partition("(")[2])
-    )
+    """What declares the function that the call *text* calls."""
+    head, _, arguments = text.rpartition(" @")[2].partition("(")
     kinds = []
     for argument in arguments.removesuffix(")").split(", ") if arguments != ")" else []:
         words = [word for word in argument.split(" ") if not word.startswith("%")]
-        kinds.append(
-            " ".join(words[:-1]) if "immarg" in words or words[-1] in ("0", "true", "false") else " ".join(words)
-        )
-    return f"declare {head}({', '.join(kinds)})\n"
+        kinds.append(" ".join(words[:-1] if words[-1] in ("0", "true", "false") or "immarg" in words else words))
+    return f"declare {text.rpartition(' @')[0]} @{head}({', '.join(kinds)})\n"
 
 
 def all_calls() -> list[str]:
@@ -208,7 +209,7 @@ def certain_and_doubtful(body: str, before: str, target: str) -> tuple[str, ...]
     return check_module(llvm.parse_bitcode(source, llvm.create_context()), hip.parse_target(target))
 
 
-@pytest.mark.parametrize("name", sorted(MISSING_INTRINSICS - {"modf", "sincospi", "atan2"}) + ["sin", "exp", "log10"])
+@pytest.mark.parametrize("name", [*sorted(MISSING_INTRINSICS - {"modf", "sincospi", "atan2"}), "sin", "exp", "log10"])
 def test_an_intrinsic_without_an_instruction_is_an_error_that_names_ocml(name: str) -> None:
     source = kernel_around(
         f"%x = call double @llvm.{name}.f64(double %d)\n store double %x, ptr addrspace(1) %p",
@@ -235,13 +236,15 @@ def test_vectors_and_bfloat_are_looked_into() -> None:
 @pytest.mark.parametrize("name", ["tan", "sin", "pow"])
 def test_the_backend_really_dies_of_them(name: str) -> None:
     """The reason for the table: without it, this is how the process of the caller would end."""
-    two = name == "pow"
+    arguments, kinds = ("double %d, double %d", "double, double") if name == "pow" else ("double %d", "double")
     source = kernel_around(
-        f"%x = call double @llvm.{name}.f64(double %d{', double %d' if two else ''})\n store double %x, ptr addrspace(1) %p",
-        before=f"declare double @llvm.{name}.f64(double{', double' if two else ''})",
+        f"%x = call double @llvm.{name}.f64({arguments})\n store double %x, ptr addrspace(1) %p",
+        before=f"declare double @llvm.{name}.f64({kinds})",
     )
     target = hip.parse_target("gfx90a")
-    with pytest.raises(UnsupportedError, match="cannot compile this for gfx90a .a test.: .*(Cannot select|no libcall)"):
+    with pytest.raises(
+        UnsupportedError, match=r"cannot compile this for gfx90a .a test.: .*(Cannot select|no libcall)"
+    ):
         emit_apart(hip.optimise(source, target), target, "object", ["a test"])
 
 
@@ -260,8 +263,8 @@ def test_the_backend_really_dies_of_them(name: str) -> None:
             "unsupported initializer",
         ),
         (
-            "%x = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x1f32(float 1.0, float 1.0, <4 x float> zeroinitializer, i32 0,"
-            " i32 0, i32 0)\n store <4 x float> %x, ptr addrspace(1) %p",
+            "%x = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x1f32(float 1.0, float 1.0, <4 x float> zeroinitializer,"
+            " i32 0, i32 0, i32 0)\n store <4 x float> %x, ptr addrspace(1) %p",
             "declare <4 x float> @llvm.amdgcn.mfma.f32.4x4x1f32(float, float, <4 x float>, i32, i32, i32)",
             "Cannot select: intrinsic %llvm.amdgcn.mfma.f32.4x4x1f32",
         ),
@@ -297,6 +300,13 @@ def test_what_is_doubted_and_works_gives_the_same_bytes_from_the_other_process()
     assert image == hip.object_code(bitcode, target)
     assert hip.read_kernels(image)[0].wave_size == 64
     assert ".amdhsa_wavefront_size32 0" in hip.assembly(bitcode, target)
+
+
+@pytest.mark.parametrize("kind", ["[40000 x i8]", "%pair", "[4 x %pair]"])
+def test_much_private_memory_is_doubted(kind: str) -> None:
+    body = f"%a = alloca {kind}, addrspace(5)\n store volatile i32 %i, ptr addrspace(5) %a"
+    (reason,) = certain_and_doubtful(body, "%pair = type { i32, [3 x i64] }", "gfx90a")
+    assert reason == "much private memory in 'k'"
 
 
 def test_a_plain_kernel_is_not_doubted() -> None:

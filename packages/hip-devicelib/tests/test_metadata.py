@@ -1,7 +1,7 @@
 import pytest
+from devicelib_samples import SAXPY, kernel_around
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from devicelib_samples import SAXPY, kernel_around
 
 import hip_devicelib as hip
 from hip_devicelib import CodeObjectError, Parameter
@@ -21,8 +21,10 @@ def test_kernels_are_read_back() -> None:
         Parameter("a", "i64", 32, 8),
     )
     assert (saxpy.argument_bytes, saxpy.shared_bytes, saxpy.private_bytes) == (40, 256, 0)
-    assert saxpy.vector_registers is not None and 1 <= saxpy.vector_registers <= 512
-    assert saxpy.scalar_registers is not None and 1 <= saxpy.scalar_registers <= 112
+    assert saxpy.vector_registers is not None
+    assert 1 <= saxpy.vector_registers <= 512
+    assert saxpy.scalar_registers is not None
+    assert 1 <= saxpy.scalar_registers <= 112
     assert (small.name, small.argument_bytes, small.max_block_threads) == ("small", 8, 256)
 
 
@@ -41,7 +43,7 @@ def test_describe_makes_a_code_object() -> None:
     code = hip.describe(IMAGE, SIGNATURES)
     assert (code.target, code.image, len(code.kernels)) == ("gfx90a:xnack+", IMAGE, 2)
     assert code.kernel("saxpy").parameters[4].type == "double"
-    with pytest.raises(CodeObjectError, match="no kernel 'nobody'.*saxpy, small"):
+    with pytest.raises(CodeObjectError, match=r"no kernel 'nobody'.*saxpy, small"):
         code.kernel("nobody")
 
 
@@ -84,7 +86,7 @@ def test_an_elf_file_without_metadata() -> None:
 
 def test_metadata_and_descriptor_must_agree() -> None:
     first = IMAGE.index(read_elf(IMAGE).symbol_bytes("saxpy.kd", 64))
-    with pytest.raises(CodeObjectError, match="descriptor 'saxpy.kd' has 512 and 0"):
+    with pytest.raises(CodeObjectError, match=r"descriptor 'saxpy.kd' has 512 and 0"):
         hip.read_kernels(IMAGE[:first] + (512).to_bytes(4, "little") + IMAGE[first + 4 :])
 
 
@@ -100,7 +102,7 @@ def read_or_refuse(data: bytes) -> bool:
 def test_every_truncation_is_refused() -> None:
     # The section table is the last thing in the file: no shorter file is whole.
     assert read_or_refuse(IMAGE)
-    assert not any(read_or_refuse(IMAGE[:length]) for length in range(0, len(IMAGE)))
+    assert not any(read_or_refuse(IMAGE[:length]) for length in range(len(IMAGE)))
 
 
 @settings(max_examples=400, deadline=None)

@@ -47,12 +47,12 @@ def test_wave_size_can_be_chosen_where_there_is_a_choice() -> None:
 
 @pytest.mark.parametrize("text", ["gfx90b", "GFX90A", "gfx1100x", "sm_80", "", ":", "gfx9999", "help", "generic", "\0"])
 def test_unknown_names_are_an_error_that_lists_the_known_ones(text: str) -> None:
-    with pytest.raises(UnknownTargetError, match="known targets: .*gfx942"):
+    with pytest.raises(UnknownTargetError, match=r"known targets: .*gfx942"):
         parse_target(text)
 
 
 def test_unknown_name_names_the_close_ones() -> None:
-    with pytest.raises(UnknownTargetError, match="'gfx90b'; did you mean .*gfx90a"):
+    with pytest.raises(UnknownTargetError, match=r"'gfx90b'; did you mean .*gfx90a"):
         parse_target("gfx90b")
 
 

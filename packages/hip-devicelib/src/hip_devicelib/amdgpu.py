@@ -67,9 +67,7 @@ def optimise(
         raise ValueError(f"level={level!r}: the optimisation level is 0, 1, 2 or 3")
     sources: Sequence[Source] = [modules] if isinstance(modules, (str, bytes)) else modules
     if not isinstance(sources, Sequence):
-        raise InvalidIRError(
-            f"modules must be LLVM IR text (str), bitcode (bytes) or a sequence of these, not {modules!r}"
-        )
+        raise InvalidIRError(f"modules must be LLVM IR text, bitcode or a sequence of these, not {modules!r}")
     if not sources:
         raise InvalidIRError("modules: at least one module is needed")
     context = llvm.create_context()
@@ -191,7 +189,7 @@ def _internalise(module: llvm.ModuleRef, kernels: Collection[str], keep: Collect
             value.linkage = _STRONGER.get(value.linkage, value.linkage)
             value.visibility = llvm.Visibility.protected if value.name in kernels else value.visibility
         elif value.linkage is not llvm.Linkage.appending or value.name in _USED_LISTS:
-            # The lists of used names keep alive what only a host compiler needs; internal, they go like all that is unused.
+            # The lists of used names keep alive what only a host compiler needs; internal, they are unused too.
             value.visibility = llvm.Visibility.default
             value.linkage = llvm.Linkage.internal
     if missing:

@@ -36,7 +36,7 @@ def make_machine(target: Target, level: int = 3) -> llvm.TargetMachine:
     major = llvm.llvm_version_info[0]
     if major < target.since_llvm:
         raise UnsupportedError(
-            f"target {target.name!r} needs LLVM {target.since_llvm}; llvmlite brings LLVM {major}: install a newer llvmlite"
+            f"target {target.name!r} needs LLVM {target.since_llvm}; llvmlite brings LLVM {major}: install a newer one"
         )
     _initialise()
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(

@@ -9,6 +9,8 @@ is said to work for every processor again.
 
 from __future__ import annotations
 
+import math
+
 import llvmlite.binding as llvm
 
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
@@ -41,8 +43,8 @@ INTEGER_INTRINSICS = frozenset(
 
 PLAIN_INTRINSICS = frozenset(
     "memcpy memmove memset lifetime.start lifetime.end assume dbg.declare dbg.value dbg.label invariant.start "
-    "invariant.end experimental.noalias.scope.decl trap debugtrap readcyclecounter readsteadycounter ptrmask objectsize "
-    "donothing sideeffect stacksave stackrestore launder.invariant.group strip.invariant.group".split()
+    "invariant.end experimental.noalias.scope.decl trap debugtrap readcyclecounter readsteadycounter ptrmask "
+    "objectsize donothing sideeffect stacksave stackrestore launder.invariant.group strip.invariant.group".split()
 )
 """Intrinsics on memory, pointers and control that every processor has."""
 
@@ -52,7 +54,8 @@ AMDGCN_INTRINSICS = frozenset(
     "s.sleep s.getreg mbcnt.lo mbcnt.hi ds.bpermute ds.permute ds.swizzle readlane readfirstlane "
     "writelane ballot icmp fcmp update.dpp mov.dpp rcp rsq sqrt fract frexp.mant frexp.exp class div.scale "
     "div.fmas div.fixup trig.preop sin cos log exp2 fmed3 fmul.legacy sbfe ubfe sad.u8 msad.u8 sad.u16 lerp alignbyte "
-    "perm cvt.pkrtz cvt.pknorm.i16 cvt.pknorm.u16 cvt.pk.i16 cvt.pk.u16 mul.i24 mul.u24 wqm.vote is.shared is.private".split()
+    "perm cvt.pkrtz cvt.pknorm.i16 cvt.pknorm.u16 cvt.pk.i16 cvt.pk.u16 mul.i24 mul.u24 "
+    "wqm.vote is.shared is.private".split()
 )
 """Intrinsics of the AMDGPU backend, without ``llvm.amdgcn.``, that every processor of the table has."""
 
@@ -66,6 +69,9 @@ _DOUBTFUL_WORDS = (
 They are only looked for, in the whole text: one inside of a name costs a compilation in another process, no more.
 """
 
+
+_PRIVATE_BYTES_TRIED = 64 * 1024
+"""Half of the least limit (131056 bytes of a thread) that the backend was seen to have."""
 
 _SCOPES = frozenset("singlethread wavefront workgroup cluster agent one-as".split())
 """Synchronisation scopes of the backend, each also with ``-one-as`` at its end; no scope is the whole system."""
@@ -184,26 +190,25 @@ def _check_shared_memory(module: llvm.ModuleRef, target: Target) -> list[str]:
 def _check_allocas(module: llvm.ModuleRef) -> list[str]:
     reasons = []
     for function in module.functions:
-        for block in function.blocks:
-            for instruction in block.instructions:
-                if instruction.opcode == "alloca":
-                    if str(instruction.type) != "ptr addrspace(5)":
-                        raise InvalidIRError(
-                            f"an alloca in {function.name!r} is not in address space 5, where private memory lies: "
-                            f"{str(instruction).strip()}"
-                        )
-                    if _large_array(str(instruction)):
-                        reasons.append(f"a large private array in {function.name!r}")
+        allocas = [i for block in function.blocks for i in block.instructions if i.opcode == "alloca"]
+        for instruction in allocas:
+            if str(instruction.type) != "ptr addrspace(5)":
+                raise InvalidIRError(
+                    f"an alloca in {function.name!r} is not in address space 5, where private memory lies: "
+                    f"{str(instruction).strip()}"
+                )
+        if sum(_most_bytes(str(instruction)) for instruction in allocas) > _PRIVATE_BYTES_TRIED:
+            reasons.append(f"much private memory in {function.name!r}")
     return reasons
 
 
-def _large_array(text: str) -> bool:
-    """Whether a printed alloca has a number in it that could make it larger than half the scratch limit."""
-    numbers = [int(word.strip("[(,")) for word in text.replace("[", " ").split() if word.strip("[(,").isdigit()]
-    product = 8
-    for number in numbers:
-        product *= max(number, 1)
-    return product > 64 * 1024
+def _most_bytes(text: str) -> int:
+    """At least as many bytes as a printed alloca takes: eight for each member, times all the numbers that are in it."""
+    kind = text.partition(" alloca ")[2]
+    if kind.startswith("%") or "x %" in kind:
+        return _PRIVATE_BYTES_TRIED + 1  # a named structure, of which the text does not tell the size
+    numbers = [int(word) for word in kind.replace("[", " ").replace(",", " ").split() if word.isdigit()]
+    return 8 * (kind.count(",") + 1) * math.prod(max(number, 1) for number in numbers)
 
 
 def _wide_integers(text: str) -> list[int]:

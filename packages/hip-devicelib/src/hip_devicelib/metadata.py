@@ -38,9 +38,10 @@ def read_kernels(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]
 
     Parameters are the explicit ones; ``argument_bytes`` ends with the last of them, so what a runtime adds (hidden
     arguments) is not counted. Machine code does not know the type of a value that it is passed: the type is ``ptr``
-    where the metadata says so, else the integer of that size, or ``[N x i8]`` for a size that no scalar has. *signatures* gives,
-    for each kernel that it names, the names and LLVM types of the parameters, and these are taken after a check that
-    they lie where the code expects them. Raises `CodeObjectError` for a damaged image or a signature that differs.
+    where the metadata says so, else the integer of that size, or ``[N x i8]`` for a size that no scalar has.
+    *signatures* gives, for each kernel that it names, the names and LLVM types of the parameters, and these are taken
+    after a check that they lie where the code expects them. Raises `CodeObjectError` for a damaged image or a
+    signature that differs.
     """
     elf = read_elf(image)
     entries = _field(_metadata(elf), "amdhsa.kernels", list)
@@ -118,7 +119,7 @@ def _with_signature(kernel: Kernel, signature: Sequence[tuple[str, str]] | None)
     found = [(parameter.offset, parameter.size) for parameter in kernel.parameters]
     if expected != found:
         raise CodeObjectError(
-            f"kernel {kernel.name!r}: its parameters lie at (offset, size) {found}, the signature puts them at {expected}"
+            f"kernel {kernel.name!r}: its parameters lie at (offset, size) {found}, the signature says {expected}"
         )
     return Kernel(
         kernel.name,

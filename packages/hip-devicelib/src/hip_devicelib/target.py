@@ -32,7 +32,8 @@ class Target:
     ``features`` holds the chosen target ID features (``xnack``, ``sramecc``: on or off; one that is absent means code
     that runs either way) and ``allowed_features`` those that can be chosen. ``generic`` names the generic processor
     whose code runs here too, ``code_object_version`` is the least value of LLVM's module flag that this processor
-    needs, and ``since_llvm`` the first LLVM release that was seen to know it. A block has at most ``max_block_threads`` threads.
+    needs, and ``since_llvm`` the first LLVM release that was seen to know it. A block has at most
+    ``max_block_threads`` threads.
     """
 
     name: str

@@ -12,7 +12,6 @@ from types import ModuleType
 
 import numba
 import pytest
-from numba.core.typing.typeof import Purpose, typeof
 
 import numba_hip
 import numba_hip_cuda
@@ -156,9 +155,3 @@ def test_the_module_is_pickled_by_name_and_can_be_inspected(cuda: ModuleType) ->
     assert cuda.grid is numba_hip.grid
     assert pickle.loads(pickle.dumps(numba_hip_cuda.pose.PoseError)) is PoseError
     assert not hasattr(cuda, "__wrapped__")
-
-
-def test_numba_takes_it_for_a_module(cuda: ModuleType) -> None:
-    kind = typeof(cuda, Purpose.constant)
-    assert isinstance(kind, numba.types.Module)
-    assert kind.pymod is cuda

@@ -22,6 +22,7 @@ from hip_runtime import (
     to_device,
 )
 
+from numba_hip import _alias
 from numba_hip.api import (
     compile,  # noqa: A004 - the name is that of Numba CUDA's function
     detect,
@@ -58,3 +59,5 @@ __all__ = [
     "is_available", "is_device_array", "jit", "list_devices", "managed_array", "mapped_array", "pinned_array",
     "select_device", "stream", "synchronize", "threadIdx", "to_device",
 ]  # fmt: skip
+
+_alias.install()  # the last thing: an import that fails leaves no second name behind

@@ -1,0 +1,137 @@
+"""The jobs of this project. Each makes the environment that it needs, with the Python that runs nox.
+
+``python3 -m pip install nox uv && python3 -m nox -s demo`` is all that it takes on a fresh machine; without uv the
+environments are made by virtualenv and filled by pip.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+from packaging.requirements import Requirement
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10; nox itself depends on tomli there
+    import tomli as tomllib
+
+nox.needs_version = ">=2024.4.15"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+ROOT = Path(__file__).parent
+PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-compat")
+"""From the bottom layer to the top: each depends only on those before it."""
+
+IMPORTS = ("hip_devicelib", "hip_runtime", "numba_hip", "numba_hip_cuda")
+PYTEST = ("pytest>=8", "pytest-xdist>=3.6")
+RUFF = "ruff>=0.17,<0.18"
+MYPY = "mypy>=2.4,<2.5"
+
+
+def local(*packages: str, extra: str = "") -> list[str]:
+    """Arguments that install *packages* from this tree, all at once: they depend on each other, and no index has them.
+
+    Editable, so that a reused environment never holds an earlier state of the sources.
+    """
+    return [argument for package in packages for argument in ("-e", f"packages/{package}{extra}")]
+
+
+def run_pytest(session: nox.Session, *arguments: str) -> None:
+    """Run pytest on two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another."""
+    device = os.environ.get("NUMBA_HIP_DEVICE", "cpu")
+    session.run("pytest", "-n", "2", *arguments, *session.posargs, env={"NUMBA_HIP_DEVICE": device})
+
+
+@nox.session
+@nox.parametrize("layer", [*PACKAGES, "across"], ids=[*PACKAGES, "across"])
+def tests(session: nox.Session, layer: str) -> None:
+    """The tests of each package beside nothing but the packages beneath it; then examples, documents and the whole."""
+    if layer == "across":
+        session.install(*local(*PACKAGES, extra="[test]"), *PYTEST)
+        run_pytest(session, "tests")
+        return
+    beneath = PACKAGES[: PACKAGES.index(layer)]
+    session.install(*local(*beneath), *local(layer, extra="[test]"), *PYTEST)
+    run_pytest(session, f"packages/{layer}/tests")
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Real kernels on real data, on the GPU if there is one, else on the CPU device."""
+    session.install(*local(*PACKAGES))
+    session.run("python", "examples/demo.py", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff's rules and its format."""
+    session.install(RUFF)
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check", "--diff")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy in strict mode, one package at a time."""
+    session.install(*local(*PACKAGES), MYPY)
+    for package in IMPORTS:
+        session.run("mypy", "-p", package)
+
+
+@nox.session
+def minimums(session: nox.Session) -> None:
+    """All tests with the lowest versions that the packages say they work with."""
+    everything = [*local(*PACKAGES, extra="[test]"), *PYTEST]
+    constraints = Path(session.create_tmp()) / "minimums.txt"
+    constraints.write_text("\n".join(lowest_versions()) + "\n")
+    session.install("--constraint", str(constraints), *everything)
+    for package in PACKAGES:
+        run_pytest(session, f"packages/{package}/tests")
+    run_pytest(session, "tests")
+
+
+def lowest_versions() -> list[str]:
+    """The lower bound of each dependency of our packages, as an exact requirement, with its marker."""
+    lowest = set()
+    for package in PACKAGES:
+        project = tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text())["project"]
+        for text in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
+            requirement = Requirement(text)
+            if requirement.name in PACKAGES:
+                continue
+            (bound,) = (part.version for part in requirement.specifier if part.operator == ">=")
+            marker = f" ; {requirement.marker}" if requirement.marker else ""
+            lowest.add(f"{requirement.name}=={bound}{marker}")
+    return sorted(lowest)
+
+
+@nox.session(reuse_venv=False)
+def build(session: nox.Session) -> None:
+    """Source distributions and wheels into dist/, and what they do in an environment that holds nothing else."""
+    session.install("build", "virtualenv")
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    for package in PACKAGES:
+        session.run("python", "-m", "build", "--outdir", str(dist), f"packages/{package}")
+
+    clean = Path(session.create_tmp()) / "clean"
+    session.run("python", "-m", "virtualenv", "--clear", str(clean))
+    python = str(clean / "bin" / "python")
+    requirements = ["numba-hip-core[rocm_6_1_2]", "numba-hip-cuda-compat"]
+    session.run(python, "-m", "pip", "install", "--find-links", str(dist), *requirements, external=True)
+    session.run(python, "tools/check_installation.py", "installed", external=True)
+    session.run(python, "examples/demo.py", external=True)
+    session.run(python, "-m", "pip", "uninstall", "--yes", *PACKAGES, external=True)
+    session.run(python, "tools/check_installation.py", "uninstalled", external=True)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Benchmarks against hand-written peers; ``nox -s bench -- --quick`` only shows that they run."""
+    session.install(*local(*PACKAGES))
+    session.run("python", "-m", "benchmarks", *session.posargs)

@@ -65,12 +65,12 @@ def synchronize() -> None:
 
 def stream() -> Stream:
     """A new stream on the current device: what is put on it runs in order, while the host goes on."""
-    return hip_runtime.current_device().create_stream()
+    return hip_runtime.Stream()
 
 
 def event(timing: bool = True) -> Event:
     """A new event on the current device: a mark in a stream, to wait for or to take the time between."""
-    return hip_runtime.current_device().create_event(timing=timing)
+    return hip_runtime.Event(timing=timing)
 
 
 def event_elapsed_time(start: Event, end: Event) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from hip_devicelib.codeobject import Parameter
-from hip_runtime import DeviceArray
+from hip_runtime import DeviceArray, is_device_array
 from numba import typeof
 from numba.core import types
 from numba.extending import typeof_impl
@@ -64,21 +64,36 @@ def _typeof_device_array(value: DeviceArray, context: Any) -> types.Array:
     return describe(value).type
 
 
+def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
+    """Refuse, before anything is copied, what has no place in a kernel: a `KernelArgumentError` names the argument."""
+    for value, name in zip(values, names, strict=True):
+        _refuse_objects(value, name)
+        if not isinstance(value, np.ndarray) and not is_device_array(value):
+            type_of(value, name)
+
+
+def _refuse_objects(value: Any, name: str) -> None:
+    if isinstance(value, tuple):
+        for member in value:
+            _refuse_objects(member, name)
+    elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+        raise KernelArgumentError(
+            f"argument {name!r} is an array of dtype {value.dtype}, which holds Python objects; kernels take "
+            "numbers: convert it with .astype(...)"
+        )
+
+
 def type_of(value: Any, name: str) -> types.Type:
     """The Numba type of argument *name*; `KernelArgumentError` for a value that has no place in a kernel."""
-    if isinstance(value, np.ndarray) and value.dtype.hasobject:
-        raise KernelArgumentError(
-            f"argument {name!r} is an array of dtype {value.dtype}, which holds Python objects; kernels take numbers: "
-            "convert it with .astype(...)"
-        )
     try:
         found = typeof(value)
     except (ValueError, TypeError) as error:
-        raise KernelArgumentError(f"argument {name!r} is a {type(value).__name__}, which kernels cannot take: {error}") from error
-    if isinstance(found, types.Array):
-        return found.copy(readonly=False, aligned=True)
+        raise KernelArgumentError(f"argument {name!r} is a {type(value).__name__}, which kernels cannot take") from error
     if not is_passable(found):
-        raise KernelArgumentError(f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and tuples of them")
+        raise KernelArgumentError(
+            f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and "
+            "tuples of them"
+        )
     return found
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from hip_runtime import Device, DeviceArray, Function, current_device, is_device_array, as_device_array, to_device
+from hip_runtime import Device, DeviceArray, Function, current_device
 from numba.core import sigutils, types
 
 from numba_hip._numba import type_code
-from numba_hip.arguments import Packer, describe, packers, type_of
+from numba_hip.arguments import Packer, check_arguments, describe, packers, type_of
 from numba_hip.conversion import choose_overload
 from numba_hip.errors import KernelArgumentError, KernelSignatureError
 from numba_hip.faults import exception_describer
 from numba_hip.kernel_code import KernelCode, compile_kernel
-from numba_hip.launch import ConfiguredKernel, LaunchConfig
+from numba_hip.launch import ConfiguredKernel, LaunchConfig, ReadyLaunch, is_plain
 from numba_hip.options import CompileOptions
+from numba_hip.transfer import Transfer
 
 Types = tuple[types.Type, ...]
 
@@ -27,19 +28,17 @@ CLASS_TYPED = frozenset(
 )  # fmt: skip
 """Classes of scalars whose Numba type does not depend on the value."""
 
+MOST_CONFIGURED = 256
+"""How many launch configurations of one kernel are kept, so that they are checked once."""
+
 INT64 = range(-(2**63), 2**63)
 
 
-class LoadedKernel:
-    """A kernel on a device, and how its arguments are packed."""
+class LoadedKernel(NamedTuple):
+    """A kernel on a device, and what packs its arguments."""
 
-    __slots__ = ("code", "function", "packers")
-
-    def __init__(self, code: KernelCode, device: Device) -> None:
-        self.code = code
-        self.function: Function = device.load(code.code_object).function(code.name)
-        self.function.describe_fault = exception_describer(code.faults)
-        self.packers: list[Packer] = packers(code.argument_types, code.parameters)
+    function: Function
+    packing: Sequence[Packer]
 
 
 class Dispatcher:
@@ -56,9 +55,10 @@ class Dispatcher:
         self.overloads: dict[Types, KernelCode] = {}
         self._by_target: dict[tuple[str, Types], KernelCode] = {}
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
+        self._configured: dict[Any, ConfiguredKernel] = {}
         self._explicit: list[Types] = []
         self._signature = inspect.signature(py_func)
-        self._parameter_count = len(self._signature.parameters)
+        self._names = tuple(self._signature.parameters)
         self.__name__ = py_func.__name__
         self.__qualname__ = py_func.__qualname__
         self.__module__ = py_func.__module__
@@ -76,7 +76,13 @@ class Dispatcher:
         """
         if self.is_device_function:
             raise TypeError(f"{self.__name__} is a device function: kernels call it; only a kernel can be launched")
-        return ConfiguredKernel(self, LaunchConfig.of(config))
+        plain = is_plain(config)
+        configured = self._configured.get(config) if plain else None
+        if configured is None:
+            configured = ConfiguredKernel(self, LaunchConfig.of(config))
+            if plain and len(self._configured) < MOST_CONFIGURED:
+                self._configured[config] = configured
+        return configured
 
     def __call__(self, *args: Any, **kws: Any) -> None:
         """Refuse: a kernel needs a grid, a device function a kernel."""
@@ -129,8 +135,8 @@ class Dispatcher:
 
     # Launching.
 
-    def launch(self, config: LaunchConfig, args: Sequence[Any]) -> None:
-        """Run this kernel over ``config.grid``; see `numba_hip.jit` for what *args* can be.
+    def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
+        """Run this kernel as *configured*; see `numba_hip.jit` for what *args* can be.
 
         Host arrays are copied to the device and, once the kernel is done, back.
         """
@@ -143,68 +149,60 @@ class Dispatcher:
             elif kind in CLASS_TYPED or (kind is int and value in INT64):
                 key.append(kind)
             else:
-                return self._launch_converted(config, args, device)
-        loaded = self._loaded.get(tuple(key)) or self._load(tuple(key), args, device)
-        packed = b"".join([pack(value) for pack, value in zip(loaded.packers, args)])  # noqa: B905 - same length by the key
-        loaded.function.launch(
-            config.grid, config.block, packed, stream=config.stream, dynamic_shared=config.dynamic_shared, keep=args
+                return self._launch_converted(configured, args, device)
+        ready = configured.ready.get(tuple(key))
+        if ready is None:
+            if len(args) != len(self._names):
+                return self._launch_converted(configured, args, device)
+            ready = self._prepare(configured, tuple(key), args, device)
+        launch, packing = ready
+        return launch(b"".join([pack(value) for pack, value in zip(packing, args)]), args)  # noqa: B905 - as long, by the key
+
+    def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
+        """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
+        args = self._with_defaults(args)
+        check_arguments(args, self._names)
+        transfer = Transfer(configured.config.stream)
+        passed = [transfer.onto_device(value) for value in args]
+        codes = [
+            describe(value).code if isinstance(value, DeviceArray) else type_code(type_of(value, name))
+            for value, name in zip(passed, self._names, strict=True)
+        ]
+        key = (device, *codes)
+        launch, packing = configured.ready.get(key) or self._prepare(configured, key, passed, device)
+        launch(b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)]), passed)
+        transfer.back_to_host()
+
+    def _prepare(
+        self, configured: ConfiguredKernel, key: tuple[Any, ...], args: Sequence[Any], device: Device
+    ) -> ReadyLaunch:
+        """Compile for the types of *args*, load, and check the configuration; the result is kept under *key*."""
+        loaded = self._loaded.get(key) or self._load(key, args, device)
+        config = configured.config
+        launch = loaded.function.configure(
+            config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared
         )
-        return None
+        ready = configured.ready[key] = ReadyLaunch(launch, loaded.packing)
+        return ready
 
     def _load(self, key: tuple[Any, ...], args: Sequence[Any], device: Device) -> LoadedKernel:
-        given = tuple(type_of(value, name) for value, name in zip(args, self._names(len(args)), strict=True))
+        given = tuple(type_of(value, name) for value, name in zip(args, self._names, strict=True))
         kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
-        loaded = self._loaded[key] = LoadedKernel(self._compile(kinds, device.target), device)
+        code = self._compile(kinds, device.target)
+        function = device.load(code.code_object).function(code.name)
+        function.describe_fault = exception_describer(code.faults)
+        loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters))
         return loaded
 
-    def _names(self, count: int) -> list[str]:
-        """Names of the first *count* parameters; `KernelArgumentError` where the kernel takes another number."""
-        parameters = self._signature.parameters
-        names = list(parameters)
-        if count != len(names):
-            raise KernelArgumentError(
-                f"kernel {self.__name__} takes {len(names)} arguments ({', '.join(names)}); the launch passes {count}"
-            )
-        return names
-
-    def _launch_converted(self, config: LaunchConfig, args: Sequence[Any], device: Device) -> None:
-        """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
-        names = self._names(len(self._bound(args)))
-        args = self._bound(args)
-        kinds = [type_of(value, name) for value, name in zip(args, names, strict=True)]
-        converted: list[Any] = []
-        written: list[tuple[np.ndarray[Any, Any], DeviceArray]] = []
-        for value in args:
-            if isinstance(value, np.ndarray):
-                copy = to_device(value, stream=config.stream)
-                converted.append(copy)
-                if value.flags.writeable:
-                    written.append((value, copy))
-            elif not isinstance(value, DeviceArray) and is_device_array(value):
-                converted.append(as_device_array(value))
-            else:
-                converted.append(value)
-        for value in converted:
-            if isinstance(value, DeviceArray):
-                describe(value)
-        key = (device, *(describe(v).code if isinstance(v, DeviceArray) else type_code(k) for v, k in zip(converted, kinds, strict=True)))
-        loaded = self._loaded.get(key) or self._load(key, converted, device)
-        packed = b"".join([pack(value) for pack, value in zip(loaded.packers, converted, strict=True)])
-        loaded.function.launch(
-            config.grid, config.block, packed, stream=config.stream, dynamic_shared=config.dynamic_shared, keep=converted
-        )
-        for host, copy in written:
-            copy.copy_to_host(host, stream=config.stream)
-
-    def _bound(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """*args* with the defaults of the parameters that are left out."""
-        if len(args) == self._parameter_count:
-            return tuple(args)
+    def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """*args*, and the defaults of the parameters that are left out; `KernelArgumentError` for another number."""
         defaults = [parameter.default for parameter in self._signature.parameters.values()][len(args) :]
-        if len(args) < self._parameter_count and inspect.Parameter.empty not in defaults:
-            return (*args, *defaults)
-        self._names(len(args))
-        return tuple(args)
+        if len(args) > len(self._names) or inspect.Parameter.empty in defaults:
+            raise KernelArgumentError(
+                f"kernel {self.__name__} takes {len(self._names)} arguments ({', '.join(self._names)}); "
+                f"the launch passes {len(args)}"
+            )
+        return (*args, *defaults)
 
     # Looking.
 

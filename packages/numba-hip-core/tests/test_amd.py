@@ -1,0 +1,189 @@
+"""Code for AMD GPUs, made without one: its structure, not its text."""
+
+import math
+import threading
+
+import llvmlite.binding as llvm
+import numba_hip as hip
+import numpy as np
+import pytest
+from hip_devicelib import amdgpu, metadata
+from numba import njit
+from numba_hip.errors import OutputError
+from numba_hip.kernel_code import compile_kernel
+from numba_hip.options import CompileOptions
+
+TARGETS = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"]
+WAVE = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1030": 32, "gfx1100": 32, "gfx1201": 32}
+SAXPY = "void(float32, float32[::1], float32[::1], float32[::1])"
+
+
+@hip.jit
+def saxpy(a, x, y, out):
+    i = hip.grid(1)
+    if i < out.size:
+        out[i] = a * x[i] + y[i]
+
+
+def module_of(kernel, signature, target, **options):
+    text, result = hip.compile(kernel, signature, target=target, output="llvm", **options)
+    module = llvm.parse_assembly(text)
+    module.verify()
+    return module
+
+
+def instructions(module):
+    return [i for f in module.functions if not f.is_declaration for b in f.blocks for i in b.instructions]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_kernel_and_its_metadata(target):
+    image, result = hip.compile(saxpy, SAXPY, target=target, output="object")
+    assert result == hip.compile(saxpy, SAXPY, target=target)[1]
+    (kernel,) = metadata.read_kernels(image)
+    assert kernel.name == "saxpy"
+    assert kernel.wave_size == WAVE[target]
+    assert kernel.max_block_threads == 1024
+    assert kernel.shared_bytes == 0
+    assert kernel.private_bytes == 0, "no spills"
+    compiled = compile_kernel(saxpy.py_func, saxpy_types(), CompileOptions(), target)
+    assert [(p.offset, p.size) for p in kernel.parameters] == [(p.offset, p.size) for p in compiled.parameters]
+    assert kernel.argument_bytes == compiled.argument_bytes
+
+
+def saxpy_types():
+    from numba.core import sigutils
+
+    return tuple(sigutils.normalize_signature(SAXPY)[0])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_memory_is_reached_through_the_right_address_spaces(target):
+    module = module_of(saxpy, SAXPY, target)
+    memory = [i for i in instructions(module) if i.opcode in ("load", "store")]
+    pointers = [str(list(i.operands)[-1].type) for i in memory]
+    assert pointers.count("ptr addrspace(1)") == 3, "two loads and a store of global memory"
+    assert set(pointers) == {"ptr addrspace(1)", "ptr addrspace(4)"}, "all else are implicit arguments"
+    (kernel,) = [f for f in module.functions if not f.is_declaration]
+    assert "amdgpu_kernel" in str(kernel).split("@")[0]
+    assert [str(a.type) for a in kernel.arguments].count("ptr addrspace(1)") == 9
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_assembly(target):
+    text, _ = hip.compile(saxpy, SAXPY, target=target, output="asm")
+    assert f"amdgcn-amd-amdhsa--{target}" in text
+    assert ".amdhsa_kernel saxpy" in text
+    assert "flat_load" not in text and "flat_store" not in text
+    assert "scratch_" not in text
+
+
+def test_private_arrays_lie_in_private_memory():
+    def kernel(values, out):
+        i = hip.grid(1)
+        pair = (values[i], values[i + 1], values[i + 2])
+        out[i] = pair[out[i] % 3]
+
+    module = module_of(kernel, "(int32[::1], int32[::1])", "gfx942", opt=False)
+    slots = [i for i in instructions(module) if i.opcode == "alloca"]
+    assert slots
+    assert {str(slot.type) for slot in slots} == {"ptr addrspace(5)"}
+
+
+def test_captured_arrays_lie_in_constant_memory():
+    table = np.arange(16, dtype=np.float32)
+
+    def kernel(out):
+        i = hip.grid(1)
+        out[i] = table[i % 16]
+
+    module = module_of(kernel, "(float32[::1],)", "gfx1100")
+    constants = [g for g in module.global_variables]
+    assert [str(g.type) for g in constants] == ["ptr addrspace(4)"]
+    assert np.frombuffer(table.tobytes(), np.float32).tobytes() == table.tobytes()
+
+
+def test_math_comes_from_ocml_or_the_hardware():
+    def kernel(x, out):
+        i = hip.grid(1)
+        out[i] = math.sin(x[i]) + math.sqrt(x[i]) + math.pow(x[i], 1.5) + x[i] ** 2.5 + math.gamma(x[i])
+
+    for signature, suffix in (("(float32[::1], float32[::1])", "f32"), ("(float64[::1], float64[::1])", "f64")):
+        code = compile_kernel(kernel, tuple(hip_types(signature)), CompileOptions(), "gfx90a")
+        wanted = {f"__ocml_{name}_{suffix}" for name in ("sin", "pow", "tgamma")}
+        assert set(amdgpu.undefined_symbols(code.bitcode)) == wanted
+        assert code.object()
+
+
+def hip_types(signature):
+    from numba.core import sigutils
+
+    return sigutils.normalize_signature(signature)[0]
+
+
+@njit
+def clip(value, low, high):
+    return min(max(value, low), high)
+
+
+@hip.jit(device=True)
+def factorial(n):
+    if n <= 1:
+        return 1
+    return n * factorial(n - 1)
+
+
+@hip.jit
+def everything(x, out, pair):
+    i, j = hip.grid(2)
+    si, sj = hip.gridsize(2)
+    while i < out.shape[0]:
+        if j < out.shape[1]:
+            total = 0.0
+            for k in range(x.shape[0]):
+                total += x[k, -1] * pair[1] if k % 2 else pair[0] // (k + 1)
+            out[i, j] = clip(total, -1.0, 1.0) + factorial(hip.threadIdx.z) + hip.blockDim.y * sj
+        i += si
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_larger_kernel(target):
+    signature = "(float64[:, :], float64[:, ::1], Tuple((int64, float32)))"
+    image, _ = hip.compile(everything, signature, target=target, output="object")
+    (kernel,) = metadata.read_kernels(image)
+    assert kernel.name == "everything"
+    assert len(kernel.parameters) == 9 + 9 + 2
+
+
+def test_launch_bounds_reach_the_metadata():
+    image, _ = hip.compile(saxpy.py_func, SAXPY, target="gfx942", output="object", launch_bounds=(256, 2))
+    assert metadata.read_kernels(image)[0].max_block_threads == 256
+
+
+def test_code_is_the_same_every_time_and_in_threads():
+    results: dict[str, list[bytes]] = {target: [] for target in TARGETS}
+
+    def compile_all():
+        for target in TARGETS:
+            results[target].append(hip.compile(saxpy.py_func, SAXPY, target=target, output="object")[0])
+
+    threads = [threading.Thread(target=compile_all) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for images in results.values():
+        assert len(images) == 3
+        assert len(set(images)) == 1
+
+
+def test_features_of_a_target():
+    image, _ = hip.compile(saxpy, SAXPY, target="gfx90a:xnack+", output="object")
+    assert metadata.read_kernels(image)[0].name == "saxpy"
+    assert "xnack+" in hip.compile(saxpy, SAXPY, target="gfx90a:xnack+", output="asm")[0]
+
+
+def test_there_is_no_linked_code_object_yet():
+    code = compile_kernel(saxpy.py_func, saxpy_types(), CompileOptions(), "gfx942")
+    with pytest.raises(OutputError, match="code objects for gfx942 are not linked in this version"):
+        code.code_object  # noqa: B018

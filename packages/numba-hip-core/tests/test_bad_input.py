@@ -1,0 +1,209 @@
+"""What goes wrong says so: a typed error that names the argument and the limit, and nothing of the caller's is changed."""
+
+import numba_hip as hip
+import numpy as np
+import pytest
+from hip_devicelib.errors import UnknownTargetError
+from hip_runtime.errors import LaunchError, OutOfDeviceMemoryError, UnknownDeviceError
+from numba.core.errors import NumbaError, TypingError
+from numba_hip.errors import KernelArgumentError, KernelSignatureError, OptionError, OutputError
+
+
+@hip.jit
+def add_one(values, step):
+    i = hip.grid(1)
+    if i < values.size:
+        values[i] += step
+
+
+@pytest.fixture
+def values():
+    array = np.arange(10.0)
+    yield array
+    np.testing.assert_array_equal(array, np.arange(10.0)), "the caller's array was changed"
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ((0, 64), "grid has extent 0 along x; each must be at least 1"),
+        ((1, 0), "block has extent 0 along x"),
+        ((-1, 64), "grid has extent -1 along x"),
+        (((1, 2, 0), 64), "grid has extent 0 along z"),
+        ((1, (8, -8)), "block has extent -8 along y"),
+        ((1, 2000), "2000.*at most 1024"),
+        ((1, (32, 64)), "2048 threads.*at most 1024"),
+        ((1, (1, 1, 2000)), "2000"),
+        ((2**40, 1), "grid has extent 1099511627776 along x.*at most"),
+        ((1.5, 64), "grid must be a whole number.*1.5"),
+        ((1, "64"), "block must be a whole number.*'64'"),
+        ((True, 64), "grid must be a whole number.*True"),
+        (((1, 1, 1, 1), 64), "1 to 3 extents, not 4"),
+        (((), 64), "1 to 3 extents, not 0"),
+        ((1, 64, "stream"), "stream is 'stream', a str; it has to come from hip.stream"),
+        ((1, 64, 0, -8), "-8"),
+        ((1, 64, 0, 2**40), "1099511627776.*at most 65536"),
+        ((1, 64, 0, 1.5), "dynamic_shared.*1.5"),
+        ((1, 64, 0, 0, 0), r"kernel\[grid, block, stream, dynamic_shared\]"),
+        (1, r"kernel\[grid, block, stream, dynamic_shared\].*got 1"),
+    ],
+)
+def test_impossible_launches(config, says, values):
+    with pytest.raises(LaunchError, match=says):
+        add_one[config](values, 1.0)
+
+
+def test_a_configuration_that_was_seen_before_is_not_mistaken_for_one_that_equals_it(values):
+    add_one[1, 64](np.zeros(3), 1.0)
+    for config in ((True, 64), (1.0, 64)):
+        with pytest.raises(LaunchError):
+            add_one[config](values, 1.0)
+
+
+@pytest.mark.parametrize("arguments", [(), (1.0,), (1.0, 2.0)])
+def test_too_few_or_too_many_arguments(arguments, values):
+    if len(arguments) == 1:
+        arguments = ()
+    with pytest.raises(KernelArgumentError, match=r"kernel add_one takes 2 arguments \(values, step\); the launch passes"):
+        add_one[1, 64](values, *arguments) if arguments else add_one[1, 64](values)
+
+
+@pytest.mark.parametrize("value", ["text", None, [1, 2], {"a": 1}, object(), lambda: 0], ids=repr)
+def test_arguments_of_types_that_no_kernel_takes(value, values):
+    with pytest.raises(KernelArgumentError, match="argument 'step' is a"):
+        add_one[1, 64](values, value)
+
+
+def test_object_arrays(values):
+    for bad in (np.array([object()]), (np.array([1, "a"], dtype=object),)):
+        with pytest.raises(KernelArgumentError, match="argument 'step' is an array of dtype object.*astype"):
+            add_one[1, 64](values, bad)
+
+
+def test_a_type_that_does_not_fit_the_kernels_code(values):
+    with pytest.raises(TypingError, match="add_one|iadd|float64"):
+        add_one[1, 64](values, (1, 2))
+
+
+def test_a_missing_name():
+    @hip.jit
+    def kernel(out):
+        out[0] = no_such_name  # noqa: F821
+
+    out = np.zeros(1)
+    with pytest.raises(NumbaError, match="name 'no_such_name' is not defined") as caught:
+        kernel[1, 1](out)
+    assert "test_bad_input.py" in str(caught.value), "the place in the user's file"
+    assert out[0] == 0
+
+
+def test_a_failed_compilation_can_be_mended():
+    namespace = {"hip": hip}
+    exec("def kernel(out):\n    out[hip.grid(1)] = late", namespace)
+    kernel = hip.jit(namespace["kernel"])
+    for _ in range(2):
+        with pytest.raises(NumbaError):
+            kernel[1, 1](np.zeros(1))
+    namespace["late"] = 5
+    out = np.zeros(1)
+    kernel[1, 1](out)
+    assert out[0] == 5
+
+
+@pytest.mark.parametrize("source", ["hip.grid(4)", "hip.grid(0)", "hip.gridsize(-1)", "hip.grid()", "hip.grid(1, 2)", "hip.grid(n)", "hip.threadIdx.w"])
+def test_misused_indices(source):
+    namespace = {"hip": hip}
+    exec(f"def kernel(out, n):\n    out[0] = {source}", namespace)
+    with pytest.raises(NumbaError, match=r"number of axes|has no attribute|Unknown attribute 'w'|literal"):
+        hip.jit(namespace["kernel"])[1, 1](np.zeros(1, np.int64), 1)
+
+
+def test_a_kernel_that_returns_a_value(values):
+    @hip.jit
+    def kernel(values):
+        return values[0]
+
+    with pytest.raises(KernelSignatureError, match="kernel kernel returns float64; a kernel returns nothing"):
+        kernel[1, 1](values)
+
+
+def test_kernels_and_device_functions_are_not_called_from_python(values):
+    with pytest.raises(TypeError, match=r"write add_one\[grid, block\]\(\.\.\.\)"):
+        add_one(values, 1.0)
+
+    @hip.jit(device=True)
+    def device_function(x):
+        return x
+
+    with pytest.raises(TypeError, match="device function: it can be called from a kernel only"):
+        device_function(1)
+    with pytest.raises(TypeError, match="only a kernel can be launched"):
+        device_function[1, 1]
+    with pytest.raises(TypeError, match="hip.grid means something in a kernel only"):
+        hip.grid(1)
+
+
+def test_options():
+    with pytest.raises(OptionError, match=r"no option \['no_such'\]; it knows .*'fastmath'"):
+        hip.jit(no_such=1)
+    with pytest.raises(OptionError, match=r"cannot honour \['cache'\]"):
+        hip.jit(cache=True)
+    with pytest.raises(OptionError, match="inline is 'sometimes'"):
+        hip.jit(inline="sometimes")
+    with pytest.raises(OptionError, match="launch_bounds gives 4096"):
+        hip.jit(launch_bounds=4096)
+    with pytest.raises(TypeError, match="hip.jit takes a Python function"):
+        hip.jit(3)
+
+
+def test_launch_bounds_limit_the_block(values):
+    bounded = hip.jit(launch_bounds=128)(add_one.py_func)
+    array = np.zeros(200)
+    bounded[2, 128](array, 1.0)
+    assert (array == 1).all()
+    with pytest.raises(LaunchError, match="129 threads; kernel 'add_one' was compiled for at most 128"):
+        bounded[1, 129](values, 1.0)
+
+
+def test_memory_that_is_not_there(values):
+    free, total = hip.get_current_device().memory_info()
+    with pytest.raises(OutOfDeviceMemoryError, match=f"{total}|{total + 8}"):
+        hip.device_array(total // 8 + 1)
+    assert hip.get_current_device().memory_info() == (free, total)
+
+
+def test_unknown_devices():
+    for number in (7, -1, "no such device"):
+        with pytest.raises(UnknownDeviceError, match="there is no device"):
+            hip.select_device(number)
+
+
+def test_a_faulty_launch_leaks_nothing(values):
+    @hip.jit
+    def kernel(values, step):
+        if step > 0:
+            raise RuntimeError("no")
+
+    kernel[1, 1](values, 0)
+    free, _ = hip.get_current_device().memory_info()
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="no"):
+            kernel[1, 4](values, 1)
+        with pytest.raises(KernelArgumentError):
+            kernel[1, 4](values, "text")
+        with pytest.raises(LaunchError):
+            kernel[1, 5000](values, 1)
+    assert hip.get_current_device().memory_info()[0] == free
+
+
+@pytest.mark.parametrize("target", ["gfx9999", "sm_90", "", "gfx942;rm", "x86-64"])
+def test_unknown_targets(target):
+    with pytest.raises(UnknownTargetError, match="gfx942"):
+        hip.compile(add_one, "(float64[:], float64)", target=target)
+
+
+def test_unknown_outputs():
+    with pytest.raises(OutputError, match="output is 'ptx'; it can be one of llvm, asm, object"):
+        hip.compile(add_one, "(float64[:], float64)", output="ptx")
+    with pytest.raises(OutputError, match="the CPU device has no object files"):
+        hip.compile(add_one, "(float64[:], float64)", target="cpu", output="object")

@@ -1,0 +1,193 @@
+"""Python's math in kernels, against Python's own results over ordinary and special values."""
+
+import math
+
+import numba_hip as hip
+import numpy as np
+import pytest
+from numba_hip.language.math import BINARY, UNARY
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 2.2e-308, 1e308, 1e-30]
+ORDINARY = np.random.default_rng(7).uniform(-20, 20, 60).tolist() + np.linspace(-1, 1, 21).tolist()
+
+
+def by_python(function, *arguments):
+    """What Python says; where it raises, what C's library returns."""
+    try:
+        return function(*arguments)
+    except (ValueError, OverflowError):
+        return None
+
+
+def kernel_of(function, arguments):
+    call = {1: lambda a: function(a), 2: lambda a, b: function(a, b)}[arguments]
+    device = hip.jit(device=True)(call)
+    if arguments == 1:
+
+        @hip.jit
+        def kernel(x, out):
+            i = hip.grid(1)
+            if i < out.size:
+                out[i] = device(x[i])
+    else:
+
+        @hip.jit
+        def kernel(x, y, out):
+            i = hip.grid(1)
+            if i < out.size:
+                out[i] = device(x[i], y[i])
+
+    return kernel
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
+def test_functions_of_one_float(function, dtype):
+    x = np.array(SPECIAL + ORDINARY, np.float64).astype(dtype)
+    out = np.zeros_like(x)
+    kernel_of(function, 1)[2, 64](x, out)
+    expected = [by_python(function, float(value)) for value in x]
+    known = np.array([value is not None for value in expected])
+    wanted = np.array([math.nan if value is None else value for value in expected])
+    with np.errstate(over="ignore"):
+        wanted = wanted.astype(dtype)
+    np.testing.assert_allclose(out[known], wanted[known], rtol=2e-6 if dtype is np.float32 else 4e-15)
+    zero = known & (wanted == 0)
+    np.testing.assert_array_equal(np.signbit(out[zero]), np.signbit(wanted[zero]))
+    assert not np.isfinite(out[~known]).any(), "where Python raises there is no finite result"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", [*BINARY, math.pow, math.fmod], ids=lambda f: f.__name__)
+def test_functions_of_two_floats(function, dtype):
+    x, y = (m.ravel() for m in np.meshgrid(*[np.array(SPECIAL[:11] + ORDINARY[:12], dtype)] * 2))
+    out = np.zeros_like(x)
+    kernel_of(function, 2)[-(-x.size // 64), 64](x, y, out)
+    if function is math.nextafter:
+        expected = list(np.nextafter(x, y))
+    else:
+        expected = [by_python(function, float(a), float(b)) for a, b in zip(x, y, strict=True)]
+    known = np.array([value is not None for value in expected])
+    wanted = np.array([math.nan if value is None else value for value in expected])
+    with np.errstate(over="ignore"):
+        wanted = wanted.astype(dtype)
+    np.testing.assert_allclose(out[known], wanted[known], rtol=3e-6 if dtype is np.float32 else 4e-15)
+
+
+@pytest.mark.parametrize("function", [math.sqrt, math.exp, math.radians, math.degrees, math.sin], ids=lambda f: f.__name__)
+def test_functions_of_integers_are_computed_in_double(function):
+    x = np.arange(10)
+    out = np.zeros(10)
+    kernel_of(function, 1)[1, 10](x, out)
+    np.testing.assert_allclose(out, [function(int(value)) for value in x], rtol=1e-15)
+
+
+@pytest.mark.parametrize("function", [math.isnan, math.isinf, math.isfinite], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_predicates(function, dtype):
+    values = np.array([0, 1, -5, 7], dtype) if dtype is np.int64 else np.array(SPECIAL).astype(dtype)
+    out = np.zeros(values.size, np.bool_)
+    kernel_of(function, 1)[1, values.size](values, out)
+    np.testing.assert_array_equal(out, [function(value) for value in values.tolist()])
+
+
+@pytest.mark.parametrize("function", [math.floor, math.ceil, math.trunc], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+def test_rounding_gives_integers(function, dtype):
+    values = np.array([0.0, -0.5, 0.5, 2.999, -2.999, 1e6, -7]).astype(dtype)
+    out = np.zeros(values.size, np.int64)
+    kernel_of(function, 1)[1, values.size](values, out)
+    np.testing.assert_array_equal(out, [function(value) for value in values.tolist()])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_degrees_and_radians(dtype):
+    values = np.array([0, 1, -90, 180, 1e5, np.inf], dtype)
+    for function in (math.degrees, math.radians):
+        out = np.zeros_like(values)
+        kernel_of(function, 1)[1, values.size](values, out)
+        np.testing.assert_allclose(out, [function(float(value)) for value in values], rtol=3e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_frexp_and_ldexp(dtype):
+    @hip.jit
+    def split(values, fractions, exponents):
+        i = hip.grid(1)
+        fractions[i], exponents[i] = math.frexp(values[i])
+
+    @hip.jit
+    def scale(values, exponents, out):
+        i = hip.grid(1)
+        out[i] = math.ldexp(values[i], exponents[i])
+
+    info = np.finfo(dtype)
+    values = np.array([*SPECIAL[:9], 3.7, -1e5, info.tiny, info.max, info.smallest_subnormal, info.tiny / 8], dtype)
+    fractions, exponents = np.zeros_like(values), np.zeros(values.size, np.int32)
+    split[1, values.size](values, fractions, exponents)
+    finite = np.isfinite(values)
+    wanted = np.frexp(values)
+    np.testing.assert_array_equal(fractions, wanted[0])
+    np.testing.assert_array_equal(exponents[finite], wanted[1][finite])
+
+    powers = np.array([0, 1, -1, 40, -40, 127, -126, -149, 150, -970, 1023, -1022, -1074, -1080, 2000, -2098, 2**31 - 1, -(2**31)])
+    x, n = (m.ravel() for m in np.meshgrid(values, powers))
+    n = n.astype(np.int32)
+    out = np.zeros_like(x)
+    scale[-(-x.size // 64) * 64 // 64 + 1, 64](np.resize(x, (x.size // 64 + 2) * 64), np.resize(n, (x.size // 64 + 2) * 64), padded := np.zeros((x.size // 64 + 2) * 64, dtype))
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_array_equal(padded[: x.size], np.ldexp(x, n))
+    del out
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32])
+def test_greatest_common_divisor(dtype):
+    a, b = np.array([12, 0, 7, 100, 9], dtype), np.array([18, 5, 0, 75, 28], dtype)
+    out = np.zeros_like(a)
+    kernel_of(math.gcd, 2)[1, 5](a, b, out)
+    np.testing.assert_array_equal(out, np.gcd(a, b))
+
+
+def test_the_power_operator():
+    @hip.jit
+    def kernel(x, y, out):
+        i = hip.grid(1)
+        out[i, 0] = x[i] ** y[i]
+        out[i, 1] = x[i] ** 2
+        out[i, 2] = x[i] ** 0.5
+
+    x, y = np.linspace(0.1, 5, 20), np.linspace(-3, 3, 20)
+    out = np.zeros((20, 3))
+    kernel[1, 20](x, y, out)
+    np.testing.assert_allclose(out, np.stack([x**y, x**2, x**0.5], axis=1), rtol=1e-14)
+
+
+def test_complex_numbers():
+    import cmath
+
+    @hip.jit
+    def kernel(z, out):
+        i = hip.grid(1)
+        out[i, 0] = z[i] * z[i] + z[i].conjugate()
+        out[i, 1] = cmath.exp(z[i])
+        out[i, 2] = cmath.sqrt(z[i])
+        out[i, 3] = abs(z[i])
+
+    z = np.array([1 + 2j, -0.5 + 0.1j, 3 - 4j, 1j])
+    out = np.zeros((4, 4), np.complex128)
+    kernel[1, 4](z, out)
+    np.testing.assert_allclose(out, np.stack([z * z + z.conj(), np.exp(z), np.sqrt(z), abs(z)], axis=1), rtol=1e-13)
+
+
+def test_min_and_max_take_any_number_of_arguments():
+    @hip.jit
+    def kernel(a, b, out):
+        i = hip.grid(1)
+        out[i, 0] = min(a[i], b[i])
+        out[i, 1] = max(a[i], b[i], 0.25)
+        out[i, 2] = min(a[i], b[i], 2.0, -1.0)
+
+    a, b = np.linspace(-1, 1, 8), np.linspace(1, -1, 8)
+    out = np.zeros((8, 3))
+    kernel[1, 8](a, b, out)
+    np.testing.assert_array_equal(out, np.stack([np.minimum(a, b), np.maximum(np.maximum(a, b), 0.25), np.full(8, -1.0)], axis=1))

@@ -198,7 +198,7 @@ def _explain_missing_gpu(choice: str) -> None:
 def _stack_level() -> int:
     """How far up the caller outside of this package is: that is who a warning is for."""
     here = os.path.dirname(__file__)
-    level, frame = 0, sys._getframe(1)
+    level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
         level, frame = level + 1, frame.f_back
     return level

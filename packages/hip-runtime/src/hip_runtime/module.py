@@ -93,7 +93,7 @@ class Function:
 
     def max_active_blocks(self, block: int | Sequence[int], dynamic_shared: int = 0) -> int:
         """How many blocks of the shape *block* a compute unit runs at a time."""
-        threads = block_threads(_extents("block", block))
+        threads = block_threads(dim3("block", block))
         return self.device.driver.max_active_blocks(self.handle, threads, dynamic_shared)
 
 
@@ -133,7 +133,8 @@ class Launch:
         )  # fmt: skip
 
 
-def _extents(what: str, value: Any) -> Dim3:
+def dim3(what: str, value: Any) -> Dim3:
+    """*value*, a whole number or 1 to 3 of them, as three extents of a grid or block, x first; `LaunchError`."""
     try:
         parts = tuple(value) if isinstance(value, Sequence) else (value,)
         if any(isinstance(part, bool) for part in parts):
@@ -156,13 +157,13 @@ def _check_limits(what: str, extents: Dim3, limits: Dim3, device: Device) -> Non
 
 
 def _check_grid(grid: Any, device: Device) -> Dim3:
-    extents = _extents("grid", grid)
+    extents = dim3("grid", grid)
     _check_limits("grid", extents, device.attributes.max_grid_dim, device)
     return extents
 
 
 def _check_block(block: Any, function: Function) -> Dim3:
-    extents = _extents("block", block)
+    extents = dim3("block", block)
     attributes = function.device.attributes
     _check_limits("block", extents, attributes.max_block_dim, function.device)
     threads = block_threads(extents)

@@ -236,7 +236,7 @@ class CpuDriver:
         return (end.finished_time("end") - start.finished_time("start")) * 1e3
 
     def _start(self) -> Any:
-        self._dispatch = dispatcher.dispatcher()
+        self._dispatch = dispatcher.dispatcher().call
         return self._dispatch
 
     def _stream(self, stream: int) -> Stream:
@@ -290,8 +290,10 @@ def _processor_name() -> str:
 def _after_fork() -> None:
     finaliser.renew_lock()
     streams.renew_all()
+    dispatcher.restart()
     for driver in list(_drivers):
         driver._heap.renew_lock()
+        driver._dispatch = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,63 +1,210 @@
-"""The dispatcher: native code that runs the blocks of one launch, as LLVM IR.
+"""The dispatcher: native code that runs the blocks of one launch, on the calling thread and the helpers of the pool.
 
 It is built once per process, and called with Python's lock released.
+
+Whether help is worth its price is decided by what a block of the same program cost the last time. A grid that should be done
+within `ALONE` nanoseconds is begun without help; where its first quarter takes longer than expected, help is asked for after
+all. A program that never ran gets help.
 """
 
 from __future__ import annotations
 
 import ctypes
+import platform
+import signal
 import struct
+import threading
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
+from hip_runtime import config
 from hip_runtime.drivers.cpu import finaliser
-from hip_runtime.drivers.cpu.frame import FAULT_FIELDS, FRAME, I32, I64, PTR, WORKER_TYPE, Callee, allocate, field
+from hip_runtime.drivers.cpu.frame import (
+    FAULT_FIELDS, FRAME, I32, I64, PROGRAM, PTR, VOID, WORKER_TYPE, Callee, allocate,
+)  # fmt: skip
+from hip_runtime.drivers.cpu.pool import PoolBuilder
 
-DISPATCH = "spmd.dispatch"
+ALONE = 10_000
+"""Nanoseconds of work below which waking another thread costs more than it brings."""
+
+CHUNKS_PER_THREAD = 8
+"""Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
+
+_SYMBOLS = ("spmd.dispatch", "spmd.start", "spmd.reset")
+_CLOCK_MONOTONIC = 1
 _FAULT = struct.Struct(f"{len(FAULT_FIELDS)}i")
+_DOUBLE = ir.DoubleType()
 
 
-def build_dispatcher() -> ir.Module:
-    """A module with ``ptr dispatch(ptr worker, ptr arguments, i32 x, i32 y, i32 z)``: null, or a fault to read and free."""
-    module = ir.Module(name=DISPATCH)
-    malloc = ir.Function(module, ir.FunctionType(PTR, [I64]), "malloc")
-    dispatch = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, I32, I32, I32]), DISPATCH)
+def build_dispatcher(machine: str) -> ir.Module:
+    """A module with ``ptr dispatch(ptr program, ptr arguments, i32 x, i32 y, i32 z)`` and the pool, for the processor
+    *machine*. The result is null, or a fault to read and free."""
+    module = ir.Module(name="spmd.dispatcher")
+    pool = PoolBuilder(module, machine)
+    now = _define_now(module)
+    alone = _define_alone(module, now)
+    together = _define_together(module, now, pool)
+    dispatch = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, I32, I32, I32]), _SYMBOLS[0])
     builder = ir.IRBuilder(dispatch.append_basic_block("entry"))
-    worker, arguments, *grid = dispatch.args
-    frame = allocate(builder, FRAME, "frame")
-    count = I64(1)
-    for number, extent in enumerate(grid):
-        builder.store(extent, field(builder, frame, "grid", number))
-        count = builder.mul(count, builder.zext(extent, I64))
-    builder.store(I64(0), field(builder, frame, "next_block"))
-    builder.store(I32(0), field(builder, frame, "fault_taken"))
-    builder.store(count, field(builder, frame, "block_count"))
-    builder.store(I64(1), field(builder, frame, "chunk"))
-    builder.store(arguments, field(builder, frame, "arguments"))
-    builder.call(Callee(worker, WORKER_TYPE), [frame])
-    taken = builder.load(field(builder, frame, "fault_taken"), typ=I32)
-    with builder.if_then(builder.icmp_unsigned("!=", taken, I32(0))):
-        record = builder.call(malloc, [I64(_FAULT.size)])
-        for number in range(len(FAULT_FIELDS)):
-            source = builder.gep(field(builder, frame, "fault_code"), [I32(number)], source_etype=I32)
-            builder.store(builder.load(source, typ=I32), builder.gep(record, [I32(number)], source_etype=I32))
-        builder.ret(record)
-    builder.ret(PTR(None))
+    program, arguments, *grid = dispatch.args
+    frame = allocate(builder, FRAME.type, "frame")
+    count = _fill_frame(builder, frame, program, arguments, grid)
+    helpers = pool.helpers(builder)
+    single = builder.or_(
+        builder.icmp_unsigned("==", count, I64(1)), builder.icmp_unsigned("==", helpers, I32(0)), name="single"
+    )
+    with builder.if_else(single) as (few, many):
+        with few:
+            _run(builder, frame)
+        with many:
+            done = builder.call(alone, [program, frame, count])
+            with builder.if_then(builder.icmp_unsigned("==", done, ir.IntType(1)(0))):
+                builder.call(together, [program, frame, count])
+    _return_fault(module, builder, frame)
     return module
 
 
-@cache
-def dispatcher() -> Any:
-    """``dispatch(worker, arguments, x, y, z)``, native; the result is 0 or the address of a fault for `take_fault`."""
-    program = finaliser.compile_ir(build_dispatcher(), DISPATCH)
-    call = finaliser.function_at(
-        program.entry, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3
+def _fill_frame(
+    builder: ir.IRBuilder, frame: ir.Value, program: ir.Value, arguments: ir.Value, grid: list[ir.Value]
+) -> ir.Value:
+    count = I64(1)
+    for number, extent in enumerate(grid):
+        FRAME.store(builder, extent, frame, "grid", number)
+        count = builder.mul(count, builder.zext(extent, I64))
+    FRAME.store(builder, I64(0), frame, "next_block")
+    FRAME.store(builder, I32(0), frame, "fault_taken")
+    FRAME.store(builder, count, frame, "block_count")
+    FRAME.store(builder, count, frame, "chunk")
+    FRAME.store(builder, arguments, frame, "arguments")
+    FRAME.store(builder, PROGRAM.load(builder, program, "worker"), frame, "worker")
+    return count
+
+
+def _run(builder: ir.IRBuilder, frame: ir.Value) -> ir.Value:
+    return builder.call(Callee(FRAME.load(builder, frame, "worker"), WORKER_TYPE), [frame])
+
+
+def _define_now(module: ir.Module) -> ir.Function:
+    """``i64 now()``: nanoseconds of a clock that only goes forward."""
+    clock = ir.Function(module, ir.FunctionType(I32, [I32, PTR]), "clock_gettime")
+    now = ir.Function(module, ir.FunctionType(I64, []), "spmd.now")
+    now.linkage = "internal"
+    builder = ir.IRBuilder(now.append_basic_block("entry"))
+    time = allocate(builder, ir.ArrayType(I64, 2))
+    builder.call(clock, [I32(_CLOCK_MONOTONIC), time])
+    seconds = builder.load(time, typ=I64)
+    rest = builder.load(builder.gep(time, [I64(1)], source_etype=I64), typ=I64)
+    builder.ret(builder.add(builder.mul(seconds, I64(1_000_000_000)), rest))
+    return now
+
+
+def _define_alone(module: ir.Module, now: ir.Function) -> ir.Function:
+    """``i1 alone(program, frame, count)``: run a grid that should be cheap; 0 where it is not, and then not all was run."""
+    false, true = ir.IntType(1)(0), ir.IntType(1)(1)
+    alone = ir.Function(module, ir.FunctionType(true.type, [PTR, PTR, I64]), "spmd.alone")
+    alone.linkage = "internal"
+    builder = ir.IRBuilder(alone.append_basic_block("entry"))
+    program, frame, count = alone.args
+    cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
+    expected = builder.fmul(cost, builder.uitofp(count, _DOUBLE))
+    cheap = builder.and_(
+        builder.fcmp_ordered(">=", cost, _DOUBLE(0.0)), builder.fcmp_ordered("<=", expected, _DOUBLE(float(ALONE)))
     )
-    call.program = program
-    return call
+    with builder.if_then(builder.not_(cheap)):
+        builder.ret(false)
+    start = builder.call(now, [])
+    first = builder.udiv(builder.add(count, I64(3)), I64(4))
+    FRAME.store(builder, first, frame, "block_count")
+    _run(builder, frame)
+    # Only this thread has seen the frame so far, and it took more blocks than there were.
+    FRAME.store(builder, first, frame, "next_block")
+    FRAME.store(builder, count, frame, "block_count")
+    middle = builder.call(now, [])
+    with builder.if_then(builder.icmp_unsigned(">", builder.sub(middle, start), I64(ALONE))):
+        builder.ret(false)
+    _run(builder, frame)
+    _store_cost(builder, program, builder.sub(builder.call(now, []), start), count)
+    builder.ret(true)
+    return alone
+
+
+def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder) -> ir.Function:
+    """``void together(program, frame, count)``: run what is left of a grid with the pool's help."""
+    together = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64]), "spmd.together")
+    together.linkage = "internal"
+    builder = ir.IRBuilder(together.append_basic_block("entry"))
+    program, frame, count = together.args
+    left = builder.sub(count, FRAME.load(builder, frame, "next_block"))
+    helpers = builder.zext(pool.helpers(builder), I64)
+    threads = builder.add(helpers, I64(1))
+    chunk = _maximum(builder, builder.udiv(left, builder.mul(threads, I64(CHUNKS_PER_THREAD))), I64(1))
+    FRAME.store(builder, chunk, frame, "chunk")
+    # One less than there are chunks: the calling thread takes one too.
+    others = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
+    others = _minimum(builder, builder.sub(others, I64(1)), helpers)
+    helped = builder.icmp_signed(">", others, I64(0))
+    with builder.if_then(helped):
+        builder.call(pool.join, [frame, builder.trunc(others, I32)])
+    start = builder.call(now, [])
+    ran = _run(builder, frame)
+    with builder.if_then(builder.icmp_unsigned("!=", ran, I64(0))):
+        _store_cost(builder, program, builder.sub(builder.call(now, []), start), ran)
+    with builder.if_then(helped):
+        builder.call(pool.leave, [frame])
+    builder.ret_void()
+    return together
+
+
+def _store_cost(builder: ir.IRBuilder, program: ir.Value, time: ir.Value, blocks: ir.Value) -> None:
+    cost = builder.fdiv(builder.uitofp(time, _DOUBLE), builder.uitofp(blocks, _DOUBLE))
+    builder.atomic_rmw("xchg", PROGRAM.field(builder, program, "cost"), cost, "monotonic")
+
+
+def _minimum(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    return builder.select(builder.icmp_signed("<", one, other), one, other)
+
+
+def _maximum(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    return builder.select(builder.icmp_signed(">", one, other), one, other)
+
+
+def _return_fault(module: ir.Module, builder: ir.IRBuilder, frame: ir.Value) -> None:
+    malloc = ir.Function(module, ir.FunctionType(PTR, [I64]), "malloc")
+    with builder.if_then(builder.icmp_unsigned("!=", FRAME.load(builder, frame, "fault_taken"), I32(0))):
+        record = builder.call(malloc, [I64(_FAULT.size)])
+        for number in range(len(FAULT_FIELDS)):
+            value = FRAME.load(builder, frame, "fault", number)
+            builder.store(value, builder.gep(record, [I32(number)], source_etype=I32))
+        builder.ret(record)
+    builder.ret(PTR(None))
+
+
+class Dispatcher:
+    """The native functions. ``call(program, arguments, x, y, z)`` gives 0, or the address of a fault for `take_fault`."""
+
+    def __init__(self) -> None:
+        self._program = finaliser.compile_ir(build_dispatcher(platform.machine()), *_SYMBOLS)
+        dispatch, start, reset = self._program.entries
+        self.call = finaliser.function_at(
+            dispatch, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3
+        )
+        self._start = finaliser.function_at(start, ctypes.c_int, ctypes.c_int)
+        self.reset = finaliser.function_at(reset, None)
+        self.start()
+
+    def start(self) -> None:
+        """Start the helpers: one thread less than the setting says, the launching thread being one too.
+
+        Signals are for Python's own threads; helpers inherit that they get none.
+        """
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            self.helpers = self._start(config.cpu_threads() - 1)
+            self.stopped = False
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache
@@ -73,3 +220,27 @@ def take_fault(address: int) -> tuple[int, ...]:
         return _FAULT.unpack(ctypes.string_at(address, _FAULT.size))
     finally:
         _free()(address)
+
+
+_lock = threading.Lock()
+_dispatcher: Dispatcher | None = None
+
+
+def dispatcher() -> Dispatcher:
+    """The dispatcher of this process, built and started at the first call; it is never freed, as its threads never end."""
+    global _dispatcher
+    with _lock:
+        if _dispatcher is None:
+            _dispatcher = Dispatcher()
+        elif _dispatcher.stopped:
+            _dispatcher.start()
+        return _dispatcher
+
+
+def restart() -> None:
+    """In a forked child, which has none of the helpers: forget them; the next launch starts new ones."""
+    global _lock
+    _lock = threading.Lock()
+    if _dispatcher is not None:
+        _dispatcher.reset()
+        _dispatcher.stopped = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
-from hip_runtime.drivers.cpu.worker import WORKER, build_worker
+from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker
 from hip_runtime.errors import ModuleLoadError, SymbolError
 
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -50,17 +51,19 @@ def target_machine() -> Any:
 
 
 class Program:
-    """Machine code that was loaded: ``entry`` is the address of its function *entry*, ``image`` the object file.
+    """Machine code that was loaded.
 
-    It is freed when the last reference goes.
+    ``image`` is the object file, ``entries`` the addresses of what it was compiled for, ``entry`` the first of them. The code
+    is freed when the last reference goes.
     """
 
-    __slots__ = ("_engine", "entry", "image")
+    __slots__ = ("_engine", "entries", "entry", "image")
 
-    def __init__(self, image: bytes, entry: str) -> None:
+    def __init__(self, image: bytes, entries: Sequence[str]) -> None:
         self.image = image
         self._engine = _load(image)
-        self.entry = int(self._engine.get_function_address(entry))
+        self.entries = [int(self._engine.get_global_value_address(entry)) for entry in entries]
+        self.entry = self.entries[0]
 
 
 def check(code: CodeObject) -> None:
@@ -106,7 +109,7 @@ def _check_kernel(module: Any, kernel: Kernel) -> None:
 
 
 def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
-    """Machine code of *kernel* for blocks of the shape *block*; its entry is ``void (ptr frame)``."""
+    """Machine code of *kernel* for blocks of the shape *block*; its entry is a `frame.PROGRAM`."""
     with _lock:
         machine = target_machine()
         context = llvm.create_context()
@@ -119,26 +122,26 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         except RuntimeError as error:
             raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
         module.verify()
-        return _compile(module, WORKER)
+        return _compile(module, PROGRAM_SYMBOL)
 
 
-def compile_ir(module: Any, entry: str) -> Program:
-    """Machine code of the llvmlite module *module*, whose function *entry* is the one to call."""
+def compile_ir(module: Any, *entries: str) -> Program:
+    """Machine code of the llvmlite module *module*, whose functions *entries* are there to be called."""
     with _lock:
         machine = target_machine()
         parsed = llvm.parse_assembly(str(module), llvm.create_context())
         parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
-        return _compile(parsed, entry)
+        return _compile(parsed, *entries)
 
 
-def _compile(module: Any, entry: str) -> Program:
-    """Optimise *module*, of which only the function *entry* stays visible, and load it."""
+def _compile(module: Any, *entries: str) -> Program:
+    """Optimise *module*, of which only *entries* stay visible, and load it."""
     machine = target_machine()
     for function in module.functions:
-        if not function.is_declaration and function.name != entry:
+        if not function.is_declaration and function.name not in entries:
             function.linkage = "internal"
     for variable in module.global_variables:
-        if not variable.is_declaration and variable.linkage.name != "appending":
+        if not variable.is_declaration and variable.name not in entries and variable.linkage.name != "appending":
             variable.linkage = "internal"
     _optimise(module)
     image = machine.emit_object(module)
@@ -148,7 +151,7 @@ def _compile(module: Any, entry: str) -> Program:
             f"code for the CPU device refers to {', '.join(map(repr, missing))}, which neither it nor the C math library "
             "defines; link the code that defines it"
         )
-    return Program(image, entry)
+    return Program(image, entries)
 
 
 def _optimise(module: Any) -> None:
@@ -161,9 +164,16 @@ def _optimise(module: Any) -> None:
     passes.run(module, builder)
 
 
+@cache
+def _engine_context() -> Any:
+    """The LLVM context of the empty modules that engines are made with. It outlives every engine: the garbage collector
+    may dispose an engine after a context that went with it, and LLVM would then read freed memory."""
+    return llvm.create_context()
+
+
 def _load(image: bytes) -> Any:
     machine = target_machine.__wrapped__()  # an engine owns the target machine that it is given
-    empty = llvm.parse_assembly("", llvm.create_context())
+    empty = llvm.parse_assembly("", _engine_context())
     empty.triple = machine.triple
     engine = llvm.create_mcjit_compiler(empty, machine)
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(image))

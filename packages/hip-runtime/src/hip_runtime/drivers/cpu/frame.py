@@ -14,43 +14,58 @@ I64 = ir.IntType(64)
 VOID = ir.VoidType()
 PTR = ir.PointerType()
 
-FRAME_FIELDS: tuple[tuple[str, ir.Type], ...] = (
-    ("next_block", I64),  # taken from atomically, a chunk at a time
-    ("fault_taken", I32),  # set to 1 by the first thread that faults
-    ("fault_code", I32),
-    ("fault_block", ir.ArrayType(I32, 3)),
-    ("fault_thread", ir.ArrayType(I32, 3)),
-    ("block_count", I64),
-    ("chunk", I64),
-    ("arguments", PTR),
-    ("grid", ir.ArrayType(I32, 3)),
-    ("worker", PTR),  # void (ptr frame)
-    ("next_job", PTR),  # the rest is the pool's
-    ("tickets", I32),
-    ("active", I32),
-    ("blocks_done", I64),
+class Struct:
+    """A struct of LLVM whose fields have names."""
+
+    def __init__(self, **fields: ir.Type) -> None:
+        self.fields = fields
+        self.type = ir.LiteralStructType(list(fields.values()))
+        self._index = {name: index for index, name in enumerate(fields)}
+
+    def field(self, builder: ir.IRBuilder, base: ir.Value, name: str, element: int | None = None) -> ir.Value:
+        """Address of a field of the struct at *base*, or of one element of an array field."""
+        indices = [I32(0), I32(self._index[name])] + ([] if element is None else [I32(element)])
+        return builder.gep(base, indices, inbounds=True, source_etype=self.type)
+
+    def load(self, builder: ir.IRBuilder, base: ir.Value, name: str, element: int | None = None) -> ir.Value:
+        """Value of a field of the struct at *base*, or of one element of an array field."""
+        kind = self.fields[name] if element is None else self.fields[name].element
+        return builder.load(self.field(builder, base, name, element), typ=kind, name=name)
+
+    def store(self, builder: ir.IRBuilder, value: ir.Value, base: ir.Value, name: str, element: int | None = None) -> None:
+        """Set a field of the struct at *base*, or one element of an array field."""
+        builder.store(value, self.field(builder, base, name, element))
+
+
+SEMAPHORE = ir.ArrayType(I64, 4)
+MUTEX = ir.ArrayType(I64, 6)
+"""Room for a ``sem_t`` and a ``pthread_mutex_t``: 32 bytes and 40 to 48 with glibc and musl on 64-bit machines, from
+their ``bits/semaphore.h`` and ``bits/pthreadtypes-arch.h``."""
+
+FRAME = Struct(
+    next_block=I64,  # taken from atomically, a chunk at a time
+    fault_taken=I32,  # set to 1 by the first thread that faults
+    fault=ir.ArrayType(I32, 7),  # see FAULT_FIELDS
+    block_count=I64,
+    chunk=I64,
+    arguments=PTR,
+    grid=ir.ArrayType(I32, 3),
+    worker=PTR,
+    # what follows belongs to the pool, and is touched under its lock only
+    next_job=PTR,
+    tickets=I32,  # helpers that may still join
+    active=I32,  # helpers that joined and have not left; read without the lock as a hint
+    waiting=I32,  # whether the launching thread sleeps on ``done``
+    done=SEMAPHORE,
 )
-FRAME = ir.LiteralStructType([kind for _, kind in FRAME_FIELDS])
-_INDEX = {name: index for index, (name, _) in enumerate(FRAME_FIELDS)}
 
 FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y", "thread z")
-"""Meaning of the seven 32-bit words of a fault, as they lie in the frame from ``fault_code`` on."""
+"""Meaning of the 32-bit words of a fault."""
 
+PROGRAM = Struct(worker=PTR, cost=ir.DoubleType())
+"""What finalised code consists of: its worker, and how many nanoseconds a block took last time, below 0 at first."""
 
-def field(builder: ir.IRBuilder, frame: ir.Value, name: str, element: int | None = None) -> ir.Value:
-    """Address of a field of *frame*, or of one element of an array field."""
-    indices = [I32(0), I32(_INDEX[name])]
-    if element is not None:
-        indices.append(I32(element))
-    return builder.gep(frame, indices, inbounds=True, source_etype=FRAME)
-
-
-def load(builder: ir.IRBuilder, frame: ir.Value, name: str, element: int | None = None) -> ir.Value:
-    """Value of a field of *frame*."""
-    kind = dict(FRAME_FIELDS)[name]
-    if element is not None:
-        kind = kind.element
-    return builder.load(field(builder, frame, name, element), typ=kind, name=name)
+UNKNOWN_COST = -1.0
 
 
 def allocate(builder: ir.IRBuilder, kind: ir.Type, name: str = "") -> ir.Value:
@@ -58,6 +73,11 @@ def allocate(builder: ir.IRBuilder, kind: ir.Type, name: str = "") -> ir.Value:
     place = builder.alloca(kind, name=name)
     place.type = PTR
     return place
+
+
+def function_address(function: ir.Function) -> ir.Value:
+    """Address of a function of the same module, as a value."""
+    return ir.FormattedConstant(PTR, function.get_reference())
 
 
 class Callee:
@@ -73,5 +93,5 @@ class Callee:
         return str(self._address.get_reference())
 
 
-WORKER_TYPE = ir.FunctionType(VOID, [PTR])
-"""Type of a worker: it is given the frame and returns when no blocks are left to take."""
+WORKER_TYPE = ir.FunctionType(I64, [PTR])
+"""Type of a worker: it is given the frame and returns when no blocks are left to take, with how many it ran."""

@@ -1,7 +1,7 @@
 """The loop over blocks and threads that a kernel is inlined into, as LLVM IR.
 
-`build_worker` makes a module with the definitions of the ``spmd.*`` functions of docs/design/spmd-bitcode.md and a function
-``void worker(ptr frame)``. The block shape is a constant in all of it, so the loops over the threads have constant trip
+`build_worker` makes a module with the definitions of the ``spmd.*`` functions of docs/design/spmd-bitcode.md, a function
+``i64 worker(ptr frame)`` and the global variable `PROGRAM_SYMBOL` that a launch is given. The block shape is a constant in all of it, so the loops over the threads have constant trip
 counts and no remainder that the shape does not ask for, and the index of a thread is a loop variable.
 """
 
@@ -14,10 +14,11 @@ from hip_devicelib.codeobject import Kernel, Parameter
 from llvmlite import ir
 
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, PTR, VOID, allocate, field, load
+from hip_runtime.drivers.cpu.frame import FRAME, I1, I8, I32, I64, PROGRAM, PTR, UNKNOWN_COST, VOID, WORKER_TYPE, allocate, function_address
 
 AXES = ("x", "y", "z")
-WORKER = "spmd.worker"
+PROGRAM_SYMBOL = "spmd.program"
+_WORKER = "spmd.worker"
 
 _ITEM = ir.LiteralStructType([ir.ArrayType(I32, 3), ir.ArrayType(I32, 3), PTR])
 _THREAD, _BLOCK, _FRAME = range(3)
@@ -39,7 +40,7 @@ PARAMETER_TYPES: dict[str, ir.Type] = {
 
 def build_worker(kernel: Kernel, block: Dim3) -> ir.Module:
     """A module that defines the worker of *kernel* for one block shape, and what the kernel calls."""
-    module = ir.Module(name=WORKER)
+    module = ir.Module(name=_WORKER)
     _define_shape(module, "spmd.block_dim", block)
     _define_indices(module, "spmd.thread_idx", _THREAD, block)
     _define_indices(module, "spmd.block_idx", _BLOCK, (_MAX_GRID,) * 3)
@@ -73,7 +74,7 @@ def _define_grid_dim(module: ir.Module) -> None:
     for number, axis in enumerate(AXES):
         builder = _function(module, f"spmd.grid_dim.{axis}", ir.FunctionType(I32, [PTR]), "alwaysinline")
         frame = builder.load(_item_field(builder, builder.function.args[0], _FRAME), typ=PTR)
-        builder.ret(_load_below(module, builder, field(builder, frame, "grid", number), _MAX_GRID + 1, first=1))
+        builder.ret(_load_below(module, builder, FRAME.field(builder, frame, "grid", number), _MAX_GRID + 1, first=1))
 
 
 def _item_field(builder: ir.IRBuilder, item: ir.Value, member: int, number: int | None = None) -> ir.Value:
@@ -109,37 +110,40 @@ def _define_fault(module: ir.Module) -> None:
 
 def _fill_record(record: ir.Function) -> None:
     builder = ir.IRBuilder(record.append_basic_block("entry"))
-    frame, code, *indices = record.args
-    taken = builder.atomic_rmw("xchg", field(builder, frame, "fault_taken"), I32(1), "acq_rel")
+    frame, *values = record.args
+    taken = builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "acq_rel")
     with builder.if_then(builder.icmp_unsigned("==", taken, I32(0))):
-        builder.store(code, field(builder, frame, "fault_code"))
-        for number, value in enumerate(indices):
-            name = "fault_block" if number < 3 else "fault_thread"
-            builder.store(value, field(builder, frame, name, number % 3))
+        for number, value in enumerate(values):
+            FRAME.store(builder, value, frame, "fault", number)
     builder.ret_void()
 
 
 def _define_worker(module: ir.Module, kernel: Kernel, block: Dim3) -> None:
     types = [PARAMETER_TYPES[parameter.type] for parameter in kernel.parameters]
     target = ir.Function(module, ir.FunctionType(VOID, [PTR, *types]), kernel.name)
-    worker = ir.Function(module, ir.FunctionType(VOID, [PTR]), WORKER)
+    worker = ir.Function(module, WORKER_TYPE, _WORKER)
     worker.attributes.add("nounwind")
     worker.args[0].add_attribute("noalias")
     builder = ir.IRBuilder(worker.append_basic_block("entry"))
     frame = worker.args[0]
     item = allocate(builder, _ITEM, "item")
     builder.store(frame, _item_field(builder, item, _FRAME))
-    buffer = load(builder, frame, "arguments")
+    buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
-    grid = [load(builder, frame, "grid", number) for number in range(3)]
+    grid = [FRAME.load(builder, frame, "grid", number) for number in range(3)]
 
     def run_block(index: ir.Value) -> None:
         _store_block_index(module, builder, item, index, grid)
         with _threads(builder, item, block):
             builder.call(target, [item, *arguments], attrs=("alwaysinline",))
 
-    _loop_over_chunks(builder, frame, run_block)
-    builder.ret_void()
+    builder.ret(_loop_over_chunks(builder, frame, run_block))
+    _define_program(module, worker)
+
+
+def _define_program(module: ir.Module, worker: ir.Function) -> None:
+    program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
+    program.initializer = ir.Constant(PROGRAM.type, [function_address(worker), ir.DoubleType()(UNKNOWN_COST)])
 
 
 def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Parameter) -> ir.Value:
@@ -166,28 +170,30 @@ def _store_block_index(
         builder.store(index, _item_field(builder, item, _BLOCK, number))
 
 
-def _loop_over_chunks(builder: ir.IRBuilder, frame: ir.Value, run_block: Callable[[ir.Value], None]) -> None:
-    """Take chunks of blocks until there are none left or a thread has faulted."""
-    count = load(builder, frame, "block_count")
-    chunk = load(builder, frame, "chunk")
-    head = builder.append_basic_block("chunk.head")
-    take = builder.append_basic_block("chunk.take")
-    body = builder.append_basic_block("chunk.body")
-    done = builder.append_basic_block("chunk.done")
+def _loop_over_chunks(builder: ir.IRBuilder, frame: ir.Value, run_block: Callable[[ir.Value], None]) -> ir.Value:
+    """Take chunks of blocks until there are none left or a thread has faulted. Gives the number of blocks that were run."""
+    count = FRAME.load(builder, frame, "block_count")
+    chunk = FRAME.load(builder, frame, "chunk")
+    entry = builder.block
+    head, take, body, done = (builder.append_basic_block(f"chunk.{name}") for name in ("head", "take", "body", "done"))
     builder.branch(head)
     builder.position_at_end(head)
-    first = builder.atomic_rmw("add", field(builder, frame, "next_block"), chunk, "monotonic")
+    ran = builder.phi(I64, name="ran")
+    ran.add_incoming(I64(0), entry)
+    first = builder.atomic_rmw("add", FRAME.field(builder, frame, "next_block"), chunk, "monotonic")
     builder.cbranch(builder.icmp_unsigned("<", first, count), take, done)
     builder.position_at_end(take)
-    fault = builder.load_atomic(field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
+    fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
     builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), body, done)
     builder.position_at_end(body)
     limit = builder.add(first, chunk)
     limit = builder.select(builder.icmp_unsigned("<", limit, count), limit, count)
     with _counted(builder, "block", first, limit) as index:
         run_block(index)
+    ran.add_incoming(builder.add(ran, builder.sub(limit, first)), builder.block)
     builder.branch(head)
     builder.position_at_end(done)
+    return ran
 
 
 @contextmanager

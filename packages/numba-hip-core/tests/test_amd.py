@@ -75,7 +75,7 @@ def test_assembly(target):
     assert f"amdgcn-amd-amdhsa--{target}" in text
     assert ".amdhsa_kernel saxpy" in text
     assert "flat_load" not in text and "flat_store" not in text
-    assert "scratch_" not in text
+    assert "scratch_load" not in text and "buffer_load" not in text
 
 
 def test_private_arrays_lie_in_private_memory():
@@ -91,16 +91,17 @@ def test_private_arrays_lie_in_private_memory():
 
 
 def test_captured_arrays_lie_in_constant_memory():
-    table = np.arange(16, dtype=np.float32)
+    table = np.arange(16, dtype=np.float32) ** 2
 
     def kernel(out):
         i = hip.grid(1)
         out[i] = table[i % 16]
 
     module = module_of(kernel, "(float32[::1],)", "gfx1100")
-    constants = [g for g in module.global_variables]
-    assert [str(g.type) for g in constants] == ["ptr addrspace(4)"]
-    assert np.frombuffer(table.tobytes(), np.float32).tobytes() == table.tobytes()
+    (constant,) = module.global_variables
+    assert str(constant.type) == "ptr addrspace(4)"
+    assert constant.is_constant
+    assert table.tobytes() in hip.compile(kernel, "(float32[::1],)", target="gfx1100", output="object")[0]
 
 
 def test_math_comes_from_ocml_or_the_hardware():
@@ -110,7 +111,7 @@ def test_math_comes_from_ocml_or_the_hardware():
 
     for signature, suffix in (("(float32[::1], float32[::1])", "f32"), ("(float64[::1], float64[::1])", "f64")):
         code = compile_kernel(kernel, tuple(hip_types(signature)), CompileOptions(), "gfx90a")
-        wanted = {f"__ocml_{name}_{suffix}" for name in ("sin", "pow", "tgamma")}
+        wanted = {f"__ocml_sin_{suffix}", f"__ocml_tgamma_{suffix}", "__ocml_pow_f64"}
         assert set(amdgpu.undefined_symbols(code.bitcode)) == wanted
         assert code.object()
 

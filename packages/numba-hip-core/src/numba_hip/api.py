@@ -105,11 +105,15 @@ def compile(  # noqa: A001 - the name is that of Numba CUDA's function
     else:
         chosen, py_func = CompileOptions.of_jit(options), function
     args, _ = sigutils.normalize_signature(signature)
-    code = compile_kernel(py_func, tuple(args), chosen, target or hip_runtime.current_device().target)
+    code = compile_kernel(py_func, tuple(args), chosen, _target(target))
     views: dict[str, Callable[[KernelCode], str | bytes]] = {
         "llvm": KernelCode.llvm, "asm": KernelCode.asm, "object": KernelCode.object,
     }  # fmt: skip
     return views[output](code), types.none
+
+
+def _target(given: str | None) -> str:
+    return hip_runtime.current_device().target if given is None else given
 
 
 def _as_dict(options: CompileOptions) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from llvmlite import binding as llvm
 from llvmlite import ir
+from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
 from numba_hip.targets.callconv import Fault
@@ -23,6 +25,7 @@ class HipCodeLibrary(CodeLibrary):  # type: ignore[misc]
         super().__init__(codegen, name)
         self._bitcode: list[bytes] = []
         self._linked: dict[int, HipCodeLibrary] = {}
+        self._unresolved: set[str] = set()
         self.faults: dict[int, Fault] = {}
         """Exceptions that functions of this library itself can raise, by code."""
 
@@ -30,10 +33,15 @@ class HipCodeLibrary(CodeLibrary):  # type: ignore[misc]
         """Take over a module that is complete."""
         self._raise_if_finalized()
         self._bitcode.append(self._codegen.to_bitcode(ir_module))
+        self._codegen.note_definitions(ir_module, self)
 
     def add_linking_library(self, library: HipCodeLibrary) -> None:
         """Note that this library's functions call those of *library*."""
         self._linked[id(library)] = library
+
+    def add_unresolved(self, symbol: str) -> None:
+        """Note that this library calls *symbol*, of a library that is not complete yet: recursion that passes others."""
+        self._unresolved.add(symbol)
 
     def finalize(self) -> None:
         """Nothing more can be added after this."""
@@ -48,6 +56,7 @@ class HipCodeLibrary(CodeLibrary):  # type: ignore[misc]
             if id(library) not in found:
                 found[id(library)] = library
                 waiting += library._linked.values()
+                waiting += [self._codegen.definition(symbol) for symbol in library._unresolved]
         return list(found.values())
 
     def all_bitcode(self) -> list[bytes]:
@@ -84,9 +93,28 @@ class HipCodegen(Codegen):  # type: ignore[misc]
     _library_class = HipCodeLibrary
     triple: str
     target_data: llvm.TargetData
+    calling_library: Callable[[], HipCodeLibrary]
+    """The library that is being written; the target context sets this."""
 
     def __init__(self) -> None:
         self._data_layout = str(self.target_data)
+        self._definitions: WeakValueDictionary[str, HipCodeLibrary] = WeakValueDictionary()
+
+    def note_definitions(self, module: ir.Module, library: HipCodeLibrary) -> None:
+        """Remember that the functions of *module* are defined in *library*."""
+        for function in module.functions:
+            if not function.is_declaration:
+                self._definitions[function.name] = library
+
+    def definition(self, symbol: str) -> HipCodeLibrary:
+        """The library that defines *symbol*."""
+        return self._definitions[symbol]
+
+    def insert_unresolved_ref(self, builder: ir.IRBuilder, kind: ir.FunctionType, name: str) -> ir.Function:
+        """Numba's hook for a call of a function that is still being compiled: declared here, found when linking."""
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        self.calling_library().add_unresolved(name)
+        return function
 
     def empty_module(self, name: str) -> ir.Module:
         """An empty module with the triple and data layout of the target."""
@@ -181,5 +209,3 @@ class AmdCodegen(HipCodegen):
         """Link, inline and optimise for this GPU."""
         return self._amdgpu.optimise(library.all_bitcode(), self.target, level=3 if options.opt else 0)
 
-
-assert sys.maxsize > 2**32, "kernels are compiled for 64-bit machines only"

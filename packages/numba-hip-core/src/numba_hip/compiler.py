@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types, typing
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags, sanitize_compile_result_entries
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.errors import NumbaError
 from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowering
 
 from numba_hip._numba import compiling_for, run_pipeline
@@ -98,4 +99,12 @@ def compile_function(
     Returns Numba's compile result; raises `numba.core.errors.TypingError` and its relatives, at the user's line.
     """
     with compiling_for(target.numba_name):
-        return run_pipeline(target.contexts, py_func, args, return_type, numba_flags(options), HipCompiler)
+        try:
+            return run_pipeline(target.contexts, py_func, args, return_type, numba_flags(options), HipCompiler)
+        except NumbaError as error:
+            code = py_func.__code__
+            error.add_context(
+                f"compiling {py_func.__name__}({', '.join(map(str, args))}) for {target.name}, "
+                f"{code.co_filename}:{code.co_firstlineno}"
+            )
+            raise

@@ -105,7 +105,7 @@ class Dispatcher:
         args, return_type = sigutils.normalize_signature(signature)
         if return_type not in (None, types.none, types.void):
             raise KernelSignatureError(f"kernel {self.__name__} was given return type {return_type}; it can be void only")
-        return self._compile(tuple(args), target or current_device().target)
+        return self._compile(tuple(args), current_device().target if target is None else target)
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
         """Compile for each of *signatures* now, and for no other types later."""

@@ -1,4 +1,4 @@
-"""Python's ``math`` in kernels. Numba types it; here it is lowered, to the device's own math functions."""
+"""Python's ``math`` in kernels. Numba types most of it; here it is lowered, to the device's own math functions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
+from numba.core.typing.templates import ConcreteTemplate, signature
 
-from numba_hip.language.registry import lowering
+from numba_hip.language.registry import lowering, typing
 
 UNARY = {
     math.sin: "sin", math.cos: "cos", math.tan: "tan", math.asin: "asin", math.acos: "acos", math.atan: "atan",
@@ -26,6 +27,25 @@ BINARY = {math.atan2: "atan2", math.hypot: "hypot", math.copysign: "copysign", m
 """Functions of two floats, likewise."""
 
 REALS = (types.float32, types.float64)
+
+
+@typing.register_global(math.fmod)
+class _FmodTemplate(ConcreteTemplate):  # type: ignore[misc]
+    cases = [signature(kind, kind, kind) for kind in reversed(REALS)]
+
+
+@typing.register_global(math.modf)
+class _ModfTemplate(ConcreteTemplate):  # type: ignore[misc]
+    cases = [signature(types.UniTuple(kind, 2), kind) for kind in reversed(REALS)]
+
+
+if hasattr(math, "cbrt"):
+    UNARY[math.cbrt] = "cbrt"
+
+    @typing.register_global(math.cbrt)
+    class _CbrtTemplate(ConcreteTemplate):  # type: ignore[misc]
+        cases = [signature(types.float64, types.int64), *(signature(kind, kind) for kind in REALS)]
+
 
 
 def _call(context: Any, builder: ir.IRBuilder, name: str, sig: Any, args: Sequence[ir.Value]) -> ir.Value:
@@ -112,6 +132,21 @@ _lower_scaling(math.radians, math.pi / 180.0)
 @lowering.lower(math.pow, types.Float, types.Integer)
 def _pow(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     return _call(context, builder, "pow", sig, args)
+
+
+@lowering.lower(math.fmod, types.Float, types.Float)
+def _fmod(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    del context, sig
+    return builder.frem(*args)
+
+
+@lowering.lower(math.modf, types.Float)
+def _modf(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    (value,) = args
+    whole = context.call_math(builder, "trunc", [value])
+    infinite = builder.fcmp_ordered("==", context.call_math(builder, "fabs", [value]), ir.Constant(value.type, math.inf))
+    rest = builder.select(infinite, ir.Constant(value.type, 0.0), builder.fsub(value, whole))
+    return context.make_tuple(builder, sig.return_type, (context.call_math(builder, "copysign", [rest, value]), whole))
 
 
 @lowering.lower(math.ldexp, types.Float, types.intc)

@@ -38,6 +38,7 @@ class HipContext(BaseContext):  # type: ignore[misc]
 
     def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: HipCodegen) -> None:
         self._codegen = codegen
+        codegen.calling_library = lambda: self.active_code_library
         super().__init__(typing_context, numba_name)
 
     # What a device defines.

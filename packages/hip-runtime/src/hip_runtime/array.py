@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hip_runtime import copying, layout as layouts
+from hip_runtime import copying
+from hip_runtime import layout as layouts
 from hip_runtime.copying import HostArray
 from hip_runtime.device import Device
 from hip_runtime.errors import ArrayError, CopyError
@@ -21,13 +22,14 @@ StreamLike = Stream | int | None
 class DeviceArray:
     """An array whose elements are on *device*, from *address* on, inside *buffer*.
 
-    Shape, strides, element type and address never change. Slices, transposes and reshapes are views: they share the memory
-    and keep it alive. ``stream`` is where copies go that are given no stream of their own. ``upper`` belongs to the layer
-    above, which keeps there what it derives from the array.
+    Shape, strides, element type and address never change. Slices, transposes and reshapes are views: they share the
+    memory and keep it alive. ``stream`` is where copies go that are given no stream of their own. ``upper`` belongs to
+    the layer above, which keeps there what it derives from the array.
     """
 
-    __slots__ = ("__weakref__", "address", "buffer", "device", "dtype", "layout", "readonly", "shape", "stream", "strides",
-                 "upper")  # fmt: skip
+    __slots__ = (
+        "__weakref__", "address", "buffer", "device", "dtype", "layout", "readonly", "shape", "stream", "strides", "upper",
+    )  # fmt: skip
 
     address: int
     """Address of element (0, ..., 0)."""
@@ -59,7 +61,8 @@ class DeviceArray:
             raise ArrayError(f"layout has elements of {layout.itemsize} bytes; {dtype} has {dtype.itemsize}")
         if place + first < buffer.address or place + end > buffer.address + buffer.nbytes:
             raise ArrayError(
-                f"an array of shape {layout.shape} and strides {layout.strides} at {place:#x} reaches outside of {buffer!r}"
+                f"an array of shape {layout.shape} and strides {layout.strides} at {place:#x} reaches outside of "
+                f"{buffer!r}"
             )
         values = {
             "layout": layout, "shape": layout.shape, "strides": layout.strides, "dtype": dtype, "buffer": buffer,
@@ -183,7 +186,9 @@ class DeviceArray:
     def empty_like(self, order: str = "C") -> DeviceArray:
         """A new contiguous array of the same shape and element type, with undefined contents."""
         layout = layouts.dense(self.shape, self.itemsize, order)
-        return DeviceArray(layout, self.dtype, self.device.allocate(layout.nbytes), device=self.device, stream=self.stream)
+        return DeviceArray(
+            layout, self.dtype, self.device.allocate(layout.nbytes), device=self.device, stream=self.stream
+        )
 
     # views
 
@@ -204,12 +209,13 @@ class DeviceArray:
 
     def transpose(self, *axes: Any) -> DeviceArray:
         """A view with the axes in another order; reversed by default."""
+        order: Any = axes
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
-            axes = axes[0]
-        return self._view(layouts.transpose(self.layout, axes or None))
+            order = axes[0]
+        return self._view(layouts.transpose(self.layout, order or None))
 
     @property
-    def T(self) -> DeviceArray:  # noqa: N802 -- NumPy's name
+    def T(self) -> DeviceArray:
         """The transpose, as a view."""
         return self.transpose()
 
@@ -221,7 +227,9 @@ class DeviceArray:
     def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
         """Views of *section* elements each of an array of one axis; the last may be shorter."""
         if self.ndim != 1 or section < 1:
-            raise ArrayError(f"split needs an array of one axis, not {self.ndim}, and a section of 1 or more, not {section}")
+            raise ArrayError(
+                f"split needs an array of one axis, not {self.ndim}, and a section of 1 or more, not {section}"
+            )
         for start in range(0, self.size, section):
             part = self[start : start + section]
             if stream is not None:
@@ -247,7 +255,8 @@ class DeviceArray:
         return host[()]
 
     def setitem(self, index: Any, value: Any, stream: StreamLike = None) -> None:
-        """Copy *value* there: a number, host array or device array that can be broadcast to the shape of what is indexed."""
+        """Copy *value* there: a number, host array or device array that can be broadcast to the shape of what is
+        indexed."""
         self._check_writable()
         layout, offset = layouts.index(self.layout, index)
         target = self._view(layout, offset)
@@ -297,8 +306,10 @@ def _all_integers(index: Any) -> bool:
 def _host_value(value: Any, target: DeviceArray) -> HostArray:
     try:
         source = np.asarray(value)
-        if not (source.dtype == target.dtype):
+        if source.dtype != target.dtype:
             source = source.astype(target.dtype, casting="same_kind" if isinstance(value, np.ndarray) else "unsafe")
         return np.broadcast_to(source, target.shape)
     except (TypeError, ValueError, OverflowError) as error:
-        raise CopyError(f"cannot store {value!r} in an array of shape {target.shape} and type {target.dtype}: {error}") from None
+        raise CopyError(
+            f"cannot store {value!r} in an array of shape {target.shape} and type {target.dtype}: {error}"
+        ) from None

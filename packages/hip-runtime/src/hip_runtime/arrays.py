@@ -29,9 +29,9 @@ def device_array(
 ) -> DeviceArray:
     """A new array with undefined contents.
 
-    *shape* is a whole number or a sequence of them; *strides*, in bytes, replace *order* (``"C"`` or ``"F"``). *device* is
-    that of *stream*, or the current one. Raises `ArrayError` for a shape, stride or type that cannot be, and
-    `OutOfDeviceMemoryError`.
+    *shape* is a whole number or a sequence of them; *strides*, in bytes, replace *order* (``"C"`` or ``"F"``).
+    *device* is that of *stream*, or the current one. Raises `ArrayError` for a shape, stride or type that cannot be,
+    and `OutOfDeviceMemoryError`.
     """
     layout, kind = _describe(shape, dtype, strides, order)
     where = _device_of(stream, device)
@@ -47,12 +47,17 @@ def device_array_like(ary: Any, *, stream: StreamLike = None, device: Device | N
 
 
 def to_device(
-    obj: Any, *, stream: StreamLike = None, copy: bool = True, to: DeviceArray | None = None, device: Device | None = None
+    obj: Any,
+    *,
+    stream: StreamLike = None,
+    copy: bool = True,
+    to: DeviceArray | None = None,
+    device: Device | None = None,
 ) -> DeviceArray:
     """*obj* on the device: a new array, or *to* where that is given, which must have the same shape and element type.
 
-    A device array is returned as it is. With ``copy=False`` the contents are left undefined. Host arrays in Fortran's order
-    stay so; all others become C-contiguous.
+    A device array is returned as it is. With ``copy=False`` the contents are left undefined. Host arrays in Fortran's
+    order stay so; all others become C-contiguous.
     """
     if is_device_array(obj) and to is None:
         return as_device_array(obj, device=device)

@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Setting(Generic[T]):
     """One setting: the value of the environment variable *variable*, or *default* where that is not set.
 
-    *parse* makes the value from text and raises `ValueError` with what would have been allowed; calling the setting gives
-    its value now, or raises `SettingError` naming the variable.
+    *parse* makes the value from text and raises `ValueError` with what would have been allowed; calling the setting
+    gives its value now, or raises `SettingError` naming the variable.
     """
 
     def __init__(self, variable: str, documentation: str, parse: Callable[[str], T], default: Callable[[], T]) -> None:
@@ -100,8 +100,8 @@ def physical_memory() -> int:
 
 device = Setting(
     "NUMBA_HIP_DEVICE",
-    "Which devices there are: 'auto' (AMD GPUs where there are any, else the CPU device), 'hip' (AMD GPUs or an error), "
-    "'cpu' (the CPU device). Read when the devices are first asked for.",
+    "Which devices there are: 'auto' (AMD GPUs where there are any, else the CPU device), 'hip' (AMD GPUs or an "
+    "error), 'cpu' (the CPU device). Read when the devices are first asked for.",
     _device,
     lambda: "auto",
 )

@@ -19,11 +19,13 @@ HostArray = np.ndarray[Any, Any]
 def check_dtype(dtype: Any) -> np.dtype[Any]:
     """*dtype* as NumPy's type of elements that are plain bytes; `ArrayError` for Python objects and unknown types."""
     try:
-        found = np.dtype(dtype)
+        found: np.dtype[Any] = np.dtype(dtype)
     except TypeError as error:
         raise ArrayError(f"dtype {dtype!r} is not a type of array elements: {error}") from None
     if found.hasobject:
-        raise ArrayError(f"dtype {found} holds Python objects, which a device cannot; convert the array to a numeric type")
+        raise ArrayError(
+            f"dtype {found} holds Python objects, which a device cannot; convert the array to a numeric type"
+        )
     if found.itemsize == 0:
         raise ArrayError(f"dtype {found} has no bytes; give a text or void type its length")
     return found
@@ -37,9 +39,13 @@ def host_layout(array: HostArray) -> Layout:
 def check_fit(target: Any, source: Any) -> None:
     """Raise `CopyError` unless both have the same shape and the same type of elements."""
     if target.shape != source.shape:
-        raise CopyError(f"cannot copy an array of shape {source.shape} to one of shape {target.shape}: the shapes must be equal")
+        raise CopyError(
+            f"cannot copy an array of shape {source.shape} to one of shape {target.shape}: the shapes must be equal"
+        )
     if target.dtype != source.dtype:
-        raise CopyError(f"cannot copy elements of type {source.dtype} to an array of {target.dtype}: convert them first")
+        raise CopyError(
+            f"cannot copy elements of type {source.dtype} to an array of {target.dtype}: convert them first"
+        )
 
 
 def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
@@ -73,7 +79,8 @@ def _copy(
         return
     if target_layout.overlaps_itself:
         raise CopyError(
-            f"cannot copy to an array of shape {target_layout.shape} and strides {target_layout.strides}: its elements overlap"
+            f"cannot copy to an array of shape {target_layout.shape} and strides {target_layout.strides}: its elements "
+            "overlap"
         )
     if _one_block(target_layout, source_layout):
         first = target_layout.extent[0]
@@ -90,7 +97,8 @@ def _copy(
 
 
 def _one_block(target: Layout, source: Layout) -> bool:
-    """Whether both have their elements in the same order without gaps, so that their bytes can be copied as they lie."""
+    """Whether both have their elements in the same order without gaps, so that their bytes can be copied as they
+    lie."""
     first, end = target.extent
     return end - first == target.nbytes and all(
         extent == 1 or one == other

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 from hip_devicelib.codeobject import CodeObject
-
 from hip_runtime import config
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
 from hip_runtime.errors import DeviceUnavailableError, UnknownDeviceError

@@ -80,9 +80,9 @@ class Driver(Protocol):
     """Everything the runtime needs from one kind of device.
 
     Work given a stream other than `DEFAULT_STREAM` may be done later; *owners* is whatever must stay alive until then.
-    A kernel's fault in such work is kept, the work behind it on the stream is dropped, and the next synchronisation of the
-    stream (or of an event on it, or of the device) raises the `KernelFault`, after which the stream works again. Work on
-    the default stream waits for all work given to other blocking streams before it.
+    A kernel's fault in such work is kept, the work behind it on the stream is dropped, and the next synchronisation of
+    the stream (or of an event on it, or of the device) raises the `KernelFault`, after which the stream works again.
+    Work on the default stream waits for all work given to other blocking streams before it.
     """
 
     name: str
@@ -98,7 +98,8 @@ class Driver(Protocol):
         """Address of *nbytes* >= 0 new bytes, aligned to 64 or more; `OutOfDeviceMemoryError` changes nothing."""
 
     def free(self, address: int) -> None:
-        """Give back an allocation once all work given before has finished; safe in a finaliser. `InvalidAddressError`."""
+        """Give back an allocation once all work given before has finished; safe in a finaliser.
+        `InvalidAddressError`."""
 
     def memory_info(self, device: int) -> tuple[int, int]:
         """Free and total bytes."""
@@ -162,7 +163,8 @@ class Driver(Protocol):
         """Work given to *stream* from now on waits for the last record of *event*."""
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
-        """Call *callback* on another thread after the work so far: with the error that stopped that work, or ``None``."""
+        """Call *callback* on another thread after the work so far: with the error that stopped that work, or
+        ``None``."""
 
     def create_event(self, device: int, *, timing: bool = True) -> EventHandle: ...
     def destroy_event(self, event: EventHandle) -> None: ...

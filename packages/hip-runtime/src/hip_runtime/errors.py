@@ -1,8 +1,8 @@
 """Errors of the runtime. Each names the argument or resource, the value, the limit, and what to do about it.
 
-Three situations are kept apart: a name that does not exist (`UnknownDeviceError`, `SettingError`), something that exists
-but that this machine cannot do (`DeviceUnavailableError`, `UnsupportedError`), and a request that no machine could meet
-(`LaunchError`, `ArrayError`).
+Three situations are kept apart: a name that does not exist (`UnknownDeviceError`, `SettingError`), something that
+exists but that this machine cannot do (`DeviceUnavailableError`, `UnsupportedError`), and a request that no machine
+could meet (`LaunchError`, `ArrayError`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class CopyError(ArrayError):
     """A copy between arrays that do not fit each other; neither was changed."""
 
 
-class KernelFault(HipRuntimeError):  # noqa: N818 -- the name says what it is: a fault of the kernel, not of the call
+class KernelFault(HipRuntimeError):
     """A kernel stopped one of its threads with an error code.
 
     ``code`` is the kernel's own number for what went wrong; ``block`` and ``thread`` are (x, y, z) indices; ``kernel``

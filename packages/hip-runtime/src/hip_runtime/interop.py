@@ -25,8 +25,8 @@ def is_device_array(obj: object) -> bool:
 def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool = True) -> DeviceArray:
     """*obj* as a `DeviceArray` over the same memory, which keeps *obj* alive.
 
-    *device* is where the memory is, by default the current device. Where the interface names a stream, its work is waited
-    for, unless *synchronize* is false. `ArrayError` for an interface that is malformed or has a mask.
+    *device* is where the memory is, by default the current device. Where the interface names a stream, its work is
+    waited for, unless *synchronize* is false. `ArrayError` for an interface that is malformed or has a mask.
     """
     if isinstance(obj, DeviceArray):
         return obj

@@ -1,7 +1,7 @@
 """Arithmetic of shapes and strides, without memory: a `Layout` says where each element of an array lies.
 
-Strides are in bytes and may be negative or zero. Every function returns a new layout and the offset in bytes of its first
-element from the first element of the old one, or raises `ArrayError` naming the value and the limit.
+Strides are in bytes and may be negative or zero. Every function returns a new layout and the offset in bytes of its
+first element from the first element of the old one, or raises `ArrayError` naming the value and the limit.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Layout:
         """Whether two elements may share a byte: then nothing may be written through the layout."""
         if self.size <= 1:
             return False
-        axes = sorted((abs(stride), extent) for stride, extent in zip(self.strides, self.shape, strict=True) if extent > 1)
+        axes = sorted(
+            (abs(stride), extent) for stride, extent in zip(self.strides, self.shape, strict=True) if extent > 1
+        )
         reach = self.itemsize
         for stride, extent in axes:
             if stride < reach:
@@ -84,7 +86,11 @@ def _is_dense(axes: Any, itemsize: int, size: int) -> bool:
 def normalise_shape(shape: Any) -> Shape:
     """*shape*, a whole number or a sequence of them, as a tuple of non-negative integers."""
     try:
-        extents = tuple(operator.index(extent) for extent in shape) if isinstance(shape, Sequence) else (operator.index(shape),)
+        extents = (
+            tuple(operator.index(extent) for extent in shape)
+            if isinstance(shape, Sequence)
+            else (operator.index(shape),)
+        )
     except TypeError:
         raise ArrayError(f"shape must be a whole number or a sequence of them, not {shape!r}") from None
     if any(extent < 0 for extent in extents):
@@ -95,7 +101,9 @@ def normalise_shape(shape: Any) -> Shape:
 def normalise_strides(strides: Any, ndim: int) -> Shape:
     """*strides*, bytes for each of *ndim* axes, as a tuple."""
     try:
-        distances = tuple(operator.index(s) for s in strides) if isinstance(strides, Sequence) else (operator.index(strides),)
+        distances = (
+            tuple(operator.index(s) for s in strides) if isinstance(strides, Sequence) else (operator.index(strides),)
+        )
     except TypeError:
         raise ArrayError(f"strides must be whole numbers of bytes, not {strides!r}") from None
     if len(distances) != ndim:
@@ -127,7 +135,8 @@ def dense_like(layout: Layout) -> Layout:
 
 
 def reshape(layout: Layout, shape: Sequence[int], order: str = "C") -> Layout:
-    """The same elements, in the same order, in another shape; one extent may be -1. Only for layouts contiguous in *order*."""
+    """The same elements, in the same order, in another shape; one extent may be -1. Only for layouts contiguous in
+    *order*."""
     target = _infer(layout, shape)
     if order not in ("C", "F"):
         raise ArrayError(f"order must be 'C' or 'F', not {order!r}")
@@ -135,8 +144,8 @@ def reshape(layout: Layout, shape: Sequence[int], order: str = "C") -> Layout:
         return layout
     if not (layout.is_c_contiguous if order == "C" else layout.is_f_contiguous):
         raise ArrayError(
-            f"an array of shape {layout.shape} and strides {layout.strides} cannot be reshaped to {target} in order {order!r} "
-            "without a copy; copy it to a contiguous array first"
+            f"an array of shape {layout.shape} and strides {layout.strides} cannot be reshaped to {target} in order "
+            f"{order!r} without a copy; copy it to a contiguous array first"
         )
     return dense(target, layout.itemsize, order)
 
@@ -151,7 +160,9 @@ def _infer(layout: Layout, shape: Sequence[int]) -> Shape:
         extents[unknown[0]] = layout.size // known
         known = layout.size
     if any(extent < 0 for extent in extents) or prod(extents) != layout.size:
-        raise ArrayError(f"an array of shape {layout.shape} has {layout.size} elements; it does not fit shape {tuple(shape)}")
+        raise ArrayError(
+            f"an array of shape {layout.shape} has {layout.size} elements; it does not fit shape {tuple(shape)}"
+        )
     return tuple(extents)
 
 
@@ -173,7 +184,9 @@ def squeeze(layout: Layout, axis: int | Sequence[int] | None = None) -> Layout:
         dropped = {check_axis(number, layout.ndim) for number in wanted}
         for number in dropped:
             if layout.shape[number] != 1:
-                raise ArrayError(f"axis {number} has extent {layout.shape[number]} in shape {layout.shape}; only 1 is squeezed")
+                raise ArrayError(
+                    f"axis {number} has extent {layout.shape[number]} in shape {layout.shape}; only 1 is squeezed"
+                )
     kept = [number for number in range(layout.ndim) if number not in dropped]
     return Layout(tuple(layout.shape[a] for a in kept), tuple(layout.strides[a] for a in kept), layout.itemsize)
 
@@ -183,11 +196,14 @@ def reinterpret(layout: Layout, itemsize: int) -> Layout:
     if itemsize == layout.itemsize:
         return layout
     if not layout.shape:
-        raise ArrayError(f"an array without dimensions has elements of {layout.itemsize} bytes; it cannot view {itemsize}")
+        raise ArrayError(
+            f"an array without dimensions has elements of {layout.itemsize} bytes; it cannot view {itemsize}"
+        )
     nbytes = layout.shape[-1] * layout.itemsize
     if layout.shape[-1] != 1 and layout.strides[-1] != layout.itemsize:
         raise ArrayError(
-            f"elements of {itemsize} instead of {layout.itemsize} bytes need a contiguous last axis; strides are {layout.strides}"
+            f"elements of {itemsize} instead of {layout.itemsize} bytes need a contiguous last axis; strides are "
+            f"{layout.strides}"
         )
     if nbytes % itemsize:
         raise ArrayError(f"the last axis has {nbytes} bytes, which is no multiple of {itemsize}")
@@ -262,12 +278,13 @@ def _slice(part: slice, extent: int) -> tuple[int, int, int]:
 
 def _integer(part: Any, extent: int, axis: int, layout: Layout) -> int:
     try:
-        if isinstance(part, bool) or getattr(part, "ndim", 0):
+        if isinstance(part, bool) or getattr(part, "ndim", None):
             raise TypeError
         position = operator.index(part)
     except TypeError:
         raise ArrayError(
-            f"{part!r} cannot index a device array: use integers, slices, '...' and None; for anything else copy to the host"
+            f"{part!r} cannot index a device array: use integers, slices, '...' and None; for anything else copy to "
+            "the host"
         ) from None
     if not -extent <= position < extent:
         raise ArrayIndexError(f"index {position} is out of range for axis {axis} of shape {layout.shape}")

@@ -12,8 +12,8 @@ from hip_runtime.errors import ArrayError
 class Buffer:
     """*nbytes* bytes at *address*, which live as long as this object.
 
-    *owner* is whatever else keeps the memory alive: memory that is not ours has an owner and no finaliser. *release*, if
-    given, is called once with *arguments*, by `close` or when the last reference goes.
+    *owner* is whatever else keeps the memory alive: memory that is not ours has an owner and no finaliser. *release*,
+    if given, is called once with *arguments*, by `close` or when the last reference goes.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "address", "kind", "nbytes", "owner")

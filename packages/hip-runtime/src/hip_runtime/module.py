@@ -9,7 +9,6 @@ from typing import Any
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import CodeObjectError
-
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.errors import KernelFault, LaunchError, SymbolError
@@ -50,7 +49,8 @@ class Module:
 class Function:
     """One kernel of a module, to launch.
 
-    ``describe_fault`` may be set by a layer above: it makes the exception to raise from a `KernelFault` of this function.
+    ``describe_fault`` may be set by a layer above: it makes the exception to raise from a `KernelFault` of this
+    function.
     """
 
     def __init__(self, module: Module, kernel: Kernel) -> None:
@@ -73,11 +73,13 @@ class Function:
     ) -> None:
         """Launch over *grid* blocks of *block* threads (1 to 3 extents each, x first).
 
-        *arguments* are the packed parameters, as `Kernel.parameters` lays them out; *owners* is kept alive until the kernel
-        is done. On the default stream the kernel has finished when this returns, and a fault of it is raised here.
-        Raises `LaunchError` for an impossible configuration.
+        *arguments* are the packed parameters, as `Kernel.parameters` lays them out; *owners* is kept alive until the
+        kernel is done. On the default stream the kernel has finished when this returns, and a fault of it is raised
+        here. Raises `LaunchError` for an impossible configuration.
         """
-        self.configure(grid, block, stream=stream, dynamic_shared=dynamic_shared, cooperative=cooperative)(arguments, owners)
+        self.configure(grid, block, stream=stream, dynamic_shared=dynamic_shared, cooperative=cooperative)(
+            arguments, owners
+        )
 
     def configure(
         self,
@@ -100,8 +102,10 @@ class Function:
 class Launch:
     """A function with a configuration that was checked: call it with packed arguments."""
 
-    __slots__ = ("_cooperative", "_driver_launch", "_handle", "_size", "_stream", "_stream_owner", "block", "dynamic_shared",
-                 "function", "grid")  # fmt: skip
+    __slots__ = (
+        "_cooperative", "_driver_launch", "_handle", "_size", "_stream", "_stream_owner",
+        "block", "dynamic_shared", "function", "grid",
+    )  # fmt: skip
 
     def __init__(
         self,

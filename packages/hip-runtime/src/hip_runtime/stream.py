@@ -26,7 +26,9 @@ class Stream:
         driver = self.device.driver
         self.owned = handle is None
         self.handle = (
-            driver.create_stream(self.device.ordinal, blocking=blocking, priority=priority) if handle is None else handle
+            driver.create_stream(self.device.ordinal, blocking=blocking, priority=priority)
+            if handle is None
+            else handle
         )
         self._finalizer: Any = None
         if self.owned:

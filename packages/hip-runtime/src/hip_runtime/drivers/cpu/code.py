@@ -6,14 +6,14 @@ import threading
 import weakref
 
 from hip_devicelib.codeobject import CodeObject, Kernel
-
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.errors import ModuleLoadError
 
 
 class Module:
-    """A code object that was checked. Machine code is made function by function, when a block shape is first launched."""
+    """A code object that was checked. Machine code is made function by function, when a block shape is first
+    launched."""
 
     def __init__(self, code: CodeObject) -> None:
         finaliser.check(code)

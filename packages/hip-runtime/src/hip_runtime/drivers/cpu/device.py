@@ -8,13 +8,13 @@ import platform
 import uuid
 import weakref
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
-
 from hip_runtime import config
-from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
+from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.cpu import dispatcher, finaliser, memory, streams
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
@@ -102,7 +102,7 @@ class CpuDriver:
         return self._heap.free_bytes(), self._heap.limit
 
     def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
-        self._perform(stream, lambda owners=owners: memory.copy_bytes(target, source, nbytes))
+        self._perform(stream, partial(_copy_bytes, owners, target, source, nbytes))
 
     def copy_strided(
         self,
@@ -113,10 +113,10 @@ class CpuDriver:
         stream: int = 0,
         owners: object = None,
     ) -> None:
-        self._perform(stream, lambda owners=owners: memory.copy_elements(target, source, shape, itemsize))
+        self._perform(stream, partial(_copy_elements, owners, target, source, shape, itemsize))
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
-        self._perform(stream, lambda: memory.fill_bytes(address, value, nbytes))
+        self._perform(stream, partial(memory.fill_bytes, address, value, nbytes))
 
     def ipc_handle(self, address: int) -> bytes:
         raise UnsupportedError("memory of the CPU device cannot be shared with another process by a handle")
@@ -256,6 +256,16 @@ class CpuDriver:
         for stream in list(self._streams.values()):
             if stream.blocking:
                 stream.wait()
+
+
+def _copy_bytes(owners: object, target: int, source: int, nbytes: int) -> None:
+    """Copy, and let go of *owners*, whose memory it was, only then."""
+    memory.copy_bytes(target, source, nbytes)
+
+
+def _copy_elements(owners: object, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> None:
+    """Copy, and let go of *owners*, whose memory it was, only then."""
+    memory.copy_elements(target, source, shape, itemsize)
 
 
 def _pass(record: Record) -> None:

@@ -2,9 +2,9 @@
 
 It is built once per process, and called with Python's lock released.
 
-Whether help is worth its price is decided by what a block of the same program cost the last time. A grid that should be done
-within `ALONE` nanoseconds is begun without help; where its first quarter takes longer than expected, help is asked for after
-all. A program that never ran gets help.
+Whether help is worth its price is decided by what a block of the same program cost the last time. A grid that should
+be done within `ALONE` nanoseconds is begun without help; where its first quarter takes longer than expected, help is
+asked for after all. A program that never ran gets help.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from llvmlite import ir
 from hip_runtime import config
 from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.drivers.cpu.frame import (
-    FAULT_FIELDS, FRAME, I32, I64, PROGRAM, PTR, VOID, WORKER_TYPE, Callee, allocate,
+    FAULT_FIELDS,
+    FRAME,
+    I32,
+    I64,
+    PROGRAM,
+    PTR,
+    VOID,
+    WORKER_TYPE,
+    Callee,
+    allocate,
 )  # fmt: skip
 from hip_runtime.drivers.cpu.pool import PoolBuilder
 
@@ -101,7 +110,8 @@ def _define_now(module: ir.Module) -> ir.Function:
 
 
 def _define_alone(module: ir.Module, now: ir.Function) -> ir.Function:
-    """``i1 alone(program, frame, count)``: run a grid that should be cheap; 0 where it is not, and then not all was run."""
+    """``i1 alone(program, frame, count)``: run a grid that should be cheap; 0 where it is not, and then not all was
+    run."""
     false, true = ir.IntType(1)(0), ir.IntType(1)(1)
     alone = ir.Function(module, ir.FunctionType(true.type, [PTR, PTR, I64]), "spmd.alone")
     alone.linkage = "internal"
@@ -182,7 +192,8 @@ def _return_fault(module: ir.Module, builder: ir.IRBuilder, frame: ir.Value) -> 
 
 
 class Dispatcher:
-    """The native functions. ``call(program, arguments, x, y, z)`` gives 0, or the address of a fault for `take_fault`."""
+    """The native functions. ``call(program, arguments, x, y, z)`` gives 0, or the address of a fault for
+    `take_fault`."""
 
     def __init__(self) -> None:
         self._program = finaliser.compile_ir(build_dispatcher(platform.machine()), *_SYMBOLS)
@@ -227,7 +238,8 @@ _dispatcher: Dispatcher | None = None
 
 
 def dispatcher() -> Dispatcher:
-    """The dispatcher of this process, built and started at the first call; it is never freed, as its threads never end."""
+    """The dispatcher of this process, built and started at the first call; it is never freed, as its threads never
+    end."""
     global _dispatcher
     with _lock:
         if _dispatcher is None:

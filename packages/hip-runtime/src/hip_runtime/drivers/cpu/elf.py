@@ -1,6 +1,7 @@
 """The symbols that an object file needs from elsewhere.
 
-Layouts of the ELF header, section header and symbol are those of the System V ABI, "Object Files" (64-bit, little-endian).
+Layouts of the ELF header, section header and symbol are those of the System V ABI, "Object Files" (64-bit, little-
+endian).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """From SPMD bitcode to machine code of this machine, for one block shape.
 
 The steps, in order: read the bitcode, check that it is what the `Kernel` says, link it with the worker that `worker.py`
-builds, make everything but the worker internal, optimise (inlining, loop and SLP vectorisation for the host's processor),
-emit an object, check that every symbol it refers to exists in this process, and only then let MCJIT load it: MCJIT ends the
-process on a symbol that it cannot find.
+builds, make everything but the worker internal, optimise (inlining, loop and SLP vectorisation for the host's
+processor), emit an object, check that every symbol it refers to exists in this process, and only then let MCJIT load
+it: MCJIT ends the process on a symbol that it cannot find.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 
+from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
 from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker
@@ -53,8 +53,8 @@ def target_machine() -> Any:
 class Program:
     """Machine code that was loaded.
 
-    ``image`` is the object file, ``entries`` the addresses of what it was compiled for, ``entry`` the first of them. The code
-    is freed when the last reference goes.
+    ``image`` is the object file, ``entries`` the addresses of what it was compiled for, ``entry`` the first of them.
+    The code is freed when the last reference goes.
     """
 
     __slots__ = ("_engine", "entries", "entry", "image")
@@ -70,12 +70,13 @@ def check(code: CodeObject) -> None:
     """Raise `ModuleLoadError` where *code* is not code of the CPU device, or is not what its kernels say."""
     if code.target != CPU_TARGET:
         raise ModuleLoadError(
-            f"a code object for target {code.target!r} cannot be loaded on the CPU device; compile for target {CPU_TARGET!r}"
+            f"a code object for target {code.target!r} cannot be loaded on the CPU device; compile for target "
+            f"{CPU_TARGET!r}"
         )
     if not code.image.startswith(_BITCODE_MAGICS):
         raise ModuleLoadError(
-            f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of {len(code.image)} bytes, "
-            f"starts with {code.image[:4]!r}"
+            f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of {len(code.image)} "
+            f"bytes, starts with {code.image[:4]!r}"
         )
     with _lock:
         module = _read(code, llvm.create_context())
@@ -148,8 +149,8 @@ def _compile(module: Any, *entries: str) -> Program:
     missing = [name for name in undefined_symbols(image) if not llvm.address_of_symbol(name)]
     if missing:
         raise SymbolError(
-            f"code for the CPU device refers to {', '.join(map(repr, missing))}, which neither it nor the C math library "
-            "defines; link the code that defines it"
+            f"code for the CPU device refers to {', '.join(map(repr, missing))}, which neither it nor the C math "
+            "library defines; link the code that defines it"
         )
     return Program(image, entries)
 

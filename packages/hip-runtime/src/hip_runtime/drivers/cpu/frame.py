@@ -14,6 +14,7 @@ I64 = ir.IntType(64)
 VOID = ir.VoidType()
 PTR = ir.PointerType()
 
+
 class Struct:
     """A struct of LLVM whose fields have names."""
 
@@ -32,7 +33,9 @@ class Struct:
         kind = self.fields[name] if element is None else self.fields[name].element
         return builder.load(self.field(builder, base, name, element), typ=kind, name=name)
 
-    def store(self, builder: ir.IRBuilder, value: ir.Value, base: ir.Value, name: str, element: int | None = None) -> None:
+    def store(
+        self, builder: ir.IRBuilder, value: ir.Value, base: ir.Value, name: str, element: int | None = None
+    ) -> None:
         """Set a field of the struct at *base*, or one element of an array field."""
         builder.store(value, self.field(builder, base, name, element))
 

@@ -16,14 +16,19 @@ from hip_runtime.errors import InvalidAddressError, OutOfDeviceMemoryError
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector register."""
 
-_WORDS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+_WORDS: dict[int, np.dtype[Any]] = {
+    1: np.dtype(np.uint8),
+    2: np.dtype(np.uint16),
+    4: np.dtype(np.uint32),
+    8: np.dtype(np.uint64),
+}
 
 
 class Heap:
     """Live allocations by address.
 
-    `free` may run in a finaliser, which Python starts anywhere, also while the same thread is inside `allocate`; so it takes
-    no lock, and what it gives back is counted by the next call that does.
+    `free` may run in a finaliser, which Python starts anywhere, also while the same thread is inside `allocate`; so it
+    takes no lock, and what it gives back is counted by the next call that does.
     """
 
     def __init__(self, limit: int) -> None:
@@ -117,4 +122,5 @@ class _Memory:
 
 
 def _view(place: Strided, shape: tuple[int, ...], itemsize: int) -> np.ndarray[Any, Any]:
-    return np.asarray(_Memory(place, shape, _WORDS.get(itemsize) or np.dtype((np.void, itemsize))))
+    dtype: np.dtype[Any] = _WORDS.get(itemsize, np.dtype((np.void, itemsize)))
+    return np.asarray(_Memory(place, shape, dtype))

@@ -1,9 +1,10 @@
 """The pool: native threads that help the launching thread with its blocks, as LLVM IR.
 
 The launching thread puts its frame in a list with a number of *tickets* and wakes as many helpers. Each helper takes a
-ticket from the first frame of the list, runs blocks until none are left, and waits for the next. The launching thread runs
-blocks too; when there are none left it withdraws its remaining tickets, so that it waits only for helpers that have really
-begun. Any number of threads can launch at once; a frame is never touched once its tickets are gone and no helper is active.
+ticket from the first frame of the list, runs blocks until none are left, and waits for the next. The launching thread
+runs blocks too; when there are none left it withdraws its remaining tickets, so that it waits only for helpers that
+have really begun. Any number of threads can launch at once; a frame is never touched once its tickets are gone and no
+helper is active.
 
 A helper that finds nothing to do spins for a few microseconds, in which the next launch costs no system call, and then
 sleeps on a semaphore. A helper that is woken for a frame that was withdrawn finds an empty list and sleeps again.
@@ -17,7 +18,18 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import (
-    FRAME, I32, I64, MUTEX, PTR, SEMAPHORE, VOID, WORKER_TYPE, Callee, Struct, allocate, function_address,
+    FRAME,
+    I32,
+    I64,
+    MUTEX,
+    PTR,
+    SEMAPHORE,
+    VOID,
+    WORKER_TYPE,
+    Callee,
+    Struct,
+    allocate,
+    function_address,
 )  # fmt: skip
 
 SPINS = 200
@@ -84,7 +96,8 @@ class PoolBuilder:
         return function
 
     def _define_leave(self) -> ir.Function:
-        """``void leave(frame)``: withdraw the tickets nobody took, and return when no helper touches the frame any more."""
+        """``void leave(frame)``: withdraw the tickets nobody took, and return when no helper touches the frame any
+        more."""
         function, builder = self._function("spmd.pool.leave", VOID, [PTR])
         (frame,) = function.args
         active = FRAME.field(builder, frame, "active")

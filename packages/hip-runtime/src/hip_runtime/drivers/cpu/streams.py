@@ -1,7 +1,8 @@
 """Streams and events of the CPU device.
 
-A stream is a queue with a thread of its own, started with the first piece of work and ended when the stream is destroyed.
-The default stream has neither: its work runs in the calling thread, after all work given to blocking streams before it.
+A stream is a queue with a thread of its own, started with the first piece of work and ended when the stream is
+destroyed. The default stream has neither: its work runs in the calling thread, after all work given to blocking
+streams before it.
 
 Queues are `queue.SimpleQueue`, whose ``put`` may be called in a finaliser.
 """
@@ -151,7 +152,7 @@ class _Guarded:
         try:
             if stream.fault is None:
                 self.work()
-        except BaseException as error:  # noqa: BLE001 -- kept, and raised where the stream is waited for
+        except BaseException as error:
             stream.fault = error
         finally:
             stream._completed += 1
@@ -169,7 +170,7 @@ class _Always:
         stream = self.stream
         try:
             self.work(stream.fault)
-        except BaseException as error:  # noqa: BLE001 -- kept, and raised where the stream is waited for
+        except BaseException as error:
             stream.fault = stream.fault or error
         finally:
             stream._completed += 1

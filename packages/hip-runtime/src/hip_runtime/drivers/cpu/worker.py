@@ -1,8 +1,9 @@
 """The loop over blocks and threads that a kernel is inlined into, as LLVM IR.
 
-`build_worker` makes a module with the definitions of the ``spmd.*`` functions of docs/design/spmd-bitcode.md, a function
-``i64 worker(ptr frame)`` and the global variable `PROGRAM_SYMBOL` that a launch is given. The block shape is a constant in all of it, so the loops over the threads have constant trip
-counts and no remainder that the shape does not ask for, and the index of a thread is a loop variable.
+`build_worker` makes a module with the definitions of the ``spmd.*`` functions of docs/design/spmd-bitcode.md, a
+function ``i64 worker(ptr frame)`` and the global variable `PROGRAM_SYMBOL` that a launch is given. The block shape is
+a constant in all of it, so the loops over the threads have constant trip counts and no remainder that the shape does
+not ask for, and the index of a thread is a loop variable.
 """
 
 from __future__ import annotations
@@ -10,11 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from hip_devicelib.codeobject import Kernel, Parameter
 from llvmlite import ir
 
+from hip_devicelib.codeobject import Kernel, Parameter
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.frame import FRAME, I1, I8, I32, I64, PROGRAM, PTR, UNKNOWN_COST, VOID, WORKER_TYPE, allocate, function_address
+from hip_runtime.drivers.cpu.frame import (
+    FRAME,
+    I1,
+    I8,
+    I32,
+    I64,
+    PROGRAM,
+    PTR,
+    UNKNOWN_COST,
+    VOID,
+    WORKER_TYPE,
+    allocate,
+    function_address,
+)
 
 AXES = ("x", "y", "z")
 PROGRAM_SYMBOL = "spmd.program"
@@ -171,7 +185,8 @@ def _store_block_index(
 
 
 def _loop_over_chunks(builder: ir.IRBuilder, frame: ir.Value, run_block: Callable[[ir.Value], None]) -> ir.Value:
-    """Take chunks of blocks until there are none left or a thread has faulted. Gives the number of blocks that were run."""
+    """Take chunks of blocks until there are none left or a thread has faulted. Gives the number of blocks that were
+    run."""
     count = FRAME.load(builder, frame, "block_count")
     chunk = FRAME.load(builder, frame, "chunk")
     entry = builder.block

@@ -40,11 +40,11 @@ def probe() -> Probe:
         if error.name not in ("hip", "hip.hip"):
             return Probe(State.BROKEN, f"hip-python cannot be imported: {error}")
         return Probe(State.NOT_INSTALLED, "hip-python is not installed (pip install 'hip-runtime[rocm]' for your ROCm)")
-    except Exception as error:  # noqa: BLE001 -- whatever an installation that is broken raises is its reason
+    except Exception as error:
         return Probe(State.BROKEN, f"hip-python cannot be imported: {type(error).__name__}: {error}")
     try:
         return _count(hip)
-    except Exception as error:  # noqa: BLE001 -- as above
+    except Exception as error:
         if isinstance(error, RuntimeError) and "failed to dlopen" in str(error):
             return Probe(State.NO_RUNTIME, f"no HIP runtime library was found ({error})")
         return Probe(State.BROKEN, f"the HIP runtime does not work: {type(error).__name__}: {error}")

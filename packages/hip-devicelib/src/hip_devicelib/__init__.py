@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hip_devicelib.metadata import describe as describe
     from hip_devicelib.metadata import read_kernels as read_kernels
     from hip_devicelib.metadata import read_target as read_target
+    from hip_devicelib.rocm import Rocm as Rocm
+    from hip_devicelib.rocm import find_rocm as find_rocm
     from hip_devicelib.target import TARGETS as TARGETS
     from hip_devicelib.target import Target as Target
     from hip_devicelib.target import parse_target as parse_target
@@ -47,6 +49,7 @@ _HOMES = {
         "UnsupportedError",
     ),
     "metadata": ("describe", "read_kernels", "read_target"),
+    "rocm": ("Rocm", "find_rocm"),
     "target": ("TARGETS", "Target", "parse_target"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -52,7 +52,7 @@ def main() -> None:
     different = np.count_nonzero(image != mandelbrot_numpy())
     inside = np.count_nonzero(image == LIMIT)
     assert different <= image.size // 1000, f"{different} of {image.size} points differ from NumPy's"
-    assert 0.2 < inside / image.size < 0.3, f"{inside} points are inside"
+    assert 0.17 < inside / image.size < 0.19, f"{inside} points are inside"
     print(f"mandelbrot: {WIDTH} x {HEIGHT} points, {inside:,} inside the set, {different} differ from NumPy's")
 
 

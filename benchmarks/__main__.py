@@ -1,0 +1,55 @@
+"""``python -m benchmarks``: run benchmarks, print medians and ratios, and keep everything as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks import report, runner
+from benchmarks.catalog import BENCHMARKS
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def _rounds(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} rounds: there has to be at least one")
+    return value
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("benchmark", nargs="*", help=f"which to run, of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument("--rounds", type=_rounds, help="how often each is timed (31, or 3 with --quick)")
+    parser.add_argument("--quick", action="store_true", help="little data and few rounds: shows that all run, no more")
+    parser.add_argument("--output", type=Path, help="the JSON file to write; by default one in benchmarks/results")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.benchmark if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what *arguments* ask for; the exit status."""
+    options = _parse(arguments)
+    rounds = options.rounds or (3 if options.quick else 31)
+    results = {}
+    for name in options.benchmark or BENCHMARKS:
+        try:
+            results[name] = runner.run(BENCHMARKS[name], rounds=rounds, quick=options.quick)
+        except runner.BenchmarkError as error:
+            print(error, file=sys.stderr)
+            return 1
+        print(report.table(BENCHMARKS[name], results[name]), flush=True)
+    output = options.output or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}.json"
+    report.save(output, results, quick=options.quick)
+    print(f"{rounds} rounds, all checked against NumPy; written to {output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""What a launch costs its caller: a kernel of 64 threads with three device arrays, which does next to nothing.
+
+One thread counts the launches, so that a launch that never ran is noticed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.case import Benchmark, Case
+
+THREADS = 64
+
+
+class _Launches(Case):
+    def __init__(self, quick: bool) -> None:
+        self.operations = 50 if quick else 2000
+        self.launched = 0
+        self.arrays = [np.zeros(THREADS), np.ones(THREADS), np.ones(THREADS)]
+
+    def check_against_numpy(self, counts: np.ndarray) -> None:
+        """Element 0 of *counts* counts the launches; nothing else was written to."""
+        expected = np.zeros(THREADS)
+        expected[0] = self.launched
+        np.testing.assert_array_equal(counts, expected)
+
+
+class Hip(_Launches):
+    """Launches on the default stream, one after the other; waiting for them is not timed."""
+
+    def __init__(self, quick: bool) -> None:
+        super().__init__(quick)
+        from numba import hip
+
+        @hip.jit
+        def count(counts, x, y):
+            i = hip.grid(1)
+            if i == 0:
+                counts[i] += x[i] * y[i]
+
+        self.hip = hip
+        self.kernel = count
+        self.device_arrays = [hip.to_device(array) for array in self.arrays]
+
+    def run(self) -> None:
+        counts, x, y = self.device_arrays
+        for _ in range(self.operations):
+            self.kernel[1, THREADS](counts, x, y)
+        self.launched += self.operations
+
+    def settle(self) -> None:
+        self.hip.synchronize()
+
+    def check(self) -> None:
+        self.check_against_numpy(self.device_arrays[0].copy_to_host())
+
+    def device(self) -> str:
+        return str(self.hip.get_current_device().name)
+
+
+class Njit(_Launches):
+    """Calls of a hand-written ``njit(parallel=True)`` function, each of which waits until it is done."""
+
+    def __init__(self, quick: bool) -> None:
+        super().__init__(quick)
+        from numba import njit, prange
+
+        @njit(parallel=True)
+        def count(counts, x, y):
+            for i in prange(THREADS):
+                if i == 0:
+                    counts[i] += x[i] * y[i]
+
+        self.function = count
+
+    def run(self) -> None:
+        counts, x, y = self.arrays
+        for _ in range(self.operations):
+            self.function(counts, x, y)
+        self.launched += self.operations
+
+    def check(self) -> None:
+        self.check_against_numpy(self.arrays[0])
+
+
+BENCHMARK = Benchmark(
+    name="empty-launch",
+    description="one launch with three device arrays, the caller's time",
+    peer="njit-parallel",
+    scale=1e6,
+    unit="us",
+    implementations={"hip": Hip, "njit-parallel": Njit},
+)

@@ -28,8 +28,18 @@ class DeviceArray:
     """
 
     __slots__ = (
-        "__weakref__", "address", "buffer", "device", "dtype", "layout", "readonly", "shape", "stream", "strides", "upper",
-    )  # fmt: skip
+        "__weakref__",
+        "address",
+        "buffer",
+        "device",
+        "dtype",
+        "layout",
+        "readonly",
+        "shape",
+        "stream",
+        "strides",
+        "upper",
+    )
 
     address: int
     """Address of element (0, ..., 0)."""

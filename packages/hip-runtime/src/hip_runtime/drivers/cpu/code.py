@@ -10,6 +10,14 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.errors import ModuleLoadError
 
+_lock = threading.Lock()
+
+
+def renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
+    global _lock
+    _lock = threading.Lock()
+
 
 class Module:
     """A code object that was checked. Machine code is made function by function, when a block shape is first
@@ -35,12 +43,11 @@ class Function:
         self.module = module
         self.kernel = kernel
         self.workers: dict[Dim3, finaliser.Program] = {}
-        self._lock = threading.Lock()
         module.functions.add(self)
 
     def worker(self, block: Dim3) -> finaliser.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
-        with self._lock:
+        with _lock:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:

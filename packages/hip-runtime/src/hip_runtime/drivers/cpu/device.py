@@ -7,6 +7,7 @@ import os
 import platform
 import uuid
 import weakref
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -15,13 +16,16 @@ from typing import Any
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
-from hip_runtime.drivers.cpu import dispatcher, finaliser, memory, streams
+from hip_runtime.drivers.cpu import code, dispatcher, finaliser, memory, streams
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
 from hip_runtime.errors import InvalidHandleError, KernelFault, SymbolError, UnsupportedError
 
 WAVE_SIZE = 64
 """What kernels see as the wave size; that of AMD's CDNA GPUs."""
+
+_CALLBACK_STREAM = 15
+"""Handle below those of the streams that callers create; it is never handed out."""
 
 _drivers: weakref.WeakSet[CpuDriver] = weakref.WeakSet()
 
@@ -34,7 +38,11 @@ class CpuDriver:
     def __init__(self, memory_limit: int | None = None) -> None:
         self._heap = memory.Heap(config.cpu_memory() if memory_limit is None else memory_limit)
         self._streams: dict[int, Stream] = {}
-        self._new_stream = count(16).__next__
+        self._closing: set[Stream] = set()  # destroyed, with work left to do
+        self._failed: deque[Stream] = deque()  # destroyed before anybody asked what went wrong
+        self._callbacks = Stream(blocking=True)  # of the default stream
+        self._streams[_CALLBACK_STREAM] = self._callbacks
+        self._new_stream = count(_CALLBACK_STREAM + 1).__next__
         self._dispatch: Any = None
         _drivers.add(self)
 
@@ -68,9 +76,11 @@ class CpuDriver:
 
     def synchronize_device(self, device: int) -> None:
         faults = []
-        for stream in list(self._streams.values()):
+        for stream in self._all_streams():
             stream.wait()
             faults.append(stream.take_fault())
+        while self._failed:
+            faults.append(self._failed.popleft().take_fault())
         raise_fault(next(filter(None, faults), None))
 
     def can_access_peer(self, device: int, peer: int) -> bool:
@@ -83,7 +93,7 @@ class CpuDriver:
 
     def free(self, address: int) -> None:
         allocation = self._heap.take(address)
-        busy = [stream for stream in list(self._streams.values()) if not stream.idle]
+        busy = [stream for stream in self._all_streams() if not stream.idle]
         if not busy:
             self._heap.release(allocation)
             return
@@ -164,7 +174,7 @@ class CpuDriver:
 
             self._stream(stream).submit(run)
             return
-        if self._streams:
+        if len(self._streams) > 1 or self._closing or self._callbacks.used:
             self._wait_for_blocking_streams()
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
@@ -178,35 +188,41 @@ class CpuDriver:
         return handle
 
     def destroy_stream(self, stream: int) -> None:
-        self._stream(stream).close()
+        found = self._stream(stream)
         del self._streams[stream]
+        self._closing.add(found)
+        found.keep(partial(self._forget, found))
+        found.close()
 
     def query_stream(self, stream: int) -> bool:
         if stream <= PER_THREAD_STREAM:
-            return all(other.idle for other in list(self._streams.values()) if other.blocking)
+            return all(other.idle for other in self._all_streams() if other.blocking)
         return self._stream(stream).idle
 
     def synchronize_stream(self, stream: int) -> None:
         if stream <= PER_THREAD_STREAM:
             self._wait_for_blocking_streams()
-            return
-        found = self._stream(stream)
-        found.wait()
+            found = self._callbacks
+        else:
+            found = self._stream(stream)
+            found.wait()
         raise_fault(found.take_fault())
 
     def wait_event(self, stream: int, event: Event) -> None:
         record = event.record
-        if record is not None:
-            self._perform(stream, lambda: _pass(record))
+        if record is None:
+            return
+        if stream > PER_THREAD_STREAM:
+            self._stream(stream).submit(partial(_pass, record))
+        else:
+            record.wait()
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
         if stream > PER_THREAD_STREAM:
             self._stream(stream).submit_always(lambda fault: callback(_described(fault)))
             return
         self._wait_for_blocking_streams()
-        helper = Stream(blocking=False)
-        helper.submit_always(lambda fault: callback(None))
-        helper.close()
+        self._callbacks.submit_always(lambda fault: callback(None))
 
     def create_event(self, device: int, *, timing: bool = True) -> Event:
         return Event(timing=timing)
@@ -235,13 +251,22 @@ class CpuDriver:
     def elapsed_time(self, start: Event, end: Event) -> float:
         return (end.finished_time("end") - start.finished_time("start")) * 1e3
 
+    def _all_streams(self) -> list[Stream]:
+        return [*list(self._streams.values()), *list(self._closing)]
+
+    def _forget(self, stream: Stream) -> None:
+        """A destroyed stream has done its work."""
+        if stream.fault is not None:
+            self._failed.append(stream)
+        self._closing.discard(stream)
+
     def _start(self) -> Any:
         self._dispatch = dispatcher.dispatcher().call
         return self._dispatch
 
     def _stream(self, stream: int) -> Stream:
         found = self._streams.get(stream)
-        if found is None:
+        if found is None or found is self._callbacks:
             raise InvalidHandleError(f"stream {stream} does not exist on the CPU device, or was destroyed")
         return found
 
@@ -253,7 +278,7 @@ class CpuDriver:
         work()
 
     def _wait_for_blocking_streams(self) -> None:
-        for stream in list(self._streams.values()):
+        for stream in self._all_streams():
             if stream.blocking:
                 stream.wait()
 
@@ -269,6 +294,7 @@ def _copy_elements(owners: object, target: Strided, source: Strided, shape: tupl
 
 
 def _pass(record: Record) -> None:
+    """Wait for *record*. What depends on work that failed fails with it."""
     record.wait()
     if record.fault is not None:
         raise record.fault
@@ -299,6 +325,7 @@ def _processor_name() -> str:
 
 def _after_fork() -> None:
     finaliser.renew_lock()
+    code.renew_lock()
     streams.renew_all()
     dispatcher.restart()
     for driver in list(_drivers):

@@ -14,6 +14,7 @@ import platform
 import signal
 import struct
 import threading
+import warnings
 from functools import cache
 from typing import Any
 
@@ -40,6 +41,9 @@ ALONE = 10_000
 
 CHUNKS_PER_THREAD = 8
 """Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
+
+_OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+"""What a helper brings upon itself, for a debugger or `faulthandler` to see."""
 
 _SYMBOLS = ("spmd.dispatch", "spmd.start", "spmd.reset")
 _CLOCK_MONOTONIC = 1
@@ -208,14 +212,22 @@ class Dispatcher:
     def start(self) -> None:
         """Start the helpers: one thread less than the setting says, the launching thread being one too.
 
-        Signals are for Python's own threads; helpers inherit that they get none.
+        Signals are for Python's own threads; helpers inherit that they get none from outside.
         """
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _OWN_SIGNALS)
         try:
-            self.helpers = self._start(config.cpu_threads() - 1)
+            wanted = config.cpu_threads() - 1
+            self.helpers = self._start(wanted)
             self.stopped = False
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if self.helpers < wanted:
+            warnings.warn(
+                f"the system gave the CPU device {self.helpers + 1} threads instead of {wanted + 1}; "
+                f"{config.cpu_threads.variable} sets how many are asked for",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 @cache

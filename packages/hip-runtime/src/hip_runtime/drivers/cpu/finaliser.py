@@ -25,13 +25,31 @@ from hip_runtime.errors import ModuleLoadError, SymbolError
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
 
+_MACHINES = frozenset(
+    "aarch64 amdgcn arm bpf dx hexagon loongarch mips nvvm ppc r600 riscv s390 spv ve wasm x86 xcore".split()
+)
+"""Second part of the names of LLVM's intrinsics that only one kind of machine has; from the list of targets in LLVM's
+``llvm/IR/Intrinsics*.td``."""
+
+_INTRINSIC_PREFIXES = {"x86_64": "x86", "aarch64": "aarch64"}
+
 _lock = threading.Lock()
 
 
 def renew_lock() -> None:
     """Replace the lock in a forked child, where the thread that held it does not exist."""
     global _lock
-    _lock = threading.Lock()
+    _MACHINES = frozenset(
+        "aarch64 amdgcn arm bpf dx hexagon loongarch mips nvvm ppc r600 riscv s390 spv ve wasm x86 xcore".split()
+    )
+
+
+"""Second part of the names of LLVM's intrinsics that only one kind of machine has; from the list of targets in LLVM's
+``llvm/IR/Intrinsics*.td``."""
+
+_INTRINSIC_PREFIXES = {"x86_64": "x86", "aarch64": "aarch64"}
+
+_lock = threading.Lock()
 
 
 @cache
@@ -80,6 +98,7 @@ def check(code: CodeObject) -> None:
         )
     with _lock:
         module = _read(code, llvm.create_context())
+        _check_machine(module)
         for kernel in code.kernels:
             _check_kernel(module, kernel)
 
@@ -91,6 +110,21 @@ def _read(code: CodeObject, context: Any) -> Any:
     except RuntimeError as error:
         raise ModuleLoadError(f"the bitcode of this code object is damaged: {error}") from None
     return module
+
+
+def _check_machine(module: Any) -> None:
+    """LLVM ends the process on an intrinsic of another machine, so there must be none."""
+    arch = target_machine().triple.partition("-")[0]
+    if module.triple and module.triple.partition("-")[0] != arch:
+        raise ModuleLoadError(
+            f"the bitcode is for {module.triple!r}; this machine is {arch!r}, or leave the triple empty"
+        )
+    native = _INTRINSIC_PREFIXES.get(arch, "")
+    for function in module.functions:
+        name = function.name
+        prefix = name.split(".")[1] if name.startswith("llvm.") else ""
+        if prefix in _MACHINES and prefix != native:
+            raise ModuleLoadError(f"the bitcode calls {name!r}, which only {prefix} has, not the CPU device")
 
 
 def _check_kernel(module: Any, kernel: Kernel) -> None:

@@ -13,7 +13,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from hip_runtime.errors import EventError, HipRuntimeError, KernelFault
@@ -69,15 +70,22 @@ class Stream:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._ended = False
         self._submitted = 0
         self._completed = 0
         self.fault: BaseException | None = None
+        """What stopped this stream and was not reported yet."""
         _streams.add(self)
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing left to do."""
         return self._completed == self._submitted
+
+    @property
+    def used(self) -> bool:
+        """Whether it ever had work."""
+        return self._submitted != 0
 
     @property
     def is_current(self) -> bool:
@@ -95,6 +103,8 @@ class Stream:
     def keep(self, release: Work) -> None:
         """Call *release* when the work submitted so far is done. Takes no lock: may be called in a finaliser."""
         self._queue.put(release)
+        if self._ended:
+            _drain(self._queue)
 
     def record(self) -> Record:
         """A point behind everything submitted so far."""
@@ -113,8 +123,11 @@ class Stream:
         return fault
 
     def close(self) -> None:
-        """End the thread after the work submitted so far."""
+        """End the thread after the work submitted so far. Takes no lock: may be called in a finaliser."""
+        self.keep(self._end)
         self._queue.put(None)
+        if self._thread is None:
+            _drain(self._queue)
 
     def join(self) -> None:
         """Drop what has not begun, and return when the thread has ended."""
@@ -129,6 +142,9 @@ class Stream:
         self._queue, self._lock, self._thread = SimpleQueue(), threading.Lock(), None
         self._submitted = self._completed = 0
         self.fault = None
+
+    def _end(self) -> None:
+        self._ended = True
 
     def _put(self, work: Work) -> None:
         with self._lock:
@@ -180,9 +196,19 @@ def _run(queue: SimpleQueue[Any]) -> None:
     while True:
         work = queue.get()
         if work is None:
+            _drain(queue)
             return
         work()
         del work  # what it owns must not live until the next piece of work comes
+
+
+def _drain(queue: SimpleQueue[Any]) -> None:
+    """Do what came behind the end of a stream: memory to give back. Any number of threads may do so at once."""
+    with suppress(Empty):
+        while True:
+            work = queue.get_nowait()
+            if work is not None:
+                work()
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()

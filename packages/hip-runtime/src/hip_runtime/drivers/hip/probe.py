@@ -39,7 +39,10 @@ def probe() -> Probe:
     except ModuleNotFoundError as error:
         if error.name not in ("hip", "hip.hip"):
             return Probe(State.BROKEN, f"hip-python cannot be imported: {error}")
-        return Probe(State.NOT_INSTALLED, "hip-python is not installed (pip install 'hip-runtime[rocm]' for your ROCm)")
+        return Probe(
+            State.NOT_INSTALLED,
+            "hip-python is not installed (install the extra for your ROCm, such as hip-runtime[rocm_7_2_0])",
+        )
     except Exception as error:
         return Probe(State.BROKEN, f"hip-python cannot be imported: {type(error).__name__}: {error}")
     try:

@@ -6,12 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-HEADER = """
-    from numba_hip_cuda import pose_as_cuda
-    pose_as_cuda()
-    import math
-    import numpy as np
-"""
+HEADER = "from numba_hip_cuda import pose_as_cuda; pose_as_cuda(); import math; import numpy as np"
 
 
 @pytest.mark.parametrize(
@@ -105,4 +100,6 @@ def test_a_name_that_is_not_there_fails_when_the_kernel_is_compiled(check: Calla
             print(type(error).__name__, error)
         np.testing.assert_array_equal(x, np.zeros(4))
     """)
+    assert printed.startswith("UnknownNameError")
     assert "no_such_name" in printed
+    assert "numba_hip_cuda poses as numba.cuda" in printed

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def python_blocks(text: str) -> list[Block]:
     """The Python blocks of a page."""
     fences = list(FENCE.finditer(text))
     blocks = []
-    for fence, following in zip(fences, [*fences[1:], None], strict=True):
+    for fence, following in zip_longest(fences, fences[1:]):
         if fence[1] != "python":
             continue
         output = None
@@ -59,7 +60,7 @@ def run_page(page: Path) -> None:
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         if block.output is not None:
-            assert printed.getvalue() == block.output, f"{page}, line {block.line}"
+            assert printed.getvalue() == block.output, f"{page}, line {block.line}: {printed.getvalue()!r}"
 
 
 def identify(page: Path) -> str:
@@ -81,7 +82,7 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "docs" / "design").glob("*.md"))], ids=identify)
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text()):
+    for target in LINK.findall(FENCE.sub("", page.read_text())):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page} links to {target}"
 

@@ -1,0 +1,56 @@
+"""What has to hold in an environment where the four wheels were just installed, or just uninstalled.
+
+``python tools/check_installation.py installed|uninstalled``, run by the Python of that environment; used by
+``nox -s build``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+DISTRIBUTIONS = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-compat")
+MODULES = ("hip_devicelib", "hip_runtime", "numba_hip", "numba_hip_cuda")
+SITE = Path(sysconfig.get_path("purelib"))
+
+
+def check_installed() -> None:
+    """Everything comes from this environment, under both names, with its data, types and the hip-python that was asked for."""
+    for module in MODULES:
+        spec = importlib.util.find_spec(module)
+        assert spec is not None and spec.origin is not None, f"{module} is not installed"
+        folder = Path(spec.origin).parent
+        assert folder == SITE / module, f"{module} comes from {folder}, not from {SITE}"
+        assert (folder / "py.typed").exists(), f"{module} lacks its py.typed"
+    assert (SITE / "numba" / "hip" / "__init__.py").exists(), "numba/hip is not installed beside Numba"
+    code = "import numba.hip, numba_hip; from numba import hip; assert hip is numba_hip is numba.hip"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    expected = "6.2." if sys.version_info < (3, 12) else "6.3."
+    assert version("hip-python").startswith(expected), f"rocm_6_1_2 brought hip-python {version('hip-python')}"
+    print("installed:", ", ".join(f"{name} {version(name)}" for name in (*DISTRIBUTIONS, "hip-python")))
+
+
+def check_uninstalled() -> None:
+    """No file, folder or name is left, and Numba works as before."""
+    for name in DISTRIBUTIONS:
+        try:
+            raise AssertionError(f"{name} {version(name)} is still there")
+        except PackageNotFoundError:
+            pass
+    for module in (*MODULES, "numba.hip"):
+        assert importlib.util.find_spec(module) is None, f"{module} can still be imported"
+    left = [path for name in (*MODULES, "numba/hip") for path in SITE.glob(name)]
+    left += [path for name in DISTRIBUTIONS for path in SITE.glob(f"*{name.replace('-', '_')}*")]
+    assert not left, f"left behind: {left}"
+    import numba
+
+    assert numba.njit(lambda x: x + 1)(1) == 2
+    print("uninstalled: nothing is left")
+
+
+if __name__ == "__main__":
+    {"installed": check_installed, "uninstalled": check_uninstalled}[sys.argv[1]]()

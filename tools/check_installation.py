@@ -19,11 +19,11 @@ SITE = Path(sysconfig.get_path("purelib"))
 
 
 def check_installed() -> None:
-    """Everything comes from this environment, under both names, with its data, types and the hip-python that was asked for."""
+    """Everything comes from this environment, under both names, typed, and with the hip-python that was asked for."""
     for module in MODULES:
         spec = importlib.util.find_spec(module)
-        assert spec is not None and spec.origin is not None, f"{module} is not installed"
-        folder = Path(spec.origin).parent
+        assert spec, f"{module} is not installed"
+        folder = Path(str(spec.origin)).parent
         assert folder == SITE / module, f"{module} comes from {folder}, not from {SITE}"
         assert (folder / "py.typed").exists(), f"{module} lacks its py.typed"
     assert (SITE / "numba" / "hip" / "__init__.py").exists(), "numba/hip is not installed beside Numba"

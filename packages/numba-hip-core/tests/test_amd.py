@@ -4,11 +4,12 @@ import math
 import threading
 
 import llvmlite.binding as llvm
-import numba_hip as hip
 import numpy as np
 import pytest
-from hip_devicelib import amdgpu, metadata
 from numba import njit
+
+import numba_hip as hip
+from hip_devicelib import amdgpu, metadata
 from numba_hip.errors import OutputError
 from numba_hip.kernel_code import compile_kernel
 from numba_hip.options import CompileOptions
@@ -26,7 +27,7 @@ def saxpy(a, x, y, out):
 
 
 def module_of(kernel, signature, target, **options):
-    text, result = hip.compile(kernel, signature, target=target, output="llvm", **options)
+    text, _result = hip.compile(kernel, signature, target=target, output="llvm", **options)
     module = llvm.parse_assembly(text)
     module.verify()
     return module
@@ -74,8 +75,10 @@ def test_assembly(target):
     text, _ = hip.compile(saxpy, SAXPY, target=target, output="asm")
     assert f"amdgcn-amd-amdhsa--{target}" in text
     assert ".amdhsa_kernel saxpy" in text
-    assert "flat_load" not in text and "flat_store" not in text
-    assert "scratch_load" not in text and "buffer_load" not in text
+    assert "flat_load" not in text
+    assert "flat_store" not in text
+    assert "scratch_load" not in text
+    assert "buffer_load" not in text
 
 
 def test_private_arrays_lie_in_private_memory():

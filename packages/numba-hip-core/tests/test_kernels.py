@@ -3,10 +3,11 @@
 import collections
 import math
 
-import numba_hip as hip
 import numpy as np
 import pytest
 from numba import float32, int32, njit, void
+
+import numba_hip as hip
 
 THREADS = 64
 
@@ -215,7 +216,19 @@ def test_arrays_in_tuples_come_back():
 
 
 @pytest.mark.parametrize(
-    "value", [True, -5, 2**63 + 5, 1.5, 2 + 3j, np.float32(0.1), np.uint8(200), np.int16(-300), np.complex64(1 - 1j), np.bool_(True)]
+    "value",
+    [
+        True,
+        -5,
+        2**63 + 5,
+        1.5,
+        2 + 3j,
+        np.float32(0.1),
+        np.uint8(200),
+        np.int16(-300),
+        np.complex64(1 - 1j),
+        np.bool_(True),
+    ],
 )
 def test_scalars_of_every_kind(value):
     @hip.jit

@@ -2,9 +2,10 @@
 
 import math
 
-import numba_hip as hip
 import numpy as np
 import pytest
+
+import numba_hip as hip
 from numba_hip.language.math import BINARY, UNARY
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 2.2e-308, 1e308, 1e-30]
@@ -73,7 +74,9 @@ def test_functions_of_two_floats(function, dtype):
     np.testing.assert_allclose(out[known], wanted[known], rtol=3e-6 if dtype is np.float32 else 4e-15)
 
 
-@pytest.mark.parametrize("function", [math.sqrt, math.exp, math.radians, math.degrees, math.sin], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [math.sqrt, math.exp, math.radians, math.degrees, math.sin], ids=lambda f: f.__name__
+)
 def test_functions_of_integers_are_computed_in_double(function):
     x = np.arange(10)
     out = np.zeros(10)
@@ -129,7 +132,26 @@ def test_frexp_and_ldexp(dtype):
     np.testing.assert_array_equal(fractions, wanted[0])
     np.testing.assert_array_equal(exponents[finite], wanted[1][finite])
 
-    powers = [0, 1, -1, 40, -40, 127, -126, -149, 150, -970, 1023, -1022, -1074, -1080, 2000, -2098, 2**31 - 1, -(2**31)]
+    powers = [
+        0,
+        1,
+        -1,
+        40,
+        -40,
+        127,
+        -126,
+        -149,
+        150,
+        -970,
+        1023,
+        -1022,
+        -1074,
+        -1080,
+        2000,
+        -2098,
+        2**31 - 1,
+        -(2**31),
+    ]
     x, n = (m.ravel() for m in np.meshgrid(values, np.array(powers, np.int32)))
     out = np.zeros_like(x)
     scale[1, x.size](x, n, out)
@@ -202,4 +224,6 @@ def test_min_and_max_take_any_number_of_arguments():
     a, b = np.linspace(-1, 1, 8), np.linspace(1, -1, 8)
     out = np.zeros((8, 3))
     kernel[1, 8](a, b, out)
-    np.testing.assert_array_equal(out, np.stack([np.minimum(a, b), np.maximum(np.maximum(a, b), 0.25), np.full(8, -1.0)], axis=1))
+    np.testing.assert_array_equal(
+        out, np.stack([np.minimum(a, b), np.maximum(np.maximum(a, b), 0.25), np.full(8, -1.0)], axis=1)
+    )

@@ -21,10 +21,9 @@ from hip_runtime import (
     pinned_array,
     to_device,
 )
-
 from numba_hip import _alias
 from numba_hip.api import (
-    compile,  # noqa: A004 - the name is that of Numba CUDA's function
+    compile,
     detect,
     event,
     event_elapsed_time,

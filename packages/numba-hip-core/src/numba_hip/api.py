@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from numba.core import sigutils, types
+
 import hip_runtime
 from hip_runtime import Device, Event, Stream
 from hip_runtime.errors import HipRuntimeError
-from numba.core import sigutils, types
-
 from numba_hip.device_function import DeviceFunction
 from numba_hip.dispatcher import Dispatcher
 from numba_hip.errors import OutputError
@@ -78,7 +78,7 @@ def event_elapsed_time(start: Event, end: Event) -> float:
     return start.elapsed_time(end)
 
 
-def compile(  # noqa: A001 - the name is that of Numba CUDA's function
+def compile(
     function: Callable[..., Any] | Dispatcher,
     signature: Any,
     *,
@@ -88,10 +88,10 @@ def compile(  # noqa: A001 - the name is that of Numba CUDA's function
 ) -> tuple[str | bytes, types.Type]:
     """Compile *function* as a kernel for a named target, on any machine: no GPU and no ROCm is needed.
 
-    *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such as
-    ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"`` (LLVM
-    IR, text), ``"asm"`` (assembly, text) or ``"object"`` (a relocatable ELF object, bytes). The other options are those of
-    `jit`; a dispatcher brings its own.
+    *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such
+    as ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"``
+    (LLVM IR, text), ``"asm"`` (assembly, text) or ``"object"`` (a relocatable ELF object, bytes). The other options are
+    those of `jit`; a dispatcher brings its own.
 
     Returns the code and the type that the function returns, which for a kernel is ``none``. Raises
     `hip_devicelib.errors.UnknownTargetError`, `OutputError`, and Numba's errors at the user's line.

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from hip_devicelib.codeobject import Parameter
-from hip_runtime import DeviceArray, is_device_array
 from numba import typeof
 from numba.core import types
 from numba.extending import typeof_impl
 from numba.np import numpy_support
 
+from hip_devicelib.codeobject import Parameter
+from hip_runtime import DeviceArray, is_device_array
 from numba_hip._numba import type_code
 from numba_hip.errors import KernelArgumentError
 
@@ -38,7 +38,7 @@ class ArrayArgument:
             raise KernelArgumentError(f"an array of dtype {array.dtype} holds Python objects; kernels take numbers")
         self.type = types.Array(numpy_support.from_dtype(array.dtype), array.ndim, layout_of(array))
         self.code = type_code(self.type)
-        # The order of the fields is that of Numba's ArrayModel: meminfo, parent, nitems, itemsize, data, shape, strides.
+        # In the order of Numba's ArrayModel: meminfo, parent, nitems, itemsize, data, shape, strides.
         fields = (0, 0, array.size, array.itemsize, array.address, *array.shape, *array.strides)
         self.packed = struct.pack(f"<{len(fields)}q", *fields)
 
@@ -53,9 +53,10 @@ def layout_of(array: DeviceArray) -> str:
 def describe(array: DeviceArray) -> ArrayArgument:
     """The `ArrayArgument` of *array*, made on first use."""
     known = array.upper
-    if known is None:
-        known = array.upper = ArrayArgument(array)
-    return known  # type: ignore[no-any-return]
+    if isinstance(known, ArrayArgument):
+        return known
+    made = array.upper = ArrayArgument(array)
+    return made
 
 
 @typeof_impl.register(DeviceArray)
@@ -88,7 +89,9 @@ def type_of(value: Any, name: str) -> types.Type:
     try:
         found = typeof(value)
     except (ValueError, TypeError) as error:
-        raise KernelArgumentError(f"argument {name!r} is a {type(value).__name__}, which kernels cannot take") from error
+        raise KernelArgumentError(
+            f"argument {name!r} is a {type(value).__name__}, which kernels cannot take"
+        ) from error
     if not is_passable(found):
         raise KernelArgumentError(
             f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and "
@@ -125,8 +128,9 @@ def leaf_values(value: Any, kind: types.Type) -> list[Any]:
 
 def _wrap(value: int, kind: types.Integer) -> int:
     """*value* as the signed number with the same bits, which is how LLVM's integers are packed."""
-    low = value & ((1 << kind.bitwidth) - 1)
-    return low - (1 << kind.bitwidth) if low >> (kind.bitwidth - 1) else low
+    width = int(kind.bitwidth)
+    low = value & ((1 << width) - 1)
+    return low - (1 << width) if low >> (width - 1) else low
 
 
 def packers(kinds: Sequence[types.Type], parameters: Sequence[Parameter]) -> list[Packer]:
@@ -150,7 +154,7 @@ def leaf_count(kind: types.Type) -> int:
     if isinstance(kind, types.BaseTuple):
         return sum(leaf_count(member) for member in kind)
     if isinstance(kind, types.Array):
-        return 5 + 2 * kind.ndim
+        return 5 + 2 * int(kind.ndim)
     return 2 if isinstance(kind, types.Complex) else 1
 
 

@@ -15,7 +15,7 @@ from numba.core.codegen import Codegen, CodeLibrary
 from numba_hip.targets.callconv import Fault
 
 
-class HipCodeLibrary(CodeLibrary):  # type: ignore[misc]
+class HipCodeLibrary(CodeLibrary):
     """The LLVM modules of one function, and the libraries of the functions that it calls.
 
     Nothing is optimised here: the modules of a kernel and of all that it calls are linked first.
@@ -40,7 +40,7 @@ class HipCodeLibrary(CodeLibrary):  # type: ignore[misc]
         self._linked[id(library)] = library
 
     def add_unresolved(self, symbol: str) -> None:
-        """Note that this library calls *symbol*, of a library that is not complete yet: recursion that passes others."""
+        """Note that this library calls *symbol*, of a library that may not be complete yet: recursion."""
         self._unresolved.add(symbol)
 
     def finalize(self) -> None:
@@ -87,7 +87,7 @@ class HipCodeLibrary(CodeLibrary):  # type: ignore[misc]
         raise NotImplementedError("a device function has no assembly of its own; inspect the kernel that calls it")
 
 
-class HipCodegen(Codegen):  # type: ignore[misc]
+class HipCodegen(Codegen):
     """Makes modules and libraries for one compile target."""
 
     _library_class = HipCodeLibrary
@@ -175,7 +175,6 @@ class CpuCodegen(HipCodegen):
         module.verify()
         return bytes(module.as_bitcode())
 
-
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""
         return str(self._machine.emit_assembly(llvm.parse_bitcode(bitcode)))
@@ -208,4 +207,3 @@ class AmdCodegen(HipCodegen):
     def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
         """Link, inline and optimise for this GPU."""
         return self._amdgpu.optimise(library.all_bitcode(), self.target, level=3 if options.opt else 0)
-

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numba_hip.targets.registry import CompileTarget
 
 
-class HipCompileResult(CompileResult):  # type: ignore[misc]
+class HipCompileResult(CompileResult):
     """A compiled function. Numba uses the entry point as a key; there is no address before code is on a device."""
 
     @property
@@ -28,7 +28,7 @@ class HipCompileResult(CompileResult):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class PackLibrary(LoweringPass):  # type: ignore[misc]
+class PackLibrary(LoweringPass):
     """The last pass: what was lowered becomes a compile result."""
 
     _name = "hip_pack_library"
@@ -57,7 +57,7 @@ class PackLibrary(LoweringPass):  # type: ignore[misc]
         return True
 
 
-class HipCompiler(CompilerBase):  # type: ignore[misc]
+class HipCompiler(CompilerBase):
     """Numba's nopython pipeline, ending in a library of LLVM modules."""
 
     def define_pipelines(self) -> list[PassManager]:

@@ -27,7 +27,9 @@ def choose_overload(kernel: str, overloads: Sequence[Types], given: Types, targe
     best = min(possible.values())
     chosen = [overload for overload, rating in possible.items() if rating == best]
     if len(chosen) > 1:
-        raise KernelArgumentError(f"the launch passes ({passed}); of kernel {kernel}'s signatures ({shown}) several fit equally")
+        raise KernelArgumentError(
+            f"the launch passes ({passed}); of kernel {kernel}'s signatures ({shown}) several fit equally"
+        )
     return chosen[0]
 
 

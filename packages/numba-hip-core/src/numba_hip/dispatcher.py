@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from hip_runtime import Device, DeviceArray, Function, current_device
 from numba.core import sigutils, types
 
+from hip_runtime import Device, DeviceArray, Function, current_device
 from numba_hip._numba import type_code
 from numba_hip.arguments import Packer, check_arguments, describe, packers, type_of
 from numba_hip.conversion import choose_overload
@@ -51,12 +52,17 @@ class Dispatcher:
         self.py_func = py_func
         self.options = options
         self.is_device_function = device
-        self.targetoptions = {"inline": options.inline, "fastmath": options.fastmath, "forceinline": options.forceinline}
+        self.targetoptions = {
+            "inline": options.inline,
+            "fastmath": options.fastmath,
+            "forceinline": options.forceinline,
+        }
         self.overloads: dict[Types, KernelCode] = {}
         self._by_target: dict[tuple[str, Types], KernelCode] = {}
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}
         self._explicit: list[Types] = []
+        self._compiling = threading.Lock()
         self._signature = inspect.signature(py_func)
         self._names = tuple(self._signature.parameters)
         self.__name__ = py_func.__name__
@@ -70,7 +76,7 @@ class Dispatcher:
         return f"<hip {kind} {self.__qualname__}>"
 
     def __getitem__(self, config: Any) -> ConfiguredKernel:
-        """Configure a launch: ``kernel[grid, block]``, ``[grid, block, stream]`` or ``[grid, block, stream, dynamic_shared]``.
+        """Configure a launch: ``kernel[grid, block, stream, dynamic_shared]``, the last two optional.
 
         Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`.
         """
@@ -104,7 +110,9 @@ class Dispatcher:
         current device's when left out."""
         args, return_type = sigutils.normalize_signature(signature)
         if return_type not in (None, types.none, types.void):
-            raise KernelSignatureError(f"kernel {self.__name__} was given return type {return_type}; it can be void only")
+            raise KernelSignatureError(
+                f"kernel {self.__name__} was given return type {return_type}; it can be void only"
+            )
         return self._compile(tuple(args), current_device().target if target is None else target)
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
@@ -123,14 +131,16 @@ class Dispatcher:
         result = target.typing_context.device_function(self).compile(tuple(args))
         if return_type is not None and result.signature.return_type != return_type:
             raise KernelSignatureError(
-                f"device function {self.__name__} returns {result.signature.return_type}, its signature says {return_type}"
+                f"device function {self.__name__} returns {result.signature.return_type}, "
+                f"its signature says {return_type}"
             )
 
     def _compile(self, args: Types, target: str) -> KernelCode:
         code = self._by_target.get((target, args))
         if code is None:
-            code = compile_kernel(self.py_func, args, self.options, target)
-            self._by_target[target, args] = self.overloads[args] = code
+            with self._compiling:
+                code = self._by_target.get((target, args)) or compile_kernel(self.py_func, args, self.options, target)
+                self._by_target[target, args] = self.overloads[args] = code
         return code
 
     # Launching.

@@ -12,7 +12,7 @@ class HipError(Exception):
 
 
 class KernelArgumentError(HipError, TypeError):
-    """An argument of a launch that this kernel cannot take: too many, too few, or of a type that has no place in a kernel."""
+    """Arguments of a launch that a kernel cannot take: too many, too few, or one of a type that has no place there."""
 
 
 class KernelSignatureError(HipError, TypeError):

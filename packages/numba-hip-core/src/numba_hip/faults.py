@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hip_runtime.errors import KernelFault
-
 from numba_hip.targets.callconv import Fault
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
 from llvmlite import binding as llvm
 from numba.core import types
 
+from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
 from numba_hip.compiler import compile_function
 from numba_hip.errors import KernelSignatureError, OutputError
 from numba_hip.options import CompileOptions
@@ -28,9 +28,9 @@ OUTPUTS = ("llvm", "asm", "object")
 class KernelCode:
     """A kernel compiled for one target and one tuple of argument types.
 
-    ``bitcode`` is one optimised LLVM module with the kernel ``name`` and all that it needs, ``lowered`` the library that
-    it was linked from. ``parameters`` lie in a buffer of ``argument_bytes`` bytes. ``faults`` are the exceptions that it
-    can raise, by their codes.
+    ``bitcode`` is one optimised LLVM module with the kernel ``name`` and all that it needs, ``lowered`` the library
+    that it was linked from. ``parameters`` lie in a buffer of ``argument_bytes`` bytes. ``faults`` are the exceptions
+    that it can raise, by their codes.
     """
 
     name: str
@@ -69,7 +69,9 @@ class KernelCode:
         """What a device of this target loads; `OutputError` where that has to be linked first."""
         if self.target.name != CPU_TARGET:
             raise OutputError(f"code objects for {self.target.name} are not linked in this version; ask for 'object'")
-        kernel = Kernel(self.name, self.parameters, self.argument_bytes, max_block_threads=self.options.max_block_threads)
+        kernel = Kernel(
+            self.name, self.parameters, self.argument_bytes, max_block_threads=self.options.max_block_threads
+        )
         return CodeObject(CPU_TARGET, self.bitcode, (kernel,))
 
 
@@ -95,7 +97,9 @@ def compile_kernel(
     try:
         entry = context.build_entry(library, result, name, options)
     except KeyError as error:
-        raise KernelSignatureError(f"kernel {py_func.__name__}: an argument has no place in a kernel: {error}") from error
+        raise KernelSignatureError(
+            f"kernel {py_func.__name__}: an argument has no place in a kernel: {error}"
+        ) from error
     library.finalize()
     parameters, size = lay_out(entry)
     bitcode = context.codegen().link_kernel(library, name, options)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
 from hip_runtime.module import Launch, dim3
-
 from numba_hip.arguments import Packer
 
 if TYPE_CHECKING:
@@ -42,7 +41,8 @@ class LaunchConfig(NamedTuple):
             raise LaunchError(
                 f"the stream is {stream!r}, a {type(stream).__name__}; it has to come from hip.stream(), or be 0"
             )
-        return cls(dim3("grid", grid), dim3("block", block), stream or None, shared)
+        on = stream if isinstance(stream, Stream) else None
+        return cls(dim3("grid", grid), dim3("block", block), on, shared)
 
 
 def is_plain(given: Any) -> bool:

@@ -67,6 +67,6 @@ class CompileOptions:
         if bounds is None:
             return 1024
         most = bounds[0] if isinstance(bounds, tuple) else bounds
-        if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1024:
+        if type(most) is not int or not 1 <= most <= 1024:
             raise OptionError(f"launch_bounds gives {most!r} threads a block; possible are 1 to 1024")
         return most

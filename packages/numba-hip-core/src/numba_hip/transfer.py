@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from hip_runtime import DeviceArray, Stream, as_device_array, is_device_array, to_device
 
 

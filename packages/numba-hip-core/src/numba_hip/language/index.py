@@ -27,7 +27,7 @@ class Dim3(Stub):
         """Name of the method of the target context that answers for one axis."""
 
 
-class Dim3Type(types.Dummy):  # type: ignore[misc]
+class Dim3Type(types.Dummy):
     """The type of a `Dim3`, one for each."""
 
     def __init__(self, stub: Dim3) -> None:
@@ -50,7 +50,7 @@ def _typeof_dim3(value: Dim3, context: Any) -> Dim3Type:
 
 
 @typing.register_attr
-class _Dim3Attributes(AttributeTemplate):  # type: ignore[misc]
+class _Dim3Attributes(AttributeTemplate):
     key = Dim3Type
 
     def generic_resolve(self, dim3: Dim3Type, attribute: str) -> types.Type | None:
@@ -86,7 +86,7 @@ gridsize = IndexFunction(
 )
 
 
-class _IndexTemplate(AbstractTemplate):  # type: ignore[misc]
+class _IndexTemplate(AbstractTemplate):
     def generic(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
         if kws or len(args) != 1:
             raise TypingError(f"hip.{self.key.__name__} takes one argument, the number of axes")

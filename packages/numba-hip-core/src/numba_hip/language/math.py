@@ -12,7 +12,7 @@ from numba.core.typing.templates import ConcreteTemplate, signature
 
 from numba_hip.language.registry import lowering, typing
 
-UNARY = {
+UNARY: dict[Callable[..., float], str] = {
     math.sin: "sin", math.cos: "cos", math.tan: "tan", math.asin: "asin", math.acos: "acos", math.atan: "atan",
     math.sinh: "sinh", math.cosh: "cosh", math.tanh: "tanh", math.asinh: "asinh", math.acosh: "acosh",
     math.atanh: "atanh", math.exp: "exp", math.expm1: "expm1", math.log: "log", math.log2: "log2",
@@ -20,39 +20,45 @@ UNARY = {
     math.erfc: "erfc", math.gamma: "gamma", math.lgamma: "lgamma",
 }  # fmt: skip
 """Functions of one float, by their name in the C math library."""
-if hasattr(math, "exp2"):
-    UNARY[math.exp2] = "exp2"
 
-BINARY = {math.atan2: "atan2", math.hypot: "hypot", math.copysign: "copysign", math.nextafter: "nextafter"}
+BINARY: dict[Callable[..., float], str] = {
+    math.atan2: "atan2",
+    math.hypot: "hypot",
+    math.copysign: "copysign",
+    math.nextafter: "nextafter",
+}
 """Functions of two floats, likewise."""
 
 REALS = (types.float32, types.float64)
 
 
 @typing.register_global(math.fmod)
-class _FmodTemplate(ConcreteTemplate):  # type: ignore[misc]
+class _FmodTemplate(ConcreteTemplate):
     cases = [signature(kind, kind, kind) for kind in reversed(REALS)]
 
 
 @typing.register_global(math.modf)
-class _ModfTemplate(ConcreteTemplate):  # type: ignore[misc]
+class _ModfTemplate(ConcreteTemplate):
     cases = [signature(types.UniTuple(kind, 2), kind) for kind in reversed(REALS)]
 
 
-if hasattr(math, "cbrt"):
-    UNARY[math.cbrt] = "cbrt"
+class _UnaryTemplate(ConcreteTemplate):
+    cases = [
+        signature(types.float64, types.int64),
+        signature(types.float64, types.uint64),
+        *(signature(kind, kind) for kind in REALS),
+    ]
 
-    @typing.register_global(math.cbrt)
-    class _CbrtTemplate(ConcreteTemplate):  # type: ignore[misc]
-        cases = [signature(types.float64, types.int64), *(signature(kind, kind) for kind in REALS)]
 
+for _name in ("cbrt", "exp2"):  # since Python 3.11, and not typed by every supported Numba
+    if hasattr(math, _name):
+        UNARY[getattr(math, _name)] = _name
+        typing.register_global(getattr(math, _name))(_UnaryTemplate)
 
 
 def _call(context: Any, builder: ir.IRBuilder, name: str, sig: Any, args: Sequence[ir.Value]) -> ir.Value:
     """Call *name* with *args* cast to the type of the result."""
-    values = [
-        context.cast(builder, value, kind, sig.return_type) for value, kind in zip(args, sig.args, strict=True)
-    ]
+    values = [context.cast(builder, value, kind, sig.return_type) for value, kind in zip(args, sig.args, strict=True)]
     return context.call_math(builder, C_NAMES.get(name, name), values)
 
 
@@ -85,8 +91,9 @@ def _lower_rounding(function: Callable[..., Any], name: str) -> None:
         return context.cast(builder, args[0], sig.args[0], sig.return_type)
 
 
-for _function, _name in ((math.floor, "floor"), (math.ceil, "ceil"), (math.trunc, "trunc")):
-    _lower_rounding(_function, _name)
+_lower_rounding(math.floor, "floor")
+_lower_rounding(math.ceil, "ceil")
+_lower_rounding(math.trunc, "trunc")
 
 
 def _lower_predicate(function: Callable[..., Any], of_integer: bool, test: Callable[..., ir.Value]) -> None:
@@ -144,7 +151,9 @@ def _fmod(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
 def _modf(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (value,) = args
     whole = context.call_math(builder, "trunc", [value])
-    infinite = builder.fcmp_ordered("==", context.call_math(builder, "fabs", [value]), ir.Constant(value.type, math.inf))
+    infinite = builder.fcmp_ordered(
+        "==", context.call_math(builder, "fabs", [value]), ir.Constant(value.type, math.inf)
+    )
     rest = builder.select(infinite, ir.Constant(value.type, 0.0), builder.fsub(value, whole))
     return context.make_tuple(builder, sig.return_type, (context.call_math(builder, "copysign", [rest, value]), whole))
 
@@ -231,5 +240,3 @@ def _greatest_common_divisor(left: int, right: int) -> int:
 @lowering.lower(math.gcd, types.Integer, types.Integer)
 def _gcd(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     return context.compile_internal(builder, _greatest_common_divisor, sig, args)
-
-

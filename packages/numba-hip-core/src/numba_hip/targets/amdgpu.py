@@ -80,7 +80,9 @@ class AmdContext(HipContext):
         symbol = f"llvm.{name}.{bits}" if name in NATIVE_MATH else f"__ocml_{OCML_NAMES.get(name, name)}_{bits}"
         return self._call(builder, symbol, kind, *arguments)
 
-    def build_entry(self, library: HipCodeLibrary, function: Any, name: str, options: Any) -> tuple[tuple[str, str], ...]:
+    def build_entry(
+        self, library: HipCodeLibrary, function: Any, name: str, options: Any
+    ) -> tuple[tuple[str, str], ...]:
         """Add the kernel *name*; its pointers are in the global address space, where all that a host passes lies."""
         descriptor = function.fndesc
         module = self.create_module(f"{name}.entry")

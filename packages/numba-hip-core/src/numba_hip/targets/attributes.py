@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 
-class StringAttributes(ir.values.FunctionAttributes):  # type: ignore[misc]
+class StringAttributes(ir.values.FunctionAttributes):
     """Function attributes, with pairs of strings beside those that LLVM defines by name."""
 
     def __init__(self, plain: ir.values.FunctionAttributes) -> None:

@@ -34,7 +34,7 @@ class Fault:
         return (zlib.crc32(repr((kind, self.arguments, self.location)).encode()) & 0x7FFFFFFE) + 1
 
 
-class HipCallConv(MinimalCallConv):  # type: ignore[misc]
+class HipCallConv(MinimalCallConv):
     """The calling convention on AMD GPUs."""
 
     hidden: tuple[tuple[str, ir.Type], ...] = ()

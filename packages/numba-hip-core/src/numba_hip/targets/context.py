@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 I32 = ir.IntType(32)
 
 
-class HipContext(BaseContext):  # type: ignore[misc]
+class HipContext(BaseContext):
     """Lowering for one compile target."""
 
     strict_alignment = True
@@ -61,11 +61,13 @@ class HipContext(BaseContext):  # type: ignore[misc]
 
     @abstractmethod
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
-        """Call the function *name* of the C math library on floats or doubles; the result is of the first one's type."""
+        """Call function *name* of the C math library on floats or doubles; the result has the first one's type."""
 
     @abstractmethod
-    def build_entry(self, library: HipCodeLibrary, function: Any, name: str, options: Any) -> tuple[tuple[str, str], ...]:
-        """Add to *library* a kernel called *name* that runs compiled *function*; returns names and types of its parameters."""
+    def build_entry(
+        self, library: HipCodeLibrary, function: Any, name: str, options: Any
+    ) -> tuple[tuple[str, str], ...]:
+        """Add kernel *name*, which runs compiled *function*, to *library*; returns names and types of its parameters."""
 
     # What Numba asks for.
 

@@ -68,7 +68,9 @@ class CpuContext(HipContext):
         function_type = ir.FunctionType(kind, [argument.type for argument in arguments])
         return builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), arguments)
 
-    def build_entry(self, library: HipCodeLibrary, function: Any, name: str, options: Any) -> tuple[tuple[str, str], ...]:
+    def build_entry(
+        self, library: HipCodeLibrary, function: Any, name: str, options: Any
+    ) -> tuple[tuple[str, str], ...]:
         """Add the kernel *name*: ``void name(item, arguments...)``, which reports an exception as a fault."""
         del options
         descriptor = function.fndesc

@@ -13,7 +13,7 @@ from typing import Any
 from numba.core.target_extension import GPU, dispatcher_registry, jit_registry, target_registry
 
 
-class HIP(GPU):  # type: ignore[misc]
+class HIP(GPU):
     """Everything that runs kernels of `numba.hip`: AMD GPUs and the CPU device."""
 
 

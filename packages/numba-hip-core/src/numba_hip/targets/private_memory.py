@@ -12,11 +12,13 @@ from llvmlite.ir.instructions import AllocaInstr, CastInstr, GEPInstr, PhiInstr
 PRIVATE = 5
 
 
-class PrivateSlot(AllocaInstr):  # type: ignore[misc]
+class PrivateSlot(AllocaInstr):
     """An ``alloca`` in the private address space."""
 
     def __init__(self, slot: AllocaInstr) -> None:
-        super().__init__(slot.parent, slot.allocated_type, slot.operands[0] if slot.operands else None, f"{slot.name}.private")
+        super().__init__(
+            slot.parent, slot.allocated_type, slot.operands[0] if slot.operands else None, f"{slot.name}.private"
+        )
         self.align = slot.align
         self.type = ir.PointerType(slot.allocated_type, PRIVATE)
 

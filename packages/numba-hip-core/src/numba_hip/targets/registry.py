@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from hip_devicelib.codeobject import CPU_TARGET
-
 from numba_hip.codegen import AmdCodegen, CpuCodegen, HipCodegen
 from numba_hip.targets import numba_target
 from numba_hip.targets.context import HipContext

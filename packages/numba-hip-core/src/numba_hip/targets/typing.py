@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numba_hip.targets.registry import CompileTarget
 
 
-class HipTypingContext(typing.BaseContext):  # type: ignore[misc]
+class HipTypingContext(typing.BaseContext):
     """Numba's own declarations and those of the kernel language, for one compile target."""
 
     compile_target: CompileTarget

@@ -1,0 +1,49 @@
+"""``python -m numba_hip``: which devices, versions and settings there are, for a bug report.
+
+``numba -s`` lists the packages and the ``NUMBA_HIP_*`` variables, but has no place where a target could say more.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import numba_hip
+
+PACKAGES = (
+    "numba-hip-core", "hip-runtime", "hip-devicelib", "numba-hip-cuda-compat", "hip-python", "numba", "llvmlite",
+    "numpy",
+)  # fmt: skip
+
+
+def report() -> Iterator[str]:
+    """The lines of the report."""
+    yield "__HIP Information__"
+    yield f"Python: {platform.python_version()} on {platform.platform()}"
+    for package in PACKAGES:
+        try:
+            yield f"{package}: {version(package)}"
+        except PackageNotFoundError:
+            yield f"{package}: not installed"
+    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_HIP")}
+    yield from (f"{name}={value}" for name, value in sorted(settings.items()))
+
+
+def main() -> int:
+    """Print the report; the status is 0 where there is a device."""
+    for line in report():
+        print(line)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = numba_hip.detect()
+    for warning in caught:
+        print(f"note: {warning.message}")
+    return 0 if found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

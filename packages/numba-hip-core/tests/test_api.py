@@ -1,0 +1,257 @@
+"""The host's side: devices, streams, events, and what the package shows of itself."""
+
+import io
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import numba_hip as hip
+
+
+@hip.jit
+def add(values, step):
+    i = hip.grid(1)
+    if i < values.size:
+        values[i] += step
+
+
+@hip.jit
+def spin(values, rounds):
+    i = hip.grid(1)
+    if i < values.size:
+        x = values[i]
+        for _ in range(rounds):
+            x = x * 1.0000001 + 1e-9
+        values[i] = x
+
+
+def run(code, **variables):
+    environment = {**os.environ, **variables}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
+
+
+def test_devices():
+    assert hip.is_available()
+    device = hip.get_current_device()
+    assert device in hip.list_devices()
+    assert hip.select_device(device.id) is device
+    assert device.MAX_THREADS_PER_BLOCK == device.max_threads_per_block == 1024
+    assert device.wave_size in (32, 64)
+    assert device.compute_units >= 1
+    assert device.total_memory > 2**20
+
+
+def test_detect():
+    out = io.StringIO()
+    assert hip.detect(out)
+    device = hip.get_current_device()
+    assert "Found 1 HIP device" in out.getvalue()
+    assert device.name in out.getvalue()
+
+
+def test_work_on_a_stream_is_in_order_and_asynchronous():
+    stream = hip.stream()
+    host = np.zeros(100_000)
+    device = hip.to_device(host, stream=stream)
+    spin[400, 256](hip.to_device(host), 10)  # compiled before the clock runs
+    spin[400, 256, stream](device, 1)
+    stream.synchronize()
+    started = time.perf_counter()
+    spin[400, 256, stream](device, 3000)
+    add[400, 256, stream](device, 1.0)
+    back = device.copy_to_host(stream=stream)
+    put = time.perf_counter() - started
+    finished = hip.event()
+    finished.record(stream)
+    assert not finished.query(), "the host did not wait"
+    finished.synchronize()
+    took = time.perf_counter() - started
+    assert put < took / 2
+    assert (back >= 1.0).all()
+
+
+def test_host_arrays_on_a_stream_are_back_when_the_call_returns():
+    stream = hip.stream()
+    values = np.arange(1000.0)
+    add[4, 256, stream](values, 2.0)
+    np.testing.assert_array_equal(values, np.arange(1000.0) + 2)
+
+
+def test_arrays_that_nobody_holds_live_until_their_kernel_is_done():
+    stream = hip.stream()
+    total = hip.to_device(np.zeros(64))
+
+    @hip.jit
+    def accumulate(into, values):
+        i = hip.grid(1)
+        into[i] += values[i]
+
+    spin[64, 256, stream](hip.device_array(64 * 256), 2000)
+    for number in range(20):
+        accumulate[1, 64, stream](total, hip.to_device(np.full(64, float(number))))
+    stream.synchronize()
+    np.testing.assert_array_equal(total.copy_to_host(), sum(range(20)))
+
+
+def test_events_measure_time():
+    start, end = hip.event(), hip.event(timing=True)
+    values = hip.to_device(np.zeros(10_000))
+    add[40, 256](values, 1.0)
+    start.record()
+    spin[40, 256](values, 1000)
+    end.record()
+    end.synchronize()
+    assert 0 < hip.event_elapsed_time(start, end) < 60_000
+
+
+def test_an_exception_on_a_stream_surfaces_when_it_is_waited_for():
+    @hip.jit
+    def kernel(values):
+        if hip.grid(1) == 5:
+            raise IndexError("five")
+        values[hip.grid(1)] = 1
+
+    stream = hip.stream()
+    values = hip.to_device(np.zeros(8))
+    kernel[1, 8, stream](values)
+    with pytest.raises(IndexError, match=r"tid=\[5, 0, 0\] ctaid=\[0, 0, 0\]: five"):
+        stream.synchronize()
+    add[1, 8, stream](values, 1.0)
+    stream.synchronize()
+    assert values.copy_to_host()[0] == 2
+
+
+def test_synchronize_waits_for_every_stream():
+    values = [hip.to_device(np.zeros(50_000)) for _ in range(3)]
+    for array in values:
+        add[200, 256, hip.stream()](array, 1.0)
+    hip.synchronize()
+    for array in values:
+        assert (array.copy_to_host() == 1).all()
+
+
+def test_kernels_run_from_many_threads():
+    import concurrent.futures
+
+    def work(number):
+        values = np.zeros(5000)
+        for _ in range(20):
+            add[20, 256](values, number)
+        return values
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for number, values in enumerate(pool.map(work, range(8))):
+            np.testing.assert_array_equal(values, 20 * number)
+
+
+def test_a_kernel_is_compiled_once_when_threads_race_for_it():
+    import concurrent.futures
+
+    @hip.jit
+    def kernel(values):
+        values[hip.grid(1)] = 7
+
+    compiled = []
+
+    def work(_):
+        values = np.zeros(16)
+        kernel[1, 16](values)
+        compiled.append(kernel.compile("(float64[::1],)"))
+        return values
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all((values == 7).all() for values in pool.map(work, range(16)))
+    assert len(set(map(id, compiled))) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_kernels_run_after_fork():
+    values = np.zeros(5000)
+    add[20, 256](values, 1.0)
+    code = 1
+    pid = os.fork()
+    if pid == 0:
+        try:
+            add[20, 256](values, 1.0)
+            code = 0 if (values == 2).all() else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_import_is_quick_and_loads_no_more_than_it_needs():
+    code = """
+import sys, time, numba
+numba_at = time.process_time()
+import numba_hip
+spent = time.process_time() - numba_at
+loaded = [name for name in ("clang", "hip", "msgpack", "numba.cuda") if name in sys.modules]
+print(spent, loaded)
+"""
+    results = [run(code).stdout.split(" ", 1) for _ in range(3)]
+    assert min(float(spent) for spent, _ in results) < 0.150, "seconds of processor time beyond those of `import numba`"
+    assert results[0][1].strip() == "[]"
+
+
+def test_an_unknown_choice_of_device():
+    result = run("import numba_hip; numba_hip.list_devices()", NUMBA_HIP_DEVICE="gpu")
+    assert "NUMBA_HIP_DEVICE" in result.stderr
+    assert all(name in result.stderr for name in ("auto", "hip", "cpu"))
+
+
+def test_the_fallback_to_the_cpu_device_is_said_once():
+    code = "import numba_hip as hip; print(hip.get_current_device().target); hip.list_devices(); hip.device_array(3)"
+    result = run(code, NUMBA_HIP_DEVICE="auto")
+    if result.stdout.strip() != "cpu":
+        pytest.skip("needs a machine with no AMD GPU")
+    assert result.stderr.count("DeviceFallbackWarning") == 1
+    assert "NUMBA_HIP_DEVICE=cpu" in result.stderr
+
+
+def test_asking_for_a_gpu_where_there_is_none():
+    result = run("import numba_hip as hip; print(hip.is_available()); hip.get_current_device()", NUMBA_HIP_DEVICE="hip")
+    if "True" in result.stdout:
+        pytest.skip("needs a machine with no AMD GPU")
+    assert result.stdout.strip() == "False"
+    assert "DeviceUnavailableError" in result.stderr
+
+
+def test_the_report_for_bug_reports():
+    result = subprocess.run([sys.executable, "-m", "numba_hip"], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert f"numba-hip-core: {hip.__version__}" in result.stdout
+    assert "NUMBA_HIP_DEVICE=" in result.stdout
+    assert hip.get_current_device().name in result.stdout
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:numba.misc")
+def test_numba_lists_us_in_its_own_report():
+    from numba.misc.numba_sysinfo import get_sysinfo
+
+    info = get_sysinfo()
+    installed = "\n".join(info["Installed Packages"])
+    assert "numba-hip-core" in installed
+    assert "NUMBA_HIP_DEVICE" in info["Numba Env Vars"]
+
+
+def test_names_of_packages_above_are_explained():
+    import importlib.metadata
+
+    if importlib.metadata.entry_points(group=hip.EXTENSIONS, name="pose_as_cuda"):
+        assert callable(hip.pose_as_cuda)
+    else:
+        with pytest.raises(AttributeError, match="pip install numba-hip-cuda-compat"):
+            hip.pose_as_cuda  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        hip.no_such_name  # noqa: B018
+
+
+def test_stubs_survive_pickling():
+    import pickle
+
+    for stub in (hip.grid, hip.threadIdx, hip.gridsize):
+        assert pickle.loads(pickle.dumps(stub)) is stub

@@ -67,7 +67,7 @@ class HipContext(BaseContext):
     def build_entry(
         self, library: HipCodeLibrary, function: Any, name: str, options: Any
     ) -> tuple[tuple[str, str], ...]:
-        """Add kernel *name*, which runs compiled *function*, to *library*; returns names and types of its parameters."""
+        """Add kernel *name*, which runs compiled *function*, to *library*; returns its parameters: names and types."""
 
     # What Numba asks for.
 

@@ -2,9 +2,9 @@
 
     python tools/rocm_prefix.py FOLDER
 
-Needs Debian's apt-get and dpkg-deb and the network, but no root and no GPU. Nothing is installed: the packages of
-another Debian suite are unpacked into FOLDER together with their own C library. A program of this machine runs with
-them under their dynamic loader; for the Python that runs this script, ``rocm-python`` beside it does that. The folder is
+Needs the apt-get and dpkg-deb of Debian, and the network, but no root and no GPU. Nothing is installed: packages of
+another suite are unpacked into FOLDER together with their own C library. A program of this machine runs with them
+under their dynamic loader; for the Python that runs this script, ``rocm-python`` beside it does that. The folder is
 kept if it is already whole. The exit status is 0, or 75 if the packages cannot be had.
 """
 

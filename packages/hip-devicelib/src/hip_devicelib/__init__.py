@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from hip_devicelib.codeobject import lay_out as lay_out
     from hip_devicelib.errors import CodeObjectError as CodeObjectError
     from hip_devicelib.errors import DevicelibError as DevicelibError
+    from hip_devicelib.errors import HeaderError as HeaderError
     from hip_devicelib.errors import InvalidIRError as InvalidIRError
+    from hip_devicelib.errors import ManifestError as ManifestError
     from hip_devicelib.errors import NotFoundError as NotFoundError
     from hip_devicelib.errors import UnknownTargetError as UnknownTargetError
     from hip_devicelib.errors import UnsupportedError as UnsupportedError
+    from hip_devicelib.manifest import load_reference as load_reference
     from hip_devicelib.metadata import describe as describe
     from hip_devicelib.metadata import read_kernels as read_kernels
     from hip_devicelib.metadata import read_target as read_target
@@ -43,11 +46,14 @@ _HOMES = {
     "errors": (
         "CodeObjectError",
         "DevicelibError",
+        "HeaderError",
         "InvalidIRError",
+        "ManifestError",
         "NotFoundError",
         "UnknownTargetError",
         "UnsupportedError",
     ),
+    "manifest": ("load_reference",),
     "metadata": ("describe", "read_kernels", "read_target"),
     "rocm": ("Rocm", "find_rocm"),
     "target": ("TARGETS", "Target", "parse_target"),

@@ -1,7 +1,7 @@
 """A reader for the little of ELF that code objects need: notes, symbols, and the bytes that symbols stand for.
 
-64-bit, little-endian files of the machine EM_AMDGPU only (System V ABI, chapters 4 and 5). Nothing in the file is
-believed: every offset and size is checked against the bytes that there are.
+64-bit, little-endian files only (System V ABI, chapters 4 and 5). Nothing in the file is believed: every offset and
+size is checked against the bytes that there are.
 """
 
 from __future__ import annotations
@@ -45,13 +45,16 @@ class ElfFile:
             if section.kind == _SHT_NOTE:
                 yield from _split_notes(self._content(section))
 
-    def symbol_bytes(self, name: str, size: int) -> bytes:
-        """The *size* bytes that the symbol called *name* stands for. Raises `CodeObjectError` if it has fewer."""
+    def symbol_bytes(self, name: str, size: int, *, sized: bool = True) -> bytes:
+        """The *size* bytes that the symbol called *name* stands for. Raises `CodeObjectError` if it has fewer.
+
+        The symbols of an assembler often have no size: with *sized* false, only the end of the section is a limit.
+        """
         for section in self.sections:
             if section.kind in (_SHT_SYMTAB, _SHT_DYNSYM):
                 found = self._find_symbol(section, name.encode())
                 if found is not None:
-                    return self._symbol_content(name, *found, size)
+                    return self._symbol_content(name, *found, size, sized)
         raise CodeObjectError(f"this ELF file has no symbol {name!r}")
 
     def _find_symbol(self, table: _Section, name: bytes) -> tuple[int, int, int] | None:
@@ -64,12 +67,12 @@ class ElfFile:
                 return section, value, size
         return None
 
-    def _symbol_content(self, name: str, index: int, value: int, size: int, wanted: int) -> bytes:
+    def _symbol_content(self, name: str, index: int, value: int, size: int, wanted: int, sized: bool) -> bytes:
         section = self._section(index)
         # In a relocatable file a symbol's value counts from its section, in a linked one it is an address.
         start = value if self.kind == _ET_REL else value - section.address
         content = self._content(section)
-        if size < wanted or not 0 <= start <= len(content) - wanted:
+        if (sized and size < wanted) or not 0 <= start <= len(content) - wanted:
             raise CodeObjectError(f"damaged ELF file: symbol {name!r} lies outside of its section, or is too short")
         return content[start : start + wanted]
 
@@ -84,15 +87,18 @@ class ElfFile:
         return self.data[section.offset : section.offset + section.size]
 
 
-def read_elf(data: bytes) -> ElfFile:
-    """Read the header and the section table of *data*. Raises `CodeObjectError` if it is no ELF file for AMD GPUs."""
+def read_elf(data: bytes, *, machine: int | None = EM_AMDGPU) -> ElfFile:
+    """Read the header and the section table of *data*, a file for *machine* (None: for any).
+
+    Raises `CodeObjectError` if it is something else.
+    """
     if not isinstance(data, bytes):
         raise CodeObjectError(f"an ELF file is bytes, not {type(data).__name__}")
     if len(data) < _HEADER.size or not data.startswith(_IDENT):
         raise CodeObjectError(f"not a 64-bit little-endian ELF file ({len(data)} bytes, starting {data[:6]!r})")
-    _, kind, machine, _, _, _, start, _, _, _, _, entry_size, count, _ = _HEADER.unpack_from(data)
-    if machine != EM_AMDGPU:
-        raise CodeObjectError(f"this ELF file is for machine {machine}, not for an AMD GPU ({EM_AMDGPU})")
+    _, kind, found, _, _, _, start, _, _, _, _, entry_size, count, _ = _HEADER.unpack_from(data)
+    if machine not in (None, found):
+        raise CodeObjectError(f"this ELF file is for machine {found}, not for {machine} (AMD GPUs are {EM_AMDGPU})")
     if entry_size != _SECTION.size or start + count * entry_size > len(data):
         raise CodeObjectError("damaged ELF file: the section table lies outside of the file")
     sections = []

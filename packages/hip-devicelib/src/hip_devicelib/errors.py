@@ -30,5 +30,13 @@ class InvalidIRError(DevicelibError, ValueError):
     """LLVM IR or bitcode that does not parse or does not verify."""
 
 
+class HeaderError(DevicelibError, ValueError):
+    """A HIP header that does not parse, or text that is not a HIP header."""
+
+
+class ManifestError(DevicelibError, ValueError):
+    """A file of declarations that is damaged, or that another version of this package wrote."""
+
+
 class CodeObjectError(DevicelibError, ValueError):
     """A code object that is damaged, or that lacks what was asked of it."""

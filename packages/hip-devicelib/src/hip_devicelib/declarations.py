@@ -1,0 +1,157 @@
+"""HIP's device functions as frozen values: what a header declares, and the C ABI by which each can be called.
+
+The C ABI is that of the wrappers (`hip_devicelib.wrappers`): scalars as they are, ``__half`` as LLVM's ``half``,
+``hip_bfloat16`` as its 16 bits, HIP's vector types as LLVM vectors, pointers and references as generic pointers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+Kind = Literal["void", "bool", "integer", "float", "half", "bfloat16", "vector", "pointer", "reference"]
+Intent = Literal["value", "in", "out", "inout", "address"]
+"""What a parameter is for. ``value`` is passed by value. Through a pointer a function reads (``in``), writes (``out``),
+both (``inout``), or it works on the address itself, as atomics do (``address``, also where nothing else is known)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CType:
+    """A type of HIP C++.
+
+    ``spelling`` is its canonical name in C++. ``bits`` is the size of a scalar, ``signed`` whether an integer is.
+    ``element`` is what a vector has ``count`` of, or what a pointer or reference leads to; ``const`` then tells whether
+    that is constant and ``space`` its address space (LLVM's number; 0 is generic). ``native`` tells a vector or half of
+    the compiler (``ext_vector_type``, ``_Float16``) from HIP's class of the same meaning.
+    """
+
+    spelling: str
+    kind: Kind
+    bits: int = 0
+    signed: bool = False
+    element: CType | None = None
+    count: int = 1
+    const: bool = False
+    space: int = 0
+    native: bool = True
+
+    @property
+    def llvm(self) -> str:
+        """The LLVM type by which the C ABI passes it."""
+        if self.kind == "integer":
+            return f"i{self.bits}"
+        if self.kind == "float":
+            return {32: "float", 64: "double"}[self.bits]
+        if self.kind == "vector" and self.element is not None:
+            return f"<{self.count} x {self.element.llvm}>" if self.count > 1 or self.native else self.element.llvm
+        if self.kind in ("pointer", "reference"):
+            return "ptr" if self.space == 0 else f"ptr addrspace({self.space})"
+        return {"void": "void", "bool": "i1", "half": "half", "bfloat16": "i16"}[self.kind]
+
+    @property
+    def code(self) -> str:
+        """A few letters that stand for the type in the name of a wrapper."""
+        if self.kind in ("pointer", "reference") and self.element is not None:
+            return f"p{self.space or ''}{self.element.code}"
+        if self.kind == "vector" and self.element is not None:
+            return f"v{self.count}{self.element.code}{'n' if self.native else ''}"
+        if self.kind == "integer":
+            # C++ has two types of 64 bits (long, long long) and three of 8, and overloads tell them apart.
+            twin = "l" if self.spelling.endswith("long long") else "c" if self.spelling == "char" else ""
+            return f"{'i' if self.signed else 'u'}{self.bits}{twin}"
+        half = "f16" if self.native else "h"
+        return {"void": "v", "bool": "b1", "half": half, "bfloat16": "bf", "float": f"f{self.bits}"}[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a device function."""
+
+    name: str
+    type: CType
+    intent: Intent
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A device function of HIP, or one instance of a function template.
+
+    ``name`` is as HIP spells it, ``namespace`` what it is in (``std``, or nothing). ``symbol`` is the name of its
+    wrapper with the C ABI. ``attributes`` are those of the header that matter to a compiler (``const``, ``convergent``,
+    ``noreturn``, ``pure``). ``defined`` tells that the header has its body; otherwise it is in a device library.
+    ``template_arguments`` are those of an instance, as C++ spells them.
+    """
+
+    name: str
+    namespace: str
+    result: CType
+    parameters: tuple[Parameter, ...]
+    symbol: str
+    attributes: tuple[str, ...] = ()
+    defined: bool = True
+    template_arguments: tuple[str, ...] = ()
+
+    @property
+    def qualified(self) -> str:
+        """The name with its namespace and template arguments: how C++ calls it."""
+        arguments = f"<{', '.join(self.template_arguments)}>" if self.template_arguments else ""
+        return f"{self.namespace}::{self.name}{arguments}" if self.namespace else f"{self.name}{arguments}"
+
+    @property
+    def llvm_type(self) -> str:
+        """The LLVM type of its wrapper, as LLVM prints it: ``float (float, ptr)``."""
+        return f"{self.result.llvm} ({', '.join(parameter.type.llvm for parameter in self.parameters)})"
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{parameter.type.spelling} {parameter.name}".rstrip() for parameter in self.parameters)
+        return f"{self.result.spelling} {self.qualified}({listed})"
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A device function that is not among the declarations, and why."""
+
+    name: str
+    signature: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """What one header declares. ``header_digest`` is the SHA-256 of its text, ``version`` that of its ROCm."""
+
+    functions: tuple[Function, ...]
+    omissions: tuple[Omission, ...]
+    header_digest: str
+    version: str | None
+
+    @cached_property
+    def by_name(self) -> Mapping[str, tuple[Function, ...]]:
+        """The overloads and instances of each name, in the order of the header."""
+        grouped: dict[str, list[Function]] = {}
+        for function in self.functions:
+            grouped.setdefault(function.name, []).append(function)
+        return MappingProxyType({name: tuple(functions) for name, functions in grouped.items()})
+
+    @cached_property
+    def by_symbol(self) -> Mapping[str, Function]:
+        """Each function, by the name of its wrapper."""
+        return MappingProxyType({function.symbol: function for function in self.functions})
+
+
+def make_symbol(name: str, namespace: str, types: tuple[CType, ...], template_arguments: tuple[str, ...] = ()) -> str:
+    """The name of the wrapper of a function: a C identifier that tells overloads and instances apart."""
+    path = f"{namespace}::{name}" if namespace else name
+    parts = [path, *template_arguments]
+    words = [
+        "".join(letter if letter.isalnum() or letter == "_" else _escape(letter) for letter in part) for part in parts
+    ]
+    codes = "".join(f"_{kind.code}" for kind in types) or "_v"
+    return f"hipdl_{'_'.join(words)}_{codes}"
+
+
+def _escape(letter: str) -> str:
+    return "_" if letter in ": " else f"${ord(letter):x}"

@@ -200,7 +200,7 @@ def reinterpret(layout: Layout, itemsize: int) -> Layout:
             f"an array without dimensions has elements of {layout.itemsize} bytes; it cannot view {itemsize}"
         )
     nbytes = layout.shape[-1] * layout.itemsize
-    if layout.shape[-1] != 1 and layout.strides[-1] != layout.itemsize:
+    if layout.size and layout.shape[-1] != 1 and layout.strides[-1] != layout.itemsize:
         raise ArrayError(
             f"elements of {itemsize} instead of {layout.itemsize} bytes need a contiguous last axis; strides are "
             f"{layout.strides}"

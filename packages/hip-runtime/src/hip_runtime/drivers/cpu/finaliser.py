@@ -16,7 +16,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
+from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
 from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker
@@ -93,8 +93,8 @@ def check(code: CodeObject) -> None:
         )
     if not code.image.startswith(_BITCODE_MAGICS):
         raise ModuleLoadError(
-            f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of {len(code.image)} "
-            f"bytes, starts with {code.image[:4]!r}"
+            f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of "
+            f"{len(code.image)} bytes, starts with {code.image[:4]!r}"
         )
     with _lock:
         module = _read(code, llvm.create_context())
@@ -141,6 +141,13 @@ def _check_kernel(module: Any, kernel: Kernel) -> None:
             f"kernel {kernel.name!r} has parameters ({', '.join(found)}) in its bitcode; the code object says "
             f"({', '.join(expected)}), the first being the work item"
         )
+    for parameter in kernel.parameters:
+        end = parameter.offset + SCALAR_SIZES[parameter.type]
+        if parameter.offset < 0 or end > kernel.argument_bytes:
+            raise ModuleLoadError(
+                f"parameter {parameter.name!r} of kernel {kernel.name!r} lies at bytes {parameter.offset} to {end} of an "
+                f"argument buffer of {kernel.argument_bytes} bytes"
+            )
 
 
 def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:

@@ -104,8 +104,12 @@ def fill_bytes(address: int, value: int, nbytes: int) -> None:
 
 def copy_elements(target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> None:
     """Copy elements as bytes between two layouts, which may overlap."""
-    if itemsize and 0 not in shape:
-        np.copyto(_view(target, shape, itemsize), _view(source, shape, itemsize))
+    if 0 in shape:
+        return
+    into, found = _view(target, shape, itemsize), _view(source, shape, itemsize)
+    if target.strides != source.strides and np.may_share_memory(into, found):
+        found = found.copy()  # NumPy's own care for overlap misses one axis with two strides of the same sign
+    np.copyto(into, found)
 
 
 class _Memory:

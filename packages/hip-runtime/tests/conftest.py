@@ -1,0 +1,31 @@
+"""Fixtures: a device of its own for each test, and a check that the test gave all memory back."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from hip_runtime.device import Device
+from hip_runtime.drivers.cpu.device import CpuDriver
+
+MEMORY = 64 << 20
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    """The CPU device with 64 MiB of memory, current for this thread; what a test allocates must be given back."""
+    from hip_runtime import device as devices
+
+    found = Device(CpuDriver(MEMORY), 0, 0)
+    monkeypatch.setattr(devices._registry, "devices", (found,))
+    monkeypatch.setattr(devices._registry.current, "device", found, raising=False)
+    yield found
+    gc.collect()
+    found.synchronize()
+    assert found.memory_info() == (MEMORY, MEMORY)

@@ -1,0 +1,223 @@
+"""The pool of native threads: sizes of it, grids that are cheap or not, forks, and the end of the process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spmd_kernels
+
+from hip_runtime import Device, KernelFault, device_array, to_device
+
+TESTS = Path(__file__).parent
+
+PREAMBLE = """
+import os, sys, threading, time
+sys.path.insert(0, {tests!r})
+import numpy as np, spmd_kernels
+import hip_runtime as rt
+device = rt.current_device()
+def function(name):
+    return device.load(spmd_kernels.sample(name)).function(name)
+def sums(turns=40, n=1 << 14):
+    saxpy = function("saxpy")
+    x = rt.to_device(np.arange(n, dtype=np.float32) % 64)
+    y = rt.to_device(np.zeros(n, np.float32))
+    arguments = spmd_kernels.pack(saxpy.kernel, y.address, x.address, 1.0, n)
+    for _ in range(turns):
+        saxpy.launch(n // 32, 32, arguments)
+    return bool((y.copy_to_host() == turns * (np.arange(n) % 64)).all())
+"""
+
+
+def run_script(text: str, *, threads: int | None = None) -> str:
+    environment = {**os.environ, "NUMBA_HIP_DEVICE": "cpu", "PYTHONFAULTHANDLER": "1"}
+    if threads is not None:
+        environment["NUMBA_HIP_CPU_THREADS"] = str(threads)
+    script = PREAMBLE.format(tests=str(TESTS)) + textwrap.dedent(text)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script],
+        capture_output=True, text=True, timeout=60, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_any_number_of_threads(threads: int) -> None:
+    out = run_script(
+        """
+        results = []
+        workers = [threading.Thread(target=lambda: results.append(sums())) for _ in range(3)]
+        [worker.start() for worker in workers]; [worker.join() for worker in workers]
+        from hip_runtime.drivers.cpu.dispatcher import dispatcher
+        print(results, dispatcher().helpers, device.attributes.compute_units)
+        """,
+        threads=threads,
+    )
+    assert out.split("] ") == ["[True, True, True", f"{threads - 1} {threads}\n"]
+
+
+def test_all_cores_work_at_once() -> None:
+    """Two blocks that each wait for the other to begin: this ends only if two threads run them."""
+    out = run_script(
+        '''
+        text = """
+        define void @meet(ptr %item, ptr %seen) {
+          %old = atomicrmw add ptr %seen, i64 1 monotonic
+          br label %head
+        head:
+          %v = load atomic i64, ptr %seen monotonic, align 8
+          %all = icmp uge i64 %v, 3
+          br i1 %all, label %done, label %head
+        done:
+          ret void
+        }"""
+        meet = device.load(spmd_kernels.code(text, "meet", [("seen", "ptr")])).function("meet")
+        seen = rt.to_device(np.zeros(1, np.int64))
+        meet.launch(3, 1, spmd_kernels.pack(meet.kernel, seen.address))
+        print(seen.copy_to_host()[0])
+        ''',
+        threads=3,
+    )
+    assert out == "3\n"
+
+
+def test_fork_before_and_after_the_pool_started() -> None:
+    out = run_script(
+        """
+        def child():
+            sys.stdout.flush()
+            pid = os.fork()
+            if pid == 0:
+                stream = rt.Stream()
+                stream.add_callback(lambda error: print("child", sums(5), flush=True))
+                stream.synchronize()
+                inherited.add_callback(lambda error: print("inherited", sums(5), flush=True))
+                inherited.synchronize()
+                os._exit(0)
+            print("parent", sums(5), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        inherited = rt.Stream()
+        child()
+        print(sums())
+        inherited.add_callback(lambda error: time.sleep(0.2))  # the child does not wait for the parent's work
+        child()
+        """,
+        threads=3,
+    )
+    lines = sorted(out.splitlines())
+    assert lines == ["True", *["child True"] * 2, *["inherited True"] * 2, *["parent True 0"] * 2]
+
+
+def test_fork_under_load() -> None:
+    """The child forgets the frames and threads of launches that were under way in the parent."""
+    out = run_script(
+        """
+        stop = False
+        def load():
+            while not stop:
+                sums(5)
+        sums(1)
+        workers = [threading.Thread(target=load) for _ in range(2)]
+        [worker.start() for worker in workers]
+        saxpy = function("saxpy")
+        n = 1 << 12
+        x, y = rt.to_device(np.ones(n, np.float32)), rt.to_device(np.zeros(n, np.float32))
+        arguments = spmd_kernels.pack(saxpy.kernel, y.address, x.address, 1.0, n)
+        saxpy.launch(n // 16, 16, arguments)  # compiled before the fork: LLVM's own locks are not ours to renew
+        codes = []
+        for _ in range(5):
+            pid = os.fork()
+            if pid == 0:
+                for _ in range(20):
+                    saxpy.launch(n // 16, 16, arguments)
+                os._exit(0 if (y.copy_to_host() == 21).all() else 1)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        stop = True
+        [worker.join() for worker in workers]
+        print(codes)
+        """,
+        threads=3,
+    )
+    assert out == "[0, 0, 0, 0, 0]\n"
+
+
+def test_process_ends_with_work_under_way() -> None:
+    out = run_script(
+        """
+        spin = function("spin")
+        place = rt.to_device(np.zeros(1, np.int64))
+        stream = rt.Stream()
+        for _ in range(50):
+            spin.launch(1, 1, spmd_kernels.pack(spin.kernel, place.address, 20_000_000), stream=stream, owners=place)
+        print("end")
+        """
+    )
+    assert out == "end\n"
+
+
+def test_cheap_grid_that_becomes_expensive_gets_help(device: Device) -> None:
+    """The price of a block is learnt, then changes by a factor of 100000, back and forth; every thread still runs once."""
+    text = f"""
+    define void @k(ptr %item, ptr %out, i64 %turns) {{
+    entry:
+      {spmd_kernels.GLOBAL_X}
+      %p = getelementptr i64, ptr %out, i64 %i
+      br label %head
+    head:
+      %turn = phi i64 [ 0, %entry ], [ %next, %head ]
+      %old = load volatile i64, ptr %p
+      %new = add i64 %old, 1
+      store volatile i64 %new, ptr %p
+      %next = add i64 %turn, 1
+      %more = icmp ult i64 %next, %turns
+      br i1 %more, label %head, label %done
+    done:
+      ret void
+    }}"""
+    code = spmd_kernels.code(text, "k", [("out", "ptr"), ("turns", "i64")])
+    function = device.load(code).function("k")
+    for blocks in (2, 3, 5, 16, 33):
+        out = to_device(np.zeros(blocks, np.int64))
+        total = 0
+        for turns in (1, 1, 1, 100_000, 1, 100_000, 1, 1):
+            function.launch(blocks, 1, spmd_kernels.pack(function.kernel, out.address, turns))
+            total += turns
+        assert out.copy_to_host().tolist() == [total] * blocks
+
+
+def test_first_fault_of_many_is_a_consistent_one(device: Device) -> None:
+    text = """
+    define void @k(ptr %item) {
+      %b = call i32 @spmd.block_idx.x(ptr %item)
+      %t = call i32 @spmd.thread_idx.y(ptr %item)
+      %m = mul i32 %b, 100
+      %code = add i32 %m, %t
+      call void @spmd.fault(ptr %item, i32 %code)
+      ret void
+    }"""
+    function = device.load(spmd_kernels.code(text, "k", [])).function("k")
+    for _ in range(50):
+        with pytest.raises(KernelFault) as caught:
+            function.launch(64, (1, 8), b"")
+        fault = caught.value
+        assert fault.code == 100 * fault.block[0] + fault.thread[1]
+        assert fault.thread[0] == fault.thread[2] == fault.block[1] == 0
+
+
+def test_many_launches_leave_nothing_behind(device: Device) -> None:
+    counter = device_array(1, np.int64)
+    counter[0] = 0
+    function = device.load(spmd_kernels.sample("count")).function("count")
+    launch = function.configure(7, 3)
+    arguments = spmd_kernels.pack(function.kernel, counter.address)
+    threads = len(os.listdir("/proc/self/task"))
+    for _ in range(20_000):
+        launch(arguments)
+    assert counter[0] == 20_000 * 21
+    assert len(os.listdir("/proc/self/task")) <= threads + os.cpu_count()

@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 import llvmlite.binding as llvm
+
 from hip_devicelib.codeobject import CodeObject, Kernel, lay_out
 
 INDICES = [f"{what}.{axis}" for what in ("thread_idx", "block_idx", "block_dim", "grid_dim") for axis in "xyz"]
@@ -91,7 +92,7 @@ done:
 
 def _write_indices() -> str:
     lines = [f"  %v{number} = call i32 @spmd.{name}(ptr %item)" for number, name in enumerate(INDICES)]
-    # Number of the thread in the grid: blocks x first, in each block threads x first. So from the outside to the inside:
+    # Number of the thread in the grid: blocks x first, in each block threads x first. So from outside to inside:
     # block z; block y of grid y; block x of grid x; thread z of block z; thread y of block y; thread x of block x.
     number = "v5"
     for step, (index, extent) in enumerate(((4, 10), (3, 9), (2, 8), (1, 7), (0, 6))):

@@ -241,7 +241,7 @@ def test_overlapping_copies_within_an_array(device: Device) -> None:
 def test_read_only_arrays_are_not_written_to(device: Device) -> None:
     class Frozen:
         array = rt.to_device(np.zeros(3))
-        __cuda_array_interface__ = {**array.__cuda_array_interface__, "data": (array.address, True)}  # noqa: RUF012
+        __cuda_array_interface__ = {**array.__cuda_array_interface__, "data": (array.address, True)}
 
     frozen = rt.as_device_array(Frozen())
     for write in (lambda: frozen.copy_to_device(np.ones(3)), lambda: frozen.setitem(0, 1.0)):

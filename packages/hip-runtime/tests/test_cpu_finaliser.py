@@ -13,9 +13,9 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 import spmd_kernels
-from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from spmd_kernels import GLOBAL_X, code, pack, sample
 
+from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_runtime import Device, ModuleLoadError, SymbolError, device_array, to_device
 from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.drivers.cpu.elf import undefined_symbols

@@ -162,7 +162,7 @@ def test_process_ends_with_work_under_way() -> None:
 
 
 def test_cheap_grid_that_becomes_expensive_gets_help(device: Device) -> None:
-    """The price of a block is learnt, then changes by a factor of 100000, back and forth; every thread still runs once."""
+    """The price of a block is learnt, then changes by a factor of 100000 and back; each thread still runs once."""
     text = f"""
     define void @k(ptr %item, ptr %out, i64 %turns) {{
     entry:

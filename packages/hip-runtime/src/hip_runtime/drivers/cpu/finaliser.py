@@ -145,8 +145,8 @@ def _check_kernel(module: Any, kernel: Kernel) -> None:
         end = parameter.offset + SCALAR_SIZES[parameter.type]
         if parameter.offset < 0 or end > kernel.argument_bytes:
             raise ModuleLoadError(
-                f"parameter {parameter.name!r} of kernel {kernel.name!r} lies at bytes {parameter.offset} to {end} of an "
-                f"argument buffer of {kernel.argument_bytes} bytes"
+                f"parameter {parameter.name!r} of kernel {kernel.name!r} lies at bytes {parameter.offset} to {end} of "
+                f"an argument buffer of {kernel.argument_bytes} bytes"
             )
 
 

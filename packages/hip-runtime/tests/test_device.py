@@ -1,0 +1,264 @@
+"""Which devices there are and which one is used: settings, the probe for AMD GPUs, and the current device."""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+import subprocess
+import sys
+import threading
+import types
+import warnings
+from typing import Any
+
+import pytest
+
+import hip_runtime as rt
+from hip_runtime import Device, DeviceFallbackWarning, DeviceUnavailableError, SettingError, UnknownDeviceError, config
+from hip_runtime import device as devices
+from hip_runtime.drivers.hip.probe import State, probe
+
+
+class hipError_t(enum.IntEnum):
+    hipSuccess = 0
+    hipErrorInvalidValue = 1
+    hipErrorNoDevice = 100
+
+
+def install_hip(monkeypatch: pytest.MonkeyPatch, init: Any = (hipError_t.hipSuccess,), count: Any = None) -> None:
+    """Put a stand-in for hip-python in place, whose two functions give these answers, or raise them."""
+
+    def answer(value: Any) -> Any:
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    package, module = types.ModuleType("hip"), types.ModuleType("hip.hip")
+    module.hipInit = lambda flags: answer(init)  # type: ignore[attr-defined]
+    module.hipGetDeviceCount = lambda: answer(count)  # type: ignore[attr-defined]
+    package.hip = module  # type: ignore[attr-defined]
+    package.__path__ = []
+    monkeypatch.setitem(sys.modules, "hip", package)
+    monkeypatch.setitem(sys.modules, "hip.hip", module)
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has asked for devices yet."""
+    monkeypatch.setattr(devices, "_registry", devices._Registry())
+    monkeypatch.delenv("NUMBA_HIP_DEVICE", raising=False)
+
+
+CASES = {
+    "no GPU": ({"count": (hipError_t.hipErrorNoDevice, 0)}, State.NO_DEVICE, "finds no AMD GPU"),
+    "no GPU at init": ({"init": (hipError_t.hipErrorNoDevice,)}, State.NO_DEVICE, "finds no AMD GPU"),
+    "zero GPUs": ({"count": (hipError_t.hipSuccess, 0)}, State.NO_DEVICE, "finds no AMD GPU"),
+    "one GPU": ({"count": (hipError_t.hipSuccess, 1)}, State.FOUND, "1 AMD GPU"),
+    "two GPUs": ({"count": (hipError_t.hipSuccess, 2)}, State.FOUND, "2 AMD GPUs"),
+    "status alone": ({"init": hipError_t.hipSuccess, "count": (hipError_t.hipSuccess, 1)}, State.FOUND, "1 AMD GPU"),
+    "no library": (
+        {"init": RuntimeError("failed to dlopen 'libamdhip64.so': no such file")},
+        State.NO_RUNTIME,
+        "no HIP runtime library was found .*libamdhip64",
+    ),
+    "error code": ({"count": (hipError_t.hipErrorInvalidValue, 0)}, State.BROKEN, r"hipErrorInvalidValue \(1\)"),
+    "other error": ({"init": OSError("permission denied")}, State.BROKEN, "OSError: permission denied"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_probe(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    answers, state, reason = CASES[case]
+    install_hip(monkeypatch, **answers)
+    found = probe()
+    assert found.state is state
+    assert re.search(reason, found.reason)
+    assert found.devices == (int(reason[0]) if state is State.FOUND else 0)
+
+
+def test_probe_without_hip_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hip", None)
+    assert probe().state in (State.NOT_INSTALLED, State.BROKEN)
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_HIP")}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**clean, **environment}
+    )
+
+
+def test_probe_of_hip_python_that_is_not_installed() -> None:
+    hide = "import sys; sys.path[:] = [p for p in sys.path if not p.endswith('site-packages')]\n"
+    from pathlib import Path
+
+    source = Path(rt.__file__).parent / "drivers/hip/probe.py"
+    code = (
+        hide + "import importlib.util as u; s = u.spec_from_file_location('probe', {!r}); m = u.module_from_spec(s)\n"
+        "sys.modules['probe'] = m; s.loader.exec_module(m); p = m.probe(); print(p.state.name, p.reason)"
+    ).format(str(source))
+    done = run_python(code)
+    assert done.stdout.startswith("NOT_INSTALLED hip-python is not installed"), done
+
+
+def test_probe_of_the_real_hip_python() -> None:
+    pytest.importorskip("hip", reason="hip-python is not installed")
+    done = run_python("from hip_runtime.drivers.hip.probe import probe; p = probe(); print(p.state.name, p.reason)")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] in {"NO_RUNTIME", "NO_DEVICE", "FOUND"}
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("case", ["no GPU", "no library", "two GPUs"])
+def test_auto_says_once_why_it_is_the_cpu(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    answers, _, reason = CASES[case]
+    install_hip(monkeypatch, **answers)
+    with pytest.warns(DeviceFallbackWarning, match=rf"{reason}.*NUMBA_HIP_DEVICE=cpu") as caught:
+        assert rt.current_device().is_cpu
+    assert caught[0].filename == __file__
+    if case == "two GPUs":
+        assert "this version of hip-runtime runs kernels on the CPU device only" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(rt.devices()) == 1
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("case", ["error code", "other error"])
+def test_auto_shows_what_is_broken(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    answers, _, reason = CASES[case]
+    install_hip(monkeypatch, **answers)
+    for _ in range(2):
+        with pytest.raises(DeviceUnavailableError, match=rf"{reason}.*Repair .*NUMBA_HIP_DEVICE=cpu"):
+            rt.devices()
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("case", ["no GPU", "no library", "one GPU", "other error"])
+def test_hip_is_an_error_where_there_is_none(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    answers, _, reason = CASES[case]
+    install_hip(monkeypatch, **answers)
+    with config.device.scope("hip"), pytest.raises(DeviceUnavailableError, match=rf"NUMBA_HIP_DEVICE=hip .*{reason}"):
+        rt.current_device()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_cpu_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    install_hip(monkeypatch, init=AssertionError("asked"))
+    with config.device.scope("cpu"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [device.target for device in rt.devices()] == ["cpu"]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_unknown_choice_names_the_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "gpu")
+    with pytest.raises(SettingError, match=r"NUMBA_HIP_DEVICE='gpu': must be one of 'auto', 'hip' and 'cpu'"):
+        rt.devices()
+
+
+def test_selection(device: Device) -> None:
+    for choice in (0, "cpu", device.name, device):
+        assert rt.select_device(choice) is device
+        assert rt.current_device() is device
+    for wrong in (1, -1, "gfx90a", None, True, 0.0):
+        with pytest.raises(UnknownDeviceError, match=rf"{wrong!r}; the devices are: 0 \("):
+            rt.select_device(wrong)  # type: ignore[arg-type]
+    assert rt.current_device() is device
+
+
+def test_each_thread_has_a_current_device(device: Device) -> None:
+    found: list[Device] = []
+    thread = threading.Thread(target=lambda: found.append(rt.current_device()))
+    thread.start()
+    thread.join()
+    assert found == [device]
+
+
+def test_attributes_by_both_names(device: Device) -> None:
+    assert device.MAX_THREADS_PER_BLOCK == device.max_threads_per_block == 1024
+    assert device.max_block_dim[2] == device.MAX_BLOCK_DIM_Z
+    assert device.wave_size == device.WARP_SIZE
+    assert device.MULTIPROCESSOR_COUNT == device.compute_units == config.cpu_threads()
+    assert device.COMPUTE_CAPABILITY == "cpu"
+    for spelling in devices.ATTRIBUTE_SPELLINGS:
+        assert getattr(device, spelling) is not None
+    with pytest.raises(AttributeError, match="no attribute 'MAX_SPEED'"):
+        _ = device.MAX_SPEED
+    assert not hasattr(device, "_private")
+    assert repr(device) == f"<Device 0: {device.name} (cpu)>"
+    assert not device.can_access_peer(device)
+
+
+# settings
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])
+def test_threads_must_be_positive(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("NUMBA_HIP_CPU_THREADS", text)
+    with pytest.raises(SettingError, match=rf"NUMBA_HIP_CPU_THREADS='{text}': must be a whole number, 1 or more"):
+        config.cpu_threads()
+
+
+@pytest.mark.parametrize(("text", "value"), [("1000", 1000), ("4k", 4096), (" 2G ", 2 << 30), ("1T", 1 << 40)])
+def test_memory_has_units(monkeypatch: pytest.MonkeyPatch, text: str, value: int) -> None:
+    monkeypatch.setenv("NUMBA_HIP_CPU_MEMORY", text)
+    assert config.cpu_memory() == value
+
+
+@pytest.mark.parametrize("text", ["G", "-4k", "1X", "0"])
+def test_memory_must_be_a_size(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("NUMBA_HIP_CPU_MEMORY", text)
+    with pytest.raises(SettingError, match="NUMBA_HIP_CPU_MEMORY=.*K, M, G or T"):
+        config.cpu_memory()
+
+
+def test_settings_have_defaults_scopes_and_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in config.SETTINGS:
+        monkeypatch.delenv(setting.variable, raising=False)
+        assert setting.__doc__
+        assert not setting.is_set
+        setting()
+    assert config.device() == "auto"
+    assert config.cpu_threads() == len(os.sched_getaffinity(0))
+    with config.cpu_threads.scope(7):
+        with config.cpu_threads.scope("9"):
+            assert config.cpu_threads() == 9
+        assert config.cpu_threads() == 7
+        assert config.cpu_threads.is_set
+    assert not config.cpu_threads.is_set
+    with pytest.raises(SettingError), config.cpu_threads.scope("x"):
+        pass
+
+
+def test_memory_limit_comes_from_the_setting() -> None:
+    done = run_python(
+        "import hip_runtime as rt, numpy as np\n"
+        "print(rt.current_device().memory_info())\n"
+        "try: rt.device_array(1 << 20)\n"
+        "except rt.OutOfDeviceMemoryError as error: print(error)",
+        NUMBA_HIP_DEVICE="cpu",
+        NUMBA_HIP_CPU_MEMORY="1M",
+    )
+    assert done.stdout.splitlines()[0] == "(1048576, 1048576)"
+    assert "8388608 bytes of device memory: 1048576 of 1048576 bytes are free" in done.stdout
+
+
+def test_import_looks_for_nothing_and_compiles_nothing() -> None:
+    code = """
+import sys, time, numpy, llvmlite.binding, llvmlite.ir
+class Guard:
+    def find_spec(self, name, path=None, target=None):
+        assert name.partition(".")[0] not in ("hip", "clang", "numba"), name
+sys.meta_path.insert(0, Guard())
+times = [time.perf_counter()]
+import hip_runtime
+times.append(time.perf_counter())
+assert not hip_runtime.device._registry.devices
+assert "hip_runtime.drivers.cpu.finaliser" not in sys.modules
+print(times[1] - times[0])
+"""
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.5

@@ -1,0 +1,167 @@
+"""Arrays of other libraries by the CUDA array interface, in both directions."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hip_runtime as rt
+from hip_runtime import ArrayError, Device, InvalidHandleError, Stream
+from hip_runtime.interop import from_interface
+
+
+class Foreign:
+    """An array of somebody else, in host memory: the CPU device reads it in place."""
+
+    def __init__(self, array: np.ndarray[Any, Any], **changes: Any) -> None:
+        self.array = array
+        interface = {
+            "shape": array.shape,
+            "strides": array.strides,
+            "typestr": array.dtype.str,
+            "data": (array.ctypes.data, False),
+            "version": 3,
+        }
+        if array.dtype.names:
+            interface["descr"] = np.lib.format.dtype_to_descr(array.dtype)
+        interface.update(changes)
+        self.__cuda_array_interface__ = {key: value for key, value in interface.items() if value != "absent"}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c16", "?", ">i2", "M8[D]", "S5", [("a", "i4"), ("b", "f8")]], ids=str)
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_in(device: Device, dtype: Any, version: int) -> None:
+    array = np.random.default_rng(0).integers(0, 2, 12 * np.dtype(dtype).itemsize, np.uint8).view(dtype).reshape(3, 4)
+    for view in (array, array.T, array[::-1, ::2], array[:0]):
+        foreign = Foreign(view, version=version)
+        found = rt.as_device_array(foreign)
+        assert (found.dtype, found.shape) == (view.dtype, view.shape)
+        assert (found.copy_to_host() == view).all()
+    assert rt.is_device_array(foreign)
+    assert rt.is_device_array(found)
+    assert not rt.is_device_array(array)
+
+
+def test_it_is_the_same_memory_and_keeps_its_owner(device: Device) -> None:
+    foreign = Foreign(np.arange(6))
+    gone = weakref.ref(foreign)
+    array = foreign.array
+    found = rt.as_device_array(foreign)
+    del foreign
+    gc.collect()
+    assert gone() is not None
+    found[2] = -1
+    assert array[2] == -1
+    part = found[3:]
+    del found
+    gc.collect()
+    assert gone() is not None
+    del part
+    gc.collect()
+    assert gone() is None
+    assert device.memory_info()[0] == device.memory_info()[1]  # memory of others is not counted
+
+
+def test_without_strides_it_is_contiguous(device: Device) -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    for strides in ("absent", None):
+        assert rt.as_device_array(Foreign(array, strides=strides)).strides == (24, 8)
+
+
+def test_out(device: Device) -> None:
+    array = rt.to_device(np.arange(12, dtype=np.int32).reshape(3, 4))
+    interface = array.__cuda_array_interface__
+    assert interface == {
+        "version": 3,
+        "shape": (3, 4),
+        "strides": None,
+        "typestr": "<i4",
+        "data": (array.address, False),
+        "stream": None,
+    }
+    assert array.T.__cuda_array_interface__["strides"] == (4, 16)
+    assert array[:0].__cuda_array_interface__["data"] == (0, False)
+    stream = Stream()
+    array.stream = stream
+    assert array.__cuda_array_interface__["stream"] == stream.handle
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_structured_types_go_round(device: Device, align: bool) -> None:
+    dtype = np.dtype([("a", "i1"), ("b", "f8", (2,)), ("c", [("d", "i2")])], align=align)
+    array = rt.to_device(np.ones(3, dtype))
+
+    class Holder:
+        __cuda_array_interface__ = array.__cuda_array_interface__
+
+    found = rt.as_device_array(Holder())
+    assert found.dtype == dtype
+    assert (found.copy_to_host() == np.ones(3, dtype)).all()
+
+
+def test_copies_from_and_to_foreign_arrays(device: Device) -> None:
+    array = rt.to_device(np.zeros((2, 3)))
+    source = np.arange(6.0).reshape(2, 3)
+    array.copy_to_device(Foreign(source))
+    np.testing.assert_array_equal(array.copy_to_host(), source)
+    array[1] = Foreign(source[0] * 2)
+    np.testing.assert_array_equal(array.copy_to_host(), [source[0], source[0] * 2])
+    assert rt.to_device(Foreign(source)).address == source.ctypes.data
+    assert rt.device_array_like(Foreign(source)).shape == (2, 3)
+
+
+def test_stream_of_the_producer_is_waited_for(device: Device) -> None:
+    stream, gate = Stream(), threading.Event()
+    stream.add_callback(lambda error: gate.wait(10) and None)
+    threading.Timer(0.05, gate.set).start()
+    rt.as_device_array(Foreign(np.zeros(1), stream=stream.handle))
+    assert gate.is_set()
+    assert stream.query()
+    for default in (1, 2):
+        rt.as_device_array(Foreign(np.zeros(1), stream=default))
+    rt.as_device_array(Foreign(np.zeros(1), stream=999_999), synchronize=False)
+    with pytest.raises(InvalidHandleError, match="999999"):
+        rt.as_device_array(Foreign(np.zeros(1), stream=999_999))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shape": "absent"}, "malformed .*KeyError: 'shape'"),
+        ({"data": "absent"}, "malformed .*KeyError: 'data'"),
+        ({"data": 5}, "malformed"),
+        ({"typestr": "absent"}, "malformed .*KeyError: 'typestr'"),
+        ({"typestr": 4}, "malformed .*typestr must be text, not 4"),
+        ({"typestr": "|O"}, "Python objects"),
+        ({"typestr": "zz"}, "'zz'"),
+        ({"typestr": "|V16", "descr": [("a", "<i4")]}, "descr has 4 bytes"),
+        ({"shape": (-1, 2)}, "negative extent"),
+        ({"shape": ("a",)}, "shape"),
+        ({"strides": (8,)}, r"strides \(8,\) do not fit shape \(2, 3\)"),
+        ({"strides": (8.0, 1)}, "do not fit"),
+        ({"data": (0, False)}, "address 0 for 6 elements"),
+        ({"mask": object()}, "mask"),
+        ({"stream": 0}, "stream 0; it must be None"),
+        ({"stream": "s"}, "stream 's'"),
+    ],
+    ids=str,
+)
+def test_malformed_interfaces(device: Device, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArrayError, match=message):
+        rt.as_device_array(Foreign(np.zeros((2, 3)), **changes))
+
+
+def test_what_has_no_interface(device: Device) -> None:
+    for obj in (object(), np.zeros(3), None):
+        with pytest.raises(ArrayError, match="no CUDA array interface"):
+            rt.as_device_array(obj)
+
+
+def test_empty_array_at_address_zero(device: Device) -> None:
+    found = from_interface({"shape": (0, 3), "typestr": "<f4", "data": (0, False), "version": 3}, None)
+    assert found.copy_to_host().shape == (0, 3)

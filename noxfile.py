@@ -28,7 +28,9 @@ PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-co
 """From the bottom layer to the top: each depends only on those before it."""
 
 IMPORTS = ("hip_devicelib", "hip_runtime", "numba_hip", "numba_hip_cuda")
-PYTEST = ("pytest>=8", "pytest-xdist>=3.6")
+PYTEST = ("pytest>=8", "pytest-xdist>=3.6", "pip")
+"""What runs tests. Numba's report on the system, which has to show us, asks pip; environments made by uv have none."""
+
 RUFF = "ruff>=0.17,<0.18"
 MYPY = "mypy>=2.4,<2.5"
 

@@ -35,7 +35,42 @@ from numba_hip.api import (
     synchronize,
 )
 from numba_hip.decorators import jit
+from numba_hip.language import atomic, const, local, shared
+from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
+from numba_hip.language.sync import (
+    syncthreads,
+    syncthreads_and,
+    syncthreads_count,
+    syncthreads_or,
+    threadfence,
+    threadfence_block,
+    threadfence_system,
+)
+from numba_hip.language.warp import (
+    activemask,
+    all,
+    all_sync,
+    any,
+    any_sync,
+    ballot,
+    ballot_sync,
+    eq_sync,
+    laneid,
+    lanemask_lt,
+    match_all_sync,
+    match_any_sync,
+    shfl,
+    shfl_down,
+    shfl_down_sync,
+    shfl_sync,
+    shfl_up,
+    shfl_up_sync,
+    shfl_xor,
+    shfl_xor_sync,
+    syncwarp,
+    warpsize,
+)
 
 __version__ = "0.1.0"
 
@@ -53,10 +88,15 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "DeviceArray", "Event", "Stream", "as_device_array", "blockDim", "blockIdx", "compile", "detect", "device_array",
-    "device_array_like", "event", "event_elapsed_time", "get_current_device", "grid", "gridDim", "gridsize",
-    "is_available", "is_device_array", "jit", "list_devices", "managed_array", "mapped_array", "pinned_array",
-    "select_device", "stream", "synchronize", "threadIdx", "to_device",
+    "DeviceArray", "Event", "Stream", "activemask", "all", "all_sync", "any", "any_sync", "as_device_array", "atomic",
+    "ballot", "ballot_sync", "blockDim", "blockIdx", "brev", "cbrt", "clz", "compile", "const", "detect",
+    "device_array", "device_array_like", "eq_sync", "event", "event_elapsed_time", "ffs", "fma", "get_current_device",
+    "grid", "gridDim", "gridsize", "is_available", "is_device_array", "jit", "laneid", "lanemask_lt", "list_devices",
+    "local", "managed_array", "mapped_array", "match_all_sync", "match_any_sync", "pinned_array", "popc",
+    "select_device", "selp", "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync",
+    "shfl_xor", "shfl_xor_sync", "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count",
+    "syncthreads_or", "syncwarp", "threadIdx", "threadfence", "threadfence_block", "threadfence_system", "to_device",
+    "warpsize",
 ]  # fmt: skip
 
 _alias.install()  # the last thing: an import that fails leaves no second name behind

@@ -130,6 +130,9 @@ class HipCodegen(Codegen):
 
     def to_bitcode(self, module: ir.Module) -> bytes:
         """Check a complete *module* and write it as bitcode."""
+        for function in module.functions:
+            if not function.name.startswith("llvm.") and "readnone" not in function.attributes:
+                function.attributes.add("convergent")  # until LLVM has seen that it reaches no barrier
         parsed = llvm.parse_assembly(str(module))
         parsed.verify()
         return bytes(parsed.as_bitcode())

@@ -22,4 +22,5 @@ def lowering_registry() -> Any:
 
 
 def _load_features() -> None:
-    from numba_hip.language import index, math  # noqa: F401 - importing enters them into the registries
+    # Importing a feature enters it into the registries.
+    from numba_hip.language import atomic, bits, const, index, local, math, shared, sync, warp  # noqa: F401

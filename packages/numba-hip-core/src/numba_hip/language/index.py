@@ -9,11 +9,11 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.datamodel import models
 from numba.core.errors import RequireLiteralValue, TypingError
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
+from numba.core.typing.templates import AttributeTemplate
 from numba.extending import register_model, typeof_impl
 
 from numba_hip.language.registry import lowering, typing
-from numba_hip.language.stub import Stub
+from numba_hip.language.stub import Lower, Stub, device_function, given
 
 AXES = ("x", "y", "z")
 
@@ -22,7 +22,7 @@ class Dim3(Stub):
     """Three numbers, one an axis: attributes ``x``, ``y`` and ``z``, each an int32."""
 
     def __init__(self, name: str, meaning: str, query: str) -> None:
-        super().__init__(name, meaning)
+        super().__init__(name, meaning, __name__)
         self.query = query
         """Name of the method of the target context that answers for one axis."""
 
@@ -68,51 +68,37 @@ for _name in AXES:
     _lower_axis(_name)
 
 
-class IndexFunction(Stub):
-    """A function of the number of axes, a literal 1, 2 or 3, that gives one int64 or a tuple of them."""
+def _along_axes(
+    name: str, ndim: types.Type, along: Callable[[Any, ir.IRBuilder, str], ir.Value]
+) -> tuple[types.Type, Lower]:
+    count = given(ndim)
+    if count is None:
+        raise RequireLiteralValue(f"the number of axes for hip.{name} has to be a literal 1, 2 or 3")
+    if count not in (1, 2, 3):
+        raise TypingError(f"hip.{name}({count}): the number of axes can be 1, 2 or 3")
 
-
-grid = IndexFunction(
-    "grid",
-    """``grid(ndim)``: index of this thread in the whole grid.
-
-    *ndim*, a literal 1, 2 or 3, is the number of axes wanted: an int64 for 1, a tuple of int64 for 2 and 3.""",
-)
-gridsize = IndexFunction(
-    "gridsize",
-    """``gridsize(ndim)``: threads of the whole grid along each axis.
-
-    *ndim*, a literal 1, 2 or 3, is the number of axes wanted: an int64 for 1, a tuple of int64 for 2 and 3.""",
-)
-
-
-class _IndexTemplate(AbstractTemplate):
-    def generic(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        if kws or len(args) != 1:
-            raise TypingError(f"hip.{self.key.__name__} takes one argument, the number of axes")
-        (count,) = args
-        if not isinstance(count, types.IntegerLiteral):
-            raise RequireLiteralValue(f"the number of axes for hip.{self.key.__name__} has to be a literal 1, 2 or 3")
-        if count.literal_value not in (1, 2, 3):
-            raise TypingError(f"hip.{self.key.__name__}({count.literal_value}): the number of axes can be 1, 2 or 3")
-        return signature(_index_type(count.literal_value), count)
-
-
-def _index_type(count: int) -> types.Type:
-    return types.int64 if count == 1 else types.UniTuple(types.int64, count)
-
-
-def _register(stub: IndexFunction, along: Callable[[Any, ir.IRBuilder, str], ir.Value]) -> None:
-    template = type(f"{stub.__name__}_template", (_IndexTemplate,), {"key": stub})
-    typing.register(template)
-    typing.register_global(stub, types.Function(template))
-
-    @lowering.lower(stub, types.IntegerLiteral)
-    def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         del args
-        count = sig.args[0].literal_value
         values = [along(context, builder, axis) for axis in AXES[:count]]
         return values[0] if count == 1 else context.make_tuple(builder, sig.return_type, values)
+
+    return (types.int64 if count == 1 else types.UniTuple(types.int64, count)), lower
+
+
+@device_function("grid")
+def grid(ndim: types.Type) -> tuple[types.Type, Lower]:
+    """``grid(ndim)``: index of this thread in the whole grid.
+
+    *ndim*, a literal 1, 2 or 3, is the number of axes wanted: an int64 for 1, a tuple of int64 for 2 and 3."""
+    return _along_axes("grid", ndim, _grid_index)
+
+
+@device_function("gridsize")
+def gridsize(ndim: types.Type) -> tuple[types.Type, Lower]:
+    """``gridsize(ndim)``: threads of the whole grid along each axis.
+
+    *ndim*, a literal 1, 2 or 3, is the number of axes wanted: an int64 for 1, a tuple of int64 for 2 and 3."""
+    return _along_axes("gridsize", ndim, _grid_extent)
 
 
 def _wide_product(builder: ir.IRBuilder, left: ir.Value, right: ir.Value) -> ir.Value:
@@ -128,7 +114,3 @@ def _grid_index(context: Any, builder: ir.IRBuilder, axis: str) -> ir.Value:
 
 def _grid_extent(context: Any, builder: ir.IRBuilder, axis: str) -> ir.Value:
     return _wide_product(builder, context.grid_dim(builder, axis), context.block_dim(builder, axis))
-
-
-_register(grid, _grid_index)
-_register(gridsize, _grid_extent)

@@ -1,29 +1,102 @@
-"""Names that mean something only in a kernel."""
+"""Names that mean something only in a kernel, and how they get their meaning."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, signature
+
+from numba_hip._numba import fold_argument_types
+from numba_hip.language.registry import lowering, typing
+
+Lower = Callable[[Any, ir.IRBuilder, Any, Any], Any]
+"""What makes LLVM IR of a call: of the target context, the builder, the signature and the values of the arguments."""
+
+Definition = Callable[..., "tuple[types.Type, Lower] | None"]
+"""What types a call: of the types of the arguments, it gives the type of the result and what lowers the call."""
 
 
 class Stub:
     """A name of the kernel language; outside of kernels it only has a name and a docstring."""
 
-    def __init__(self, name: str, meaning: str) -> None:
-        self.__name__ = name
+    def __init__(self, name: str, meaning: str | None, module: str = "numba_hip") -> None:
+        self.__name__ = name.rpartition(".")[2]
+        self.__qualname__ = name
         self.__doc__ = meaning
+        self.__module__ = module
 
     def __repr__(self) -> str:
-        return f"<hip.{self.__name__}, of the kernel language>"
+        return f"<hip.{self.__qualname__}, of the kernel language>"
 
     def __call__(self, *args: Any, **kws: Any) -> NoReturn:
         """Refuse: there is no thread here to answer for."""
-        raise TypeError(f"hip.{self.__name__} means something in a kernel only; this is a call from Python")
+        raise TypeError(f"hip.{self.__qualname__} means something in a kernel only; this is a call from Python")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _find, (self.__name__,)
+        return _find, (self.__module__, self.__name__)
 
 
-def _find(name: str) -> Any:
-    import numba_hip
+def _find(module: str, name: str) -> Any:
+    __import__(module)
+    return getattr(sys.modules[module], name)
 
-    return getattr(numba_hip, name)
+
+def device_function(name: str) -> Callable[[Definition], Stub]:
+    """Make the decorated definition a function of the kernel language, called ``hip.<name>``.
+
+    The definition has the parameters that callers see, defaults included, and gets the Numba type of each; a literal
+    where the caller wrote one. It returns the type of the result and the function that lowers the call. Where the types
+    are wrong it raises `TypingError`, or `RequireLiteralValue` for one that has to be a literal.
+    """
+
+    def decorate(define: Definition) -> Stub:
+        stub = Stub(name, define.__doc__, define.__module__)
+        pysig = inspect.signature(define)
+        shown = f"({', '.join(pysig.parameters)})"
+
+        class Template(AbstractTemplate):
+            key = stub
+            prefer_literal = True
+
+            def generic(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+                try:
+                    folded = fold_argument_types(pysig, args, kws)
+                except TypingError:
+                    passed = (*map(str, args), *(f"{keyword}={value}" for keyword, value in kws.items()))
+                    raise TypingError(f"hip.{name} takes {shown}; this call passes ({', '.join(passed)})") from None
+                defined = define(*folded)
+                return None if defined is None else signature(defined[0], *folded).replace(pysig=pysig)
+
+        typing.register(Template)
+        typing.register_global(stub, types.Function(Template))
+
+        @lowering.lower(stub, types.VarArg(types.Any))
+        def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+            defined = define(*sig.args)
+            if defined is None:
+                raise TypingError(f"hip.{name} has no meaning for {sig.args}")
+            return defined[1](context, builder, sig, args)
+
+        return stub
+
+    return decorate
+
+
+def given(argument: types.Type) -> Any:
+    """The value of an argument that is a literal, or that was left out; `None` where it is known only at run time."""
+    if isinstance(argument, types.Omitted):
+        return argument.value
+    return getattr(argument, "literal_value", None)
+
+
+def number_type(argument: types.Type) -> types.Type:
+    """The type of an argument that is computed with: that of the value where it is a literal or was left out."""
+    if isinstance(argument, types.Omitted):
+        return types.literal(argument.value).literal_type
+    return types.unliteral(argument)

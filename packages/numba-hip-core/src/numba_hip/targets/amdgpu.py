@@ -17,8 +17,15 @@ from numba_hip.targets.attributes import add_attribute
 from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu import parameters_of
 
-GLOBAL, CONSTANT = 1, 4
-"""Address spaces: the device's memory, and constant memory."""
+GLOBAL, SHARED, CONSTANT = 1, 3, 4
+"""Address spaces: the device's memory, shared memory (LDS), and constant memory."""
+
+SYNC_SCOPES = {"block": "workgroup", "device": "agent", "system": None}
+"""LLVM's names of scopes; the widest one has none."""
+
+DYNAMIC_SHARED = "numba_hip.dynamic_shared"
+DYNAMIC_SHARED_BYTES_OFFSET = 120
+"""Offset of hidden_dynamic_lds_size (u32) in the implicit arguments of code object version 5 and later."""
 
 GRID_DIM_OFFSETS = {"x": 0, "y": 4, "z": 8}
 """Offsets of hidden_block_count_* (u32) in the implicit arguments of code object version 5 and later."""
@@ -72,6 +79,83 @@ class AmdContext(HipContext):
         value.set_metadata("range", builder.module.add_metadata([ir.Constant(kind, low), ir.Constant(kind, high)]))
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
         return value
+
+    def barrier(self, builder: ir.IRBuilder) -> None:
+        """The barrier of the block, between fences that make what was written before it visible after it."""
+        builder.fence("release", "workgroup")
+        self._call(builder, "llvm.amdgcn.s.barrier", ir.VoidType())
+        builder.fence("acquire", "workgroup")
+
+    def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
+        """OCKL's reduction over the block, which HIP's ``__syncthreads_count`` is made of."""
+        self.barrier(builder)
+        return self._call(builder, "__ockl_wgred_add_i32", I32, builder.zext(vote, I32))
+
+    def wave_barrier(self, builder: ir.IRBuilder) -> None:
+        """Lanes of a wave run together; what they wrote has to be visible."""
+        builder.fence("release", "wavefront")
+        self._call(builder, "llvm.amdgcn.wave.barrier", ir.VoidType())
+        builder.fence("acquire", "wavefront")
+
+    def fence(self, builder: ir.IRBuilder, scope: str) -> None:
+        """A fence of LLVM's scope for AMD GPUs."""
+        builder.fence("seq_cst", SYNC_SCOPES[scope])
+
+    @property
+    def atomic_ordering(self) -> str:
+        """Relaxed, among the threads of the device."""
+        return 'syncscope("agent") monotonic'
+
+    def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
+        """A variable in LDS."""
+        name = builder.module.get_unique_name(f"{builder.function.name}.shared")
+        variable = ir.GlobalVariable(builder.module, storage, name, SHARED)
+        variable.linkage, variable.initializer = "internal", ir.Constant(storage, ir.Undefined)
+        variable.align = alignment
+        return builder.addrspacecast(variable, ir.PointerType(ir.IntType(8)))
+
+    def dynamic_shared_memory(self, builder: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
+        """An array in LDS that has no size, and the implicit argument that says how large it is."""
+        variable = builder.module.globals.get(DYNAMIC_SHARED)
+        if variable is None:
+            empty = ir.ArrayType(ir.IntType(8), 0)
+            variable = ir.GlobalVariable(builder.module, empty, DYNAMIC_SHARED, SHARED)
+            variable.linkage, variable.align = "external", 16
+        size = self._implicit_argument(builder, DYNAMIC_SHARED_BYTES_OFFSET, I32, (0, 2**31 - 1))
+        pointer = builder.addrspacecast(variable, ir.PointerType(ir.IntType(8)))
+        return pointer, builder.zext(size, ir.IntType(64))
+
+    def lane(self, builder: ir.IRBuilder) -> ir.Value:
+        """How many lanes there are below this one."""
+        all_lanes, none = ir.Constant(I32, -1), ir.Constant(I32, 0)
+        low = self._call(builder, "llvm.amdgcn.mbcnt.lo", I32, all_lanes, none)
+        return self._call(builder, "llvm.amdgcn.mbcnt.hi", I32, all_lanes, low)
+
+    def wave_size(self, builder: ir.IRBuilder) -> ir.Value:
+        """What LLVM knows of the target."""
+        return self._call(builder, "llvm.amdgcn.wavefrontsize", I32)
+
+    def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
+        """The lanes that vote true when all do."""
+        return self.ballot(builder, ir.Constant(ir.IntType(1), 1))
+
+    def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
+        """The active lanes that vote true."""
+        return self._call(builder, "llvm.amdgcn.ballot.i64", ir.IntType(64), vote)
+
+    def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """Words that lanes fetch from each other; a lane is addressed by the bytes of its word."""
+        address = builder.shl(lane, ir.Constant(I32, 2))
+        if value.type in (I32, ir.FloatType()):
+            word = builder.bitcast(value, I32)
+            return builder.bitcast(self._call(builder, "llvm.amdgcn.ds.bpermute", I32, address, word), value.type)
+        wide, half = ir.IntType(64), ir.Constant(ir.IntType(64), 32)
+        bits = builder.bitcast(value, wide)
+        words = [builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, half), I32)]
+        low, high = (
+            builder.zext(self._call(builder, "llvm.amdgcn.ds.bpermute", I32, address, word), wide) for word in words
+        )
+        return builder.bitcast(builder.or_(low, builder.shl(high, half)), value.type)
 
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: an instruction of the hardware, or OCML's."""

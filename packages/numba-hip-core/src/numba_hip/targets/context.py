@@ -19,6 +19,7 @@ from numba.core.base import BaseContext
 
 from numba_hip import language
 from numba_hip._numba import import_lowering_of_builtins
+from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import Fault, HipCallConv
 
 if TYPE_CHECKING:
@@ -60,6 +61,55 @@ class HipContext(BaseContext):
         """Blocks of the grid along *axis*, an i32."""
 
     @abstractmethod
+    def barrier(self, builder: ir.IRBuilder) -> None:
+        """Wait for all threads of the block, which then see each other's writes."""
+
+    @abstractmethod
+    def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
+        """A `barrier`, and for how many threads *vote* (i1) is true, an i32."""
+
+    @abstractmethod
+    def wave_barrier(self, builder: ir.IRBuilder) -> None:
+        """Wait for the active lanes of the wave, which then see each other's writes."""
+
+    @abstractmethod
+    def fence(self, builder: ir.IRBuilder, scope: str) -> None:
+        """Order this thread's memory accesses for the threads of *scope*: ``"block"``, ``"device"`` or ``"system"``."""
+
+    @property
+    @abstractmethod
+    def atomic_ordering(self) -> str:
+        """Scope and ordering, as LLVM writes them, of atomic operations among the threads of the device."""
+
+    @abstractmethod
+    def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
+        """A flat pointer to new shared memory for a *storage*, aligned to *alignment* bytes."""
+
+    @abstractmethod
+    def dynamic_shared_memory(self, builder: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
+        """A flat pointer to the dynamic shared memory of the launch, and its bytes, an i64."""
+
+    @abstractmethod
+    def lane(self, builder: ir.IRBuilder) -> ir.Value:
+        """Index of the thread in its wave, an i32."""
+
+    @abstractmethod
+    def wave_size(self, builder: ir.IRBuilder) -> ir.Value:
+        """Lanes of a wave, an i32."""
+
+    @abstractmethod
+    def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
+        """The lanes of the wave that are active here, bits of an i64."""
+
+    @abstractmethod
+    def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
+        """The active lanes whose *vote* (i1) is true, bits of an i64."""
+
+    @abstractmethod
+    def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """The *value* (i32, i64, float or double) of *lane* (i32); what an inactive one gives is not defined."""
+
+    @abstractmethod
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call function *name* of the C math library on floats or doubles; the result has the first one's type."""
 
@@ -97,6 +147,11 @@ class HipContext(BaseContext):
     def call_conv(self) -> HipCallConv:
         """How functions call one another."""
         return HipCallConv(self)
+
+    @cached_property
+    def nonconst_module_attrs(self) -> ModuleQueries:
+        """Attributes of modules that only the device knows."""
+        return ModuleQueries()
 
     def load_additional_registries(self) -> None:
         """Install the lowering of Python's builtins and of the kernel language."""

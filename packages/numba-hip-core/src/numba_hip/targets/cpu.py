@@ -49,14 +49,76 @@ class CpuContext(HipContext):
         return self._index(builder, "grid_dim", axis)
 
     def _index(self, builder: ir.IRBuilder, what: str, axis: str) -> ir.Value:
-        kind = ir.FunctionType(I32, [ITEM])
-        function = cgutils.get_or_insert_function(builder.module, kind, f"spmd.{what}.{axis}")
-        function.attributes.add("nounwind")
-        function.attributes.add("readnone")
-        call = builder.call(function, self.call_conv.hidden_values(builder))
+        call = self._query(builder, f"spmd.{what}.{axis}", I32)
         low, high = INDEX_RANGES[what]
         call.set_metadata("range", builder.module.add_metadata([ir.Constant(I32, low), ir.Constant(I32, high)]))
         return call
+
+    def _call(self, builder: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value) -> ir.CallInstr:
+        kind = ir.FunctionType(result, [ITEM, *(value.type for value in values)])
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        return builder.call(function, [*self.call_conv.hidden_values(builder), *values])
+
+    def _query(self, builder: ir.IRBuilder, name: str, result: ir.Type) -> ir.CallInstr:
+        call = self._call(builder, name, result)
+        call.callee.attributes.add("nounwind")
+        call.callee.attributes.add("readnone")
+        return call
+
+    def barrier(self, builder: ir.IRBuilder) -> None:
+        """Wait for all threads of the block."""
+        self._call(builder, "spmd.barrier", ir.VoidType())
+
+    def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
+        """Wait, and count votes."""
+        return self._call(builder, "spmd.barrier_count", I32, vote)
+
+    def wave_barrier(self, builder: ir.IRBuilder) -> None:
+        """Wait for the active lanes."""
+        self._call(builder, "spmd.wave_barrier", ir.VoidType())
+
+    def fence(self, builder: ir.IRBuilder, scope: str) -> None:
+        """A full fence: whatever runs elsewhere does so on another core."""
+        del scope
+        builder.fence("seq_cst")
+
+    @property
+    def atomic_ordering(self) -> str:
+        """Relaxed, as on GPUs."""
+        return "monotonic"
+
+    def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
+        """A declaration of its own for each array; its name says how much memory it is."""
+        size = self.get_abi_sizeof(storage)
+        stem = f"{builder.function.name}.{builder.module.get_unique_name('shared')}".replace(" ", "_")
+        return self._query(builder, f"spmd.shared.{stem}.{size}.{alignment}", ITEM)
+
+    def dynamic_shared_memory(self, builder: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
+        """Two questions to the device."""
+        return (
+            self._query(builder, "spmd.dynamic_shared", ITEM),
+            self._query(builder, "spmd.dynamic_shared_bytes", ir.IntType(64)),
+        )
+
+    def lane(self, builder: ir.IRBuilder) -> ir.Value:
+        """Index of the thread in its wave."""
+        return self._query(builder, "spmd.lane", I32)
+
+    def wave_size(self, builder: ir.IRBuilder) -> ir.Value:
+        """Lanes of a wave."""
+        return self._query(builder, "spmd.wave_size", I32)
+
+    def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
+        """The lanes that are active here."""
+        return self._call(builder, "spmd.active_lanes", ir.IntType(64))
+
+    def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
+        """The active lanes that vote true."""
+        return self._call(builder, "spmd.ballot", ir.IntType(64), vote)
+
+    def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """The value of another lane."""
+        return self._call(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
 
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: LLVM's intrinsic where there is one, else the C library's."""

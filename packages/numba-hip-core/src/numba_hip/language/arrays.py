@@ -1,0 +1,82 @@
+"""Arrays that are made in a kernel: what those in shared, private and constant memory have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import RequireLiteralValue, TypingError
+from numba.np import numpy_support
+
+from numba_hip.language.stub import given
+
+MOST_BYTES = 2**31 - 1
+"""An array in shared or private memory cannot be larger in any case; devices have limits of their own."""
+
+
+def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
+    """The extents that a shape, a literal integer or a tuple of them, stands for."""
+    members: Sequence[Any] = shape if isinstance(shape, types.BaseTuple) else [shape]
+    extents = []
+    for member in members:
+        extent = given(member)
+        if extent is None:
+            raise RequireLiteralValue(f"{function}: the shape has to be made of constants, got {shape}")
+        if not isinstance(extent, int) or isinstance(extent, bool) or extent < 0:
+            raise TypingError(f"{function}: the shape has extent {extent!r}; it can be integers from 0 on")
+        extents.append(extent)
+    return tuple(extents)
+
+
+def element_type(function: str, dtype: types.Type) -> types.Type:
+    """The type of the elements that a dtype, a Numba or NumPy type or its name, stands for."""
+    name = given(dtype)
+    if isinstance(name, str):
+        try:
+            return numpy_support.from_dtype(np.dtype(name))
+        except (TypeError, NotImplementedError):
+            raise TypingError(f"{function}: {name!r} is not the name of a type of numbers") from None
+    if isinstance(dtype, (types.DType, types.NumberClass)):
+        return dtype.dtype
+    if isinstance(dtype, types.TypeRef):
+        return dtype.instance_type
+    raise TypingError(f"{function}: the dtype has to be a type of numbers, got {dtype}")
+
+
+def bytes_of(function: str, context: Any, shape: Sequence[int], dtype: types.Type) -> int:
+    """Bytes of an array; `TypingError` for one that no memory holds."""
+    size = math.prod(shape) * int(context.get_abi_sizeof(context.get_data_type(dtype)))
+    if size > MOST_BYTES:
+        raise TypingError(
+            f"{function}: an array of shape {tuple(shape)} of {dtype} has {size} bytes; at most {MOST_BYTES}"
+        )
+    return size
+
+
+def make_array(
+    context: Any, builder: ir.IRBuilder, kind: types.Array, data: ir.Value, shape: Sequence[ir.Value]
+) -> ir.Value:
+    """An array of type *kind*, in C order, of which element 0 is at *data* and the extents are *shape* (i64)."""
+    itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [itemsize]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    array = context.make_array(kind)(context, builder)
+    context.populate_array(
+        array,
+        data=builder.bitcast(data, array.data.type),
+        shape=list(shape),
+        strides=strides,
+        itemsize=itemsize,
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def constants(context: Any, shape: Sequence[int]) -> list[ir.Constant]:
+    """*shape* as values of LLVM."""
+    return [context.get_constant(types.intp, extent) for extent in shape]

@@ -1,0 +1,168 @@
+"""``hip.atomic``: operations on an element of an array that no other thread can come between.
+
+Each takes an array in global or shared memory, an index (an integer, or a tuple of as many as the array has dimensions)
+and operands, which are cast to the type of the elements; each returns the element as it was before. The elements are
+integers, float32 or float64; the order of memory operations around it is relaxed, as in CUDA and HIP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+
+from numba_hip.language.stub import Definition, Lower, Stub, device_function
+
+Update = Callable[[Any, ir.IRBuilder, types.Type, ir.Value, ir.Value], ir.Value]
+"""How an element changes: of context, builder, element type, pointer and operand it gives the old value."""
+
+
+def _element(function: str, ary: types.Type, idx: types.Type, floats: bool) -> types.Type:
+    """The type of the elements, once array and index are what they have to be."""
+    if not isinstance(ary, types.Array):
+        raise TypingError(f"hip.atomic.{function}: the first argument has to be an array, got {ary}")
+    if not ary.mutable:
+        raise TypingError(f"hip.atomic.{function}: the array is read-only")
+    indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
+    if not all(isinstance(index, types.Integer) for index in indices) or len(indices) != ary.ndim:
+        raise TypingError(f"hip.atomic.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
+    if isinstance(ary.dtype, types.Integer) or (floats and ary.dtype in (types.float32, types.float64)):
+        return ary.dtype
+    allowed = "integers, float32 and float64" if floats else "integers"
+    raise TypingError(f"hip.atomic.{function} works on {allowed}, not on {ary.dtype}")
+
+
+def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    kind, index_type = sig.args[:2]
+    if isinstance(index_type, types.BaseTuple):
+        indices = list(zip(cgutils.unpack_tuple(builder, args[1], len(index_type)), index_type, strict=True))
+    else:
+        indices = [(args[1], index_type)]
+    values = [context.cast(builder, index, of, types.intp) for index, of in indices]
+    array = context.make_array(kind)(context, builder, args[0])
+    return cgutils.get_item_pointer(context, builder, kind, array, values, wraparound=True)
+
+
+def _rmw(operation: str) -> Update:
+    def update(context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value) -> ir.Value:
+        return builder.atomic_rmw(operation, pointer, value, context.atomic_ordering)
+
+    return update
+
+
+def _by_type(integer: str, unsigned: str, real: Update | str) -> Update:
+    """One operation of LLVM for signed integers, unsigned ones and floats."""
+
+    def update(context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value) -> ir.Value:
+        if isinstance(kind, types.Float):
+            return (_rmw(real) if isinstance(real, str) else real)(context, builder, kind, pointer, value)
+        return _rmw(integer if kind.signed else unsigned)(context, builder, kind, pointer, value)
+
+    return update
+
+
+def _while_better(predicate: str) -> Update:
+    """The operand replaces an element that it compares to as *predicate* says, so never with a NaN on either side."""
+
+    def update(context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value) -> ir.Value:
+        bits = ir.IntType(kind.bitwidth)
+        address = builder.bitcast(pointer, bits.as_pointer())
+        start = builder.load(address)
+        before, loop, after = builder.block, builder.append_basic_block("again"), builder.append_basic_block("done")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        old = builder.phi(bits)
+        old.add_incoming(start, before)
+        current = builder.bitcast(old, value.type)
+        better = builder.fcmp_ordered(predicate, value, current)
+        new = builder.bitcast(builder.select(better, value, current), bits)
+        exchange = builder.cmpxchg(address, old, new, context.atomic_ordering, "monotonic")
+        seen = builder.extract_value(exchange, 0)
+        old.add_incoming(seen, loop)
+        builder.cbranch(builder.extract_value(exchange, 1), after, loop)
+        builder.position_at_end(after)
+        return builder.bitcast(seen, value.type)
+
+    return update
+
+
+def _operation(name: str, meaning: str, update: Update, *, floats: bool = True) -> Stub:
+    def define(ary: types.Type, idx: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
+        element = _element(name, ary, idx, floats)
+
+        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            value = context.cast(builder, args[2], sig.args[2], element)
+            return update(context, builder, element, _pointer(context, builder, sig, args), value)
+
+        return element, lower
+
+    return _stub(name, f"``atomic.{name}(ary, idx, val)``: {meaning}", define)
+
+
+def _stub(name: str, doc: str, define: Definition) -> Stub:
+    define.__doc__ = doc
+    define.__module__ = __name__
+    return device_function(f"atomic.{name}")(define)
+
+
+add = _operation("add", "``ary[idx] += val``.", _by_type("add", "add", "fadd"))
+sub = _operation("sub", "``ary[idx] -= val``.", _by_type("sub", "sub", "fsub"))
+and_ = _operation("and_", "``ary[idx] &= val``.", _by_type("and", "and", "and"), floats=False)
+or_ = _operation("or_", "``ary[idx] |= val``.", _by_type("or", "or", "or"), floats=False)
+xor = _operation("xor", "``ary[idx] ^= val``.", _by_type("xor", "xor", "xor"), floats=False)
+exch = _operation("exch", "``ary[idx] = val``.", _rmw("xchg"))
+max = _operation(
+    "max",
+    "``ary[idx] = max(ary[idx], val)``; where either is NaN, nothing changes.",
+    _by_type("max", "umax", _while_better(">")),
+)
+min = _operation(
+    "min",
+    "``ary[idx] = min(ary[idx], val)``; where either is NaN, nothing changes.",
+    _by_type("min", "umin", _while_better("<")),
+)
+nanmax = _operation("nanmax", "as `max`, with NaN as a missing value.", _by_type("max", "umax", "fmax"))
+nanmin = _operation("nanmin", "as `min`, with NaN as a missing value.", _by_type("min", "umin", "fmin"))
+inc = _operation("inc", "``ary[idx] += 1``, or 0 where it is *val* or more already.", _rmw("uinc_wrap"), floats=False)
+dec = _operation(
+    "dec", "``ary[idx] -= 1``, or *val* where it is 0 or greater than *val*.", _rmw("udec_wrap"), floats=False
+)
+
+
+def _compare_and_swap(
+    context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, values: tuple[ir.Value, ir.Value]
+) -> ir.Value:
+    """Swap by comparing bits; returns the old value."""
+    bits = ir.IntType(kind.bitwidth)
+    address = builder.bitcast(pointer, bits.as_pointer())
+    old, new = (builder.bitcast(value, bits) for value in values)
+    exchange = builder.cmpxchg(address, old, new, context.atomic_ordering, "monotonic")
+    return builder.bitcast(builder.extract_value(exchange, 0), values[0].type)
+
+
+@device_function("atomic.cas")
+def cas(ary: types.Type, idx: types.Type, old: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
+    """``atomic.cas(ary, idx, old, val)``: ``ary[idx] = val`` where it is *old*; returns what it was."""
+    element = _element("cas", ary, idx, True)
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        expected, new = (context.cast(builder, args[n], sig.args[n], element) for n in (2, 3))
+        return _compare_and_swap(context, builder, element, _pointer(context, builder, sig, args), (expected, new))
+
+    return element, lower
+
+
+@device_function("atomic.compare_and_swap")
+def compare_and_swap(ary: types.Type, old: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
+    """``atomic.compare_and_swap(ary, old, val)``: as `cas` on element 0 of an array of one dimension."""
+    element = _element("compare_and_swap", ary, types.intp, True)
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        expected, new = (context.cast(builder, args[n], sig.args[n], element) for n in (1, 2))
+        array = context.make_array(sig.args[0])(context, builder, args[0])
+        return _compare_and_swap(context, builder, element, array.data, (expected, new))
+
+    return element, lower

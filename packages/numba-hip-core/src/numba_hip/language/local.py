@@ -1,0 +1,30 @@
+"""``hip.local``: arrays that each thread has for itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from numba_hip.language import arrays
+from numba_hip.language.stub import Lower, device_function
+
+
+@device_function("local.array")
+def array(shape: types.Type, dtype: types.Type) -> tuple[types.Type, Lower]:
+    """``local.array(shape, dtype)``: an array of this thread's own. *shape* is a constant, or a tuple of constants.
+
+    The array is not initialised."""
+    extents = arrays.constant_shape("hip.local.array", shape)
+    element = arrays.element_type("hip.local.array", dtype)
+    kind = types.Array(element, len(extents), "C")
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        size = arrays.bytes_of("hip.local.array", context, extents, element)
+        itemsize = context.get_abi_sizeof(context.get_data_type(element))
+        storage = ir.ArrayType(context.get_data_type(element), max(1, size // itemsize))
+        data = cgutils.alloca_once(builder, storage)
+        return arrays.make_array(context, builder, kind, data, arrays.constants(context, extents))
+
+    return kind, lower

@@ -1,0 +1,56 @@
+"""``hip.shared``: arrays that the threads of a block share (LDS)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+
+from numba_hip.language import arrays
+from numba_hip.language.stub import Lower, device_function, given
+
+
+@device_function("shared.array")
+def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) -> tuple[types.Type, Lower]:
+    """``shared.array(shape, dtype, alignment=None)``: an array in shared memory, one for each block.
+
+    *shape* is a constant, or a tuple of constants. Shape 0 is the dynamic shared memory of the launch, the fourth
+    number of its configuration: as many elements as fit, and all such arrays of a kernel lie at the same place.
+    *alignment*, in bytes, is a constant power of two. The array is not initialised."""
+    extents = arrays.constant_shape("hip.shared.array", shape)
+    element = arrays.element_type("hip.shared.array", dtype)
+    aligned = _alignment(alignment)
+    kind = types.Array(element, len(extents), "C")
+
+    def lower_static(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        arrays.bytes_of("hip.shared.array", context, extents, element)
+        storage = ir.ArrayType(context.get_data_type(element), max(1, _count(extents)))
+        data = context.shared_memory(builder, storage, max(aligned, context.get_abi_alignment(storage.element)))
+        return arrays.make_array(context, builder, kind, data, arrays.constants(context, extents))
+
+    def lower_dynamic(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        data, size = context.dynamic_shared_memory(builder)
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(element)))
+        return arrays.make_array(context, builder, kind, data, [builder.udiv(size, itemsize)])
+
+    return kind, lower_dynamic if extents == (0,) else lower_static
+
+
+def _count(extents: tuple[int, ...]) -> int:
+    count = 1
+    for extent in extents:
+        count *= extent
+    return count
+
+
+def _alignment(argument: types.Type) -> int:
+    value = given(argument) if argument is not None else None
+    if value is None and not (argument is None or isinstance(argument, (types.Omitted, types.NoneType))):
+        raise TypingError("hip.shared.array: the alignment has to be a constant")
+    if value is None:
+        return 1
+    if not isinstance(value, int) or value < 1 or value & (value - 1):
+        raise TypingError(f"hip.shared.array: alignment is {value!r}; it has to be a power of two")
+    return value

@@ -1,0 +1,372 @@
+"""Operations among the lanes of a wave: a warp, in CUDA's words. A wave has 32 or 64 lanes.
+
+Functions that end in ``_sync`` take a mask of lanes first, as CUDA's do: 64 bits, one for each lane. Lanes that are not
+active do not take part, whatever the mask says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import typeof_impl
+
+from numba_hip.language.registry import lowering, typing
+from numba_hip.language.stub import Lower, Stub, device_function, number_type
+
+I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+
+
+class ModuleQuery(Stub):
+    """A number that only the device knows, written like an attribute of the module: ``hip.laneid``."""
+
+    def __init__(self, name: str, meaning: str, query: str) -> None:
+        super().__init__(name, meaning, __name__)
+        self.query = query
+        """Name of the method of the target context that answers, with an i32."""
+
+
+laneid = ModuleQuery("laneid", "``hip.laneid``: index of this thread in its wave, an int32.", "lane")
+warpsize = ModuleQuery("warpsize", "``hip.warpsize``: lanes of a wave, 32 or 64, an int32.", "wave_size")
+
+
+class ModuleQueries:
+    """Contains every pair of a module and the name of an attribute of it that is a `ModuleQuery`."""
+
+    def __contains__(self, pair: tuple[Any, str]) -> bool:
+        module, name = pair
+        return isinstance(module, types.Module) and isinstance(getattr(module.pymod, name, None), ModuleQuery)
+
+
+@typeof_impl.register(ModuleQuery)
+def _typeof_module_query(value: ModuleQuery, context: Any) -> types.Type:
+    del context
+    return types.Dummy(f"hip.{value.__name__}")
+
+
+@typing.register_attr
+class _ModuleQueryTemplate(AttributeTemplate):
+    key = types.Module
+
+    def generic_resolve(self, module: types.Module, attribute: str) -> types.Type | None:
+        return types.int32 if (module, attribute) in ModuleQueries() else None
+
+
+def _lower_query(stub: ModuleQuery) -> None:
+    @lowering.lower_getattr(types.Module, stub.__name__)
+    def _query(context: Any, builder: ir.IRBuilder, module: Any, value: Any) -> ir.Value:
+        del module, value
+        return getattr(context, stub.query)(builder)
+
+
+_lower_query(laneid)
+_lower_query(warpsize)
+
+# Votes.
+
+
+def _vote(function: str, predicate: types.Type) -> Callable[[Any, ir.IRBuilder, Any, Any], ir.Value]:
+    kind = number_type(predicate)
+    if not isinstance(kind, (types.Integer, types.Boolean)):
+        raise TypingError(f"hip.{function}({kind}): the predicate has to be an integer or a boolean")
+
+    def condition(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Value) -> ir.Value:
+        return context.is_true(builder, kind, context.cast(builder, value, given, kind))
+
+    return condition
+
+
+def _check_mask(function: str, mask: types.Type) -> None:
+    if not isinstance(number_type(mask), types.Integer):
+        raise TypingError(f"hip.{function}: the mask of lanes has to be an integer, got {mask}")
+
+
+def _masked(context: Any, builder: ir.IRBuilder, lanes: ir.Value, given: types.Type, mask: ir.Value) -> ir.Value:
+    """*lanes* that are in *mask*; a mask of 32 bits is that of lanes 0 to 31, and -1 that of all."""
+    kind = number_type(given)
+    wide = context.cast(builder, context.cast(builder, mask, given, kind), kind, types.int64)
+    return builder.and_(lanes, wide)
+
+
+def _ballot(function: str, mask: types.Type | None, predicate: types.Type, result: Any) -> tuple[types.Type, Lower]:
+    condition = _vote(function, predicate)
+    if mask is not None:
+        _check_mask(function, mask)
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        vote = condition(context, builder, sig.args[-1], args[-1])
+        votes, active = context.ballot(builder, vote), context.active_lanes(builder)
+        if mask is not None:
+            votes = _masked(context, builder, votes, sig.args[0], args[0])
+            active = _masked(context, builder, active, sig.args[0], args[0])
+        return result[1](builder, votes, active)
+
+    return result[0], lower
+
+
+def _all(builder: ir.IRBuilder, votes: ir.Value, active: ir.Value) -> ir.Value:
+    return builder.icmp_unsigned("==", votes, active)
+
+
+def _any(builder: ir.IRBuilder, votes: ir.Value, active: ir.Value) -> ir.Value:
+    return builder.icmp_unsigned("!=", votes, ir.Constant(I64, 0))
+
+
+def _equal(builder: ir.IRBuilder, votes: ir.Value, active: ir.Value) -> ir.Value:
+    none = builder.icmp_unsigned("==", votes, ir.Constant(I64, 0))
+    return builder.or_(none, _all(builder, votes, active))
+
+
+ALL, ANY, EQUAL = ((types.boolean, test) for test in (_all, _any, _equal))
+LANES = (types.uint64, lambda builder, votes, active: votes)
+
+
+@device_function("all_sync")
+def all_sync(mask: types.Type, predicate: types.Type) -> tuple[types.Type, Lower]:
+    """``all_sync(mask, predicate)``: whether *predicate* is true for every active lane in *mask*."""
+    return _ballot("all_sync", mask, predicate, ALL)
+
+
+@device_function("any_sync")
+def any_sync(mask: types.Type, predicate: types.Type) -> tuple[types.Type, Lower]:
+    """``any_sync(mask, predicate)``: whether *predicate* is true for any active lane in *mask*."""
+    return _ballot("any_sync", mask, predicate, ANY)
+
+
+@device_function("eq_sync")
+def eq_sync(mask: types.Type, predicate: types.Type) -> tuple[types.Type, Lower]:
+    """``eq_sync(mask, predicate)``: whether *predicate* is the same for all active lanes in *mask*."""
+    return _ballot("eq_sync", mask, predicate, EQUAL)
+
+
+@device_function("ballot_sync")
+def ballot_sync(mask: types.Type, predicate: types.Type) -> tuple[types.Type, Lower]:
+    """``ballot_sync(mask, predicate)``: the active lanes in *mask* for which *predicate* is true, bits of a uint64."""
+    return _ballot("ballot_sync", mask, predicate, LANES)
+
+
+@device_function("all")
+def all(predicate: types.Type) -> tuple[types.Type, Lower]:
+    """``all(predicate)``: whether *predicate* is true for every active lane."""
+    return _ballot("all", None, predicate, ALL)
+
+
+@device_function("any")
+def any(predicate: types.Type) -> tuple[types.Type, Lower]:
+    """``any(predicate)``: whether *predicate* is true for any active lane."""
+    return _ballot("any", None, predicate, ANY)
+
+
+@device_function("ballot")
+def ballot(predicate: types.Type) -> tuple[types.Type, Lower]:
+    """``ballot(predicate)``: the active lanes for which *predicate* is true, bits of a uint64."""
+    return _ballot("ballot", None, predicate, LANES)
+
+
+@device_function("activemask")
+def activemask() -> tuple[types.Type, Lower]:
+    """``activemask()``: the lanes that are active here, bits of a uint64."""
+    return types.uint64, lambda context, builder, sig, args: context.active_lanes(builder)
+
+
+@device_function("lanemask_lt")
+def lanemask_lt() -> tuple[types.Type, Lower]:
+    """``lanemask_lt()``: the lanes below this one, bits of a uint64."""
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        own = builder.shl(ir.Constant(I64, 1), builder.zext(context.lane(builder), I64))
+        return builder.sub(own, ir.Constant(I64, 1))
+
+    return types.uint64, lower
+
+
+@device_function("syncwarp")
+def syncwarp(mask: types.Type = -1) -> tuple[types.Type, Lower]:
+    """``syncwarp(mask=-1)``: wait for the active lanes of the wave; what they wrote before is seen by them after."""
+    _check_mask("syncwarp", mask)
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        context.wave_barrier(builder)
+        return context.get_dummy_value()
+
+    return types.void, lower
+
+
+# Shuffles.
+
+Source = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], tuple[ir.Value, ir.Value]]
+"""Of own lane, operand and width, all i32: the lane to read from, and whether it is in reach."""
+
+
+def _source_idx(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
+    below = builder.sub(width, ir.Constant(I32, 1))
+    first = builder.and_(lane, builder.not_(below))
+    return builder.or_(first, builder.and_(operand, below)), ir.Constant(I1, 1)
+
+
+def _source_up(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
+    first = builder.and_(lane, builder.neg(width))
+    source = builder.sub(lane, operand)
+    return source, builder.icmp_signed(">=", source, first)
+
+
+def _source_down(
+    builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    end = builder.add(builder.and_(lane, builder.neg(width)), width)
+    source = builder.add(lane, operand)
+    return source, builder.icmp_signed("<", source, end)
+
+
+def _source_xor(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
+    end = builder.add(builder.and_(lane, builder.neg(width)), width)
+    source = builder.xor(lane, operand)
+    return source, builder.icmp_signed("<", source, end)
+
+
+SHUFFLED = {8: types.int32, 16: types.int32, 32: None, 64: None}
+"""What integers of each width are moved as; ``None`` is as they are."""
+
+
+def _shuffled_type(function: str, value: types.Type) -> types.Type:
+    kind = number_type(value)
+    if isinstance(kind, types.Boolean):
+        return types.int32
+    if isinstance(kind, types.Integer):
+        return SHUFFLED[kind.bitwidth] or kind
+    if kind in (types.float32, types.float64):
+        return kind
+    raise TypingError(f"hip.{function} moves integers, float32 and float64 between lanes, not {kind}")
+
+
+def _shuffle(
+    function: str, mask: types.Type | None, value: types.Type, operand: types.Type, width: types.Type, source: Source
+) -> tuple[types.Type, Lower]:
+    kind = _shuffled_type(function, value)
+    if mask is not None:
+        _check_mask(function, mask)
+    for argument in (operand, width):
+        if not isinstance(argument, types.Omitted) and not isinstance(number_type(argument), types.Integer):
+            raise TypingError(f"hip.{function}: lanes and widths are integers, got {argument}")
+    first = 0 if mask is None else 1
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        def number(index: int, of: types.Type) -> ir.Value:
+            return context.cast(builder, args[index], sig.args[index], of)
+
+        lanes = context.wave_size(builder)
+        if not isinstance(sig.args[first + 2], types.Omitted):
+            lanes = number(first + 2, types.int32)
+        lane = context.lane(builder)
+        other, within = source(builder, lane, number(first + 1, types.int32), lanes)
+        return context.shuffle(builder, number(first, kind), builder.select(within, other, lane))
+
+    return kind, lower
+
+
+def _shuffle_stub(name: str, meaning: str, source: Source) -> Stub:
+    def define(value: types.Type, lane: types.Type, width: types.Type = None) -> tuple[types.Type, Lower]:
+        return _shuffle(name, None, value, lane, width, source)
+
+    return _document(name, f"``{name}(value, lane, width=warpsize)``: {meaning}", define)
+
+
+def _shuffle_sync_stub(name: str, meaning: str, source: Source) -> Stub:
+    def define(
+        mask: types.Type,
+        value: types.Type,
+        lane: types.Type,
+        width: types.Type = None,
+    ) -> tuple[types.Type, Lower]:
+        return _shuffle(name, mask, value, lane, width, source)
+
+    return _document(name, f"``{name}(mask, value, lane, width=warpsize)``: {meaning}", define)
+
+
+def _document(name: str, doc: str, define: Any) -> Stub:
+    define.__doc__ = (
+        f"{doc} Lanes form groups of *width*, a power of two; where the other lane is not in its group, a lane gets "
+        "its own value."
+    )
+    define.__module__ = __name__
+    return device_function(name)(define)
+
+
+_IDX = "the *value* of lane number *lane* of the group."
+_UP = "the *value* of the lane that is *lane* lower."
+_DOWN = "the *value* of the lane that is *lane* higher."
+_XOR = "the *value* of the lane whose number is this lane's exclusive or *lane*."
+
+shfl = _shuffle_stub("shfl", _IDX, _source_idx)
+shfl_up = _shuffle_stub("shfl_up", _UP, _source_up)
+shfl_down = _shuffle_stub("shfl_down", _DOWN, _source_down)
+shfl_xor = _shuffle_stub("shfl_xor", _XOR, _source_xor)
+shfl_sync = _shuffle_sync_stub("shfl_sync", _IDX, _source_idx)
+shfl_up_sync = _shuffle_sync_stub("shfl_up_sync", _UP, _source_up)
+shfl_down_sync = _shuffle_sync_stub("shfl_down_sync", _DOWN, _source_down)
+shfl_xor_sync = _shuffle_sync_stub("shfl_xor_sync", _XOR, _source_xor)
+
+# Matches.
+
+
+def _matching_lanes(context: Any, builder: ir.IRBuilder, value: ir.Value, among: ir.Value) -> ir.Value:
+    """The lanes *among* these whose *value* is this lane's: each value in turn, led by the lowest lane that has it."""
+    before, loop, after = builder.block, builder.append_basic_block("value"), builder.append_basic_block("matched")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    left, found = builder.phi(I64), builder.phi(I64)
+    left.add_incoming(among, before)
+    found.add_incoming(ir.Constant(I64, 0), before)
+    cttz = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I64, [I64, I1]), "llvm.cttz.i64")
+    leader = builder.trunc(builder.call(cttz, [left, ir.Constant(I1, 0)]), I32)
+    led = context.shuffle(builder, value, leader)
+    is_float = isinstance(value.type, (ir.FloatType, ir.DoubleType))
+    same = builder.fcmp_ordered("==", led, value) if is_float else builder.icmp_unsigned("==", led, value)
+    own = builder.icmp_signed("==", context.lane(builder), leader)
+    same = builder.or_(same, own)  # so that the leader of a NaN, which equals nothing, leaves the loop
+    lanes = builder.and_(context.ballot(builder, same), left)
+    rest = builder.and_(left, builder.not_(lanes))
+    result = builder.select(same, lanes, found)
+    left.add_incoming(rest, builder.block)
+    found.add_incoming(result, builder.block)
+    builder.cbranch(builder.icmp_unsigned("!=", rest, ir.Constant(I64, 0)), loop, after)
+    builder.position_at_end(after)
+    return result
+
+
+def _match(
+    function: str, mask: types.Type, value: types.Type, result: Callable[..., Any], returns: types.Type
+) -> tuple[types.Type, Lower]:
+    kind = _shuffled_type(function, value)
+    _check_mask(function, mask)
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        among = context.active_lanes(builder)
+        number = context.cast(builder, args[1], sig.args[1], kind)
+        lanes = _masked(context, builder, _matching_lanes(context, builder, number, among), sig.args[0], args[0])
+        return result(context, builder, lanes, _masked(context, builder, among, sig.args[0], args[0]))
+
+    return returns, lower
+
+
+@device_function("match_any_sync")
+def match_any_sync(mask: types.Type, value: types.Type) -> tuple[types.Type, Lower]:
+    """``match_any_sync(mask, value)``: the active lanes in *mask* that have the same *value*, bits of a uint64."""
+    return _match("match_any_sync", mask, value, lambda context, builder, lanes, among: lanes, types.uint64)
+
+
+@device_function("match_all_sync")
+def match_all_sync(mask: types.Type, value: types.Type) -> tuple[types.Type, Lower]:
+    """``match_all_sync(mask, value)``: the active lanes in *mask* and true where *value* is the same for all of
+    them, else 0 and false."""
+    pair = types.Tuple((types.uint64, types.boolean))
+
+    def result(context: Any, builder: ir.IRBuilder, lanes: ir.Value, among: ir.Value) -> Any:
+        same = builder.icmp_unsigned("==", lanes, among)
+        return context.make_tuple(builder, pair, (builder.select(same, lanes, ir.Constant(I64, 0)), same))
+
+    return _match("match_all_sync", mask, value, result, pair)

@@ -1,0 +1,179 @@
+"""Atomic operations: the elements after, and the values returned, against one thread after another in Python."""
+
+import numpy as np
+import pytest
+
+import numba_hip as hip
+
+INTEGERS = [np.int32, np.int64, np.uint32, np.uint64]
+FLOATS = [np.float32, np.float64]
+
+
+@hip.jit
+def histogram(values, counts):
+    i = hip.grid(1)
+    if i < values.size:
+        hip.atomic.add(counts, values[i], 1)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_a_histogram_by_all_cores(dtype):
+    values = np.random.default_rng(1).integers(0, 16, 200_000).astype(np.uint8)
+    counts = np.zeros(16, dtype)
+    histogram[800, 256](values, counts)
+    np.testing.assert_array_equal(counts, np.bincount(values, minlength=16))
+
+
+def kernel_of(operation):
+    @hip.jit
+    def kernel(target, operands, old):
+        i = hip.grid(1)
+        if i < operands.size:
+            old[i] = operation(target, 0, operands[i])
+
+    return kernel
+
+
+def applied(start, operands, step):
+    """The element after each operand in turn, and what it was before each."""
+    before = []
+    current = start
+    for operand in operands:
+        before.append(current)
+        current = step(current, operand)
+    return current, before
+
+
+STEPS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "max": lambda a, b: max(a, b),
+    "min": lambda a, b: min(a, b),
+    "nanmax": lambda a, b: np.fmax(a, b),
+    "nanmin": lambda a, b: np.fmin(a, b),
+    "and_": lambda a, b: a & b,
+    "or_": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "exch": lambda a, b: b,
+    "inc": lambda a, b: a * 0 if a >= b else a + a.dtype.type(1),
+    "dec": lambda a, b: b if a == 0 or a > b else a - a.dtype.type(1),
+}
+OF_INTEGERS = {"and_", "or_", "xor", "inc", "dec"}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(name, dtype) for name in STEPS for dtype in (INTEGERS if name in OF_INTEGERS else INTEGERS + FLOATS)],
+)
+def test_one_thread_at_a_time(name, dtype):
+    low = 0 if dtype in (np.uint32, np.uint64) or name in ("inc", "dec") else -50
+    operands = np.random.default_rng(3).integers(low, 50, 40).astype(dtype)
+    start = dtype(20)
+    with np.errstate(over="ignore"):
+        wanted, before = applied(start, operands, STEPS[name])
+    target, old = np.array([start]), np.zeros_like(operands)
+    kernel = kernel_of(getattr(hip.atomic, name))
+    for i in range(operands.size):  # a launch each, so that the order is known
+        kernel[1, 1](target, operands[i : i + 1], old[i : i + 1])
+    assert target[0] == wanted
+    np.testing.assert_array_equal(old, np.array(before, dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+@pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
+def test_extremes_of_many_threads(name, dtype):
+    operands = np.random.default_rng(4).permutation(100_000).astype(dtype)
+    target, old = np.array([50_000], dtype), np.zeros_like(operands)
+    kernel_of(getattr(hip.atomic, name))[400, 256](target, operands, old)
+    assert target[0] == (operands.max() if "max" in name else operands.min())
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_missing_numbers(dtype):
+    nan = np.nan
+    for name, start, operand, wanted in (
+        ("max", 1, nan, 1), ("max", nan, 1, nan), ("min", 1, nan, 1), ("min", nan, 1, nan),
+        ("nanmax", 1, nan, 1), ("nanmax", nan, 1, 1), ("nanmin", 1, nan, 1), ("nanmin", nan, 1, 1),
+    ):  # fmt: skip
+        target, old = np.array([start], dtype), np.zeros(1, dtype)
+        kernel_of(getattr(hip.atomic, name))[1, 1](target, np.array([operand], dtype), old)
+        np.testing.assert_array_equal(target, [wanted], f"{name}({start}, {operand})")
+        np.testing.assert_array_equal(old, [start])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_a_lock_by_compare_and_swap(dtype):
+    @hip.jit
+    def claim(owner, free, winners, losers):
+        i = hip.grid(1)
+        if hip.atomic.cas(owner, (0, 0), free, i + 1) == free:
+            hip.atomic.add(winners, 0, 1)
+        else:
+            hip.atomic.add(losers, 0, 1)
+
+    owner, winners, losers = np.full((1, 1), 77, dtype), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    claim[20, 64](owner, dtype(77), winners, losers)
+    assert (winners[0], losers[0]) == (1, 20 * 64 - 1)
+    assert 1 <= owner[0, 0] <= 20 * 64
+
+
+def test_compare_and_swap_of_element_zero():
+    @hip.jit
+    def kernel(target, old):
+        old[0] = hip.atomic.compare_and_swap(target, 5, 6)
+        old[1] = hip.atomic.compare_and_swap(target, 5, 7)
+
+    target, old = np.array([5, 5], np.int32), np.zeros(2, np.int32)
+    kernel[1, 1](target, old)
+    np.testing.assert_array_equal(target, [6, 5])
+    np.testing.assert_array_equal(old, [5, 6])
+
+
+def test_every_form_of_an_index():
+    @hip.jit
+    def kernel(line, plane, cube):
+        i = hip.grid(1)
+        hip.atomic.add(line, -1, 1)
+        hip.atomic.add(line, np.uint8(2), 1)
+        hip.atomic.add(line, (i % 2,), 1)
+        hip.atomic.add(plane, (1, i % 3), 1)
+        hip.atomic.add(plane, (np.int32(-2), np.uint64(0)), 1)
+        hip.atomic.add(cube[i % 2], (0, i % 3), 1)
+
+    line, plane, cube = np.zeros(5), np.zeros((2, 3))[:, ::-1], np.zeros((2, 1, 3), np.int32)
+    kernel[1, 12](line, plane, cube)
+    np.testing.assert_array_equal(line, [6, 6, 12, 0, 12])
+    np.testing.assert_array_equal(plane, [[12, 0, 0], [4, 4, 4]])
+    np.testing.assert_array_equal(cube[:, 0], [[2, 2, 2], [2, 2, 2]])
+
+
+def test_operands_are_cast_to_the_elements():
+    @hip.jit
+    def kernel(integers, floats):
+        hip.atomic.add(integers, 0, 2.75)
+        hip.atomic.add(floats, 0, 1)
+
+    integers, floats = np.zeros(1, np.int32), np.zeros(1, np.float32)
+    kernel[1, 10](integers, floats)
+    assert (integers[0], floats[0]) == (20, 10)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("hip.atomic.add(out, (0, 0), 1)", "an array of 1 dimensions cannot be indexed with"),
+        ("hip.atomic.add(out, 0.5, 1)", "cannot be indexed with float64"),
+        ("hip.atomic.add(3, 0, 1)", "the first argument has to be an array"),
+        ("hip.atomic.and_(out, 0, 1)", "works on integers, not on float64"),
+        ("hip.atomic.add(table, 0, 1)", "read-only"),
+        ("hip.atomic.add(flags, 0, 1)", "works on integers, float32 and float64, not on bool"),
+        ("hip.atomic.add(out, 0)", r"hip.atomic.add takes \(ary, idx, val\)"),
+    ],
+)
+def test_misuse(source, says):
+    from numba.core.errors import NumbaError
+
+    namespace = {"hip": hip, "table": np.zeros(3)}
+    exec(f"def kernel(out, flags):\n    {source}", namespace)
+    with pytest.raises(NumbaError, match=says):
+        hip.jit(namespace["kernel"])[1, 1](np.zeros(1), np.zeros(1, np.bool_))

@@ -1,0 +1,84 @@
+"""Arrays of a thread's own, and arrays that are part of a kernel."""
+
+import numpy as np
+import pytest
+from numba import float32, int16
+from numba.core.errors import NumbaError
+
+import numba_hip as hip
+
+
+@hip.jit
+def sort_columns(values):
+    """Each thread sorts one column in private memory."""
+    column = hip.grid(1)
+    if column < values.shape[1]:
+        own = hip.local.array(16, float32)
+        for row in range(16):
+            own[row] = values[row, column]
+        for i in range(16):
+            for j in range(15 - i):
+                if own[j] > own[j + 1]:
+                    own[j], own[j + 1] = own[j + 1], own[j]
+        for row in range(16):
+            values[row, column] = own[row]
+
+
+def test_sorting_in_private_memory():
+    values = np.random.default_rng(6).random((16, 300)).astype(np.float32)
+    wanted = np.sort(values, axis=0)
+    sort_columns[3, 128](values)
+    np.testing.assert_array_equal(values, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["int16", np.int16, int16, np.dtype(np.int16)], ids=str)
+def test_shapes_and_types_of_private_arrays(dtype):
+    @hip.jit
+    def kernel(out):
+        own = hip.local.array(shape=(2, 3), dtype=dtype)
+        for i in range(2):
+            for j in range(3):
+                own[i, j] = 10 * i + j + hip.threadIdx.x
+        for i in range(2):
+            for j in range(3):
+                out[hip.threadIdx.x, i, j] = own[i, j] + own.size + own.ndim
+
+    out = np.zeros((4, 2, 3), np.int64)
+    kernel[1, 4](out)
+    i, j = np.indices((2, 3))
+    np.testing.assert_array_equal(out, np.arange(4)[:, None, None] + 10 * i + j + 8)
+
+
+def test_constant_arrays():
+    table = np.arange(12, dtype=np.complex64).reshape(3, 4) * 1j
+
+    @hip.jit
+    def kernel(out):
+        constant = hip.const.array_like(table)
+        i, j = hip.grid(2)
+        out[i, j] = constant[i, j] + constant[2, 3]
+
+    out = np.zeros((3, 4), np.complex64)
+    kernel[1, (3, 4)](out)
+    np.testing.assert_array_equal(out, table + table[2, 3])
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("hip.local.array(n, float32)", "the shape has to be made of constants"),
+        ("hip.local.array(-1, float32)", "extent -1; it can be integers from 0 on"),
+        ("hip.local.array((2, 2.5), float32)", "made of constants|extent 2.5"),
+        ("hip.local.array(4, 'no type')", "'no type' is not the name of a type"),
+        ("hip.local.array(4, 7)", "the dtype has to be a type of numbers"),
+        ("hip.local.array(2**40, float32)", "4398046511104 bytes; at most"),
+        ("hip.shared.array(4, float32, 3)", "alignment is 3; it has to be a power of two"),
+        ("hip.shared.array(2**34, float32)", "bytes; at most"),
+        ("hip.const.array_like(n)", "takes an array that the kernel captured"),
+    ],
+)
+def test_misuse(source, says):
+    namespace = {"hip": hip, "float32": float32}
+    exec(f"def kernel(n):\n    {source}", namespace)
+    with pytest.raises(NumbaError, match=says):
+        hip.jit(namespace["kernel"])[1, 1](3)

@@ -13,6 +13,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from hip_runtime.errors import ArrayError, ArrayIndexError
 
 Shape = tuple[int, ...]
@@ -278,7 +280,7 @@ def _slice(part: slice, extent: int) -> tuple[int, int, int]:
 
 def _integer(part: Any, extent: int, axis: int, layout: Layout) -> int:
     try:
-        if isinstance(part, bool) or getattr(part, "ndim", None):
+        if isinstance(part, (bool, np.bool_)) or getattr(part, "ndim", None):
             raise TypeError
         position = operator.index(part)
     except TypeError:

@@ -145,7 +145,7 @@ def test_stream_of_the_producer_is_waited_for(device: Device) -> None:
         ({"strides": (8,)}, r"strides \(8,\) do not fit shape \(2, 3\)"),
         ({"strides": (8.0, 1)}, "do not fit"),
         ({"data": (0, False)}, "address 0 for 6 elements"),
-        ({"mask": object()}, "mask"),
+        ({"mask": [True]}, "mask"),
         ({"stream": 0}, "stream 0; it must be None"),
         ({"stream": "s"}, "stream 's'"),
     ],

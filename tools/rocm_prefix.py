@@ -18,7 +18,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = ("libhiprtc6", "libhiprtc-builtins6", "libamd-comgr3", "libamdhip64-6", "libstdc++6")
+PACKAGES = (
+    "libhiprtc6", "libhiprtc-builtins6", "libamd-comgr3", "libamdhip64-6", "rocm-device-libs-21", "libstdc++6",
+)  # fmt: skip
 SUITE = "sid"
 UNAVAILABLE = 75
 _SOURCES = Path("/etc/apt/sources.list.d/debian.sources")
@@ -35,7 +37,7 @@ def make_prefix(folder: Path) -> Path:
     """Unpack `PACKAGES` and what they depend on under *folder*; returns the root of the ROCm in it."""
     root = folder / "root"
     done = folder / "done"
-    if not done.exists():
+    if not done.exists() or done.read_text().split() != list(PACKAGES):
         shutil.rmtree(folder, ignore_errors=True)
         _download(folder)
         root.mkdir()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hip_devicelib.amdgpu import assembly as assembly
     from hip_devicelib.amdgpu import data_layout as data_layout
     from hip_devicelib.amdgpu import llvm_text as llvm_text
+    from hip_devicelib.amdgpu import make_library as make_library
     from hip_devicelib.amdgpu import object_code as object_code
     from hip_devicelib.amdgpu import optimise as optimise
     from hip_devicelib.amdgpu import undefined_symbols as undefined_symbols
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from hip_devicelib.codeobject import Kernel as Kernel
     from hip_devicelib.codeobject import Parameter as Parameter
     from hip_devicelib.codeobject import lay_out as lay_out
+    from hip_devicelib.compilers import find_compiler as find_compiler
+    from hip_devicelib.device_libraries import read_device_libraries as read_device_libraries
     from hip_devicelib.errors import CodeObjectError as CodeObjectError
+    from hip_devicelib.errors import CompileError as CompileError
     from hip_devicelib.errors import DevicelibError as DevicelibError
     from hip_devicelib.errors import HeaderError as HeaderError
     from hip_devicelib.errors import InvalidIRError as InvalidIRError
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from hip_devicelib.errors import NotFoundError as NotFoundError
     from hip_devicelib.errors import UnknownTargetError as UnknownTargetError
     from hip_devicelib.errors import UnsupportedError as UnsupportedError
+    from hip_devicelib.library import Library as Library
+    from hip_devicelib.library import build_library as build_library
     from hip_devicelib.manifest import load_reference as load_reference
     from hip_devicelib.metadata import describe as describe
     from hip_devicelib.metadata import read_kernels as read_kernels
@@ -41,10 +47,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "amdgpu": ("assembly", "data_layout", "llvm_text", "object_code", "optimise", "undefined_symbols"),
+    "amdgpu": ("assembly", "data_layout", "llvm_text", "make_library", "object_code", "optimise", "undefined_symbols"),
     "codeobject": ("CPU_TARGET", "CodeObject", "Kernel", "Parameter", "lay_out"),
+    "compilers": ("find_compiler",),
+    "device_libraries": ("read_device_libraries",),
     "errors": (
         "CodeObjectError",
+        "CompileError",
         "DevicelibError",
         "HeaderError",
         "InvalidIRError",
@@ -53,6 +62,7 @@ _HOMES = {
         "UnknownTargetError",
         "UnsupportedError",
     ),
+    "library": ("Library", "build_library"),
     "manifest": ("load_reference",),
     "metadata": ("describe", "read_kernels", "read_target"),
     "rocm": ("Rocm", "find_rocm"),

@@ -18,7 +18,16 @@ from hip_devicelib.errors import InvalidIRError
 from hip_devicelib.hazards import check_module, check_source
 from hip_devicelib.target import Target, parse_target
 
-__all__ = ["TRIPLE", "assembly", "data_layout", "llvm_text", "object_code", "optimise", "undefined_symbols"]
+__all__ = [
+    "TRIPLE",
+    "assembly",
+    "data_layout",
+    "llvm_text",
+    "make_library",
+    "object_code",
+    "optimise",
+    "undefined_symbols",
+]
 
 Source = str | bytes
 """A module: the text of LLVM IR, or bitcode."""
@@ -78,6 +87,27 @@ def optimise(
     _internalise(module, kernels, keep)
     _optimise_linked(module, resolved, level, context)
     _verify(module, f"module for {resolved.id}")
+    return bytes(module.as_bitcode())
+
+
+def make_library(modules: Source | Sequence[Source], target: str | Target, *, keep: Collection[str]) -> bytes:
+    """Link *modules* into a library for *target*: the functions named in *keep*, and what they need.
+
+    What is kept can be dropped again: linking the library takes of it only what is needed. Raises as `optimise` does.
+    """
+    resolved = _resolve(target)
+    context = llvm.create_context()
+    sources: Sequence[Source] = [modules] if isinstance(modules, (str, bytes)) else modules
+    parsed = [_parse(source, context, f"module {number}") for number, source in enumerate(sources)]
+    module = _link(parsed, resolved)
+    _internalise(module, (), frozenset(keep))
+    machine = make_machine(resolved)
+    _drop_unused(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    for name in keep:
+        function = module.get_function(name)
+        if not function.is_declaration:
+            function.visibility = llvm.Visibility.default
+            function.linkage = llvm.Linkage.linkonce_odr
     return bytes(module.as_bitcode())
 
 

@@ -71,13 +71,16 @@ def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str
             "not know the path of its interpreter (sys.executable is empty)"
         )
     command = [sys.executable, "-m", "hip_devicelib.emission", target.id, str(target.wave_size), form]
-    # The child has to find what this process found, whatever path it found it by.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run(command, input=bitcode, capture_output=True, env=environment, check=False)
+    done = subprocess.run(command, input=bitcode, capture_output=True, env=child_environment(), check=False)
     if done.returncode == 0:
         return done.stdout
     words = done.stderr.decode(errors="replace").strip()[-_LAST_WORDS:] or f"exit status {done.returncode}"
     raise UnsupportedError(f"LLVM's AMDGPU backend cannot compile this for {target.id} ({'; '.join(reasons)}): {words}")
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of a child that has to find the modules that this process found, by whatever path."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def main(arguments: Sequence[str]) -> int:

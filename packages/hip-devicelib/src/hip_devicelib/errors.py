@@ -38,5 +38,20 @@ class ManifestError(DevicelibError, ValueError):
     """A file of declarations that is damaged, or that another version of this package wrote."""
 
 
+class CompileError(DevicelibError):
+    """HIP C++ that a compiler rejects, or a compiler that fails.
+
+    The message holds the first of what the compiler said, ``log`` all of it.
+    """
+
+    def __init__(self, message: str, *, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class LinkError(DevicelibError):
+    """An object that a linker rejects, or a linker that fails; the message holds what it said."""
+
+
 class CodeObjectError(DevicelibError, ValueError):
     """A code object that is damaged, or that lacks what was asked of it."""

@@ -40,7 +40,8 @@ _BITCODE_FOLDERS = (
     "amdgcn/bitcode",
     "lib/llvm/amdgcn/bitcode",
     "lib/amdgcn/bitcode",
-    "llvm/lib/clang/*/amdgcn/bitcode",
+    "lib/llvm/lib/clang/*/amdgcn/bitcode",
+    "lib/llvm-*/lib/clang/*/amdgcn/bitcode",
 )
 
 

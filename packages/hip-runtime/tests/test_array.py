@@ -385,6 +385,17 @@ def test_closed_buffer(device: Device) -> None:
         device.allocate(-1)
 
 
+def test_memory_that_only_a_cycle_holds_is_found(device: Device) -> None:
+    gc.disable()
+    try:
+        for _ in range(4):
+            cycle: list[Any] = [rt.device_array(40 << 20, np.uint8)]
+            cycle.append(cycle)
+            del cycle
+    finally:
+        gc.enable()
+
+
 def test_memory_manager_can_be_replaced(device: Device) -> None:
     class Pool:
         def __init__(self) -> None:

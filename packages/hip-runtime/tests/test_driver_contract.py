@@ -510,6 +510,19 @@ def test_memory_freed_under_queued_work_lives_until_it_is_done(bench: Bench) -> 
     assert bench.driver.memory_info(0)[0] == free
 
 
+def test_memory_freed_under_queued_work_can_be_had_again(bench: Bench) -> None:
+    stream = bench.driver.create_stream(0)
+    gate = threading.Event()
+    threading.Timer(0.05, gate.set).start()
+    for _ in range(3):
+        place = bench.driver.alloc(0, MEMORY * 2 // 3)
+        bench.driver.add_callback(stream, lambda error: gate.wait(10) and None)
+        bench.driver.fill(place, 1, 1000, stream)
+        bench.driver.free(place)
+    bench.driver.destroy_stream(stream)
+    bench.driver.synchronize_device(0)
+
+
 def test_owners_live_until_the_work_is_done_and_no_longer(bench: Bench) -> None:
     class Owner:
         pass

@@ -74,12 +74,17 @@ class DeviceArray:
                 f"an array of shape {layout.shape} and strides {layout.strides} at {place:#x} reaches outside of "
                 f"{buffer!r}"
             )
-        values = {
-            "layout": layout, "shape": layout.shape, "strides": layout.strides, "dtype": dtype, "buffer": buffer,
-            "device": device, "address": place, "stream": stream, "readonly": readonly, "upper": None,
-        }  # fmt: skip
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        keep = object.__setattr__
+        keep(self, "layout", layout)
+        keep(self, "shape", layout.shape)
+        keep(self, "strides", layout.strides)
+        keep(self, "dtype", dtype)
+        keep(self, "buffer", buffer)
+        keep(self, "device", device)
+        keep(self, "address", place)
+        keep(self, "stream", stream)
+        keep(self, "readonly", readonly)
+        keep(self, "upper", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ("stream", "upper"):

@@ -125,17 +125,6 @@ def dense(shape: Shape, itemsize: int, order: str = "C") -> Layout:
     return Layout(shape, tuple(reversed(strides)) if order == "C" else tuple(strides), itemsize)
 
 
-def dense_like(layout: Layout) -> Layout:
-    """The contiguous layout with the shape of *layout* and its axes in the same order of strides."""
-    axes = sorted(range(layout.ndim), key=lambda axis: (abs(layout.strides[axis]), -axis))
-    strides = [0] * layout.ndim
-    stride = layout.itemsize
-    for axis in axes:
-        strides[axis] = stride
-        stride *= max(layout.shape[axis], 1)
-    return Layout(layout.shape, tuple(strides), layout.itemsize)
-
-
 def reshape(layout: Layout, shape: Sequence[int], order: str = "C") -> Layout:
     """The same elements, in the same order, in another shape; one extent may be -1. Only for layouts contiguous in
     *order*."""

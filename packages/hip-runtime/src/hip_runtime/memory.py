@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from typing import Any, Protocol
 
 from hip_runtime.driver import Driver, MemoryKind
-from hip_runtime.errors import ArrayError
+from hip_runtime.errors import ArrayError, OutOfDeviceMemoryError
 
 
 class Buffer:
@@ -69,5 +70,9 @@ class DriverMemoryManager:
         """A buffer of memory fresh from the driver."""
         if nbytes < 0:
             raise ArrayError(f"nbytes must be 0 or more, not {nbytes}")
-        address = self._driver.alloc(self._ordinal, nbytes, self._kind)
+        try:
+            address = self._driver.alloc(self._ordinal, nbytes, self._kind)
+        except OutOfDeviceMemoryError:
+            gc.collect()  # arrays that only a cycle of references keeps: an exception's traceback, say
+            address = self._driver.alloc(self._ordinal, nbytes, self._kind)
         return Buffer(address, nbytes, kind=self._kind, release=self._driver.free, arguments=(address,))

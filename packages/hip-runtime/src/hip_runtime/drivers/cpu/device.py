@@ -19,7 +19,13 @@ from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, Memory
 from hip_runtime.drivers.cpu import code, dispatcher, finaliser, memory, streams
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
-from hip_runtime.errors import InvalidHandleError, KernelFault, SymbolError, UnsupportedError
+from hip_runtime.errors import (
+    InvalidHandleError,
+    KernelFault,
+    OutOfDeviceMemoryError,
+    SymbolError,
+    UnsupportedError,
+)
 
 WAVE_SIZE = 64
 """What kernels see as the wave size; that of AMD's CDNA GPUs."""
@@ -89,7 +95,12 @@ class CpuDriver:
     # memory
 
     def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
-        return self._heap.allocate(nbytes)
+        try:
+            return self._heap.allocate(nbytes)
+        except OutOfDeviceMemoryError:
+            for stream in self._all_streams():
+                stream.wait()  # memory that was freed under its work comes back
+            return self._heap.allocate(nbytes)
 
     def free(self, address: int) -> None:
         allocation = self._heap.take(address)

@@ -77,11 +77,6 @@ class Heap:
         with self._lock:
             return self.limit - self._count()
 
-    def size(self, address: int) -> int | None:
-        """Bytes of the allocation that starts at *address*, rounded up to the alignment, or ``None``."""
-        allocation = self._live.get(address)
-        return None if allocation is None else allocation[0]
-
     def _count(self) -> int:
         while self._returned:
             self._used -= self._returned.popleft()

@@ -88,10 +88,17 @@ class Driver(Protocol):
     name: str
 
     # devices
-    def device_count(self) -> int: ...
-    def attributes(self, device: int) -> DeviceAttributes: ...
-    def synchronize_device(self, device: int) -> None: ...
-    def can_access_peer(self, device: int, peer: int) -> bool: ...
+    def device_count(self) -> int:
+        """How many devices this driver has."""
+
+    def attributes(self, device: int) -> DeviceAttributes:
+        """What the device is."""
+
+    def synchronize_device(self, device: int) -> None:
+        """Return when all work given to the device is done; raises a fault that was kept."""
+
+    def can_access_peer(self, device: int, peer: int) -> bool:
+        """Whether kernels on *device* can use memory of *peer*."""
 
     # memory
     def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
@@ -121,15 +128,22 @@ class Driver(Protocol):
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         """Set bytes to *value*, 0 to 255."""
 
-    def ipc_handle(self, address: int) -> bytes: ...
-    def open_ipc_handle(self, device: int, handle: bytes) -> int: ...
+    def ipc_handle(self, address: int) -> bytes:
+        """What another process opens the allocation with; `UnsupportedError` where that cannot be."""
+
+    def open_ipc_handle(self, device: int, handle: bytes) -> int:
+        """Address here of another process's allocation; `UnsupportedError`."""
 
     # code
     def load_module(self, device: int, code: CodeObject) -> ModuleHandle:
         """`ModuleLoadError` for code of another target and for damaged code."""
 
-    def unload_module(self, module: ModuleHandle) -> None: ...
-    def get_function(self, module: ModuleHandle, kernel: Kernel) -> FunctionHandle: ...
+    def unload_module(self, module: ModuleHandle) -> None:
+        """Free the code, once launches that have begun are done with it; safe in a finaliser."""
+
+    def get_function(self, module: ModuleHandle, kernel: Kernel) -> FunctionHandle:
+        """One kernel of the module."""
+
     def get_global(self, module: ModuleHandle, name: str) -> tuple[int, int]:
         """Address and bytes of a global variable; `SymbolError`."""
 
@@ -151,14 +165,18 @@ class Driver(Protocol):
         """Run a kernel. The configuration was validated; *describe* is put on the `KernelFault`, if there is one."""
 
     # streams and events
-    def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int: ...
+    def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int:
+        """A new stream. Those that are not *blocking* do not wait for the default stream, nor it for them."""
+
     def destroy_stream(self, stream: int) -> None:
-        """Let the work that was given finish, then give the stream back."""
+        """Let the work that was given finish, then give the stream back; safe in a finaliser."""
 
     def query_stream(self, stream: int) -> bool:
         """Whether all work is done."""
 
-    def synchronize_stream(self, stream: int) -> None: ...
+    def synchronize_stream(self, stream: int) -> None:
+        """Return when all work is done; raises a fault that was kept."""
+
     def wait_event(self, stream: int, event: EventHandle) -> None:
         """Work given to *stream* from now on waits for the last record of *event*."""
 
@@ -166,11 +184,21 @@ class Driver(Protocol):
         """Call *callback* on another thread after the work so far: with the error that stopped that work, or
         ``None``."""
 
-    def create_event(self, device: int, *, timing: bool = True) -> EventHandle: ...
-    def destroy_event(self, event: EventHandle) -> None: ...
-    def record_event(self, event: EventHandle, stream: int) -> None: ...
-    def query_event(self, event: EventHandle) -> bool: ...
-    def synchronize_event(self, event: EventHandle) -> None: ...
+    def create_event(self, device: int, *, timing: bool = True) -> EventHandle:
+        """A new event, which counts as finished until it is recorded."""
+
+    def destroy_event(self, event: EventHandle) -> None:
+        """Give the event back; safe in a finaliser."""
+
+    def record_event(self, event: EventHandle, stream: int) -> None:
+        """Let *event* be the point behind the work given to *stream* so far."""
+
+    def query_event(self, event: EventHandle) -> bool:
+        """Whether the work before the point is done."""
+
+    def synchronize_event(self, event: EventHandle) -> None:
+        """Return when the work before the point is done; raises a fault in it."""
+
     def elapsed_time(self, start: EventHandle, end: EventHandle) -> float:
         """Milliseconds between two records; `EventError` where one is missing or not finished."""
 

@@ -1,10 +1,10 @@
 """The pool: native threads that help the launching thread with its blocks, as LLVM IR.
 
-The launching thread puts its frame in a list with a number of *tickets* and wakes as many helpers. Each helper takes a
-ticket from the first frame of the list, runs blocks until none are left, and waits for the next. The launching thread
-runs blocks too; when there are none left it withdraws its remaining tickets, so that it waits only for helpers that
-have really begun. Any number of threads can launch at once; a frame is never touched once its tickets are gone and no
-helper is active.
+The launching thread puts its frame in a list with a number of *tickets* and wakes two helpers. Each helper takes a
+ticket from the first frame of the list, wakes two more while there are tickets left, runs blocks until none are left,
+and waits for the next. The launching thread runs blocks too; when there are none left it withdraws its remaining
+tickets, so that it waits only for helpers that have really begun. Any number of threads can launch at once; a frame is
+never touched once its tickets are gone and no helper is active.
 
 A helper that finds nothing to do spins for a few microseconds, in which the next launch costs no system call, and then
 sleeps on a semaphore. A helper that is woken for a frame that was withdrawn finds an empty list and sleeps again.
@@ -90,8 +90,7 @@ class PoolBuilder:
                     FRAME.store(builder, frame, last, "next_job")
             _POOL.store(builder, frame, self._state, "last_job")
             self._add_queued(builder, tickets)
-        with loop(builder, tickets):
-            builder.call(self._libc["sem_post"], [_POOL.field(builder, self._state, "wake")])
+        self._wake(builder, tickets)
         builder.ret_void()
         return function
 
@@ -193,8 +192,10 @@ class PoolBuilder:
             there = builder.icmp_unsigned("!=", job, PTR(None))
             with builder.if_then(there):
                 self._take_ticket(builder, job)
+            left = _POOL.load(builder, self._state, "queued")
         builder.cbranch(there, work, again)
         builder.position_at_end(work)
+        self._wake(builder, left)
         builder.call(Callee(FRAME.load(builder, job, "worker"), WORKER_TYPE), [job])
         with self._locked(builder):
             active = builder.atomic_rmw("sub", FRAME.field(builder, job, "active"), I32(1), "release")
@@ -229,6 +230,13 @@ class PoolBuilder:
         builder.call(self._libc["pthread_mutex_lock"], [lock])
         yield
         builder.call(self._libc["pthread_mutex_unlock"], [lock])
+
+    def _wake(self, builder: ir.IRBuilder, tickets: ir.Value) -> None:
+        """Wake up to two helpers for *tickets* in the list; each of them wakes two more while there are tickets
+        left."""
+        for number in range(2):
+            with builder.if_then(builder.icmp_signed(">", tickets, I32(number))):
+                builder.call(self._libc["sem_post"], [_POOL.field(builder, self._state, "wake")])
 
     def _add_queued(self, builder: ir.IRBuilder, change: ir.Value) -> None:
         builder.atomic_rmw("add", _POOL.field(builder, self._state, "queued"), change, "monotonic")

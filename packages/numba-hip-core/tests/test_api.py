@@ -4,7 +4,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -57,20 +56,16 @@ def test_work_on_a_stream_is_in_order_and_asynchronous():
     stream = hip.stream()
     host = np.zeros(100_000)
     device = hip.to_device(host, stream=stream)
-    spin[400, 256](hip.to_device(host), 10)  # compiled before the clock runs
+    spin[400, 256](hip.to_device(host), 10)  # compiles
     spin[400, 256, stream](device, 1)
     stream.synchronize()
-    started = time.perf_counter()
-    spin[400, 256, stream](device, 3000)
+    spin[400, 256, stream](device, 6000)
     add[400, 256, stream](device, 1.0)
     back = device.copy_to_host(stream=stream)
-    put = time.perf_counter() - started
     finished = hip.event()
     finished.record(stream)
     assert not finished.query(), "the host did not wait"
     finished.synchronize()
-    took = time.perf_counter() - started
-    assert put < took / 2
     assert (back >= 1.0).all()
 
 

@@ -24,6 +24,9 @@ PAGES = [
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
     ROOT / "benchmarks" / "README.md",
 ]
+NEEDS_ROCM = {ROOT / "packages" / "hip-devicelib" / "README.md"}
+"""Pages whose last blocks need a ROCm; what comes before runs everywhere."""
+
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
@@ -77,6 +80,9 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
         text=True,
         env={"NUMBA_HIP_DEVICE": "cpu", **os.environ},
     )
+    lines = result.stderr.splitlines()
+    if page in NEEDS_ROCM and result.returncode and lines[-1].startswith("hip_devicelib.errors.NotFoundError:"):
+        pytest.skip(lines[-1])
     assert result.returncode == 0, result.stderr
 
 

@@ -16,6 +16,7 @@ from hip_devicelib.compilers import Compiler, Hiprtc, find_compiler, find_compil
 from hip_devicelib.declarations import Declarations, Function
 from hip_devicelib.device_libraries import read_device_libraries
 from hip_devicelib.library import build_library
+from hip_devicelib.linkers import find_linkers
 from hip_devicelib.manifest import load_reference
 from hip_devicelib.target import Target
 from hip_devicelib.wrappers import FILE_NAME, write_wrappers
@@ -192,7 +193,7 @@ def compilers(real_rocm: Rocm) -> list[Compiler]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_real_library(compilers: list[Compiler], target: str) -> None:
+def test_the_real_library(real_rocm: Rocm, compilers: list[Compiler], target: str) -> None:
     for compiler in compilers:
         if "generic" in target and compiler.device_libraries is None:
             continue
@@ -212,6 +213,8 @@ def test_the_real_library(compilers: list[Compiler], target: str) -> None:
         (found,) = hip.read_kernels(hip.object_code(bitcode, target))
         assert found.name == "k"
         assert found.private_bytes < 1024
+        for linker in find_linkers(real_rocm):
+            assert hip.link(hip.object_code(bitcode, target), linker=linker).kernels == (found,)
 
 
 def test_convergent_functions_stay_convergent(compilers: list[Compiler]) -> None:

@@ -90,6 +90,12 @@ def test_metadata_and_descriptor_must_agree() -> None:
         hip.read_kernels(IMAGE[:first] + (512).to_bytes(4, "little") + IMAGE[first + 4 :])
 
 
+def test_a_target_that_does_not_exist() -> None:
+    damaged = IMAGE.replace(b"amdhsa--gfx90a", b"amdhsa--gfx90b")
+    with pytest.raises(CodeObjectError, match=r"amdhsa\.target is .*gfx90b"):
+        hip.read_target(damaged)
+
+
 def read_or_refuse(data: bytes) -> bool:
     """Whether *data* could be read. Anything but a `CodeObjectError` fails the test."""
     try:

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from hip_devicelib.errors import DevicelibError as DevicelibError
     from hip_devicelib.errors import HeaderError as HeaderError
     from hip_devicelib.errors import InvalidIRError as InvalidIRError
+    from hip_devicelib.errors import LinkError as LinkError
     from hip_devicelib.errors import ManifestError as ManifestError
     from hip_devicelib.errors import NotFoundError as NotFoundError
     from hip_devicelib.errors import UnknownTargetError as UnknownTargetError
     from hip_devicelib.errors import UnsupportedError as UnsupportedError
     from hip_devicelib.library import Library as Library
     from hip_devicelib.library import build_library as build_library
+    from hip_devicelib.linkers import find_linker as find_linker
+    from hip_devicelib.linkers import link as link
     from hip_devicelib.manifest import load_reference as load_reference
     from hip_devicelib.metadata import describe as describe
     from hip_devicelib.metadata import read_kernels as read_kernels
@@ -57,12 +60,14 @@ _HOMES = {
         "DevicelibError",
         "HeaderError",
         "InvalidIRError",
+        "LinkError",
         "ManifestError",
         "NotFoundError",
         "UnknownTargetError",
         "UnsupportedError",
     ),
     "library": ("Library", "build_library"),
+    "linkers": ("find_linker", "link"),
     "manifest": ("load_reference",),
     "metadata": ("describe", "read_kernels", "read_target"),
     "rocm": ("Rocm", "find_rocm"),

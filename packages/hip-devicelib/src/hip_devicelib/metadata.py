@@ -15,7 +15,7 @@ import msgpack
 
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_devicelib.elf import ElfFile, read_elf
-from hip_devicelib.errors import CodeObjectError
+from hip_devicelib.errors import CodeObjectError, UnknownTargetError, UnsupportedError
 from hip_devicelib.target import parse_target
 
 _NT_AMDGPU_METADATA = 32
@@ -30,7 +30,11 @@ T = TypeVar("T")
 
 def read_target(image: bytes) -> str:
     """The target ID that *image* was made for, such as ``gfx90a:xnack+``. Raises `CodeObjectError`."""
-    return parse_target(_field(_metadata(read_elf(image)), "amdhsa.target", str)).id
+    name = _field(_metadata(read_elf(image)), "amdhsa.target", str)
+    try:
+        return parse_target(name).id
+    except (UnknownTargetError, UnsupportedError) as error:
+        raise CodeObjectError(f"metadata: amdhsa.target is {name!r}: {error}") from None
 
 
 def read_kernels(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]]] | None = None) -> tuple[Kernel, ...]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hip_devicelib.amdgpu import object_code as object_code
     from hip_devicelib.amdgpu import optimise as optimise
     from hip_devicelib.amdgpu import undefined_symbols as undefined_symbols
+    from hip_devicelib.cache import Cache as Cache
     from hip_devicelib.codeobject import CPU_TARGET as CPU_TARGET
     from hip_devicelib.codeobject import CodeObject as CodeObject
     from hip_devicelib.codeobject import Kernel as Kernel
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hip_devicelib.codeobject import lay_out as lay_out
     from hip_devicelib.compilers import find_compiler as find_compiler
     from hip_devicelib.device_libraries import read_device_libraries as read_device_libraries
+    from hip_devicelib.errors import CacheError as CacheError
     from hip_devicelib.errors import CodeObjectError as CodeObjectError
     from hip_devicelib.errors import CompileError as CompileError
     from hip_devicelib.errors import DevicelibError as DevicelibError
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from hip_devicelib.metadata import read_target as read_target
     from hip_devicelib.rocm import Rocm as Rocm
     from hip_devicelib.rocm import find_rocm as find_rocm
+    from hip_devicelib.supply import supply_declarations as supply_declarations
+    from hip_devicelib.supply import supply_library as supply_library
     from hip_devicelib.target import TARGETS as TARGETS
     from hip_devicelib.target import Target as Target
     from hip_devicelib.target import parse_target as parse_target
@@ -51,10 +55,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "amdgpu": ("assembly", "data_layout", "llvm_text", "make_library", "object_code", "optimise", "undefined_symbols"),
+    "cache": ("Cache",),
     "codeobject": ("CPU_TARGET", "CodeObject", "Kernel", "Parameter", "lay_out"),
     "compilers": ("find_compiler",),
     "device_libraries": ("read_device_libraries",),
     "errors": (
+        "CacheError",
         "CodeObjectError",
         "CompileError",
         "DevicelibError",
@@ -71,6 +77,7 @@ _HOMES = {
     "manifest": ("load_reference",),
     "metadata": ("describe", "read_kernels", "read_target"),
     "rocm": ("Rocm", "find_rocm"),
+    "supply": ("supply_declarations", "supply_library"),
     "target": ("TARGETS", "Target", "parse_target"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

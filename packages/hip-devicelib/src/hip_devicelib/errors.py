@@ -53,5 +53,9 @@ class LinkError(DevicelibError):
     """An object that a linker rejects, or a linker that fails; the message holds what it said."""
 
 
+class CacheError(DevicelibError):
+    """A cache directory that cannot be used."""
+
+
 class CodeObjectError(DevicelibError, ValueError):
     """A code object that is damaged, or that lacks what was asked of it."""

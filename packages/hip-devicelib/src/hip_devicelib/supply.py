@@ -1,0 +1,120 @@
+"""The device library and the declarations that fit this machine, made once and then taken from the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
+from pathlib import Path
+
+import llvmlite
+
+from hip_devicelib import __version__
+from hip_devicelib.cache import Cache, make_key
+from hip_devicelib.compilers import Compiler, find_compiler
+from hip_devicelib.declarations import Declarations, Omission
+from hip_devicelib.errors import ManifestError
+from hip_devicelib.header import read_header
+from hip_devicelib.library import Library, build_library
+from hip_devicelib.manifest import load, load_reference, save
+from hip_devicelib.parse import INSTANCES, parse_header
+from hip_devicelib.rocm import Rocm, find_rocm
+from hip_devicelib.target import Target, parse_target
+
+_LENGTH_BYTES = 8
+
+
+def supply_declarations(rocm: Rocm, cache: Cache | None = None) -> Declarations:
+    """The declarations of the header of *rocm*: the shipped ones if they are of this header, else its own, once made.
+
+    Raises as `read_header` and `parse_header` do, and `CacheError`.
+    """
+    header = read_header(rocm)
+    reference = load_reference()
+    if header.digest == reference.header_digest:
+        return reference
+    store = cache if cache is not None else Cache()
+    key = make_key("manifest", __version__, header.digest, header.version or "", repr(sorted(INSTANCES.items())))
+    kept = store.get(key)
+    if kept is not None:
+        try:
+            return load(kept)
+        except ManifestError:
+            pass  # an entry that another build of this version wrote: made anew below
+    with _saying(f"reading the HIP header of {rocm.root}"):
+        declarations = parse_header(header)
+    store.put(key, save(declarations))
+    return declarations
+
+
+def supply_library(
+    target: str | Target, *, rocm: Rocm | None = None, compiler: Compiler | None = None, cache: Cache | None = None
+) -> Library:
+    """The library of HIP's device functions for *target*, from the cache or built into it.
+
+    *rocm* and *compiler* are the first that are found unless given. Raises as `find_rocm`, `find_compiler` and
+    `build_library` do, and `CacheError`.
+    """
+    resolved = target if isinstance(target, Target) else parse_target(target)
+    found = rocm if rocm is not None else find_rocm()
+    chosen = compiler if compiler is not None else find_compiler(found)
+    store = cache if cache is not None else Cache()
+    declarations = supply_declarations(found, store)
+    key = make_key(
+        "library",
+        __version__,
+        llvmlite.__version__,
+        hashlib.sha256(save(declarations)).hexdigest(),
+        chosen.identity,
+        _device_library_digest(chosen.device_libraries),
+        resolved.id,
+        str(resolved.wave_size),
+    )
+    kept = store.get(key)
+    if kept is not None:
+        return _unpack(kept, declarations)
+    with _saying(f"building the device library for {resolved.id} with {chosen.identity}"):
+        library = build_library(declarations, chosen, resolved)
+    store.put(key, _pack(library))
+    return library
+
+
+def _device_library_digest(folder: Path | None) -> str:
+    """What tells one set of device libraries from another: names, sizes and times, as reading all of it takes long."""
+    if folder is None:
+        return ""
+    files = sorted(folder.glob("*.bc"))
+    return make_key(str(folder), *(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files))
+
+
+def _pack(library: Library) -> bytes:
+    head = {
+        "target": library.target,
+        "compiler": library.compiler,
+        "dropped": [astuple(item) for item in library.dropped],
+        "functions": [function.symbol for function in library.functions],
+    }
+    encoded = json.dumps(head).encode()
+    return len(encoded).to_bytes(_LENGTH_BYTES, "little") + encoded + library.bitcode
+
+
+def _unpack(data: bytes, declarations: Declarations) -> Library:
+    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    head = json.loads(data[_LENGTH_BYTES:end])
+    functions = tuple(declarations.by_symbol[symbol] for symbol in head["functions"])
+    dropped = tuple(Omission(*item) for item in head["dropped"])
+    return Library(head["target"], data[end:], functions, dropped, head["compiler"])
+
+
+@contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Tell a user at a terminal what takes its time."""
+    shown = sys.stderr is not None and sys.stderr.isatty()
+    if shown:
+        print(f"hip-devicelib: {what} ...", file=sys.stderr, flush=True)
+    yield
+    if shown:
+        print("hip-devicelib: done, and kept for the next time", file=sys.stderr, flush=True)

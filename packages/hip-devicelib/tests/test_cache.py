@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from devicelib_samples import run_python
+
+from hip_devicelib import CacheError, HeaderError, Rocm
+from hip_devicelib.cache import DIRECTORY_VARIABLE, Cache, default_directory, make_key
+from hip_devicelib.compilers import find_compiler
+from hip_devicelib.declarations import Declarations
+from hip_devicelib.rocm import look_up
+from hip_devicelib.supply import supply_declarations, supply_library
+
+KEY = make_key("a key")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+def entry_file(cache: Cache) -> Path:
+    (entry,) = cache.entries()
+    return entry.path
+
+
+def test_what_is_put_is_got(cache: Cache) -> None:
+    assert cache.get(KEY) is None
+    for data in (b"some bytes", b"", b"other bytes"):
+        cache.put(KEY, data)
+        assert cache.get(KEY) == data
+    assert Cache(cache.directory).get(KEY) == b"other bytes"
+    assert len(cache.entries()) == 1
+
+
+def test_keys_do_not_run_into_each_other() -> None:
+    assert len({make_key("ab", "c"), make_key("a", "bc"), make_key("abc"), make_key(b"abc", ""), make_key()}) == 5
+    assert make_key("abc") == make_key(b"abc")
+
+
+def test_every_damage_is_noticed_and_repaired(cache: Cache) -> None:
+    cache.put(KEY, b"twelve bytes")
+    path = entry_file(cache)
+    whole = path.read_bytes()
+    damaged = [whole[:length] for length in range(len(whole))]
+    damaged += [whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :] for n in range(len(whole))]
+    damaged += [whole + b"more"]
+    for content in damaged:
+        path.write_bytes(content)
+        assert cache.get(KEY) is None
+        assert not path.exists()
+    cache.put(KEY, b"twelve bytes")
+    assert cache.get(KEY) == b"twelve bytes"
+
+
+def test_an_entry_under_another_key_is_not_believed(cache: Cache) -> None:
+    cache.put(KEY, b"data")
+    other = make_key("another")
+    (cache.directory / other[:2]).mkdir(exist_ok=True)
+    entry_file(cache).rename(cache.directory / other[:2] / f"{other[2:]}.entry")
+    assert cache.get(other) is None
+
+
+def test_the_size_is_bounded_and_what_was_used_last_stays(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache", limit=3500)
+    keys = [make_key(str(number)) for number in range(4)]
+    for number, key in enumerate(keys[:3]):
+        cache.put(key, bytes(1000))
+        path = cache.directory / key[:2] / f"{key[2:]}.entry"
+        os.utime(path, (number, number))
+    assert cache.get(keys[0]) is not None  # and is now the one used last
+    cache.put(keys[3], bytes(1000))
+    assert [cache.get(key) is not None for key in keys] == [True, False, True, True]
+
+
+def test_an_entry_larger_than_the_limit_is_kept_alone(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache", limit=100)
+    cache.put(make_key("small"), b"x")
+    cache.put(KEY, bytes(1000))
+    assert cache.get(KEY) == bytes(1000)
+    assert len(cache.entries()) == 1
+
+
+def test_what_a_killed_process_left_is_removed(cache: Cache) -> None:
+    cache.put(KEY, b"x")
+    old, new = (entry_file(cache).with_name(f"{name}.part") for name in ("old", "new"))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    cache.put(KEY, b"y")
+    assert not old.exists()
+    assert new.exists(), "another process may be writing it"
+
+
+def test_clear(cache: Cache) -> None:
+    for number in range(3):
+        cache.put(make_key(str(number)), b"x")
+    assert cache.clear() == 3
+    assert cache.entries() == []
+    assert cache.clear() == 0
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(DIRECTORY_VARIABLE, raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_directory() == tmp_path / ".cache/hip-devicelib"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_directory() == tmp_path / "xdg/hip-devicelib"
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / "mine"))
+    assert Cache().directory == tmp_path / "mine"
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+    directory = tmp_path / "shared"
+    directory.mkdir()
+    directory.chmod(mode)
+    with pytest.raises(CacheError, match=rf"others can write to .*shared \(mode {mode:o}\).*{DIRECTORY_VARIABLE}"):
+        Cache(directory)
+
+
+def test_a_directory_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(CacheError, match="belongs to another user"):
+        Cache(tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_or_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(CacheError, match="cannot make the cache directory"):
+        Cache(tmp_path / "file" / "cache")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(CacheError, match="cannot be written to; set"):
+        Cache(tmp_path)
+
+
+def test_a_full_disk_leaves_nothing_behind(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: str, target: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    cache.put(KEY, b"old")
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(CacheError, match="No space left on device; free some space"):
+        cache.put(KEY, b"new")
+    assert [path.name for path in entry_file(cache).parent.iterdir()] == [entry_file(cache).name]
+    assert cache.get(KEY) == b"old"
+
+
+HAMMER = """
+import sys
+from pathlib import Path
+from hip_devicelib.cache import Cache, make_key
+cache = Cache(Path(sys.argv[1]), limit=20_000)
+for number in range(150):
+    name = str((number * 7 + int(sys.argv[2])) % 9)
+    data = cache.get(make_key(name))
+    assert data in (None, name.encode() * 3000), "damaged"
+    cache.put(make_key(name), name.encode() * 3000)
+"""
+
+
+def test_many_processes_share_it(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda seed: run_python(HAMMER, str(tmp_path / "cache"), str(seed)), range(6)))
+    assert [(process.returncode, process.stderr) for process in done] == [(0, "")] * 6
+    entries = Cache(tmp_path / "cache").entries()
+    assert 1 <= len(entries) <= 9
+    assert [path for path in (tmp_path / "cache").glob("??/*") if path.suffix != ".entry"] == []
+
+
+def test_supplying_without_a_header_is_an_error(tmp_path: Path, cache: Cache) -> None:
+    path = tmp_path / "lib" / "libhiprtc-builtins.so.6"
+    path.parent.mkdir()
+    path.write_bytes(b"nothing")
+    with pytest.raises(HeaderError):
+        supply_declarations(Rocm(tmp_path, "a test", look_up(tmp_path)), cache)
+
+
+def test_the_package_loads_no_cache_by_itself(tmp_path: Path) -> None:
+    done = run_python(
+        f"import os; os.environ['{DIRECTORY_VARIABLE}'] = {str(tmp_path / 'never')!r}\n"
+        "import sys, hip_devicelib as hip; hip.load_reference(); hip.optimise\n"
+        "assert 'hip_devicelib.cache' not in sys.modules"
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "never").exists()
+
+
+# What follows needs a real ROCm.
+
+
+def test_own_declarations_are_made_once(real_rocm: Rocm, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hip_devicelib import supply
+
+    monkeypatch.setattr(supply, "load_reference", lambda: Declarations((), (), "", None))
+    made = supply_declarations(real_rocm, cache)
+    assert len(made.functions) > 1300
+    monkeypatch.setattr(supply, "parse_header", _must_not_be_called)
+    assert supply_declarations(real_rocm, cache) == made
+    path = entry_file(cache)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(AssertionError, match="called again"):
+        supply_declarations(real_rocm, cache)
+
+
+def _must_not_be_called(*arguments: object) -> None:
+    raise AssertionError("called again")
+
+
+def test_the_library_is_built_once_for_each_target(
+    real_rocm: Rocm, cache: Cache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hip_devicelib import supply
+
+    compiler = find_compiler(real_rocm)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    built = supply_library("gfx90a", rocm=real_rocm, compiler=compiler, cache=cache)
+    assert "building the device library for gfx90a" in capsys.readouterr().err
+    assert supply_library("gfx90a:xnack+", rocm=real_rocm, compiler=compiler, cache=cache).target == "gfx90a:xnack+"
+    monkeypatch.setattr(supply, "build_library", _must_not_be_called)
+    start = time.perf_counter()
+    assert supply_library("gfx90a", rocm=real_rocm, compiler=compiler, cache=cache) == built
+    assert time.perf_counter() - start < 1
+    for entry in cache.entries():
+        entry.path.write_bytes(b"damaged")
+    with pytest.raises(AssertionError, match="called again"):
+        supply_library("gfx90a", rocm=real_rocm, compiler=compiler, cache=cache)

@@ -1,6 +1,8 @@
 """Code for AMD GPUs, made without one: its structure, not its text."""
 
 import math
+import subprocess
+import sys
 import threading
 
 import llvmlite.binding as llvm
@@ -191,3 +193,43 @@ def test_there_is_no_linked_code_object_yet():
     code = compile_kernel(saxpy.py_func, saxpy_types(), CompileOptions(), "gfx942")
     with pytest.raises(OutputError, match="code objects for gfx942 are not linked in this version"):
         code.code_object  # noqa: B018
+
+
+PRINT_CODE = """
+import sys
+import numba_hip as hip
+from numba import float32
+
+@hip.jit(device=True)
+def factorial(n):
+    return 1 if n <= 1 else n * factorial(n - 1)
+
+@hip.jit
+def before(values):
+    values[0] = factorial(values[1])
+
+@hip.jit
+def kernel(values):
+    tile = hip.shared.array(64, float32)
+    tile[hip.threadIdx.x] = values[hip.grid(1)]
+    hip.syncthreads()
+    values[hip.grid(1)] = tile[0] + factorial(hip.threadIdx.x)
+
+for _ in range(int(sys.argv[1])):
+    hip.compile(before, "(int64[:],)", target="cpu", output="llvm")
+    hip.compile(before, "(float64[:],)", target="gfx942", output="llvm")
+for target, output in (("cpu", "llvm"), ("gfx942", "llvm"), ("gfx942", "asm"), ("gfx1100", "asm")):
+    print(hip.compile(kernel, "(float32[::1],)", target=target, output=output)[0])
+"""
+
+
+def test_code_does_not_depend_on_what_was_compiled_before(tmp_path):
+    script = tmp_path / "print_code.py"
+    script.write_text(PRINT_CODE)
+    outputs = [
+        subprocess.run([sys.executable, str(script), count], capture_output=True, text=True, timeout=120)
+        for count in "01"
+    ]
+    assert [output.returncode for output in outputs] == [0, 0], outputs[0].stderr
+    assert outputs[0].stdout == outputs[1].stdout
+    assert "s_barrier" in outputs[0].stdout

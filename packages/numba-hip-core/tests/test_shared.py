@@ -7,11 +7,12 @@ from numba import float32, float64, int32
 import numba_hip as hip
 
 TILE = 16
+PADDED = TILE + 1
 
 
 @hip.jit
 def transpose(source, target):
-    tile = hip.shared.array((TILE, TILE + 1), float32)
+    tile = hip.shared.array((TILE, PADDED), float32)
     i, j = hip.grid(2)
     if i < source.shape[0] and j < source.shape[1]:
         tile[hip.threadIdx.x, hip.threadIdx.y] = source[i, j]

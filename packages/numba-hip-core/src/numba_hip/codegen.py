@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,17 @@ from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
 from numba_hip.targets.callconv import Fault
+
+MANGLED_PREFIX = "_Z"
+"""What symbols of functions that Numba compiled start with."""
+
+SHARED_PREFIX = "spmd.shared."
+"""What declarations of shared memory on the CPU device start with; size and alignment follow a name."""
+
+
+def symbol_of(python_name: str) -> str:
+    """A symbol that every assembler takes, for the function called *python_name* (``<lambda>`` is a name, too)."""
+    return re.sub(r"\W", "_", python_name.rpartition(".")[2]).strip("_") or "function"
 
 
 class HipCodeLibrary(CodeLibrary):
@@ -26,6 +38,8 @@ class HipCodeLibrary(CodeLibrary):
         self._bitcode: list[bytes] = []
         self._linked: dict[int, HipCodeLibrary] = {}
         self._unresolved: set[str] = set()
+        self.symbols: list[str] = []
+        """Symbols of the functions that Numba compiled into this library."""
         self.faults: dict[int, Fault] = {}
         """Exceptions that functions of this library itself can raise, by code."""
 
@@ -33,7 +47,7 @@ class HipCodeLibrary(CodeLibrary):
         """Take over a module that is complete."""
         self._raise_if_finalized()
         self._bitcode.append(self._codegen.to_bitcode(ir_module))
-        self._codegen.note_definitions(ir_module, self)
+        self.symbols += self._codegen.note_definitions(ir_module, self)
 
     def add_linking_library(self, library: HipCodeLibrary) -> None:
         """Note that this library's functions call those of *library*."""
@@ -72,7 +86,21 @@ class HipCodeLibrary(CodeLibrary):
         first, *rest = (llvm.parse_bitcode(module) for module in self.all_bitcode())
         for module in rest:
             first.link_in(module)
+        self._name_alike(first)
         return first
+
+    def _name_alike(self, module: llvm.ModuleRef) -> None:
+        """Give what is named after Numba's running numbers a name that is the same whatever was compiled before."""
+        places = {symbol: library.name for library in self.closure() for symbol in library.symbols}
+        for number, function in enumerate(module.functions):
+            if function.name in places:
+                function.name = f"{symbol_of(places[function.name])}.{number}"
+            elif function.name.startswith(SHARED_PREFIX):
+                _, size, alignment = function.name.rsplit(".", 2)
+                function.name = f"{SHARED_PREFIX}{number}.{size}.{alignment}"
+        for number, variable in enumerate(module.global_variables):
+            if variable.linkage is llvm.Linkage.internal:
+                variable.name = f"variable.{number}"
 
     def get_function(self, name: str) -> llvm.ValueRef:
         """The LLVM function *name*."""
@@ -100,11 +128,11 @@ class HipCodegen(Codegen):
         self._data_layout = str(self.target_data)
         self._definitions: WeakValueDictionary[str, HipCodeLibrary] = WeakValueDictionary()
 
-    def note_definitions(self, module: ir.Module, library: HipCodeLibrary) -> None:
-        """Remember that the functions of *module* are defined in *library*."""
-        for function in module.functions:
-            if not function.is_declaration:
-                self._definitions[function.name] = library
+    def note_definitions(self, module: ir.Module, library: HipCodeLibrary) -> list[str]:
+        """Remember that the functions of *module* are defined in *library*; returns their symbols."""
+        defined = [function.name for function in module.functions if not function.is_declaration]
+        self._definitions.update(dict.fromkeys(defined, library))
+        return [symbol for symbol in defined if symbol.startswith(MANGLED_PREFIX)]
 
     def definition(self, symbol: str) -> HipCodeLibrary:
         """The library that defines *symbol*."""
@@ -209,4 +237,4 @@ class AmdCodegen(HipCodegen):
 
     def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
         """Link, inline and optimise for this GPU."""
-        return self._amdgpu.optimise(library.all_bitcode(), self.target, level=3 if options.opt else 0)
+        return self._amdgpu.optimise([bytes(library.linked().as_bitcode())], self.target, level=3 if options.opt else 0)

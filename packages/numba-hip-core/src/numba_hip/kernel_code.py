@@ -11,11 +11,11 @@ from llvmlite import binding as llvm
 from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
+from numba_hip.codegen import symbol_of
 from numba_hip.compiler import compile_function
 from numba_hip.errors import KernelSignatureError, OutputError
 from numba_hip.options import CompileOptions
 from numba_hip.targets.callconv import Fault
-from numba_hip.targets.context import symbol_of
 from numba_hip.targets.registry import CompileTarget, compile_target
 
 if TYPE_CHECKING:

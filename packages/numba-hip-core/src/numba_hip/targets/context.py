@@ -6,7 +6,6 @@ CPU device and for AMD GPUs define.
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,9 +17,10 @@ from numba.core import cgutils, itanium_mangler, types
 from numba.core.base import BaseContext
 
 from numba_hip import language
-from numba_hip._numba import import_lowering_of_builtins
+from numba_hip._numba import NoAllocation, import_lowering_of_builtins
+from numba_hip.language.ufuncs import ufunc_loops
 from numba_hip.language.warp import ModuleQueries
-from numba_hip.targets.callconv import Fault, HipCallConv
+from numba_hip.targets.callconv import HipCallConv
 
 if TYPE_CHECKING:
     from llvmlite import binding as llvm
@@ -153,6 +153,15 @@ class HipContext(BaseContext):
         """Attributes of modules that only the device knows."""
         return ModuleQueries()
 
+    @cached_property
+    def nrt(self) -> NoAllocation:
+        """Numba's memory manager, which refuses."""
+        return NoAllocation(self)
+
+    def get_ufunc_info(self, ufunc_key: Any) -> dict[str, Any]:
+        """How each loop of a ufunc is lowered; `KeyError` for one that kernels do not have."""
+        return ufunc_loops(ufunc_key)
+
     def load_additional_registries(self) -> None:
         """Install the lowering of Python's builtins and of the kernel language."""
         for registry in (*import_lowering_of_builtins(), language.lowering_registry()):
@@ -187,10 +196,3 @@ class HipContext(BaseContext):
         )
         return array._getvalue()
 
-
-def symbol_of(python_name: str) -> str:
-    """A symbol that every assembler takes, for the kernel called *python_name* (``<lambda>`` is a name, too)."""
-    return re.sub(r"\W", "_", python_name).strip("_") or "kernel"
-
-
-__all__ = ["Fault", "HipContext", "symbol_of"]

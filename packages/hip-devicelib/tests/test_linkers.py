@@ -70,6 +70,11 @@ def test_objects_of_different_targets() -> None:
         hip.link([make_object("gfx90a"), make_object("gfx1100")], linker=Recorder())
 
 
+def test_kernels_in_two_objects() -> None:
+    with pytest.raises(CodeObjectError, match=r"2 of the objects hold kernels \(saxpy, small; k\).*LLVM IR"):
+        hip.link([make_object("gfx90a"), make_object("gfx90a", kernel_around(""))], linker=Recorder())
+
+
 def test_no_linker_says_what_would_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -143,7 +148,8 @@ def test_several_objects(real_linkers: list[Linker]) -> None:
         hip.object_code(hip.optimise(library, "gfx90a", keep=["helper"]), "gfx90a"),
     ]
     for linker in real_linkers:
-        assert [kernel.name for kernel in hip.link(parts, linker=linker).kernels] == ["k"]
+        for order in (parts, parts[::-1]):
+            assert [kernel.name for kernel in hip.link(order, linker=linker).kernels] == ["k"]
         with pytest.raises(LinkError, match="undefined symbol: helper"):
             hip.link(parts[:1], linker=linker)
 

@@ -3,68 +3,55 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 
-from hip_devicelib import __version__
-from hip_devicelib.errors import CodeObjectError, DevicelibError
-
-
-def _doctor(arguments: argparse.Namespace) -> int:
-    from hip_devicelib.doctor import examine
-
-    findings = examine(arguments.rocm)
-    if arguments.json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
-    else:
-        width = max(len(finding.name) for finding in findings)
-        for finding in findings:
-            print(f"{finding.verdict:8} {finding.name:{width}}  {finding.detail}")
-    return 1 if any(finding.verdict == "problem" for finding in findings) else 0
-
-
-def _inspect(arguments: argparse.Namespace) -> int:
-    from hip_devicelib.metadata import describe
-
-    try:
-        image = Path(arguments.file).read_bytes()
-    except OSError as error:
-        raise CodeObjectError(f"cannot read {arguments.file!r}: {error.strerror}") from None
-    code = describe(image)
-    if arguments.json:
-        print(json.dumps({"target": code.target, "kernels": [asdict(kernel) for kernel in code.kernels]}, indent=2))
-        return 0
-    print(f"target {code.target}, {len(code.kernels)} kernel(s)")
-    for kernel in code.kernels:
-        listed = ", ".join(f"{p.type} {p.name} at {p.offset}" for p in kernel.parameters)
-        print(f"{kernel.name}({listed})")
-        print(
-            f"  shared {kernel.shared_bytes} B, private {kernel.private_bytes} B, arguments {kernel.argument_bytes} B, "
-            f"wave {kernel.wave_size}, block at most {kernel.max_block_threads}, "
-            f"VGPR {kernel.vector_registers}, SGPR {kernel.scalar_registers}"
-        )
-    return 0
+from hip_devicelib import __version__, commands
+from hip_devicelib.errors import DevicelibError
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
-    parser = argparse.ArgumentParser(prog="hip-devicelib", description="Code objects for AMD GPUs, without a GPU.")
+    parser = argparse.ArgumentParser(
+        prog="hip-devicelib", description="HIP's device functions, and code objects for AMD GPUs, without a GPU."
+    )
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    added = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    rocm, as_json = argparse.ArgumentParser(add_help=False), argparse.ArgumentParser(add_help=False)
+    rocm.add_argument("--rocm", metavar="ROOT", help="the root of the ROCm to use")
+    as_json.add_argument("--json", action="store_true", help="print JSON")
 
-    doctor = commands.add_parser("doctor", help="what is on this machine, and whether it fits together")
-    doctor.add_argument("--rocm", metavar="ROOT", help="the root of the ROCm to look at")
-    doctor.set_defaults(run=_doctor)
+    listing = added.add_parser("list", parents=[rocm, as_json], help="the device functions of HIP")
+    listing.add_argument("pattern", nargs="?", default="*", help="which, such as 'atomic*' (default: all)")
+    listing.set_defaults(run=commands.run_list)
 
-    inspect = commands.add_parser("inspect", help="kernels of an object or a code object")
+    show = added.add_parser("show", parents=[rocm, as_json], help="one device function and its overloads")
+    show.add_argument("name", metavar="NAME")
+    show.set_defaults(run=commands.run_show)
+
+    build = added.add_parser("build", parents=[rocm, as_json], help="the device functions as a bitcode library")
+    build.add_argument("--arch", required=True, metavar="TARGET", help="such as gfx90a or gfx942:xnack+")
+    build.add_argument("-o", "--output", metavar="FILE", help="where to write the bitcode")
+    build.set_defaults(run=commands.run_build)
+
+    link = added.add_parser("link", parents=[rocm], help="LLVM IR, bitcode and objects into a code object")
+    link.add_argument("files", nargs="+", metavar="FILE", help="LLVM IR as text or bitcode, or ELF objects")
+    link.add_argument("--arch", metavar="TARGET", help="the target to compile LLVM IR for")
+    link.add_argument("-O", dest="level", type=int, choices=range(4), default=3, help="optimisation (default: 3)")
+    link.add_argument("--no-library", action="store_true", help="do not link HIP's device functions")
+    link.add_argument("-o", "--output", default="a.hsaco", metavar="FILE", help="default: a.hsaco")
+    link.set_defaults(run=commands.run_link)
+
+    inspect = added.add_parser("inspect", parents=[as_json], help="the kernels of an object or a code object")
     inspect.add_argument("file", metavar="CODEOBJECT")
-    inspect.set_defaults(run=_inspect)
+    inspect.set_defaults(run=commands.run_inspect)
 
-    for command in (doctor, inspect):
-        command.add_argument("--json", action="store_true", help="print JSON")
+    doctor = added.add_parser("doctor", parents=[rocm, as_json], help="what is on this machine, and whether it fits")
+    doctor.set_defaults(run=commands.run_doctor)
+
+    cache = added.add_parser("cache", parents=[as_json], help="what the cache holds")
+    cache.add_argument("--clear", action="store_true", help="remove everything in it")
+    cache.set_defaults(run=commands.run_cache)
     return parser
 
 
@@ -75,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(parsed.run(parsed))
     except DevicelibError as error:
         print(f"hip-devicelib: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, commands.UsageError) else 1
 
 
 if __name__ == "__main__":

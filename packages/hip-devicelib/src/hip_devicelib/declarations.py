@@ -18,6 +18,10 @@ Intent = Literal["value", "in", "out", "inout", "address"]
 both (``inout``), or it works on the address itself, as atomics do (``address``, also where nothing else is known)."""
 
 
+SYMBOL_PREFIX = "hipdl_"
+"""How the names of all wrappers begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class CType:
     """A type of HIP C++.
@@ -150,7 +154,7 @@ def make_symbol(name: str, namespace: str, types: tuple[CType, ...], template_ar
         "".join(letter if letter.isalnum() or letter == "_" else _escape(letter) for letter in part) for part in parts
     ]
     codes = "".join(f"_{kind.code}" for kind in types) or "_v"
-    return f"hipdl_{'_'.join(words)}_{codes}"
+    return f"{SYMBOL_PREFIX}{'_'.join(words)}_{codes}"
 
 
 def _escape(letter: str) -> str:

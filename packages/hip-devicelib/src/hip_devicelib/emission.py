@@ -2,6 +2,7 @@
 
 ``python -m hip_devicelib.emission TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input and
 writes machine code to its standard output. If it dies, its last words become the text of an `UnsupportedError`.
+Without arguments it only reads the bitcode, which LLVM does not always survive either.
 """
 
 from __future__ import annotations
@@ -78,6 +79,15 @@ def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str
     raise UnsupportedError(f"LLVM's AMDGPU backend cannot compile this for {target.id} ({'; '.join(reasons)}): {words}")
 
 
+def check_apart(bitcode: bytes, what: str) -> None:
+    """Check, in another process, that LLVM can read *bitcode*, which may be damaged. Raises `InvalidIRError`."""
+    command = [sys.executable, "-m", "hip_devicelib.emission"]
+    done = subprocess.run(command, input=bitcode, capture_output=True, env=child_environment(), check=False)
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"LLVM ended with {done.returncode}"]
+        raise InvalidIRError(f"{what} is no bitcode that LLVM can read: {lines[-1]}")
+
+
 def child_environment() -> dict[str, str]:
     """The environment of a child that has to find the modules that this process found, by whatever path."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -85,6 +95,9 @@ def child_environment() -> dict[str, str]:
 
 def main(arguments: Sequence[str]) -> int:
     """The other process: see the module's documentation."""
+    if not arguments:
+        llvm.parse_bitcode(sys.stdin.buffer.read(), llvm.create_context()).verify()
+        return 0
     name, wave_size, form = arguments
     if form not in ("object", "assembly"):
         raise SystemExit(f"form {form!r}: 'object' or 'assembly'")

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from hip_devicelib.codeobject import CodeObject
 from hip_devicelib.errors import CodeObjectError, LinkError, NotFoundError
-from hip_devicelib.metadata import describe, read_target
+from hip_devicelib.metadata import describe, read_kernels, read_target
 from hip_devicelib.rocm import Rocm, find_rocm
 from hip_devicelib.target import Target, parse_target
 
@@ -219,8 +219,9 @@ def link(
 ) -> CodeObject:
     """Link relocatable *objects* into a code object, with *linker* or the first that is found.
 
-    *signatures* are as for `read_kernels`. Raises `CodeObjectError` for what is no object for an AMD GPU, or for
-    objects of different targets; `LinkError` with what the linker said; `NotFoundError` if there is no linker.
+    One of the objects holds the kernels; the others hold functions that they call. *signatures* are as for
+    `read_kernels`. Raises `CodeObjectError` for what is no object for an AMD GPU, for objects of different targets, and
+    for kernels in more than one of them; `LinkError` with what the linker said; `NotFoundError` if there is no linker.
     """
     listed = [objects] if isinstance(objects, bytes) else list(objects)
     if not listed:
@@ -229,4 +230,20 @@ def link(
     if len(targets) > 1:
         raise CodeObjectError(f"the objects are for different targets: {', '.join(sorted(targets))}")
     chosen = linker if linker is not None else find_linker()
-    return describe(chosen.link(listed, parse_target(targets.pop())), signatures)
+    return describe(chosen.link(_kernels_first(listed), parse_target(targets.pop())), signatures)
+
+
+def _kernels_first(objects: list[bytes]) -> list[bytes]:
+    """*objects* with the one that has kernels first.
+
+    Linkers put the metadata notes of all objects one after the other, and who reads them takes the first.
+    """
+    kernels = [tuple(kernel.name for kernel in read_kernels(data)) for data in objects]
+    holding = [names for names in kernels if names]
+    if len(holding) > 1:
+        listed = "; ".join(", ".join(names) for names in holding)
+        raise CodeObjectError(
+            f"{len(holding)} of the objects hold kernels ({listed}), and a code object lists those of one: link these "
+            "kernels as LLVM IR, by giving optimise() all modules"
+        )
+    return [data for _, data in sorted(zip(kernels, objects, strict=True), key=lambda pair: not pair[0])]

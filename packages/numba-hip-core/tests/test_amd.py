@@ -11,12 +11,18 @@ import pytest
 from numba import njit
 
 import numba_hip as hip
-from hip_devicelib import amdgpu, metadata
-from numba_hip.errors import OutputError
+from hip_devicelib import amdgpu, find_rocm, metadata
+from hip_devicelib.errors import NotFoundError
+from hip_devicelib.linkers import find_linkers
 from numba_hip.kernel_code import compile_kernel
 from numba_hip.options import CompileOptions
 
 TARGETS = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"]
+try:
+    ROCM = find_rocm()
+except NotFoundError:
+    ROCM = None
+
 WAVE = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1030": 32, "gfx1100": 32, "gfx1201": 32}
 SAXPY = "void(float32, float32[::1], float32[::1], float32[::1])"
 
@@ -189,10 +195,42 @@ def test_features_of_a_target():
     assert "xnack+" in hip.compile(saxpy, SAXPY, target="gfx90a:xnack+", output="asm")[0]
 
 
-def test_there_is_no_linked_code_object_yet():
-    code = compile_kernel(saxpy.py_func, saxpy_types(), CompileOptions(), "gfx942")
-    with pytest.raises(OutputError, match="code objects for gfx942 are not linked in this version"):
-        code.code_object  # noqa: B018
+needs_linker = pytest.mark.skipif(next(find_linkers(ROCM), None) is None, reason="needs ld.lld or ziglang")
+
+
+@needs_linker
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_linked_code_object(target):
+    code = compile_kernel(saxpy.py_func, saxpy_types(), CompileOptions(), target)
+    assert code.code_object.target == target
+    kernel = code.code_object.kernel("saxpy")
+    assert kernel.parameters == code.parameters
+    assert kernel.argument_bytes == code.argument_bytes
+    image, _ = hip.compile(saxpy, SAXPY, target=target, output="codeobject")
+    assert image == code.code_object.image
+
+
+@pytest.mark.skipif(ROCM is not None, reason="needs a machine with no ROCm")
+def test_math_needs_the_device_library_of_rocm():
+    def kernel(x):
+        x[0] = math.sin(x[0])
+
+    with pytest.raises(NotFoundError, match="the kernel calls __ocml_sin_f64 of ROCm's device library: no ROCm"):
+        hip.compile(kernel, "(float64[::1],)", target="gfx942", output="codeobject")
+
+
+@pytest.mark.skipif(ROCM is None, reason="needs ROCm's device library")
+@needs_linker
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1030", "gfx1100"])
+def test_a_code_object_with_the_device_library(target):
+    def kernel(x, out):
+        i = hip.grid(1)
+        out[i] = math.sin(x[i]) + math.erf(x[i]) ** x[i] + hip.syncthreads_count(x[i] > 0)
+
+    for kind in ("float32", "float64"):
+        signature = f"({kind}[::1], {kind}[::1])"
+        image, _ = hip.compile(kernel, signature, target=target, output="codeobject")
+        assert metadata.read_kernels(image)[0].name == "kernel"
 
 
 PRINT_CODE = """

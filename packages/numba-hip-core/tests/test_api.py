@@ -204,6 +204,7 @@ def test_the_fallback_to_the_cpu_device_is_said_once():
     if result.stdout.strip() != "cpu":
         pytest.skip("needs a machine with no AMD GPU")
     assert result.stderr.count("DeviceFallbackWarning") == 1
+    assert "<string>:1: DeviceFallbackWarning" in result.stderr, "the user's line"
     assert "NUMBA_HIP_DEVICE=cpu" in result.stderr
 
 

@@ -45,6 +45,10 @@ ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
 """The names that numba.cuda gives to device attributes, which `Device` answers to beside its own."""
 
 
+LAYERS = {"hip_runtime"}
+"""Packages whose lines a user did not write; a package above this one adds its name."""
+
+
 class DeviceFallbackWarning(UserWarning):
     """Kernels run on the CPU device because there is no AMD GPU that could run them."""
 
@@ -195,10 +199,9 @@ def _explain_missing_gpu(choice: str) -> None:
 
 
 def _stack_level() -> int:
-    """How far up the caller outside of this package is: that is who a warning is for."""
-    here = os.path.dirname(__file__)
+    """How far up the caller outside of `LAYERS` is: that is who a warning is for."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LAYERS:
         level, frame = level + 1, frame.f_back
     return level
 

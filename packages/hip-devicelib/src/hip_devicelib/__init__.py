@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hip_devicelib.errors import NotFoundError as NotFoundError
     from hip_devicelib.errors import UnknownTargetError as UnknownTargetError
     from hip_devicelib.errors import UnsupportedError as UnsupportedError
+    from hip_devicelib.extension import Extension as Extension
+    from hip_devicelib.extension import build_extension as build_extension
     from hip_devicelib.library import Library as Library
     from hip_devicelib.library import build_library as build_library
     from hip_devicelib.linkers import find_linker as find_linker
@@ -72,6 +74,7 @@ _HOMES = {
         "UnknownTargetError",
         "UnsupportedError",
     ),
+    "extension": ("Extension", "build_extension"),
     "library": ("Library", "build_library"),
     "linkers": ("find_linker", "link"),
     "manifest": ("load_reference",),

@@ -39,15 +39,23 @@ class Library:
     compiler: str
 
 
-def build_library(declarations: Declarations, compiler: Compiler, target: str | Target) -> Library:
+def build_library(
+    declarations: Declarations,
+    compiler: Compiler,
+    target: str | Target,
+    *,
+    source: str = "",
+    options: Sequence[str] = (),
+) -> Library:
     """The library of *declarations* for *target*.
 
+    *source* is HIP C++ that they need and the HIP header does not have; *options* are clang's.
     Raises `CompileError` if *compiler* fails on something that is no function of its own, and `InvalidIRError` if this
     LLVM cannot read what it made.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
     dropped: dict[str, str] = {}
-    raw = _compile(declarations.functions, compiler, resolved, dropped)
+    raw = _compile(declarations.functions, compiler, resolved, dropped, source, options)
     kept = [function for function in declarations.functions if function.symbol not in dropped]
     dropped.update(_check_types(raw, kept))
     modules = [raw, *_needed_device_libraries(raw, compiler, resolved)]
@@ -65,12 +73,19 @@ def build_library(declarations: Declarations, compiler: Compiler, target: str | 
     )
 
 
-def _compile(functions: Sequence[Function], compiler: Compiler, target: Target, dropped: dict[str, str]) -> bytes:
+def _compile(
+    functions: Sequence[Function],
+    compiler: Compiler,
+    target: Target,
+    dropped: dict[str, str],
+    source: str,
+    options: Sequence[str],
+) -> bytes:
     """Compile the wrappers of *functions*, without those that the compiler rejects: they go to *dropped*."""
     for _ in range(_ROUNDS):
         chosen = [function for function in functions if function.symbol not in dropped]
         try:
-            return compiler.compile(write_wrappers(chosen), target)
+            return compiler.compile(source + write_wrappers(chosen), target, options)
         except CompileError as error:
             rejected = _read_rejections(error.log)
             if not rejected:
@@ -105,8 +120,9 @@ def _check_types(bitcode: bytes, functions: Iterable[Function]) -> dict[str, str
 
 
 def _needed_device_libraries(raw: bytes, compiler: Compiler, target: Target) -> tuple[bytes, ...]:
-    """The device libraries, if *raw* lacks them: the compiler may have linked them already, or not known how."""
-    if "__ocml_sin_f32" not in undefined_symbols(raw) or compiler.device_libraries is None:
+    """The device libraries, if *raw* lacks any of it: the compiler may have linked them already, or not known how."""
+    lacking = any(name.startswith(("__ocml_", "__ockl_")) for name in undefined_symbols(raw))
+    if not lacking or compiler.device_libraries is None:
         return ()
     return read_device_libraries(compiler.device_libraries, target)
 

@@ -7,7 +7,7 @@ GPUs that are newer than it is. libclang is loaded when `parse_header` is called
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -26,6 +26,7 @@ FLAGS = (
     "-D__HIPCC_RTC__", *(f"-D{macro}" for macro in MACROS),
 )  # fmt: skip
 
+_FILE_NAME = "header.hip"
 _ATTRIBUTES = {"CONST_ATTR": "const", "PURE_ATTR": "pure", "CONVERGENT_ATTR": "convergent"}
 
 _WORDS = ("int", "unsigned int", "long long", "unsigned long long", "float", "double")
@@ -71,6 +72,32 @@ def parse_header(header: Header) -> Declarations:
     return Declarations(functions, tuple(plain.omissions), header.digest, header.version)
 
 
+def parse_extension(header: Header, source: str, options: Sequence[str] = ()) -> Declarations:
+    """The device functions that *source*, HIP C++ after *header*, declares itself or through what it includes.
+
+    *options* are those of clang, such as ``-I`` with an absolute path. A function template is an omission: what a
+    program can call is a function. Raises as `parse_header` does; lines in messages count from the start of *source*.
+    """
+    first = header.text.count("\n") + 2
+    top = _parse(f"{header.text}\n{source}", options, first_line=first)
+    found = _collect(top, lambda cursor: _is_after(cursor, first))
+    for cursor, namespace in _device_functions(top, ""):
+        if cursor.kind.name == "FUNCTION_TEMPLATE" and _is_after(cursor, first):
+            name = "::".join(filter(None, (namespace, cursor.spelling)))
+            reason = "is a function template: write a function that calls it with the types that you need"
+            found.omissions.append(Omission(name, cursor.type.spelling, reason))
+    if not found.functions:
+        raise HeaderError("this source declares no device function (__device__) with a type that can be passed")
+    functions = _without_twins(found)
+    return Declarations(functions, tuple(found.omissions), header.digest, header.version)
+
+
+def _is_after(cursor: Cursor, first_line: int) -> bool:
+    """Whether *cursor* is of a user: in another file than the header, or behind it."""
+    file = cursor.location.file
+    return file is not None and (file.name != _FILE_NAME or cursor.location.line >= first_line)
+
+
 @dataclass
 class _Found:
     functions: list[Function] = field(default_factory=list)
@@ -83,22 +110,26 @@ class _UnfitTypeError(Exception):
     """A type that the C ABI of the wrappers does not know; the message is the reason of an omission."""
 
 
-def _parse(text: str) -> Cursor:
+def _parse(text: str, options: Sequence[str] = (), *, first_line: int = 1) -> Cursor:
     try:
         from clang import cindex
     except ImportError as error:
         raise NotFoundError(f"libclang is needed to read a HIP header: pip install libclang ({error})") from None
     try:
-        unit = cindex.Index.create().parse("header.hip", args=list(FLAGS), unsaved_files=[("header.hip", text)])
+        unit = cindex.Index.create().parse(_FILE_NAME, args=[*FLAGS, *options], unsaved_files=[(_FILE_NAME, text)])
     except (cindex.LibclangError, cindex.TranslationUnitLoadError) as error:
         raise HeaderError(f"libclang cannot read the header: {error}") from None
-    errors = [str(item) for item in unit.diagnostics if item.severity >= cindex.Diagnostic.Error]
+    errors = [
+        f"line {item.location.line - first_line + 1}: {item.spelling}"
+        for item in unit.diagnostics
+        if item.severity >= cindex.Diagnostic.Error
+    ]
     if errors:
         raise HeaderError(f"the header has {len(errors)} error(s): " + "; ".join(errors[:3]))
     return unit.cursor
 
 
-def _collect(top: Cursor) -> _Found:
+def _collect(top: Cursor, is_wanted: Callable[[Cursor], bool] = lambda cursor: True) -> _Found:
     found = _Found()
     last: dict[str, tuple[Cursor, str]] = {}
     defined: set[str] = set()
@@ -106,6 +137,8 @@ def _collect(top: Cursor) -> _Found:
         if cursor.kind.name == "FUNCTION_TEMPLATE":
             if cursor.spelling in INSTANCES and not namespace:
                 found.templates.setdefault(cursor.spelling, []).append(cursor)
+            continue
+        if not is_wanted(cursor):
             continue
         usr = cursor.get_usr()
         # A redeclaration may lack the names of parameters and the attributes: the definition is the better witness.

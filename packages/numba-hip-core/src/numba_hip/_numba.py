@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import compiler, types
+from numba.core import compiler, serialize, types
 from numba.core.base import BaseContext
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
@@ -86,3 +86,13 @@ def run_pipeline(
 def lowered_symbol(descriptor: PythonFunctionDescriptor) -> str:
     """The LLVM name of a compiled function."""
     return str(descriptor.llvm_func_name)
+
+
+def dump(value: object) -> bytes:
+    """*value* in Numba's pickle, which takes functions of any module with what they capture."""
+    return bytes(serialize.dumps(value))
+
+
+def load(data: bytes) -> Any:
+    """What `dump` wrote. Loading runs code: only of data that is trusted."""
+    return serialize.loads(data)

@@ -13,9 +13,10 @@ from numba.extending import typeof_impl
 from numba.np import numpy_support
 
 from hip_devicelib.codeobject import Parameter
-from hip_runtime import DeviceArray, is_device_array
+from hip_runtime import DeviceArray, as_device_array, is_device_array
 from numba_hip._numba import type_code
 from numba_hip.errors import KernelArgumentError
+from numba_hip.hints import ArgHint
 
 FORMATS = {
     "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "half": "e", "float": "f", "double": "d", "ptr": "Q",
@@ -43,6 +44,23 @@ class ArrayArgument:
         self.packed = struct.pack(f"<{len(fields)}q", *fields)
 
 
+class RecordArgument(ArrayArgument):
+    """What a kernel needs of a device array that it takes as one record: the type of the record and its address."""
+
+    __slots__ = ()
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.type = numpy_support.from_dtype(array.dtype)
+        self.code = type_code(self.type)
+        self.packed = struct.pack("<q", array.address)
+
+
+def as_record(array: DeviceArray) -> DeviceArray:
+    """*array*, of one structured element and no dimensions, as kernels take a record: by its address."""
+    array.upper = RecordArgument(array)
+    return array
+
+
 def layout_of(array: DeviceArray) -> str:
     """``"C"``, ``"F"`` or ``"A"``, as Numba's array types have it."""
     if array.is_c_contiguous():
@@ -67,10 +85,28 @@ def _typeof_device_array(value: DeviceArray, context: Any) -> types.Array:
 
 def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
     """Refuse, before anything is copied, what has no place in a kernel: a `KernelArgumentError` names the argument."""
-    for value, name in zip(values, names, strict=True):
+    for given, name in zip(values, names, strict=True):
+        value = _hinted(given, name) if isinstance(given, ArgHint) else given
         _refuse_objects(value, name)
         if not isinstance(value, np.ndarray) and not is_device_array(value):
             type_of(value, name)
+
+
+def _hinted(hint: ArgHint, name: str) -> Any:
+    """The value in *hint*, which has to be one that can be copied that way."""
+    value = hint.value
+    if not (isinstance(value, (np.ndarray, np.void, tuple)) or is_device_array(value)):
+        raise KernelArgumentError(
+            f"argument {name!r} is {type(hint).__name__} around a {type(value).__name__}; hints are for arrays, "
+            "records and tuples of them: pass the value itself"
+        )
+    for member in value if isinstance(value, tuple) else (value,):
+        if isinstance(member, (np.ndarray, np.void)) and hint.copies_out and not member.flags.writeable:
+            raise KernelArgumentError(
+                f"argument {name!r} is {type(hint).__name__} around an array that is read-only, and nothing can be "
+                "copied back to it; use In"
+            )
+    return value
 
 
 def _refuse_objects(value: Any, name: str) -> None:
@@ -100,11 +136,31 @@ def type_of(value: Any, name: str) -> types.Type:
     return found
 
 
+def argument_type(value: Any, name: str) -> types.Type:
+    """The type that a kernel is compiled for when argument *name* is *value*, which is not copied for it."""
+    if isinstance(value, ArgHint):
+        return argument_type(value.value, name)
+    if isinstance(value, np.ndarray):
+        order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"  # that of the copy
+        return types.Array(numpy_support.from_dtype(value.dtype), value.ndim, order)
+    if is_device_array(value):
+        return describe(as_device_array(value, synchronize=False)).type
+    if isinstance(value, tuple):
+        found = type_of(value, name)
+        members = [argument_type(member, name) for member in value]
+        if isinstance(found, types.BaseNamedTuple):
+            return types.NamedTuple(members, type(value))
+        return types.BaseTuple.from_types(members)
+    return type_of(value, name)
+
+
 def is_passable(kind: types.Type) -> bool:
     """Whether a value of Numba type *kind* can be an argument of a kernel."""
     if isinstance(kind, (types.UniTuple, types.NamedUniTuple, types.Tuple, types.NamedTuple)):
         return all(is_passable(member) for member in kind)
-    passable = (types.Number, types.Boolean, types.Array, types.NPDatetime, types.NPTimedelta, types.EnumMember)
+    passable = (
+        types.Number, types.Boolean, types.Array, types.NPDatetime, types.NPTimedelta, types.EnumMember, types.Record,
+    )  # fmt: skip
     return isinstance(kind, passable)
 
 
@@ -114,6 +170,8 @@ def leaf_values(value: Any, kind: types.Type) -> list[Any]:
         return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of)]
     if isinstance(kind, types.Array):
         return list(struct.unpack(f"<{5 + 2 * kind.ndim}q", describe(value).packed))
+    if isinstance(kind, types.Record):
+        return list(struct.unpack("<q", describe(value).packed))
     if isinstance(kind, types.Complex):
         number = complex(value)
         return [number.real, number.imag]
@@ -165,7 +223,7 @@ def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int) -> Packer
         start = leaf.offset + leaf.size
     pack = struct.Struct(text.replace("Q", "q")).pack
     padding = text.count("x")
-    if isinstance(kind, types.Array):
+    if isinstance(kind, (types.Array, types.Record)):
         before = b"\0" * padding
         return (lambda array: before + array.upper.packed) if padding else (lambda array: array.upper.packed)
     if isinstance(kind, types.Float):

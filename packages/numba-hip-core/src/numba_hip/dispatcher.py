@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba.core import sigutils, types
 
-from hip_runtime import Device, DeviceArray, Function, current_device
+from hip_runtime import Device, DeviceArray, Function, Stream, current_device
+from numba_hip import pickling
 from numba_hip._numba import type_code
-from numba_hip.arguments import Packer, check_arguments, describe, packers, type_of
+from numba_hip.arguments import Packer, argument_type, check_arguments, describe, packers, type_of
 from numba_hip.conversion import choose_overload
 from numba_hip.errors import KernelArgumentError, KernelSignatureError
 from numba_hip.faults import exception_describer
+from numba_hip.forall import ForAll
+from numba_hip.inspection import Inspection
 from numba_hip.kernel_code import KernelCode, compile_kernel
 from numba_hip.launch import ConfiguredKernel, LaunchConfig, ReadyLaunch, is_plain
 from numba_hip.options import CompileOptions
 from numba_hip.transfer import Transfer
+
+if TYPE_CHECKING:
+    from numba_hip.device_function import DeviceFunction
 
 Types = tuple[types.Type, ...]
 
@@ -40,9 +47,18 @@ class LoadedKernel(NamedTuple):
 
     function: Function
     packing: Sequence[Packer]
+    code: KernelCode
 
 
-class Dispatcher:
+class CompileStats(NamedTuple):
+    """How often compiled code was found, by argument types: in the cache, or only by compiling."""
+
+    cache_path: str | None
+    cache_hits: Counter[Types]
+    cache_misses: Counter[Types]
+
+
+class Dispatcher(Inspection):
     """A function of ``hip.jit``: launched as ``kernel[grid, block](...)``, or called from other kernels.
 
     Each new tuple of argument types is compiled once for each kind of device. Made by `numba_hip.jit`.
@@ -52,6 +68,10 @@ class Dispatcher:
         self.py_func = py_func
         self.options = options
         self.is_device_function = device
+        self.specialized = False
+        """Whether this kernel was made by `specialize`, and is for one tuple of argument types."""
+        self.identity = ""
+        self.stats = CompileStats(None, Counter(), Counter())
         self.targetoptions = {
             "inline": options.inline,
             "fastmath": options.fastmath,
@@ -62,6 +82,7 @@ class Dispatcher:
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}
         self._explicit: list[Types] = []
+        self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
         self._compiling = threading.Lock()
         self._signature = inspect.signature(py_func)
         self._names = tuple(self._signature.parameters)
@@ -90,6 +111,19 @@ class Dispatcher:
                 self._configured[config] = configured
         return configured
 
+    def configure(
+        self, griddim: Any, blockdim: Any, stream: Stream | int | None = 0, sharedmem: int = 0
+    ) -> ConfiguredKernel:
+        """``kernel[griddim, blockdim, stream, sharedmem]``."""
+        return self[griddim, blockdim, stream, sharedmem]
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int | None = 0, sharedmem: int = 0) -> ForAll:
+        """A launch with at least *ntasks* threads along x, in blocks of *tpb*, which is chosen where it is 0.
+
+        The kernel has to leave out the threads beyond *ntasks*. *sharedmem* is in bytes. `LaunchError`.
+        """
+        return ForAll(self, ntasks, tpb, stream, sharedmem)
+
     def __call__(self, *args: Any, **kws: Any) -> None:
         """Refuse: a kernel needs a grid, a device function a kernel."""
         if self.is_device_function:
@@ -104,6 +138,50 @@ class Dispatcher:
     def signatures(self) -> list[Types]:
         """Argument types that this kernel has been compiled for."""
         return list(self.overloads)
+
+    @property
+    def nopython_signatures(self) -> list[Any]:
+        """Numba's signatures of what was compiled; of a device function, for the current device."""
+        if self.is_device_function:
+            return self.device_form().nopython_signatures
+        return [code.signature for code in self.overloads.values()]
+
+    def specialize(self, *args: Any) -> Dispatcher:
+        """This kernel for the types of *args* alone, compiled for the current device; nothing is copied or launched."""
+        if self.specialized:
+            raise RuntimeError(f"kernel {self.__name__} is specialised already, for ({self._shown_signatures()})")
+        given = self._with_defaults(args)
+        check_arguments(given, self._names)
+        found = tuple(argument_type(value, name) for value, name in zip(given, self._names, strict=True))
+        target = current_device().target
+        kinds = choose_overload(self.__name__, self._explicit, found, target) if self._explicit else found
+        made = self._specialisations.get((target, kinds))
+        if made is None:
+            made = Dispatcher(self.py_func, self.options)
+            made.compile_explicit([kinds])
+            made.specialized = True
+            self._specialisations[target, kinds] = made
+        return made
+
+    def recompile(self) -> None:
+        """Compile anew for all signatures so far: what the function refers to may have changed.
+
+        Launches configured before go on with the old code; functions that it calls are compiled anew by a
+        `recompile` of their own.
+        """
+        from numba_hip.targets.registry import known_targets
+
+        with self._compiling:
+            known = list(self._by_target)
+            for cache in (self._by_target, self.overloads, self._loaded, self._configured, self._specialisations):
+                cache.clear()
+        for target in known_targets():
+            target.typing_context.forget_device_function(self)
+        for target_name, args in known:
+            self._compile(args, target_name)
+
+    def _shown_signatures(self) -> str:
+        return "; ".join(", ".join(map(str, args)) for args in self.overloads)
 
     def compile(self, signature: Any, target: str | None = None) -> KernelCode:
         """Compile for *signature* (a string, a tuple of types or a Numba signature) and for *target*, which is the
@@ -123,12 +201,16 @@ class Dispatcher:
             else:
                 self._explicit.append(self.compile(signature).argument_types)
 
-    def _compile_device(self, signature: Any) -> None:
+    def device_form(self, target: str | None = None) -> DeviceFunction:
+        """The form of this function that kernels for *target*, the current device's when left out, call."""
         from numba_hip.targets.registry import compile_target
 
+        context = compile_target(current_device().target if target is None else target).typing_context
+        return context.device_function(self)
+
+    def _compile_device(self, signature: Any) -> None:
         args, return_type = sigutils.normalize_signature(signature)
-        target = compile_target(current_device().target)
-        result = target.typing_context.device_function(self).compile(tuple(args))
+        result = self.device_form().compile(tuple(args))
         if return_type is not None and result.signature.return_type != return_type:
             raise KernelSignatureError(
                 f"device function {self.__name__} returns {result.signature.return_type}, "
@@ -139,8 +221,13 @@ class Dispatcher:
         code = self._by_target.get((target, args))
         if code is None:
             with self._compiling:
-                code = self._by_target.get((target, args)) or compile_kernel(self.py_func, args, self.options, target)
+                code = self._by_target.get((target, args)) or self._make(args, target)
                 self._by_target[target, args] = self.overloads[args] = code
+        return code
+
+    def _make(self, args: Types, target: str) -> KernelCode:
+        code = compile_kernel(self.py_func, args, self.options, target)
+        self.stats.cache_misses[args] += 1
         return code
 
     # Launching.
@@ -165,7 +252,9 @@ class Dispatcher:
             if len(args) != len(self._names):
                 return self._launch_converted(configured, args, device)
             ready = self._prepare(configured, tuple(key), args, device)
-        launch, packing = ready
+        launch, packing, code = ready
+        for callback in configured.pre_launch_callbacks:
+            callback(code, configured)
         return launch(b"".join([pack(value) for pack, value in zip(packing, args)]), args)  # noqa: B905 - as long, by the key
 
     def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
@@ -179,7 +268,9 @@ class Dispatcher:
             for value, name in zip(passed, self._names, strict=True)
         ]
         key = (device, *codes)
-        launch, packing = configured.ready.get(key) or self._prepare(configured, key, passed, device)
+        launch, packing, code = configured.ready.get(key) or self._prepare(configured, key, passed, device)
+        for callback in configured.pre_launch_callbacks:
+            callback(code, configured)
         launch(b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)]), passed)
         transfer.back_to_host()
 
@@ -192,7 +283,7 @@ class Dispatcher:
         launch = loaded.function.configure(
             config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared
         )
-        ready = configured.ready[key] = ReadyLaunch(launch, loaded.packing)
+        ready = configured.ready[key] = ReadyLaunch(launch, loaded.packing, loaded.code)
         return ready
 
     def _load(self, key: tuple[Any, ...], args: Sequence[Any], device: Device) -> LoadedKernel:
@@ -201,7 +292,7 @@ class Dispatcher:
         code = self._compile(kinds, device.target)
         function = device.load(code.code_object).function(code.name)
         function.describe_fault = exception_describer(code.faults)
-        loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters))
+        loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters), code)
         return loaded
 
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -214,26 +305,27 @@ class Dispatcher:
             )
         return (*args, *defaults)
 
-    # Looking.
+    # Pickling.
 
-    def inspect_llvm(self, signature: Types | None = None) -> Any:
-        """LLVM IR, optimised: of *signature*, or a dictionary of all that are compiled."""
-        return self._inspect(signature, KernelCode.llvm)
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {
+            "py_func": self.py_func,
+            "options": self.options,
+            "device": self.is_device_function,
+            "explicit": self._explicit,
+            "specialized": self.specialized,
+        }
+        return pickling.reduce_dispatcher(self, state)
 
-    def inspect_asm(self, signature: Types | None = None) -> Any:
-        """Assembly: of *signature*, or a dictionary of all that are compiled."""
-        return self._inspect(signature, KernelCode.asm)
-
-    def inspect_types(self, file: Any = None) -> None:
-        """Print the source with the types that Numba inferred to *file*, standard output by default."""
-        for args, code in self.overloads.items():
-            print(self.__name__, args, file=file)
-            print("-" * 80, file=file)
-            print(code.annotation, file=file)
-            print("=" * 80, file=file)
-
-    def _inspect(self, signature: Types | None, view: Callable[[KernelCode], str]) -> Any:
-        if signature is None:
-            return {args: view(code) for args, code in self.overloads.items()}
-        args, _ = sigutils.normalize_signature(signature)
-        return view(self.overloads[tuple(args)])
+    def restore(
+        self,
+        py_func: Callable[..., Any],
+        options: CompileOptions,
+        device: bool,
+        explicit: list[Types],
+        specialized: bool,
+    ) -> None:
+        """Become what was pickled; nothing is compiled before it is needed."""
+        self.__init__(py_func, options, device=device)  # type: ignore[misc]
+        self._explicit = explicit
+        self.specialized = specialized

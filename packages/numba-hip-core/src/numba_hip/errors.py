@@ -19,6 +19,13 @@ class KernelSignatureError(HipError, TypeError):
     """A kernel whose signature cannot be launched, such as one that returns a value."""
 
 
+class NotCompiledError(HipError, KeyError):
+    """A signature that a kernel has not been compiled for."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError shows the repr
+
+
 class OptionError(HipError, TypeError):
     """An option of `jit` that does not exist, or that this version cannot honour."""
 

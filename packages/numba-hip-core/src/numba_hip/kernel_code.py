@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding as llvm
-from numba.core import types
+from numba.core import types, typing
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
+from numba_hip import resources
 from numba_hip.codegen import symbol_of
 from numba_hip.compiler import compile_function
 from numba_hip.errors import KernelSignatureError, OutputError
@@ -66,13 +67,66 @@ class KernelCode:
 
     @cached_property
     def code_object(self) -> CodeObject:
-        """What a device of this target loads; `OutputError` where that has to be linked first."""
+        """What a device of this target loads.
+
+        For an AMD GPU it is linked, by ROCm or by ``ziglang``, with what it needs of ROCm's device library. Raises
+        `hip_devicelib.errors.NotFoundError` where one of them is needed and not there.
+        """
+        if self.target.name == CPU_TARGET:
+            return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,))
+        from hip_devicelib import link, object_code
+
+        from numba_hip.device_library import link_device_library
+
+        complete = link_device_library(self.bitcode, self.target.name)
+        signature = [(parameter.name, parameter.type) for parameter in self.parameters]
+        return link(object_code(complete, self.target.name), signatures={self.name: signature})
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """What a launch has to know, and what the kernel takes of a device."""
         if self.target.name != CPU_TARGET:
-            raise OutputError(f"code objects for {self.target.name} are not linked in this version; ask for 'object'")
-        kernel = Kernel(
-            self.name, self.parameters, self.argument_bytes, max_block_threads=self.options.max_block_threads
-        )
-        return CodeObject(CPU_TARGET, self.bitcode, (kernel,))
+            from hip_devicelib.metadata import read_kernels
+
+            (kernel,) = read_kernels(self.object())
+            return kernel
+        return Kernel(
+            self.name, self.parameters, self.argument_bytes, shared_bytes=resources.shared_bytes(self.bitcode),
+            max_block_threads=self.options.max_block_threads,
+        )  # fmt: skip
+
+    @property
+    def signature(self) -> Any:
+        """Numba's signature: the argument types, and nothing returned."""
+        return typing.signature(types.none, *self.argument_types)
+
+    @property
+    def regs_per_thread(self) -> int:
+        """Registers that a thread has: vector registers of a lane, or on the CPU device those of the processor."""
+        found = self.kernel.vector_registers
+        return resources.processor_registers() if found is None else found
+
+    @property
+    def shared_mem_per_block(self) -> int:
+        """Bytes of shared memory that a block has whatever the launch adds."""
+        return self.kernel.shared_bytes
+
+    @cached_property
+    def const_mem_size(self) -> int:
+        """Bytes of constants."""
+        return resources.constant_bytes(self.bitcode)
+
+    @cached_property
+    def local_mem_per_thread(self) -> int:
+        """Bytes of memory that a thread has for itself."""
+        if self.target.name == CPU_TARGET:
+            return resources.private_bytes(self.bitcode, self.name)
+        return self.kernel.private_bytes
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """Most threads that a block can have."""
+        return self.kernel.max_block_threads
 
 
 def compile_kernel(

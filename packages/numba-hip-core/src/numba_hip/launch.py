@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
 from hip_runtime.module import Launch, dim3
 from numba_hip.arguments import Packer
+from numba_hip.kernel_code import KernelCode
 
 if TYPE_CHECKING:
     from numba_hip.dispatcher import Dispatcher
@@ -53,26 +55,63 @@ def is_plain(given: Any) -> bool:
 
 
 class ReadyLaunch(NamedTuple):
-    """A kernel on a device, configured, with what packs the arguments of a launch."""
+    """A kernel on a device, configured, with what packs the arguments of a launch, and the code that it was made of."""
 
     launch: Launch
     packers: Sequence[Packer]
+    code: KernelCode
 
 
 class ConfiguredKernel:
-    """A kernel with its launch configuration: what ``kernel[grid, block]`` gives. Calling it launches."""
+    """A kernel with its launch configuration: what ``kernel[grid, block]`` gives. Calling it launches.
 
-    __slots__ = ("config", "dispatcher", "ready")
+    ``pre_launch_callbacks`` are called with the `KernelCode` and this object right before each launch; one that raises
+    prevents it. ``kernel[grid, block]`` gives the same object again while the dispatcher remembers it.
+    """
+
+    __slots__ = ("config", "dispatcher", "pre_launch_callbacks", "ready")
 
     def __init__(self, dispatcher: Dispatcher, config: LaunchConfig) -> None:
         self.dispatcher = dispatcher
         self.config = config
+        self.pre_launch_callbacks: list[Callable[[KernelCode, ConfiguredKernel], object]] = []
         self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
         """Launches that were made before, by the device and what stands for the types of the arguments."""
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured with {self.config}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.pre_launch_callbacks:
+            raise pickle.PicklingError(f"{self!r} has pre-launch callbacks, which cannot be pickled; remove them first")
+        if self.config.stream is not None:
+            raise pickle.PicklingError(f"{self!r} belongs to a stream of this process, which cannot be pickled")
+        return _configure, (self.dispatcher, tuple(self.config))
+
+    @property
+    def griddim(self) -> Dim3:
+        """Blocks of the grid along x, y and z."""
+        return self.config.grid
+
+    @property
+    def blockdim(self) -> Dim3:
+        """Threads of a block along x, y and z."""
+        return self.config.block
+
+    @property
+    def stream(self) -> Stream | None:
+        """The stream of the launch; ``None`` is the default one."""
+        return self.config.stream
+
+    @property
+    def sharedmem(self) -> int:
+        """Bytes of dynamic shared memory of each block."""
+        return self.config.dynamic_shared
+
     def __call__(self, *args: Any) -> None:
         """Launch with *args*; see `numba_hip.jit`."""
         self.dispatcher.launch(self, args)
+
+
+def _configure(dispatcher: Dispatcher, config: tuple[Any, ...]) -> ConfiguredKernel:
+    return dispatcher[config]

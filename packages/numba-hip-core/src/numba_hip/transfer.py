@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hip_runtime import DeviceArray, Stream, as_device_array, is_device_array, to_device
+from hip_runtime import DeviceArray, Stream, as_device_array, device_array_like, is_device_array, to_device
+from numba_hip.arguments import as_record
+from numba_hip.hints import ArgHint
+
+HostArray = np.ndarray[Any, Any]
 
 
 class Transfer:
@@ -14,25 +18,48 @@ class Transfer:
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
-        self._copies: list[tuple[np.ndarray[Any, Any], DeviceArray]] = []
+        self._arrays: list[tuple[HostArray, DeviceArray]] = []
+        self._records: list[tuple[np.void, DeviceArray]] = []
 
-    def onto_device(self, value: Any) -> Any:
-        """*value* as a kernel takes it: arrays become device arrays, also those within tuples."""
+    def onto_device(self, value: Any, hint: type[ArgHint] | None = None) -> Any:
+        """*value* as a kernel takes it: arrays and records become device arrays, also those within tuples.
+
+        *hint* says which way contents are copied: both ways by default, where the host array can be written.
+        """
+        if isinstance(value, ArgHint):
+            return self.onto_device(value.value, type(value))
         if isinstance(value, np.ndarray):
-            copy = to_device(value, stream=self.stream)
-            if value.flags.writeable:
-                self._copies.append((value, copy))
-            return copy
+            return self._copy_array(value, hint)
+        if isinstance(value, np.void):
+            return self._copy_record(value, hint)
         if isinstance(value, tuple):
-            members = [self.onto_device(member) for member in value]
+            members = [self.onto_device(member, hint) for member in value]
             return value._make(members) if hasattr(value, "_make") else tuple(members)
         if not isinstance(value, DeviceArray) and is_device_array(value):
             return as_device_array(value)
         return value
 
+    def _copy_array(self, value: HostArray, hint: type[ArgHint] | None) -> DeviceArray:
+        copied_in = hint is None or hint.copies_in
+        make = to_device if copied_in else device_array_like
+        copy = make(value, stream=self.stream)
+        if value.flags.writeable if hint is None else hint.copies_out:
+            self._arrays.append((value, copy))
+        return copy
+
+    def _copy_record(self, value: np.void, hint: type[ArgHint] | None) -> DeviceArray:
+        copy = to_device(np.array(value), stream=self.stream)
+        if value.flags.writeable if hint is None else hint.copies_out:
+            self._records.append((value, copy))
+        return as_record(copy)
+
     def back_to_host(self) -> None:
         """Copy every array that was brought onto the device, and that can be written, back to where it came from."""
-        for host, copy in self._copies:
+        for host, copy in self._arrays:
             copy.copy_to_host(host, stream=self.stream)
-        if self._copies and self.stream is not None:
+        contents = [copy.copy_to_host(stream=self.stream) for _, copy in self._records]
+        if (self._arrays or self._records) and self.stream is not None:
             self.stream.synchronize()
+        for (record, _), content in zip(self._records, contents, strict=True):
+            for name in record.dtype.names or ():  # a record need not share its memory with any array
+                record[name] = content[name]

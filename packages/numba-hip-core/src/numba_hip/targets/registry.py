@@ -49,6 +49,11 @@ def compile_target(name: str) -> CompileTarget:
     return target
 
 
+def known_targets() -> list[CompileTarget]:
+    """The compile targets that were asked for so far."""
+    return list(_targets.values())
+
+
 def _make(name: str) -> CompileTarget:
     from numba_hip.device_function import device_jit
 

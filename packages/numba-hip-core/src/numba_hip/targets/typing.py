@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from numba.core import typing
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
-from numba.core.typing import cmathdecl, enumdecl, mathdecl
+from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 
 from numba_hip import language
 
@@ -28,8 +28,9 @@ class HipTypingContext(typing.BaseContext):
 
     def load_additional_registries(self) -> None:
         """Install what a kernel may name besides Numba's builtins."""
-        for registry in (mathdecl.registry, cmathdecl.registry, enumdecl.registry, language.typing_registry()):
-            self.install_registry(registry)
+        for module in (mathdecl, cmathdecl, enumdecl, npydecl):
+            self.install_registry(module.registry)
+        self.install_registry(language.typing_registry())
 
     def resolve_value_type(self, value: Any) -> Any:
         """The type of global *value*; functions that are compiled elsewhere become device functions of this target."""
@@ -50,3 +51,7 @@ class HipTypingContext(typing.BaseContext):
             function = DeviceFunction(dispatcher.py_func, options, self.compile_target)
             self._device_functions[dispatcher] = function
         return function
+
+    def forget_device_function(self, dispatcher: Any) -> None:
+        """Compile *dispatcher* anew when a kernel calls it next."""
+        self._device_functions.pop(dispatcher, None)

@@ -1,0 +1,267 @@
+"""What a dispatcher offers beside launches: specialisation, launches by tasks, what its code takes, statistics."""
+
+import gc
+
+import numpy as np
+import pytest
+from numba import types
+
+import numba_hip as hip
+from hip_runtime.errors import LaunchError
+from numba_hip.errors import KernelArgumentError, NotCompiledError
+
+CAPTURED = np.arange(10, dtype=np.float64)
+
+
+def fresh():
+    @hip.jit
+    def add(values, step):
+        i = hip.grid(1)
+        if i < values.size:
+            values[i] += step
+
+    return add
+
+
+def free_memory():
+    hip.synchronize()
+    gc.collect()
+    return hip.get_current_device().memory_info()[0]
+
+
+@pytest.mark.parametrize("tasks", [1, 255, 256, 257, 10_000])
+@pytest.mark.parametrize("block", [0, 1, 100])
+def test_forall(tasks, block):
+    @hip.jit
+    def mark(values, threads):
+        i = hip.grid(1)
+        if i == 0:
+            threads[0] = hip.gridsize(1)
+            threads[1] = hip.blockDim.x
+        if i < values.size:
+            values[i] += 1
+
+    values, threads = np.zeros(tasks), np.zeros(2, np.int64)
+    mark.forall(tasks, tpb=block)(values, threads)
+    assert (values == 1).all()
+    assert tasks <= threads[0] < tasks + threads[1]
+    assert threads[1] == (block or 256)
+
+
+def test_forall_without_tasks_launches_nothing():
+    values = np.arange(3.0)
+    fresh().forall(0)(values, 1.0)
+    np.testing.assert_array_equal(values, np.arange(3.0))
+
+
+def test_forall_respects_launch_bounds_and_streams():
+    stream = hip.stream()
+    bounded = hip.jit(launch_bounds=64)(fresh().py_func)
+    values = hip.to_device(np.zeros(1000))
+    bounded.forall(1000, stream=stream)(values, 2.0)
+    stream.synchronize()
+    assert (values.copy_to_host() == 2).all()
+
+
+@pytest.mark.parametrize(("tasks", "block"), [(-1, 0), (1.5, 0), ("3", 0), (True, 0), (10, -2), (10, 2.0)])
+def test_forall_with_impossible_numbers(tasks, block):
+    with pytest.raises(LaunchError, match="ntasks|thread_per_block"):
+        fresh().forall(tasks, tpb=block)
+
+
+def test_configure():
+    kernel = fresh()
+    configured = kernel.configure((2, 1), 32)
+    assert (configured.griddim, configured.blockdim, configured.sharedmem) == ((2, 1, 1), (32, 1, 1), 0)
+    values = np.zeros(50)
+    configured(values, 1.0)
+    assert (values == 1).all()
+    with pytest.raises(LaunchError):
+        kernel.configure(0, 32)
+
+
+def test_specialize():
+    kernel = fresh()
+    values = np.zeros(10, np.float32)
+    special = kernel.specialize(values, np.float32(1))
+    assert special.specialized
+    assert not kernel.specialized
+    assert special.signatures == [(types.float32[::1], types.float32)]
+    assert kernel.signatures == []
+    assert (values == 0).all(), "nothing is launched"
+    special[1, 32](values, np.float32(3))
+    assert (values == 3).all()
+    assert kernel.specialize(np.zeros(3, np.float32), np.float32(5)) is special
+    assert kernel.specialize(hip.device_array(3), np.float32(5)) is not special
+    with pytest.raises(RuntimeError, match="kernel add is specialised already"):
+        special.specialize(values, np.float32(1))
+    with pytest.raises(KernelArgumentError, match=r"compiled for \(array\(float32, 1d, C\), float32\) only"):
+        special[1, 32](np.zeros((2, 2)), np.float32(1))
+
+
+def test_specialize_sees_what_a_launch_would():
+    kernel = fresh()
+    strided = np.zeros((4, 4))[::2]
+    fortran = np.zeros((4, 3), order="F")
+    copies = {
+        "strided": (strided, types.float64[:, ::1]),
+        "fortran": (fortran, types.float64[::1, :]),
+        "out": (hip.Out(fortran), types.float64[::1, :]),
+        "device": (hip.to_device(fortran), types.float64[::1, :]),
+    }
+
+    @hip.jit
+    def touch(values, step):
+        values[0, 0] = step
+
+    for array, kind in copies.values():
+        assert touch.specialize(array, 1.0).signatures == [(kind, types.float64)]
+        touch[1, 1](array, 1.0)
+    assert set(touch.signatures) == {(kind, types.float64) for _, kind in copies.values()}
+    with pytest.raises(KernelArgumentError, match="argument 'step'"):
+        kernel.specialize(strided, "text")
+    with pytest.raises(KernelArgumentError, match="takes 2 arguments"):
+        kernel.specialize(strided)
+
+
+def test_what_a_kernel_takes_of_the_device():
+    @hip.jit
+    def kernel(out):
+        own = hip.local.array(50, np.float64)
+        for i in range(50):
+            own[i] = out[i]
+        i = hip.grid(1)
+        out[i] = own[i % 50] + hip.const.array_like(CAPTURED)[i]
+
+    args = (types.float64[::1],)
+    kernel.compile(args)
+    assert kernel.get_const_mem_size(args) == CAPTURED.nbytes
+    assert kernel.get_local_mem_per_thread(args) == 400
+    assert kernel.get_shared_mem_per_block(args) == 0
+    assert kernel.get_max_threads_per_block(args) == 1024
+    assert kernel.get_regs_per_thread(args) > 0
+    assert kernel.get_const_mem_size() == {args: CAPTURED.nbytes}
+    assert kernel.specialize(np.zeros(50)).get_local_mem_per_thread() == 400
+    with pytest.raises(NotCompiledError, match=r"kernel kernel was not compiled for \(int8\); its signatures: array"):
+        kernel.get_regs_per_thread((types.int8,))
+
+
+def test_shared_memory_that_a_kernel_declares():
+    @hip.jit
+    def kernel(out):
+        first = hip.shared.array(3, np.int8)
+        second = hip.shared.array(10, np.float64)
+        first[hip.threadIdx.x % 3] = 1
+        second[hip.threadIdx.x % 10] = 2
+        out[0] = first[0] + second[0]
+
+    args = (types.float64[::1],)
+    assert kernel.compile(args).code_object.kernels[0].shared_bytes in (83, 88), "in either order"
+    assert kernel.get_shared_mem_per_block(args) in (83, 88)
+    kernel.compile(args, "gfx942")
+    assert kernel.get_shared_mem_per_block(args) in (83, 88)
+
+
+def test_what_a_kernel_takes_of_an_amd_gpu():
+    kernel = hip.jit(launch_bounds=128)(fresh().py_func)
+    args = (types.float64[::1], types.float64)
+    kernel.compile(args, "gfx942")
+    assert 1 <= kernel.get_regs_per_thread(args) <= 512
+    assert kernel.get_max_threads_per_block(args) == 128
+    assert kernel.get_const_mem_size(args) == 0
+
+
+def test_inspection():
+    kernel = fresh()
+    args = (types.float64[::1], types.float64)
+    assert kernel.inspect_llvm() == {}
+    with pytest.raises(NotCompiledError, match="its signatures: none yet"):
+        kernel.inspect_asm(args)
+    kernel.compile(args)
+    assert "define void @add" in kernel.inspect_llvm(args)
+    assert kernel.inspect_sass(args) == kernel.inspect_asm(args)
+    assert "v_add_f64" in kernel.inspect_asm(args, target="gfx90a")
+    assert "amdgcn" in kernel.inspect_llvm("(float64[::1], float64)", target="gfx90a")
+    assert "v_add_f64" in kernel.inspect_sass(target="gfx1100")[args]
+
+
+def test_inspection_of_device_functions():
+    @hip.jit(device=True)
+    def double(x):
+        return 2 * x
+
+    assert double.inspect_llvm() == {}
+    assert "i32 @" in double.inspect_llvm("(int32,)")
+    assert list(double.inspect_llvm()) == [(types.int32,)]
+    assert [str(signature) for signature in double.nopython_signatures] == ["(int32,) -> int64"]
+    with pytest.raises(TypeError, match="double is a device function: it has no assembly"):
+        double.inspect_asm()
+    with pytest.raises(TypeError, match="no resources"):
+        double.get_regs_per_thread()
+
+
+def test_signatures_and_statistics():
+    kernel = fresh()
+    for dtype in (np.float32, np.float64, np.float32):
+        kernel[1, 8](np.zeros(8, dtype), dtype(1))
+    assert [str(found) for found in kernel.nopython_signatures] == [
+        "(Array(float32, 1, 'C', False, aligned=True), float32) -> none",
+        "(Array(float64, 1, 'C', False, aligned=True), float64) -> none",
+    ]
+    assert kernel.stats.cache_path is None
+    assert not kernel.stats.cache_hits
+    assert list(kernel.stats.cache_misses.values()) == [1, 1]
+
+
+def test_recompile_sees_what_changed():
+    namespace = {"hip": hip, "VALUE": 1}
+    exec(
+        "@hip.jit(device=True)\ndef inner():\n    return VALUE\n"
+        "@hip.jit\ndef outer(out):\n    out[0] = inner()\n    out[1] = VALUE\n",
+        namespace,
+    )
+    outer, out = namespace["outer"], np.zeros(2, np.int64)
+    outer[1, 1](out)
+    namespace["VALUE"] = 2
+    outer[1, 1](out)
+    assert out.tolist() == [1, 1]
+    outer.recompile()
+    assert len(outer.signatures) == 1
+    outer[1, 1](out)
+    assert out.tolist() == [1, 2]
+    namespace["inner"].recompile()
+    outer.recompile()
+    outer[1, 1](out)
+    assert out.tolist() == [2, 2]
+
+
+def test_callbacks_before_a_launch():
+    kernel, seen = fresh(), []
+    configured = kernel[1, 8]
+    configured.pre_launch_callbacks.append(lambda code, config: seen.append((code.signature, config)))
+    values = hip.to_device(np.zeros(8))
+    configured(values, 1.0)
+    configured(values, 1.0)
+    configured(np.zeros(8), 1.0)
+    assert len(seen) == 3
+    assert all(config is configured and signature.args[1] == types.float64 for signature, config in seen)
+    assert (values.copy_to_host() == 2).all()
+
+
+def test_a_callback_that_raises_prevents_the_launch():
+    def refuse(code, config):
+        raise RuntimeError("not now")
+
+    kernel, values = fresh(), np.zeros(8)
+    kernel[1, 8](values, 1.0)
+    free = free_memory()
+    configured = kernel[1, 8]
+    configured.pre_launch_callbacks.append(refuse)
+    on_device = hip.to_device(values)
+    for target in (values, on_device):
+        with pytest.raises(RuntimeError, match="not now"):
+            configured(target, 1.0)
+    assert (values == 1).all()
+    assert (on_device.copy_to_host() == 1).all()
+    del on_device, target
+    assert free_memory() == free

@@ -1,0 +1,131 @@
+"""`In`, `Out` and `InOut`: which way the contents of host arrays are copied."""
+
+import gc
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import numba_hip as hip
+from numba_hip.errors import KernelArgumentError
+from numba_hip.hints import wrap_arg
+
+Pair = namedtuple("Pair", "left right")
+
+
+@hip.jit
+def add(values, step):
+    i = hip.grid(1)
+    if i < values.size:
+        values[i] += step
+
+
+@hip.jit
+def fill(values, value):
+    i = hip.grid(1)
+    if i < values.size:
+        values[i] = value
+
+
+@hip.jit
+def write(values, value):
+    if hip.grid(1) == 0:
+        values[1] = value
+
+
+@pytest.mark.parametrize("on_stream", [False, True])
+def test_hints(on_stream):
+    config = (4, 256, hip.stream()) if on_stream else (4, 256)
+    values = np.arange(1000.0)
+    add[config](hip.In(values), 1.0)
+    np.testing.assert_array_equal(values, np.arange(1000.0))
+    add[config](hip.InOut(values), 1.0)
+    np.testing.assert_array_equal(values, np.arange(1000.0) + 1)
+    fill[config](hip.Out(values), 7.0)
+    assert (values == 7).all()
+
+
+def test_out_copies_nothing_to_the_device(monkeypatch):
+    copied = []
+    original = hip.DeviceArray.copy_to_device
+    monkeypatch.setattr(
+        hip.DeviceArray, "copy_to_device", lambda self, *args: (copied.append(self.shape), original(self, *args))[1]
+    )
+    values = np.zeros(1000)
+    fill[4, 256](hip.Out(values), 7.0)
+    assert copied == []
+    fill[4, 256](values, 8.0)
+    assert copied == [(1000,)]
+    assert (values == 8).all()
+
+
+def test_hints_around_what_is_on_the_device_change_nothing():
+    values = hip.to_device(np.zeros(10))
+    for hint in (hip.In, hip.Out, hip.InOut):
+        add[1, 16](hint(values), 1.0)
+    assert (values.copy_to_host() == 3).all()
+
+
+def test_hints_around_tuples():
+    @hip.jit
+    def move(arrays):
+        i = hip.grid(1)
+        arrays.right[i] = arrays.left[i]
+        arrays.left[i] = -1
+
+    pair = Pair(np.arange(8.0), np.zeros(8))
+    move[1, 8](hip.In(pair))
+    assert pair.left[1] == 1
+    assert (pair.right == 0).all()
+    move[1, 8](Pair(hip.In(pair.left), hip.Out(pair.right)))
+    np.testing.assert_array_equal(pair.left, np.arange(8.0))
+    np.testing.assert_array_equal(pair.right, np.arange(8.0))
+
+
+def test_read_only_arrays():
+    values = np.arange(5.0)
+    values.flags.writeable = False
+    add[1, 8](hip.In(values), 1.0)
+    for hint in (hip.Out, hip.InOut):
+        with pytest.raises(KernelArgumentError, match=f"argument 'values' is {hint.__name__}.*read-only.*use In"):
+            add[1, 8](hint(values), 1.0)
+    np.testing.assert_array_equal(values, np.arange(5.0))
+
+
+@pytest.mark.parametrize("value", [3, 1.5, "text", None, [1, 2]])
+def test_hints_are_for_arrays(value):
+    with pytest.raises(KernelArgumentError, match="argument 'step' is In around a"):
+        add[1, 8](np.zeros(3), hip.In(value))
+
+
+def test_arrays_are_as_they_were_when_the_kernel_raises():
+    @hip.jit
+    def kernel(values, record):
+        values[hip.grid(1)] = 1
+        record.a = 5
+        raise ValueError("no")
+
+    record = np.zeros(1, [("a", "f8")])[0]
+    values = np.zeros(4)
+
+    def attempt():
+        for hint in (hip.Out, hip.InOut):
+            with pytest.raises(ValueError, match="no"):
+                kernel[1, 4](hint(values), hint(record))
+
+    attempt()
+    gc.collect()
+    free = hip.get_current_device().memory_info()[0]
+    attempt()
+    gc.collect()
+    assert hip.get_current_device().memory_info()[0] == free
+    assert (values == 0).all()
+    assert record["a"] == 0
+
+
+def test_wrap_arg():
+    hint = hip.In(1)
+    assert wrap_arg(hint) is hint
+    assert isinstance(wrap_arg(2), hip.InOut)
+    assert isinstance(wrap_arg(2, hip.In), hip.In)
+    assert repr(hint) == "In(1)"

@@ -421,3 +421,41 @@ def test_view_must_lie_inside_of_its_buffer(device: Device) -> None:
         rt.DeviceArray(layout, np.dtype("f8"), buffer, device=device)
     with pytest.raises(ArrayError, match="elements of 8 bytes"):
         rt.DeviceArray(layout, np.dtype("f4"), buffer, device=device)
+
+
+def test_fields_of_structured_arrays():
+    kind = np.dtype([("a", np.int16), ("b", np.float64, (2, 3)), ("c", [("x", np.int8), ("y", np.float32)])])
+    host = np.zeros((4, 5), kind)
+    host["a"] = np.arange(20).reshape(4, 5)
+    host["b"] = np.arange(120).reshape(4, 5, 2, 3)
+    host["c"]["y"] = -host["a"]
+    array = rt.to_device(host)
+    for name in ("a", "b", "c"):
+        np.testing.assert_array_equal(array[name].copy_to_host(), host[name])
+        np.testing.assert_array_equal(array[::-2, 1:]["c"]["y"].copy_to_host(), host[::-2, 1:]["c"]["y"])
+    array["b"] = np.ones((2, 3))
+    array["c"]["x"] = rt.to_device(np.arange(5, dtype=np.int8))
+    host["b"], host["c"]["x"] = 1, np.arange(5)
+    np.testing.assert_array_equal(array.copy_to_host(), host)
+
+
+def test_fields_of_one_record():
+    host = np.array((3, (1.5, 2)), [("a", np.int16), ("b", [("x", np.float64), ("y", np.int32)])])
+    record = rt.to_device(host)
+    assert record["a"] == 3
+    assert record["b"].shape == ()
+    assert record["b"]["x"] == 1.5
+    record["b"]["y"] = 7
+    assert record.copy_to_host()["b"]["y"] == 7
+
+
+def test_fields_that_there_are_not():
+    array = rt.to_device(np.zeros(3, [("a", np.int16), ("b", np.int8)]))
+    before = array.copy_to_host()
+    with pytest.raises(rt.ArrayError, match=r"no field 'x' in elements of type .*; fields: a, b"):
+        array["x"]
+    with pytest.raises(rt.ArrayError, match="no field 'x'"):
+        array["x"] = 1
+    with pytest.raises(rt.ArrayError, match="no field 'a' in elements of type float64; fields: none"):
+        rt.to_device(np.zeros(3))["a"]
+    np.testing.assert_array_equal(array.copy_to_host(), before)

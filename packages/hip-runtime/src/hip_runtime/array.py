@@ -239,6 +239,15 @@ class DeviceArray:
         kind = copying.check_dtype(dtype)
         return self._view(layouts.reinterpret(self.layout, kind.itemsize), dtype=kind)
 
+    def field(self, name: str) -> DeviceArray:
+        """A view of field *name* of structured elements; a field that is an array adds its axes behind the others."""
+        if self.dtype.fields is None or name not in self.dtype.fields:
+            known = ", ".join(self.dtype.names or ()) or "none"
+            raise ArrayError(f"there is no field {name!r} in elements of type {self.dtype}; fields: {known}")
+        kind, offset = self.dtype.fields[name][:2]
+        element, inner = kind.subdtype or (kind, ())
+        return self._view(layouts.append(self.layout, inner, element.itemsize), offset, element)
+
     def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
         """Views of *section* elements each of an array of one axis; the last may be shorter."""
         if self.ndim != 1 or section < 1:
@@ -260,10 +269,18 @@ class DeviceArray:
         self.setitem(key, value)
 
     def getitem(self, index: Any, stream: StreamLike = None) -> Any:
-        """A view for slices; for an integer on each axis the element itself, copied to the host."""
-        layout, offset = layouts.index(self.layout, index)
-        found = self._view(layout, offset)
-        if layout.ndim or not _all_integers(index):
+        """A view for slices and names of fields; the element itself, copied to the host, for an integer on each axis.
+
+        So is a field of an array without axes, which is a record.
+        """
+        if isinstance(index, str):
+            found = self.field(index)
+            single = found.dtype.names is None
+        else:
+            layout, offset = layouts.index(self.layout, index)
+            found = self._view(layout, offset)
+            single = _all_integers(index)
+        if found.ndim or not single:
             return found
         host = found.copy_to_host(stream=stream)
         self._wait(stream)
@@ -273,13 +290,12 @@ class DeviceArray:
         """Copy *value* there: a number, host array or device array that can be broadcast to the shape of what is
         indexed."""
         self._check_writable()
-        layout, offset = layouts.index(self.layout, index)
-        target = self._view(layout, offset)
+        target = self.field(index) if isinstance(index, str) else self._view(*layouts.index(self.layout, index))
         if hasattr(value, "__cuda_array_interface__"):
             from hip_runtime.interop import as_device_array
 
             source = as_device_array(value)
-            source = source._view(layouts.broadcast(source.layout, layout.shape))
+            source = source._view(layouts.broadcast(source.layout, target.shape))
             copying.on_device(target, source, self._handle(stream))
             return
         copying.to_device(target, _host_value(value, target), self._handle(stream))

@@ -248,6 +248,12 @@ def index(layout: Layout, key: Any) -> tuple[Layout, int]:
     return Layout(tuple(shape), tuple(strides), layout.itemsize), offset
 
 
+def append(layout: Layout, inner: Shape, itemsize: int) -> Layout:
+    """The layout of parts of *itemsize* bytes that lie in each element of *layout* as C-contiguous arrays *inner*."""
+    within = dense(inner, itemsize)
+    return Layout(layout.shape + inner, layout.strides + within.strides, itemsize)
+
+
 def _expand(layout: Layout, key: Any) -> list[Any]:
     keys = list(key) if isinstance(key, tuple) else [key]
     given = sum(part is not None and part is not Ellipsis for part in keys)

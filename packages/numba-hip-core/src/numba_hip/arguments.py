@@ -45,7 +45,7 @@ class ArrayArgument:
 
 
 class RecordArgument(ArrayArgument):
-    """What a kernel needs of a device array that it takes as one record: the type of the record and its address."""
+    """What a kernel needs of a record, a device array without dimensions: the type of the record and its address."""
 
     __slots__ = ()
 
@@ -53,12 +53,6 @@ class RecordArgument(ArrayArgument):
         self.type = numpy_support.from_dtype(array.dtype)
         self.code = type_code(self.type)
         self.packed = struct.pack("<q", array.address)
-
-
-def as_record(array: DeviceArray) -> DeviceArray:
-    """*array*, of one structured element and no dimensions, as kernels take a record: by its address."""
-    array.upper = RecordArgument(array)
-    return array
 
 
 def layout_of(array: DeviceArray) -> str:
@@ -73,12 +67,18 @@ def describe(array: DeviceArray) -> ArrayArgument:
     known = array.upper
     if isinstance(known, ArrayArgument):
         return known
-    made = array.upper = ArrayArgument(array)
+    kind = RecordArgument if is_record(array) else ArrayArgument
+    made = array.upper = kind(array)
     return made
 
 
+def is_record(array: DeviceArray | np.ndarray[Any, Any]) -> bool:
+    """Whether kernels take *array* as a record: it has a structured element, and no dimensions."""
+    return array.ndim == 0 and array.dtype.names is not None
+
+
 @typeof_impl.register(DeviceArray)
-def _typeof_device_array(value: DeviceArray, context: Any) -> types.Array:
+def _typeof_device_array(value: DeviceArray, context: Any) -> types.Type:
     del context
     return describe(value).type
 
@@ -141,6 +141,8 @@ def argument_type(value: Any, name: str) -> types.Type:
     if isinstance(value, ArgHint):
         return argument_type(value.value, name)
     if isinstance(value, np.ndarray):
+        if is_record(value):
+            return numpy_support.from_dtype(value.dtype)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"  # that of the copy
         return types.Array(numpy_support.from_dtype(value.dtype), value.ndim, order)
     if is_device_array(value):

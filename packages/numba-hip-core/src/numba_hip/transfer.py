@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hip_runtime import DeviceArray, Stream, as_device_array, device_array_like, is_device_array, to_device
-from numba_hip.arguments import as_record
 from numba_hip.hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
@@ -51,7 +50,7 @@ class Transfer:
         copy = to_device(np.array(value), stream=self.stream)
         if value.flags.writeable if hint is None else hint.copies_out:
             self._records.append((value, copy))
-        return as_record(copy)
+        return copy
 
     def back_to_host(self) -> None:
         """Copy every array that was brought onto the device, and that can be written, back to where it came from."""

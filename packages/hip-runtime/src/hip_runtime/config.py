@@ -67,6 +67,12 @@ def _device(text: str) -> str:
     return text
 
 
+def _cpu_form(text: str) -> str:
+    if text not in ("auto", "loop", "regions"):
+        raise ValueError("must be one of 'auto', 'loop' and 'regions'")
+    return text
+
+
 def _positive(text: str) -> int:
     try:
         value = int(text)
@@ -122,5 +128,14 @@ cpu_memory = Setting(
     physical_memory,
 )
 
-SETTINGS: tuple[Setting[str] | Setting[int], ...] = (device, cpu_threads, cpu_memory)
+cpu_form = Setting(
+    "NUMBA_HIP_CPU_FORM",
+    "The form that kernels take on the CPU device: 'loop' (the threads of a block one after another; an error for "
+    "kernels whose threads wait for one another), 'regions' (all threads from one barrier to the next), 'auto' (the "
+    "best that can run the kernel). Read when a kernel is first launched with a shape of blocks.",
+    _cpu_form,
+    lambda: "auto",
+)
+
+SETTINGS: tuple[Setting[str] | Setting[int], ...] = (device, cpu_threads, cpu_memory, cpu_form)
 """All settings, for tools that list them."""

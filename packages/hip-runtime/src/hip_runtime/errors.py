@@ -112,3 +112,38 @@ class KernelFault(HipRuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kernel, self.code, self.block, self.thread)
+
+
+class BlockMemoryError(KernelFault):
+    """The system had no memory for what the threads of a block keep while they wait for one another."""
+
+    def __str__(self) -> str:
+        return (
+            f"kernel {self.kernel!r}: no memory for the threads of block {self.block} on the CPU device; launch "
+            "smaller blocks, use less private memory, or run on fewer cores at a time"
+        )
+
+
+class BarrierDivergenceError(KernelFault):
+    """Some threads of a block wait at a barrier that others, which wait elsewhere, never reach.
+
+    ``thread`` is one of those at the second of the two ``places``, ``file:line`` each, empty where it is not known.
+    """
+
+    def __init__(self, kernel: str, code: int, block: Index3, thread: Index3, places: tuple[str, str]) -> None:
+        super().__init__(kernel, code, block, thread)
+        self.places = places
+
+    def __str__(self) -> str:
+        here, there = (f"at {place}" if place else "at one place" for place in self.places)
+        there = "at another" if there == "at one place" else there
+        if here == there:
+            there += ", another call on the same line"
+        return (
+            f"kernel {self.kernel!r}: threads of block {self.block} wait for one another for ever: some at the barrier "
+            f"{here}, others, such as thread {self.thread}, at the one {there}; all threads of a block that have not "
+            "returned must come to the same barrier"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kernel, self.code, self.block, self.thread, self.places)

@@ -60,6 +60,15 @@ class Function:
         self.handle = self.device.driver.get_function(module.handle, kernel)
         self.describe_fault: Callable[[KernelFault], BaseException] | None = None
 
+    @property
+    def form(self) -> str:
+        """How the device runs the kernel, and why, for each block shape that was launched: one line each.
+
+        Empty before the first launch and on devices that run a kernel in one way only.
+        """
+        forms = getattr(self.handle, "forms", {})
+        return "\n".join(f"{block}: {form} ({reason})" for block, (form, reason) in forms.items())
+
     def launch(
         self,
         grid: int | Sequence[int],

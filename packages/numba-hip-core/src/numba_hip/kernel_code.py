@@ -75,7 +75,6 @@ class KernelCode:
         if self.target.name == CPU_TARGET:
             return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,))
         from hip_devicelib import link, object_code
-
         from numba_hip.device_library import link_device_library
 
         complete = link_device_library(self.bitcode, self.target.name)

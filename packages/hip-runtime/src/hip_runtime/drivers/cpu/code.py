@@ -45,6 +45,11 @@ class Function:
         self.workers: dict[Dim3, finaliser.Program] = {}
         module.functions.add(self)
 
+    @property
+    def forms(self) -> dict[Dim3, tuple[str, str]]:
+        """For each block shape that it was compiled for: the form of its code (see `forms`), and why it has it."""
+        return {block: (program.form, program.reason) for block, program in self.workers.items()}
+
     def worker(self, block: Dim3) -> finaliser.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
         with _lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import platform
+import struct
 import uuid
 import weakref
 from collections import deque
@@ -18,6 +19,8 @@ from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.cpu import code, dispatcher, finaliser, memory, streams
 from hip_runtime.drivers.cpu.code import Function, Module
+from hip_runtime.drivers.cpu.item import SHARED_BYTES
+from hip_runtime.drivers.cpu.spmd.faults import make_fault
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
 from hip_runtime.errors import (
     InvalidHandleError,
@@ -32,6 +35,8 @@ WAVE_SIZE = 64
 
 _CALLBACK_STREAM = 15
 """Handle below those of the streams that callers create; it is never handed out."""
+
+_WORD = struct.Struct("<q")
 
 _drivers: weakref.WeakSet[CpuDriver] = weakref.WeakSet()
 
@@ -68,7 +73,7 @@ class CpuDriver:
             max_threads_per_block=1024,
             max_block_dim=(1024, 1024, 1024),
             max_grid_dim=(2**31 - 1, 65535, 65535),
-            shared_bytes_per_block=65536,
+            shared_bytes_per_block=SHARED_BYTES,
             registers_per_block=65536,
             clock_rate=0,
             memory_clock_rate=0,
@@ -175,13 +180,15 @@ class CpuDriver:
         describe: Callable[[Any], BaseException] | None = None,
     ) -> None:
         program = function.workers.get(block) or function.worker(block)
+        if program.takes_dynamic_shared:
+            arguments += _WORD.pack(dynamic_shared)
         dispatch = self._dispatch or self._start()
         if stream > PER_THREAD_STREAM:
 
             def run(owners: object = owners) -> None:
                 fault = dispatch(program.entry, arguments, *grid)
                 if fault:
-                    raise _fault(function, fault, describe)
+                    raise _fault(function, program, fault, describe)
 
             self._stream(stream).submit(run)
             return
@@ -189,7 +196,7 @@ class CpuDriver:
             self._wait_for_blocking_streams()
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
-            raise_fault(_fault(function, fault, describe))
+            raise_fault(_fault(function, program, fault, describe))
 
     # streams and events
 
@@ -315,10 +322,12 @@ def _described(fault: BaseException | None) -> BaseException | None:
     return fault.exception() if isinstance(fault, KernelFault) else fault
 
 
-def _fault(function: Function, address: int, describe: Callable[[Any], BaseException] | None) -> KernelFault:
+def _fault(
+    function: Function, program: finaliser.Program, address: int, describe: Callable[[Any], BaseException] | None
+) -> KernelFault:
     code, *indices = dispatcher.take_fault(address)
     block, thread = tuple(indices[:3]), tuple(indices[3:])
-    fault = KernelFault(function.kernel.name, code, block, thread)  # type: ignore[arg-type]
+    fault = make_fault(function.kernel.name, code, block, thread, program.locations)  # type: ignore[arg-type]
     fault.describe = describe
     return fault
 

@@ -15,11 +15,21 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
+from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
-from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker
+from hip_runtime.drivers.cpu.forms import choose_form
+from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
+from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
+from hip_runtime.drivers.cpu.spmd.emission import run_block
+from hip_runtime.drivers.cpu.spmd.operations import FAULT, SharedArray, lay_out_shared
+from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
+from hip_runtime.drivers.cpu.spmd.reader import read_function
+from hip_runtime.drivers.cpu.spmd.regions import cut_function
+from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker, kernel_type, run_threads
 from hip_runtime.errors import ModuleLoadError, SymbolError
 
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -75,13 +85,16 @@ class Program:
     The code is freed when the last reference goes.
     """
 
-    __slots__ = ("_engine", "entries", "entry", "image")
+    __slots__ = ("_engine", "entries", "entry", "form", "image", "locations", "reason", "takes_dynamic_shared")
 
     def __init__(self, image: bytes, entries: Sequence[str]) -> None:
         self.image = image
         self._engine = _load(image)
         self.entries = [int(self._engine.get_global_value_address(entry)) for entry in entries]
         self.entry = self.entries[0]
+        self.form = self.reason = ""
+        self.locations: tuple[str, ...] = ()
+        self.takes_dynamic_shared = False
 
 
 def check(code: CodeObject) -> None:
@@ -156,15 +169,61 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         machine = target_machine()
         context = llvm.create_context()
         module = _read(code, context)
-        worker = llvm.parse_assembly(str(build_worker(kernel, block)), context)
-        for part in (module, worker):
-            part.triple, part.data_layout = machine.triple, str(machine.target_data)
-        try:
-            module.link_in(worker)
-        except RuntimeError as error:
-            raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
-        module.verify()
-        return _compile(module, PROGRAM_SYMBOL)
+        module.triple, module.data_layout = machine.triple, str(machine.target_data)
+        reach = survey(module, kernel.name)
+        form, why = choose_form(reach, config.cpu_form())
+        arrays = reach.shared_arrays
+        _check_shared(kernel, arrays)
+        item = Item(ir.Module("spmd.worker", context=ir.Context()), block, kernel.wave_size, arrays)
+        notes: tuple[str, ...] = ()
+        if form == "regions":
+            module = _declare_first(module, reach, context)
+            prepare(module, kernel.name, reach.synchronising, machine)
+            cut = cut_function(read_function(module, module.get_function(kernel.name), item.module.context))
+            body = run_block(cut, item, kernel_type(kernel), module, machine.target_data)
+            notes = tuple(point.call.location for point in cut.points)
+        else:
+            body = run_threads(kernel, item)
+        limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
+        build_worker(kernel, item, body, limit)
+        _link(module, item.module, kernel, context)
+        program = _compile(module, PROGRAM_SYMBOL)
+        program.form, program.reason, program.locations = form, why, notes
+        program.takes_dynamic_shared = reach.uses_dynamic_shared
+        return program
+
+
+def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:
+    nbytes = lay_out_shared(arrays)
+    if nbytes > kernel.shared_bytes:
+        raise ModuleLoadError(
+            f"the arrays of shared memory that kernel {kernel.name!r} uses take {nbytes} bytes; the code object says "
+            f"{kernel.shared_bytes}"
+        )
+
+
+def _declare_first(module: Any, reach: Reach, context: Any) -> Any:
+    """*module* linked into one that declares the operations it calls with attributes that hold."""
+    names = sorted(name for name in reach.functions if name.startswith("spmd.") and name != FAULT)
+    declarations = llvm.parse_assembly(str(build_declarations(names)), context)
+    declarations.triple, declarations.data_layout = module.triple, module.data_layout
+    declarations.link_in(module)
+    return declarations
+
+
+def _link(module: Any, worker: ir.Module, kernel: Kernel, context: Any) -> None:
+    parsed = llvm.parse_assembly(str(worker), context)
+    parsed.triple, parsed.data_layout = module.triple, module.data_layout
+    try:
+        module.link_in(parsed)
+    except RuntimeError as error:
+        raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
+    module.verify()
+    passes = llvm.create_new_module_pass_manager()
+    kernel_function = module.get_function(kernel.name)
+    kernel_function.linkage = "internal"  # where the worker does not call it, it need not be optimised
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
 
 
 def compile_ir(module: Any, *entries: str) -> Program:

@@ -106,7 +106,7 @@ def _end_of_number(text: str, place: int) -> int:
     """Integers, decimal floats such as ``-1.5e+01``, and hexadecimal floats such as ``0xK4000``."""
     end = place + 1
     while end < len(text):
-        exponent_sign = text[end] in "+-" and text[end - 1] in "eE" and not text[place : place + 2] == "0x"
+        exponent_sign = text[end] in "+-" and text[end - 1] in "eE" and text[place : place + 2] != "0x"
         if not (text[end].isalnum() or text[end] == "." or exponent_sign):
             break
         end += 1
@@ -125,6 +125,16 @@ class Cursor:
     def token(self) -> Token:
         """The next token, one of kind ``END`` behind the last."""
         return self._tokens[self._next] if self._next < len(self._tokens) else _END
+
+    @property
+    def following(self) -> Token:
+        """The token behind the next one."""
+        return self._tokens[self._next + 1] if self._next + 1 < len(self._tokens) else _END
+
+    @property
+    def previous(self) -> str:
+        """Text of the token that was taken last."""
+        return self._tokens[self._next - 1].text if self._next else ""
 
     @property
     def at_end(self) -> bool:
@@ -179,13 +189,13 @@ class Cursor:
         """Take what stands in the parentheses that open next, with them."""
         if not self.is_mark("("):
             raise self.error("'('")
-        return self._take_balanced(lambda depth: depth == 0)
+        return self._take_balanced(until_closed=True)
 
     def take_item(self) -> list[Token]:
         """Take everything up to a comma or a closing bracket that is not inside of brackets, or up to the end."""
-        return self._take_balanced(lambda depth: False)
+        return self._take_balanced(until_closed=False)
 
-    def _take_balanced(self, ends: object) -> list[Token]:
+    def _take_balanced(self, until_closed: bool) -> list[Token]:
         taken: list[Token] = []
         depth = 0
         while not self.at_end:
@@ -196,7 +206,7 @@ class Cursor:
                 depth += (token.text in _OPENING) - (token.text in _CLOSING)
             taken.append(token)
             self._next += 1
-            if callable(ends) and ends(depth):
+            if until_closed and depth == 0:
                 break
         return taken
 

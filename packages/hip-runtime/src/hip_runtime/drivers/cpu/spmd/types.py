@@ -70,7 +70,7 @@ class TypeTable:
         """Take one type from *cursor*, with the parameters of a function type behind it."""
         kind = self._read_first(cursor)
         while cursor.is_mark("("):
-            kind = self._read_parameters(cursor, kind)
+            kind = self.read_parameters(cursor, kind)
         return kind
 
     def read_return(self, cursor: Cursor) -> ir.Type:
@@ -131,7 +131,8 @@ class TypeTable:
         cursor.expect_mark(">")
         return ir.VectorType(element, count)
 
-    def _read_parameters(self, cursor: Cursor, result: ir.Type) -> ir.Type:
+    def read_parameters(self, cursor: Cursor, result: ir.Type) -> ir.FunctionType:
+        """Take the parameters of a function that gives *result*, with their parentheses."""
         cursor.expect_mark("(")
         parameters: list[ir.Type] = []
         variadic = False

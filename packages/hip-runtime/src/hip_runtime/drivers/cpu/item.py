@@ -1,0 +1,144 @@
+"""The work item: what a thread is, and the functions of docs/design/spmd-bitcode.md that read it, as LLVM IR.
+
+The functions are inlined; LLVM then sees through the item, so that an index is the variable of the loop over the
+threads and the address of a shared array the memory of the worker itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.frame import FRAME, I32, I64, PTR, VOID, Struct, allocate
+from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.operations import SharedArray
+
+AXES = ("x", "y", "z")
+FAULT_RECORD = "spmd.fault.record"
+"""``void (frame, code, block x, y, z, thread x, y, z)``: keep the fault if it is the first of the launch."""
+
+MAX_GRID = 2**31 - 1
+
+SHARED_BYTES = 65536
+"""Shared memory that a block can have: what the LDS of AMD's GPUs has."""
+
+
+class Item:
+    """The layout of the work item of one program, and what it refers to."""
+
+    def __init__(self, module: ir.Module, block: Dim3, wave_size: int, arrays: Sequence[SharedArray]) -> None:
+        self.module = module
+        self.block = block
+        self.wave_size = wave_size
+        self.arrays = {array.symbol: array for array in arrays}
+        self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
+        self.layout = Struct(
+            thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
+            **dict.fromkeys(self._shared.values(), PTR),
+        )  # fmt: skip
+
+    def store_shared(self, builder: ir.IRBuilder, item: ir.Value, dynamic_bytes: ir.Value | None, limit: int) -> None:
+        """Make room for the shared memory of a block on the stack, of which *limit* bytes can be dynamic, and let
+        *item* refer to it."""
+        for symbol, array in self.arrays.items():
+            place = allocate(builder, ir.ArrayType(ir.IntType(8), max(array.nbytes, 1)), "shared")
+            place.align = array.align
+            self.layout.store(builder, place, item, self._shared[symbol])
+        if dynamic_bytes is not None:
+            place = allocate(builder, ir.ArrayType(ir.IntType(8), max(limit, 1)), "dynamic.shared")
+            place.align = 64
+            self.layout.store(builder, place, item, "dynamic_shared")
+            self.layout.store(builder, dynamic_bytes, item, "dynamic_bytes")
+
+    def define_functions(self) -> None:
+        """Define everything that a kernel may call and that is not an operation at which threads wait."""
+        for number, axis in enumerate(AXES):
+            self._define(f"spmd.block_dim.{axis}", lambda b, item, n=number: I32(self.block[n]))
+            self._define(f"spmd.grid_dim.{axis}", lambda b, item, n=number: self._grid_dim(b, item, n))
+            for what, member, limits in (
+                ("thread_idx", "thread", self.block), ("block_idx", "block", (MAX_GRID,) * 3)
+            ):  # fmt: skip
+                self._define(
+                    f"spmd.{what}.{axis}",
+                    lambda b, item, m=member, n=number, limit=limits[number]: self._load_below(
+                        b, self.layout.field(b, item, m, n), limit
+                    ),
+                )
+        self._define("spmd.wave_size", lambda b, item: I32(self.wave_size))
+        self._define("spmd.lane", self._lane)
+        self._define(operations.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
+        self._define(operations.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
+        for symbol, name in self._shared.items():
+            self._define(symbol, lambda b, item, n=name: self.layout.load(b, item, n), PTR)
+        self._define_fault()
+
+    def _define(self, name: str, value: object, result: ir.Type = I32) -> None:
+        assert callable(value)
+        builder = new_function(self.module, name, ir.FunctionType(result, [PTR]), "alwaysinline")
+        builder.ret(value(builder, builder.function.args[0]))
+
+    def _grid_dim(self, builder: ir.IRBuilder, item: ir.Value, axis: int) -> ir.Value:
+        frame = self.layout.load(builder, item, "frame")
+        return self._load_below(builder, FRAME.field(builder, frame, "grid", axis), MAX_GRID + 1, first=1)
+
+    def _lane(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        return builder.urem(self.linear_index(builder, item), I32(self.wave_size))
+
+    def linear_index(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        """Number of the thread in its block, x first."""
+        index = I32(0)
+        for number in (2, 1, 0):
+            part = self._load_below(builder, self.layout.field(builder, item, "thread", number), self.block[number])
+            index = builder.add(builder.mul(index, I32(self.block[number])), part, flags=("nuw", "nsw"))
+        return index
+
+    def _load_below(self, builder: ir.IRBuilder, place: ir.Value, limit: int, first: int = 0) -> ir.Value:
+        """Load an i32 that is at least *first* and below *limit*, and let LLVM know it."""
+        value = builder.load(place, typ=I32)
+        value.set_metadata("range", self.module.add_metadata([I32(first), ir.Constant(I32, limit & 0xFFFFFFFF)]))
+        return value
+
+    def _define_fault(self) -> None:
+        """``spmd.fault``: hands over values, not the work item, whose fields can then stay registers."""
+        record = ir.Function(self.module, ir.FunctionType(VOID, [PTR] + [I32] * 7), FAULT_RECORD)
+        record.linkage = "internal"
+        for attribute in ("noinline", "cold", "nounwind"):
+            record.attributes.add(attribute)
+        _fill_record(record)
+        builder = new_function(self.module, operations.FAULT, ir.FunctionType(VOID, [PTR, I32]), "alwaysinline")
+        item, code = builder.function.args
+        self.record_fault(
+            builder, item, code, [self.layout.load(builder, item, "thread", number) for number in range(3)]
+        )
+        builder.ret_void()
+
+    def record_fault(self, builder: ir.IRBuilder, item: ir.Value, code: ir.Value, thread: Sequence[ir.Value]) -> None:
+        """Keep fault *code* of a thread of the block that *item* is in."""
+        block = [self.layout.load(builder, item, "block", number) for number in range(3)]
+        frame = self.layout.load(builder, item, "frame")
+        builder.call(self.module.globals[FAULT_RECORD], [frame, code, *block, *thread])
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return block_threads(self.block)
+
+
+def new_function(module: ir.Module, name: str, kind: ir.FunctionType, *attributes: str) -> ir.IRBuilder:
+    """A builder at the start of a new function."""
+    function = ir.Function(module, kind, name)
+    for attribute in ("nounwind", *attributes):
+        function.attributes.add(attribute)
+    return ir.IRBuilder(function.append_basic_block("entry"))
+
+
+def _fill_record(record: ir.Function) -> None:
+    builder = ir.IRBuilder(record.append_basic_block("entry"))
+    frame, *values = record.args
+    taken = builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "acq_rel")
+    with builder.if_then(builder.icmp_unsigned("==", taken, I32(0))):
+        for number, value in enumerate(values):
+            FRAME.store(builder, value, frame, "fault", number)
+    builder.ret_void()

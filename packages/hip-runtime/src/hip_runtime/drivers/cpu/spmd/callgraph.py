@@ -1,0 +1,122 @@
+"""Who calls whom in a module of SPMD bitcode: what a kernel reaches, and through which functions it synchronises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.operations import SharedArray
+from hip_runtime.errors import ModuleLoadError, UnsupportedError
+
+
+@dataclass
+class Reach:
+    """What a kernel reaches through its calls."""
+
+    functions: set[str] = field(default_factory=set)
+    """Functions, the kernel and what is only declared among them."""
+    synchronising: set[str] = field(default_factory=set)
+    """Functions with code of their own that come to a synchronising operation."""
+
+    @property
+    def operations(self) -> list[str]:
+        """The synchronising operations."""
+        return sorted(self.functions & operations.SYNCHRONISING)
+
+    @property
+    def shared_arrays(self) -> list[SharedArray]:
+        """The arrays of shared memory, in the order of their names."""
+        return [
+            operations.read_shared_array(name) for name in sorted(self.functions) if name.startswith(operations.SHARED)
+        ]
+
+    @property
+    def uses_dynamic_shared(self) -> bool:
+        """Whether the size of shared memory is up to the launch."""
+        return not self.functions.isdisjoint({operations.DYNAMIC_SHARED, operations.DYNAMIC_SHARED_BYTES})
+
+
+def survey(module: Any, kernel: str) -> Reach:
+    """What *kernel* reaches in *module*; `ModuleLoadError` for a function that starts with ``spmd.`` and does not
+    exist, `UnsupportedError` for what cannot be inlined."""
+    names = set()
+    for function in module.functions:
+        name = function.name
+        names.add(name)
+        if not name.startswith("spmd."):
+            continue
+        if not function.is_declaration:
+            raise ModuleLoadError(
+                f"bitcode that defines {name!r} cannot be linked: names that start with 'spmd.' are the CPU device's"
+            )
+        if not operations.is_known(name):
+            raise ModuleLoadError(f"the bitcode calls {name!r}, which the CPU device does not have")
+    if not any(name in operations.SYNCHRONISING or operations.is_uniform(name) for name in names):
+        return Reach({kernel})
+    calls, addressed = _read_calls(module)
+    reach = Reach(_closure([kernel], calls))
+    callers: dict[str, list[str]] = {}
+    for caller, callees in calls.items():
+        for callee in callees:
+            callers.setdefault(callee, []).append(caller)
+    reach.synchronising = _closure(operations.SYNCHRONISING & names, callers) & reach.functions & calls.keys()
+    _check_inlining(module, kernel, reach, calls, addressed)
+    return reach
+
+
+def _read_calls(module: Any) -> tuple[dict[str, set[str]], set[str]]:
+    """The direct calls of each function that has code, and the functions whose address is used otherwise."""
+    calls: dict[str, set[str]] = {}
+    addressed: set[str] = set()
+    for function in module.functions:
+        if function.is_declaration:
+            continue
+        callees = calls.setdefault(function.name, set())
+        for block in function.blocks:
+            for instruction in block.instructions:
+                *others, last = [*instruction.operands] or [None]
+                if instruction.opcode == "call" and last.value_kind is llvm.ValueKind.function:
+                    callees.add(last.name)
+                elif last is not None:
+                    others.append(last)
+                addressed.update(other.name for other in others if other.value_kind is llvm.ValueKind.function)
+    for caller in calls:
+        calls[caller] |= addressed - {caller}  # whoever has an address may call it
+    return calls, addressed
+
+
+def _closure(start: Iterable[str], edges: dict[str, Any]) -> set[str]:
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        for name in edges.get(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
+def _check_inlining(module: Any, kernel: str, reach: Reach, calls: dict[str, set[str]], addressed: set[str]) -> None:
+    among = {name: calls[name] & reach.synchronising for name in reach.synchronising}
+    for name in sorted(reach.synchronising):
+        if name in _closure(among[name], among):
+            raise UnsupportedError(
+                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, which calls itself; the "
+                "CPU device needs all of these to be inlined: synchronise outside of the recursion"
+            )
+        if name in addressed:
+            raise UnsupportedError(
+                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, whose address is taken; "
+                "the CPU device needs it to be called by its name"
+            )
+        attributes = b" ".join(module.get_function(name).attributes).split()
+        forbidden = [word.decode() for word in (b"noinline", b"optnone") if word in attributes]
+        if forbidden and name != kernel:
+            raise UnsupportedError(
+                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, which is marked "
+                f"{' and '.join(forbidden)}; the CPU device needs it to be inlined: remove the mark"
+            )

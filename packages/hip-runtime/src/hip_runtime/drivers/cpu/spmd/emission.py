@@ -1,0 +1,292 @@
+"""The function that runs the threads of one block, region after region.
+
+Behind each region stands what decides where the block goes on. Where all threads end at the same place that is a jump.
+Where they can end at different places, each thread notes where it waits, and a scan of these notes decides: when all
+that have not returned wait at one operation, the block goes on there, else a barrier can never be passed, which is
+reported as a fault. Where lanes of a wave can wait at different operations of the wave, waves are run one at a time,
+each until all of its lanes wait for the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.spmd import operations, waves
+from hip_runtime.drivers.cpu.spmd.faults import MAX_POINTS, MEMORY_CODE, divergence_code
+from hip_runtime.drivers.cpu.spmd.keeping import Keeping, decide_keeping
+from hip_runtime.drivers.cpu.spmd.private import find_kept_allocas, private_type
+from hip_runtime.drivers.cpu.spmd.regioncode import RegionCode, Surroundings
+from hip_runtime.drivers.cpu.spmd.regions import Point, Program, Region
+from hip_runtime.drivers.cpu.spmd.storage import Place, Storage
+from hip_runtime.drivers.cpu.spmd.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.threads import Bounds, ThreadLoop
+from hip_runtime.drivers.cpu.worker import Body
+from hip_runtime.errors import UnsupportedError
+
+BLOCK_FUNCTION = "spmd.block"
+
+
+def run_block(program: Program, item: Item, kind: ir.FunctionType, source: Any, layout: Any) -> Body:
+    """A body of a worker that runs the blocks of the kernel of type *kind* that was cut into *program*.
+
+    *source* is the binding layer's module that the kernel is in, *layout* LLVM's data layout.
+    """
+    if len(program.points) > MAX_POINTS:
+        raise UnsupportedError(
+            f"kernel {program.function.name!r} has {len(program.points)} synchronising operations after inlining; the "
+            f"CPU device takes at most {MAX_POINTS}"
+        )
+
+    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        function = BlockFunction(program, item, kind, source, lambda stored: stored.get_abi_size(layout)).build()
+        builder.call(function, [place, *arguments])
+
+    return body
+
+
+class BlockFunction:
+    """A block function that is being written."""
+
+    def __init__(self, program: Program, item: Item, kind: ir.FunctionType, source: Any, size_of: object) -> None:
+        self.program = program
+        self.item = item
+        self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)
+        for attribute in ("alwaysinline", "nounwind"):
+            self.function.attributes.add(attribute)
+        self.place = self.function.args[0]
+        self.entry = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.builder = ir.IRBuilder(self.function.append_basic_block("block"))
+        self.finish = self.function.append_basic_block("finish")
+        self.starts = {point: self.function.append_basic_block(f"point.{point.number}") for point in program.points}
+        self.storage = Storage(item.threads, size_of)
+        self.waves = program.wave_scheduled
+        self.returned = len(program.points)
+        self.states = self._place_states()
+        self.around = self._plan(Symbols(item.module, source))
+        self.next = allocate(self.entry, I32, "next")
+
+    def build(self) -> ir.Function:
+        builder = self.builder
+        first = builder.block
+        there = self.storage.make(builder)
+        if there is not None:
+            self._check_memory(there)
+        if self.waves:
+            scheduler = waves.WaveScheduler(self)
+            scheduler.write()
+        else:
+            self._write_lockstep()
+        self.entry.branch(first)
+        finish = ir.IRBuilder(self.finish)
+        self.storage.give_back(finish)
+        finish.ret_void()
+        return self.function
+
+    # what is kept where
+
+    def _place_states(self) -> Place | None:
+        if not self.waves and not any(region.parts for region in self.program.regions):
+            return None
+        kind = I8 if self.returned < 255 else ir.IntType(16)
+        return self.storage.per_thread(kind, "waiting.at")
+
+    def _plan(self, symbols: Symbols) -> Surroundings:
+        program, storage = self.program, self.storage
+        keeping = decide_keeping(program)
+        kept = {
+            value: (storage.per_block if how is Keeping.PER_BLOCK else storage.per_thread)(
+                value.type, f"{value.name}.kept"
+            )
+            for value, how in keeping.items()
+            if how is not Keeping.COMPUTED
+        }
+        each, single = find_kept_allocas(program)
+        allocas = {alloca: storage.per_thread(private_type(alloca), alloca.name) for alloca in each}
+        allocas |= {alloca: storage.per_block(private_type(alloca), alloca.name) for alloca in single}
+        results: dict[Point, Place] = {}
+        passed: dict[Point, list[Place]] = {}
+        for point in program.points:
+            name = f"point.{point.number}"
+            passed[point] = [storage.per_thread(value.type, f"{name}.passed") for value in point.call.arguments[1:]]
+            if point.call.type != VOID:
+                make = storage.per_block if point.is_block_wide else storage.per_thread
+                results[point] = make(point.call.type, f"{name}.result")
+        arguments = [*self.function.args]
+        return Surroundings(program, symbols, arguments, self.entry, keeping, kept, allocas, results, passed)
+
+    def _check_memory(self, there: ir.Value) -> None:
+        builder = self.builder
+        with builder.if_then(builder.not_(there), likely=False):
+            self.item.record_fault(builder, self.place, I32(MEMORY_CODE), [I32(0)] * 3)
+            builder.branch(self.finish)
+
+    # all threads of the block together
+
+    def _write_lockstep(self) -> None:
+        regions = {region.start: region for region in self.program.regions}
+        self._write_region(regions[None])
+        self._go_on(regions[None])
+        for point, block in self.starts.items():
+            self.builder.position_at_end(block)
+            self.perform(point, masked=regions[point].masked)
+            self._write_region(regions[point])
+            self._go_on(regions[point])
+
+    def _write_region(self, region: Region) -> None:
+        builder = self.builder
+        code = RegionCode(self.around, region, builder)
+        code.load_common()
+        loop = ThreadLoop(builder, self.item, self.place)
+        if region.masked:
+            self.skip_unless("!=", self.returned, loop)
+        choices = len(region.exits) + region.returns > 1
+
+        def leave(point: Point | None) -> None:
+            number = self.returned if point is None else point.number
+            if region.parts:
+                self.note(number, loop.linear)
+            elif choices:
+                builder.store(I32(number), self.next)
+            builder.branch(loop.latch)
+
+        code.write(loop.linear, leave)
+        loop.end()
+
+    def skip_unless(self, relation: str, number: int, loop: ThreadLoop) -> None:
+        """End the turn of a thread unless the note of where it waits is in *relation* to *number*."""
+        builder = self.builder
+        assert self.states is not None
+        state = self.states.load(builder, loop.linear)
+        body = builder.append_basic_block("active")
+        builder.cbranch(builder.icmp_unsigned(relation, state, self.states.kind(number)), body, loop.latch)
+        builder.position_at_end(body)
+
+    def note(self, number: int, linear: ir.Value) -> None:
+        """Note where thread *linear* waits."""
+        assert self.states is not None
+        self.states.store(self.builder, self.states.kind(number), linear)
+
+    def _go_on(self, region: Region) -> None:
+        """Jump to where the block goes on behind *region*."""
+        builder = self.builder
+        targets = [self.starts[point] for point in region.exits] + [self.finish] * region.returns
+        if region.parts:
+            self.go_where_all_wait(region.exits, may_finish=region.returns or region.masked)
+        elif not targets:
+            builder.branch(self.finish)
+        elif len(targets) == 1:
+            builder.branch(targets[0])
+        else:
+            switch = builder.switch(builder.load(self.next, typ=I32), targets[-1])
+            for point in region.exits:
+                if self.starts[point] is not targets[-1]:
+                    switch.add_case(I32(point.number), self.starts[point])
+
+    def go_where_all_wait(self, points: list[Point], may_finish: bool) -> None:
+        """Jump to the one of *points* that all threads which have not returned wait at; report where there is none."""
+        builder = self.builder
+        low, high = self.find_extremes((I64(0), I64(self.item.threads)))
+        if may_finish:
+            go = builder.append_basic_block("some.wait")
+            builder.cbranch(builder.icmp_unsigned("==", low, I32(self.returned)), self.finish, go)
+            builder.position_at_end(go)
+        if len(points) > 1:
+            same, apart = builder.append_basic_block("all.wait"), builder.append_basic_block("apart")
+            builder.cbranch(builder.icmp_unsigned("==", low, high), same, apart)
+            builder.position_at_end(apart)
+            self._report_divergence(low, high)
+            builder.position_at_end(same)
+        switch = builder.switch(low, self.starts[points[-1]])
+        for point in points[:-1]:
+            switch.add_case(I32(point.number), self.starts[point])
+
+    def find_extremes(self, bounds: Bounds) -> tuple[ir.Value, ir.Value]:
+        """The lowest and highest number of the operations that threads wait at; those that returned count for the
+        lowest only, with a number above all."""
+        assert self.states is not None
+        builder = self.builder
+        kind = self.states.kind
+        low, high = (allocate(self.entry, kind) for _ in range(2))
+        builder.store(kind(self.returned), low)
+        builder.store(kind(0), high)
+        with self.each_thread(bounds) as linear:
+            state = self.states.load(builder, linear)
+            least, most = builder.load(low, typ=kind), builder.load(high, typ=kind)
+            builder.store(builder.select(builder.icmp_unsigned("<", state, least), state, least), low)
+            waits = builder.select(builder.icmp_unsigned("==", state, kind(self.returned)), kind(0), state)
+            builder.store(builder.select(builder.icmp_unsigned(">", waits, most), waits, most), high)
+        return tuple(builder.zext(builder.load(value, typ=kind), I32) for value in (low, high))
+
+    @contextmanager
+    def each_thread(self, bounds: Bounds) -> Iterator[ir.Value]:
+        """A loop over the numbers of threads, with a body of one way through."""
+        builder = self.builder
+        before = builder.block
+        head, after = builder.append_basic_block("each"), builder.append_basic_block("each.end")
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(I64)
+        index.add_incoming(bounds[0], before)
+        yield index
+        following = builder.add(index, I64(1), flags=("nuw", "nsw"))
+        index.add_incoming(following, builder.block)
+        builder.cbranch(builder.icmp_unsigned("<", following, bounds[1]), head, after)
+        builder.position_at_end(after)
+
+    def _report_divergence(self, low: ir.Value, high: ir.Value) -> None:
+        """Report that threads wait at the operations *low* and *high*, with a thread that waits at *high*."""
+        assert self.states is not None
+        builder = self.builder
+        found = allocate(self.entry, I64, "elsewhere")
+        builder.store(I64(0), found)
+        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+            state = builder.zext(self.states.load(builder, linear), I32)
+            there = builder.icmp_unsigned("==", state, high)
+            builder.store(builder.select(there, linear, builder.load(found, typ=I64)), found)
+        rest = builder.trunc(builder.load(found, typ=I64), I32)
+        thread = []
+        for extent in self.item.block:
+            thread.append(builder.urem(rest, I32(extent)))
+            rest = builder.udiv(rest, I32(extent))
+        self.item.record_fault(builder, self.place, divergence_code(builder, low, high), thread)
+        builder.branch(self.finish)
+
+    # operations
+
+    def perform(self, point: Point, masked: bool) -> None:
+        """What *point* does once all threads that take part are there."""
+        name = point.operation
+        if name == operations.GRID_BARRIER:
+            raise UnsupportedError(
+                f"kernel {self.program.function.name!r} waits for all threads of the grid, which the CPU device cannot "
+                "do yet; split the kernel in two"
+            )
+        if name == operations.BARRIER_COUNT:
+            self._count_votes(point, masked)
+        elif point in self.around.results:
+            waves.WaveOperation(self, point, "!=" if masked else "", self.returned).write_all()
+
+    def _count_votes(self, point: Point, masked: bool) -> None:
+        builder = self.builder
+        (votes,) = self.around.passed[point]
+        total = self.around.results[point]
+        total.store(builder, I32(0))
+        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+            vote = builder.zext(self._vote(votes, linear, masked), I32)
+            total.store(builder, builder.add(total.load(builder), vote))
+
+    def _vote(self, votes: Place, linear: ir.Value, masked: bool) -> ir.Value:
+        """A vote as a bit; that of a thread that has returned, which may never have voted, is 0."""
+        builder = self.builder
+        vote = votes.load(builder, linear)
+        if not masked:
+            return vote
+        assert self.states is not None
+        there = builder.icmp_unsigned("!=", self.states.load(builder, linear), self.states.kind(self.returned))
+        return builder.select(there, vote, I1(0))

@@ -1,0 +1,86 @@
+"""The functions of docs/design/spmd-bitcode.md that a kernel calls, by their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hip_runtime.errors import ModuleLoadError
+
+BARRIER = "spmd.barrier"
+BARRIER_COUNT = "spmd.barrier_count"
+GRID_BARRIER = "spmd.grid_barrier"
+WAVE_BARRIER = "spmd.wave_barrier"
+ACTIVE_LANES = "spmd.active_lanes"
+BALLOT = "spmd.ballot"
+SHUFFLE = "spmd.shuffle."
+SHARED = "spmd.shared."
+DYNAMIC_SHARED = "spmd.dynamic_shared"
+DYNAMIC_SHARED_BYTES = "spmd.dynamic_shared_bytes"
+FAULT = "spmd.fault"
+
+BLOCK_WIDE = frozenset({BARRIER, BARRIER_COUNT})
+"""Operations that all threads of a block come to together."""
+
+WAVE_WIDE = frozenset(
+    {WAVE_BARRIER, ACTIVE_LANES, BALLOT, *(SHUFFLE + kind for kind in "i32 i64 float double".split())}
+)
+"""Operations among the lanes of a wave that are active."""
+
+SYNCHRONISING = BLOCK_WIDE | WAVE_WIDE | {GRID_BARRIER}
+"""Operations at which threads wait for one another."""
+
+_AXES = ("x", "y", "z")
+_OF_THREAD = frozenset({"spmd.lane", *(f"spmd.thread_idx.{axis}" for axis in _AXES)})
+_OF_BLOCK = frozenset(
+    {
+        "spmd.wave_size", DYNAMIC_SHARED, DYNAMIC_SHARED_BYTES,
+        *(f"spmd.{what}.{axis}" for what in ("block_idx", "block_dim", "grid_dim") for axis in _AXES),
+    }
+)  # fmt: skip
+
+
+def is_uniform(name: str) -> bool:
+    """Whether the function gives all threads of a block the same."""
+    return name in _OF_BLOCK or name.startswith(SHARED)
+
+
+def is_pure(name: str) -> bool:
+    """Whether the function gives a thread the same whenever it is called, and does nothing else."""
+    return name in _OF_THREAD or is_uniform(name)
+
+
+def is_known(name: str) -> bool:
+    """Whether the function, whose name starts with ``spmd.``, is one of the contract."""
+    return is_pure(name) or name in SYNCHRONISING or name == FAULT
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray:
+    """An array of shared memory: the function that gives its address, its bytes and their alignment."""
+
+    symbol: str
+    nbytes: int
+    align: int
+
+
+def read_shared_array(symbol: str) -> SharedArray:
+    """What ``spmd.shared.<name>.<bytes>.<align>`` says; `ModuleLoadError` where it says something impossible."""
+    parts = symbol.removeprefix(SHARED).rsplit(".", 2)
+    if len(parts) != 3 or not parts[0] or not (parts[1].isdecimal() and parts[2].isdecimal()):
+        raise ModuleLoadError(
+            f"the bitcode calls {symbol!r}; an array of shared memory is called {SHARED}<name>.<bytes>.<align>"
+        )
+    nbytes, align = int(parts[1]), int(parts[2])
+    if align < 1 or align & (align - 1) or align > 4096:
+        raise ModuleLoadError(
+            f"the array of shared memory {symbol!r} has alignment {align}; it must be a power of two up to 4096"
+        )
+    return SharedArray(symbol, nbytes, align)
+
+
+def lay_out_shared(arrays: list[SharedArray]) -> int:
+    """Bytes that *arrays* take together, each at its alignment, in the order of their names."""
+    end = 0
+    for array in sorted(arrays, key=lambda array: array.symbol):
+        end = -(-end // array.align) * array.align + array.nbytes
+    return end

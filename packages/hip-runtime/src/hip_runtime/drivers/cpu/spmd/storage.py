@@ -1,0 +1,97 @@
+"""Memory of a block that lives as long as the block runs: one place for each thread, or one for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I1, I8, I64, PTR, VOID, allocate
+
+STACK_LIMIT = 256 << 10
+"""Bytes of the stack that the memory of a block may take; what is larger comes from the heap."""
+
+
+@dataclass(eq=False)
+class Place:
+    """Memory for values of type *kind*: *count* of them next to each other."""
+
+    kind: ir.Type
+    count: int
+    name: str
+    nbytes: int
+    base: ir.Value = field(init=False)
+
+    @property
+    def stored(self) -> ir.Type:
+        """The type in memory: bits are bytes there, as loops over them can be vectorised then."""
+        return I8 if self.kind == I1 else self.kind
+
+    def address(self, builder: ir.IRBuilder, index: ir.Value | None = None) -> ir.Value:
+        """Where value number *index* is."""
+        if index is None or self.count == 1:
+            return self.base
+        return builder.gep(self.base, [index], inbounds=True, source_etype=self.stored)
+
+    def load(self, builder: ir.IRBuilder, index: ir.Value | None = None) -> ir.Value:
+        """Value number *index*."""
+        value = builder.load(self.address(builder, index), typ=self.stored)
+        return builder.trunc(value, I1) if self.kind == I1 else value
+
+    def store(self, builder: ir.IRBuilder, value: ir.Value, index: ir.Value | None = None) -> None:
+        """Set value number *index*."""
+        if self.kind == I1:
+            value = builder.zext(value, I8)
+        builder.store(value, self.address(builder, index))
+
+
+class Storage:
+    """All memory of one block function: places are asked for first, and then made."""
+
+    def __init__(self, threads: int, size_of: object) -> None:
+        assert callable(size_of)
+        self._threads = threads
+        self._size_of = size_of
+        self._places: list[Place] = []
+        self._heap: list[ir.Value] = []
+
+    def per_thread(self, kind: ir.Type, name: str) -> Place:
+        """A place with a value for each thread of the block."""
+        return self._place(kind, self._threads, name)
+
+    def per_block(self, kind: ir.Type, name: str) -> Place:
+        """A place with one value."""
+        return self._place(kind, 1, name)
+
+    def _place(self, kind: ir.Type, count: int, name: str) -> Place:
+        place = Place(kind, count, name, 0)
+        place.nbytes = count * self._size_of(place.stored)
+        self._places.append(place)
+        return place
+
+    def make(self, builder: ir.IRBuilder) -> ir.Value | None:
+        """Make all places, at the start of the function. Where memory of the heap is needed: whether there was any."""
+        total = sum(place.nbytes for place in self._places)
+        for place in sorted(self._places, key=lambda place: -place.nbytes):
+            if total > STACK_LIMIT:
+                total -= place.nbytes
+                place.base = builder.call(self._function(builder, "malloc", PTR, I64), [I64(place.nbytes)])
+                self._heap.append(place.base)
+            else:
+                place.base = allocate(builder, ir.ArrayType(place.stored, place.count), place.name)
+                place.base.align = 64 if place.count > 1 else None
+        found = None
+        for base in self._heap:
+            there = builder.icmp_unsigned("!=", base, PTR(None))
+            found = there if found is None else builder.and_(found, there)
+        return found
+
+    def give_back(self, builder: ir.IRBuilder) -> None:
+        """Free what came from the heap."""
+        for base in self._heap:
+            builder.call(self._function(builder, "free", VOID, PTR), [base])
+
+    @staticmethod
+    def _function(builder: ir.IRBuilder, name: str, result: ir.Type, argument: ir.Type) -> ir.Value:
+        known = builder.module.globals.get(name)
+        return known or ir.Function(builder.module, ir.FunctionType(result, [argument]), name)

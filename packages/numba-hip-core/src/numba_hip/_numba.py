@@ -6,7 +6,7 @@ Everything here is tested against each supported release (see ``nox -s minimums`
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,9 @@ from numba.core import compiler, serialize, types
 from numba.core.base import BaseContext
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
+from numba.core.errors import UnsupportedError
 from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import target_override
 from numba.core.typing.templates import fold_arguments
 
@@ -33,6 +35,34 @@ def import_lowering_of_builtins() -> list[Any]:
         importlib.import_module(name)
     cmath = importlib.import_module("numba.cpython.cmathimpl")
     return [cmath.registry]
+
+
+def register_ufuncs(lower: Callable[..., Any]) -> None:
+    """Enter Numba's lowering of every ufunc, and of the operators on arrays.
+
+    *lower* is called as the decorator of a registry: ``lower(function, *types)(lowering)``.
+    """
+    from numba.np import npyimpl, ufunc_db
+
+    npyimpl.register_ufuncs(ufunc_db.get_ufuncs(), lower)
+
+
+def ufunc_table(ufunc: Any) -> dict[str, Any]:
+    """How Numba lowers one element of each loop of *ufunc*, by the types of the loop."""
+    from numba.np import ufunc_db
+
+    return dict(ufunc_db.get_ufunc_info(ufunc))
+
+
+class NoAllocation(NRTContext):
+    """What Numba asks for memory. There is none to be had in a kernel, which *refusal* says."""
+
+    def __init__(self, context: BaseContext, refusal: str) -> None:
+        super().__init__(context, False)
+        self._refusal = refusal
+
+    def _require_nrt(self) -> None:
+        raise UnsupportedError(self._refusal)
 
 
 def type_code(numba_type: types.Type) -> int:

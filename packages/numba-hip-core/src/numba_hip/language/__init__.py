@@ -23,4 +23,15 @@ def lowering_registry() -> Any:
 
 def _load_features() -> None:
     # Importing a feature enters it into the registries.
-    from numba_hip.language import atomic, bits, const, index, local, math, shared, sync, warp  # noqa: F401
+    from numba_hip.language import (  # noqa: F401
+        atomic,
+        bits,
+        const,
+        index,
+        local,
+        math,
+        shared,
+        sync,
+        ufuncs,
+        warp,
+    )

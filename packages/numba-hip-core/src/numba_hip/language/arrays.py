@@ -9,10 +9,22 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.core.errors import RequireLiteralValue, TypingError
+from numba.core.errors import RequireLiteralValue, TypingError, UnsupportedError
+from numba.extending import overload_classmethod
 from numba.np import numpy_support
 
 from numba_hip.language.stub import given
+
+CANNOT_ALLOCATE = (
+    "this makes a new array, and a kernel cannot allocate memory: pass an array for the result, as in "
+    "np.add(a, b, out), assign the elements in a loop, or use hip.local.array or hip.shared.array"
+)
+
+
+@overload_classmethod(types.Array, "_allocate", target="hip")
+def _allocate(kind: Any, size: Any, align: Any) -> None:
+    raise UnsupportedError(CANNOT_ALLOCATE)
+
 
 MOST_BYTES = 2**31 - 1
 """An array in shared or private memory cannot be larger in any case; devices have limits of their own."""

@@ -161,7 +161,7 @@ def _modf(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
 @lowering.lower(math.ldexp, types.Float, types.intc)
 def _ldexp(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     value, exponent = args
-    return _scale_by_power_of_two(context, builder, value, exponent)
+    return scale_by_power_of_two(context, builder, value, exponent)
 
 
 @lowering.lower(math.frexp, types.Float)
@@ -184,7 +184,7 @@ def _power_of_two(builder: ir.IRBuilder, exponent: ir.Value, kind: ir.Type) -> i
     return builder.bitcast(builder.shl(biased, ir.Constant(integer, mantissa)), kind)
 
 
-def _scale_by_power_of_two(context: Any, builder: ir.IRBuilder, value: ir.Value, exponent: ir.Value) -> ir.Value:
+def scale_by_power_of_two(context: Any, builder: ir.IRBuilder, value: ir.Value, exponent: ir.Value) -> ir.Value:
     """Multiply by powers of two, at most three times: one factor cannot span the whole range of exponents.
 
     Only one product rounds: a step that is not the last stops short of the smallest normal number by the width of the

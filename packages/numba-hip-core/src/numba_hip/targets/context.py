@@ -18,6 +18,7 @@ from numba.core.base import BaseContext
 
 from numba_hip import language
 from numba_hip._numba import NoAllocation, import_lowering_of_builtins
+from numba_hip.language.arrays import CANNOT_ALLOCATE
 from numba_hip.language.ufuncs import ufunc_loops
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import HipCallConv
@@ -156,7 +157,7 @@ class HipContext(BaseContext):
     @cached_property
     def nrt(self) -> NoAllocation:
         """Numba's memory manager, which refuses."""
-        return NoAllocation(self)
+        return NoAllocation(self, CANNOT_ALLOCATE)
 
     def get_ufunc_info(self, ufunc_key: Any) -> dict[str, Any]:
         """How each loop of a ufunc is lowered; `KeyError` for one that kernels do not have."""
@@ -195,4 +196,3 @@ class HipContext(BaseContext):
             meminfo=None,
         )
         return array._getvalue()
-

@@ -1,0 +1,206 @@
+"""NumPy's universal functions in kernels: on numbers, and on arrays with an array for the result.
+
+Numba has a table of loops: for each ufunc and each combination of types a function that lowers it for one element. What
+in it calls a math function is replaced here by a call of the device's own, so that on an AMD GPU nothing is asked of
+LLVM that its backend lacks.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+
+from numba_hip._numba import register_ufuncs, ufunc_table
+from numba_hip.language.math import scale_by_power_of_two
+from numba_hip.language.registry import lowering
+
+Loop = Callable[[Any, ir.IRBuilder, Any, Any], ir.Value]
+"""Lowers one element: of context, builder, signature and values, all of the types of the loop."""
+
+UNARY: dict[np.ufunc, str] = {
+    np.sin: "sin", np.cos: "cos", np.tan: "tan", np.arcsin: "asin", np.arccos: "acos", np.arctan: "atan",
+    np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh", np.arcsinh: "asinh", np.arccosh: "acosh", np.arctanh: "atanh",
+    np.exp: "exp", np.exp2: "exp2", np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10: "log10",
+    np.log1p: "log1p", np.sqrt: "sqrt", np.cbrt: "cbrt", np.fabs: "fabs", np.floor: "floor", np.ceil: "ceil",
+    np.trunc: "trunc", np.rint: "rint", np.absolute: "fabs",
+}  # fmt: skip
+"""Ufuncs of one real number, by the name of the function in the C math library."""
+
+BINARY: dict[np.ufunc, str] = {
+    np.arctan2: "atan2", np.hypot: "hypot", np.copysign: "copysign", np.nextafter: "nextafter", np.power: "pow",
+    np.float_power: "pow",
+}  # fmt: skip
+"""Ufuncs of two real numbers, likewise."""
+
+FACTORS = {np.deg2rad: math.pi / 180, np.radians: math.pi / 180, np.rad2deg: 180 / math.pi, np.degrees: 180 / math.pi}
+"""Ufuncs that multiply by a number."""
+
+INTEGERS = frozenset("bBhHiIlLqQ")
+"""NumPy's letters for types of integers."""
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+
+
+def _complex_exp2(z: complex) -> complex:
+    return cmath.exp(z * LN2)
+
+
+def _complex_log2(z: complex) -> complex:
+    return cmath.log(z) / LN2
+
+
+def _complex_log10(z: complex) -> complex:
+    return cmath.log(z) / LN10
+
+
+def _complex_expm1(z: complex) -> complex:
+    # e^x cos y - 1 = expm1(x) - 2 e^x sin(y/2)^2, in which nothing cancels for small z
+    half = math.sin(z.imag / 2)
+    grown = math.exp(z.real)
+    return complex(math.expm1(z.real) - 2 * grown * half * half, grown * math.sin(z.imag))
+
+
+def _complex_log1p(z: complex) -> complex:
+    # |1 + z|^2 = 1 + x (2 + x) + y^2; far from 1 the plain logarithm is as good and does not overflow
+    x, y = z.real, z.imag
+    if abs(x) + abs(y) < 0.5:
+        return complex(math.log1p(x * (2 + x) + y * y) / 2, math.atan2(y, 1 + x))
+    return cmath.log(complex(1 + x, y))
+
+
+def _complex_rint(z: complex) -> complex:
+    return complex(np.rint(z.real), np.rint(z.imag))
+
+
+COMPLEX: dict[np.ufunc, Callable[[complex], complex]] = {
+    np.sinh: lambda z: cmath.sinh(z), np.cosh: lambda z: cmath.cosh(z), np.tanh: lambda z: cmath.tanh(z),
+    np.arccosh: lambda z: cmath.acosh(z), np.exp2: _complex_exp2, np.log2: _complex_log2, np.log10: _complex_log10,
+    np.expm1: _complex_expm1, np.log1p: _complex_log1p, np.rint: _complex_rint,
+}  # fmt: skip
+"""Ufuncs of a complex number that Numba's table makes of real math functions of its own."""
+
+
+def _call(name: str) -> Loop:
+    def loop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return context.call_math(builder, name, args)
+
+    return loop
+
+
+def _scaled(factor: float) -> Loop:
+    def loop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return builder.fmul(args[0], ir.Constant(args[0].type, factor))
+
+    return loop
+
+
+def _compiled(function: Callable[..., Any]) -> Loop:
+    def loop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return context.compile_internal(builder, function, sig, args)
+
+    return loop
+
+
+def _spacing(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """Distance to the next number away from zero."""
+    (value,) = args
+    away = context.call_math(builder, "copysign", [ir.Constant(value.type, math.inf), value])
+    distance = builder.fsub(context.call_math(builder, "nextafter", [value, away]), value)
+    infinite = builder.fcmp_ordered("==", value, away)
+    return builder.select(infinite, ir.Constant(value.type, math.nan), distance)
+
+
+def _ldexp(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return scale_by_power_of_two(context, builder, args[0], context.cast(builder, args[1], sig.args[1], types.int32))
+
+
+def _fmod_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """The remainder with the sign of the dividend; 0 where the divisor is 0, and no quotient that overflows."""
+    dividend, divisor = args
+    zero, one, minus_one = (ir.Constant(divisor.type, n) for n in (0, 1, -1))
+    plain = builder.icmp_signed("==", divisor, zero)
+    if sig.args[0].signed:
+        plain = builder.or_(plain, builder.icmp_signed("==", divisor, minus_one))
+    safe = builder.select(plain, one, divisor)
+    return builder.srem(dividend, safe) if sig.args[0].signed else builder.urem(dividend, safe)
+
+
+def _check_extents(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, result: int) -> None:
+    """Raise a ValueError in the kernel where an array does not broadcast to argument *result*.
+
+    Numba looks at the shape of the result alone; without this a kernel would read beyond the end of an array.
+    """
+    result_type = sig.args[result]
+    if not isinstance(result_type, types.Array):
+        return
+    extents = cgutils.unpack_tuple(builder, context.make_array(result_type)(context, builder, args[result]).shape)
+    for kind, value in zip(sig.args, args, strict=True):
+        if not isinstance(kind, types.Array):
+            continue
+        if kind.ndim > result_type.ndim:
+            raise TypingError(f"an array of {kind.ndim} dimensions does not broadcast to one of {result_type.ndim}")
+        array = context.make_array(kind)(context, builder, value)
+        own = cgutils.unpack_tuple(builder, array.shape)
+        for extent, wanted in zip(own, extents[result_type.ndim - kind.ndim :], strict=True):
+            other = builder.icmp_unsigned("!=", extent, wanted)
+            many = builder.icmp_unsigned("!=", extent, ir.Constant(extent.type, 1))
+            with builder.if_then(builder.and_(other, many), likely=False):
+                message = "operands could not be broadcast together with the array for the result"
+                context.call_conv.return_user_exc(builder, ValueError, (message,))
+
+
+def _lower(function: Any, *kinds: Any) -> Callable[[Loop], Loop]:
+    """Enter Numba's lowering of a ufunc, after a check of what it does not check."""
+
+    def register(lower: Loop) -> Loop:
+        @lowering.lower(function, *kinds)
+        def _checked(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            if not isinstance(function, np.ufunc):
+                _check_extents(context, builder, sig, args, 0)  # an operator in place
+            elif len(args) > function.nin:
+                _check_extents(context, builder, sig, args, -1)
+            return lower(context, builder, sig, args)
+
+        return lower
+
+    return register
+
+
+register_ufuncs(_lower)
+
+
+@cache
+def ufunc_loops(ufunc: np.ufunc) -> dict[str, Loop]:
+    """How each loop of *ufunc* is lowered, by its types as NumPy writes them (``"dd->d"``)."""
+    loops: dict[str, Loop] = ufunc_table(ufunc)
+    for types_of_loop in loops:
+        replaced = _device_loop(ufunc, types_of_loop)
+        if replaced is not None:
+            loops[types_of_loop] = replaced
+    return loops
+
+
+def _device_loop(ufunc: np.ufunc, types_of_loop: str) -> Loop | None:
+    if types_of_loop in ("f->f", "d->d"):
+        if ufunc is np.spacing:
+            return _spacing
+        if ufunc in FACTORS:
+            return _scaled(FACTORS[ufunc])
+        return _call(UNARY[ufunc]) if ufunc in UNARY else None
+    if types_of_loop in ("ff->f", "dd->d"):
+        return _call(BINARY[ufunc]) if ufunc in BINARY else None
+    if types_of_loop in ("F->F", "D->D"):
+        return _compiled(COMPLEX[ufunc]) if ufunc in COMPLEX else None
+    if ufunc is np.ldexp:
+        return _ldexp
+    if ufunc is np.fmod and types_of_loop[0] in INTEGERS:
+        return _fmod_of_integers
+    return None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import enum
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ class Probe:
 def probe() -> Probe:
     """Ask the HIP runtime for its devices."""
     try:
-        from hip import hip
+        hip = import_hip()
     except ModuleNotFoundError as error:
         if error.name not in ("hip", "hip.hip"):
             return Probe(State.BROKEN, f"hip-python cannot be imported: {error}")
@@ -51,6 +52,17 @@ def probe() -> Probe:
         if isinstance(error, RuntimeError) and "failed to dlopen" in str(error):
             return Probe(State.NO_RUNTIME, f"no HIP runtime library was found ({error})")
         return Probe(State.BROKEN, f"the HIP runtime does not work: {type(error).__name__}: {error}")
+
+
+def import_hip() -> Any:
+    """The module ``hip`` of hip-python; ``import hip.hip`` works up to 7.2 only.
+
+    Some releases are compiled when they are first imported with warnings about their own text, which are nobody's here.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from hip import hip
+    return hip
 
 
 def _count(hip: Any) -> Probe:

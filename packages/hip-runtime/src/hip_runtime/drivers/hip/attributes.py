@@ -1,0 +1,54 @@
+"""What the HIP runtime says about a device."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from hip_runtime.driver import DeviceAttributes
+from hip_runtime.drivers.hip.calls import Calls
+
+_UUID_BYTES = 16
+
+
+def read_attributes(calls: Calls, device: int) -> DeviceAttributes:
+    """The attributes of *device*. hip-python knows the structure, and what is where in it."""
+    properties = calls.hip.hipDeviceProp_t()
+    calls.call("hipGetDeviceProperties", properties.as_c_void_p(), device)
+    return DeviceAttributes(
+        name=_text(properties.name),
+        target=_text(properties.gcnArchName),
+        wave_size=properties.warpSize,
+        compute_units=properties.multiProcessorCount,
+        total_memory=properties.totalGlobalMem,
+        max_threads_per_block=properties.maxThreadsPerBlock,
+        max_block_dim=_three(properties.maxThreadsDim),
+        max_grid_dim=_three(properties.maxGridSize),
+        shared_bytes_per_block=properties.sharedMemPerBlock,
+        registers_per_block=properties.regsPerBlock,
+        clock_rate=properties.clockRate,
+        memory_clock_rate=properties.memoryClockRate,
+        pci=(properties.pciDomainID, properties.pciBusID, properties.pciDeviceID),
+        uuid=_uuid(properties.uuid),
+        integrated=bool(properties.integrated),
+        managed_memory=bool(properties.managedMemory),
+        concurrent_kernels=bool(properties.concurrentKernels),
+        cooperative_launch=bool(properties.cooperativeLaunch),
+    )
+
+
+def _text(value: bytes | str) -> str:
+    """A name; hip-python gives bytes before 10.0."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _three(values: Any) -> tuple[int, int, int]:
+    x, y, z = values
+    return int(x), int(y), int(z)
+
+
+def _uuid(structure: Any) -> str:
+    """The runtime fills in 16 letters, which ROCm's tools show behind ``GPU-``."""
+    raw = ctypes.string_at(structure.as_c_void_p().value, _UUID_BYTES)
+    letters = raw.rstrip(b"\0")
+    return f"GPU-{letters.decode()}" if letters.isalnum() else raw.hex()

@@ -1,0 +1,143 @@
+"""Copies and fills, on the default stream and on others."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_int
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hip_runtime.driver import MemoryKind, Strided
+from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.memory import Heap
+from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.drivers.hip.strided import Plan, dense_strides, forwards, plan_copy, span
+
+_MEMCPY_DEFAULT = 4
+"""``hipMemcpyDefault``: the runtime finds out from the addresses which way to copy."""
+
+_DEVICE_ORDINAL = 9
+"""``HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL``"""
+
+DIRECT_COPIES = 4
+"""So many rectangles are copied one by one before it is tried whether going through the host takes fewer."""
+
+WIDEST_SPAN = 8
+"""Bytes read at once for each byte that is wanted, at most; elements further apart are read as rectangles."""
+
+
+class Copier:
+    """Copies on HIP streams. Those on a default stream (handle 0) are done when they return."""
+
+    def __init__(self, calls: Calls, heap: Heap) -> None:
+        self._calls = calls
+        self._heap = heap
+
+    def device_of(self, *addresses: int) -> int:
+        """The device that the first of *addresses* that is on one is on, else 0."""
+        device = c_int()
+        for address in addresses:
+            if self._calls.hipPointerGetAttribute(byref(device), _DEVICE_ORDINAL, address) == 0 and device.value >= 0:
+                return device.value
+            self._calls.hipGetLastError()
+        return 0
+
+    def copy(self, stream: Stream, target: int, source: int, nbytes: int, owners: object) -> None:
+        """Copy bytes that may overlap."""
+        if abs(target - source) >= nbytes or target == source:
+            self._copy(stream, target, source, nbytes, owners)
+            return
+        between = Scratch(self._heap, stream.device, nbytes)
+        self._copy(stream, between.address, source, nbytes, None)
+        self._copy(stream, target, between.address, nbytes, (owners, between))
+
+    def fill(self, stream: Stream, address: int, value: int, nbytes: int) -> None:
+        """Set bytes to *value*."""
+        if stream.handle:
+            self._calls.call("hipMemsetAsync", address, value, nbytes, stream.handle)
+        else:
+            self._calls.call("hipMemset", address, value, nbytes)
+
+    def copy_elements(
+        self, stream: Stream, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int, owners: object
+    ) -> None:
+        """Copy elements between two layouts that may overlap; nothing between the elements is written to."""
+        plan = plan_copy(target, source, shape, itemsize)
+        overlap = _overlap(target, source, shape, itemsize)
+        if overlap or plan.copies > DIRECT_COPIES:
+            ahead, order = forwards(target, shape)
+            packed = plan_copy(ahead, Strided(0, dense_strides(shape, itemsize)), shape, itemsize)
+            if overlap or packed.copies < plan.copies:
+                self._copy_through_host(stream, ahead, order, source, shape, itemsize)
+                return
+        self._copy_rectangles(stream, plan, owners)
+
+    def _copy(self, stream: Stream, target: int, source: int, nbytes: int, owners: object) -> None:
+        if stream.handle == 0:
+            self._calls.call("hipMemcpy", target, source, nbytes, _MEMCPY_DEFAULT)
+            return
+        self._calls.call("hipMemcpyAsync", target, source, nbytes, _MEMCPY_DEFAULT, stream.handle)
+        if owners is not None:
+            stream.keep(owners)
+
+    def _copy_rectangles(self, stream: Stream, plan: Plan, owners: object) -> None:
+        for target, into, source, found, width, height in plan.rectangles():
+            if height == 1:
+                self._copy(stream, target, source, width, None)
+            elif stream.handle == 0:
+                self._calls.call("hipMemcpy2D", target, into, source, found, width, height, _MEMCPY_DEFAULT)
+            else:
+                self._calls.call(
+                    "hipMemcpy2DAsync", target, into, source, found, width, height, _MEMCPY_DEFAULT, stream.handle
+                )
+        if stream.handle and owners is not None:
+            stream.keep(owners)
+
+    def _copy_through_host(
+        self,
+        stream: Stream,
+        target: Strided,
+        order: tuple[slice, ...],
+        source: Strided,
+        shape: tuple[int, ...],
+        itemsize: int,
+    ) -> None:
+        """Read the elements, put them in *order*, and write them to the *target*. Waits for the stream."""
+        found, found_order = forwards(source, shape)
+        start, nbytes = span(found, shape, itemsize)
+        element: np.dtype[Any] = np.dtype((np.void, itemsize))
+        if nbytes <= WIDEST_SPAN * prod(shape) * itemsize:
+            raw = np.empty(nbytes, np.uint8)
+            self._copy(stream, raw.ctypes.data, start, nbytes, None)
+            gathered = np.ndarray(shape, element, raw.data, strides=found.strides)
+        else:
+            gathered = np.empty(shape, element)
+            place = Strided(gathered.ctypes.data, gathered.strides)
+            self._copy_rectangles(stream, plan_copy(place, found, shape, itemsize), None)
+        self._wait(stream)
+        packed = np.ascontiguousarray(gathered[found_order][order])
+        place = Strided(packed.ctypes.data, packed.strides)
+        self._copy_rectangles(stream, plan_copy(target, place, shape, itemsize), None)
+        self._wait(stream)
+
+    def _wait(self, stream: Stream) -> None:
+        self._calls.call("hipStreamSynchronize", stream.handle)
+
+
+class Scratch:
+    """Device memory that goes with the last reference."""
+
+    def __init__(self, heap: Heap, device: int, nbytes: int) -> None:
+        self._heap = heap
+        self.address = heap.allocate(device, nbytes, MemoryKind.DEVICE)
+
+    def __del__(self) -> None:
+        if hasattr(self, "address"):
+            self._heap.retire(self._heap.take(self.address))
+
+
+def _overlap(target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> bool:
+    into, into_bytes = span(target, shape, itemsize)
+    found, found_bytes = span(source, shape, itemsize)
+    return into < found + found_bytes and found < into + into_bytes

@@ -1,0 +1,470 @@
+"""The driver of AMD GPUs: `hip_runtime.driver.Driver` over the HIP runtime that hip-python found."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from ctypes import byref, c_int, c_void_p
+from functools import partial
+from typing import Any
+
+from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
+from hip_runtime.drivers.hip.attributes import read_attributes
+from hip_runtime.drivers.hip.calls import BUFFER_KEY, END_KEY, SIZE_KEY, Calls, LaunchExtra
+from hip_runtime.drivers.hip.copies import Copier
+from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
+from hip_runtime.drivers.hip.events import Event, EventPool
+from hip_runtime.drivers.hip.faults import described
+from hip_runtime.drivers.hip.memory import Heap
+from hip_runtime.drivers.hip.modules import Function, Module
+from hip_runtime.drivers.hip.probe import import_hip
+from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.errors import InvalidHandleError, LaunchError, UnknownDeviceError
+
+_STREAM_NON_BLOCKING = 1
+
+UNLOADING_COUNT = 32
+"""Modules that nobody wants wait for the next synchronisation of the device, unless there are so many of them."""
+
+_drivers: weakref.WeakSet[HipDriver] = weakref.WeakSet()
+
+
+class HipDriver:
+    """The GPUs of this machine, numbered as HIP does.
+
+    Streams are HIP's own handles. The default stream is the default stream of every device: of the device of the
+    function, event or memory that work is about. `PER_THREAD_STREAM` is the default stream, too: it may wait for more
+    than it has to, never for less.
+    """
+
+    name = "hip"
+
+    def __init__(self, hip: Any = None) -> None:
+        hip = import_hip() if hip is None else hip
+        count = c_int()
+        # By way of Python, so that what keeps the library from being loaded is raised as hip-python says it.
+        hip.hipInit(0)
+        self._calls = Calls(hip)
+        self._calls.call("hipGetDeviceCount", byref(count))
+        self._count = count.value
+        self._targets = [read_attributes(self._calls, device).target for device in range(self._count)]
+        self._holding: set[Stream] = set()
+        self._points = [EventPool(self._calls, device) for device in range(self._count)]
+        self._timers = [EventPool(self._calls, device, timing=True) for device in range(self._count)]
+        self._defaults = [self._new_stream(device, 0, blocking=True) for device in range(self._count)]
+        self._streams: dict[int, Stream] = {}
+        self._closing: set[Stream] = set()
+        self._unloading: set[Module] = set()
+        self._heap = Heap(self._calls, self._activate, self._reclaim)
+        self._copier = Copier(self._calls, self._heap)
+        self._forked = False
+        _drivers.add(self)
+
+    def close(self) -> None:
+        """Give back what the driver itself holds, once all work is done. Nothing may be asked of it afterwards."""
+        for device in range(self._count):
+            self.synchronize_device(device)
+        for pool in (*self._points, *self._timers):
+            self._activate(pool.device)
+            pool.close()
+
+    # devices
+
+    def device_count(self) -> int:
+        return self._count
+
+    def attributes(self, device: int) -> DeviceAttributes:
+        self._check_device(device)
+        return read_attributes(self._calls, device)
+
+    def synchronize_device(self, device: int) -> None:
+        self._check_device(device)
+        streams = self._streams_on(device)
+        self._wait_issued(streams)
+        self._wait_for_device(device)
+        for stream in streams:
+            stream.look_for_fault()
+        faults = [stream.take_fault() for stream in streams]
+        self._tidy(streams)
+        self._unload()
+        self._heap.flush()
+        _raise(next(filter(None, faults), None))
+
+    def can_access_peer(self, device: int, peer: int) -> bool:
+        """Whether kernels of *device* can use memory of *peer*; from now on they can, where it is possible at all."""
+        self._check_device(device)
+        self._check_device(peer)
+        if device == peer:
+            return False
+        possible = c_int()
+        self._calls.call("hipDeviceCanAccessPeer", byref(possible), device, peer)
+        if possible.value:
+            self._activate(device)
+            code = self._calls.hipDeviceEnablePeerAccess(peer, 0)
+            if code not in (0, PEER_ACCESS_ALREADY_ENABLED):
+                raise self._calls.error("hipDeviceEnablePeerAccess", code)
+        return bool(possible.value)
+
+    # memory
+
+    def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
+        self._check_device(device)
+        return self._heap.allocate(device, nbytes, kind)
+
+    def free(self, address: int) -> None:
+        if self._forked:
+            return  # the memory is the parent's
+        allocation = self._heap.take(address)
+        waiting = list(self._holding)
+        if not waiting:
+            self._heap.retire(allocation)
+            return
+
+        # Work that the runtime was not told of yet may use the memory: the last stream to pass this point frees it.
+        def release() -> None:
+            waiting.pop()
+            if not waiting:
+                self._heap.retire(allocation)
+
+        for stream in list(waiting):
+            stream.submit(release)
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        self._check_device(device)
+        return self._heap.info(device)
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
+        if nbytes == 0:
+            return
+        found = self._stream_of(stream, target, source)
+        self._perform(found, partial(self._copier.copy, found, target, source, nbytes, owners))
+
+    def copy_strided(
+        self,
+        target: Strided,
+        source: Strided,
+        shape: tuple[int, ...],
+        itemsize: int,
+        stream: int = 0,
+        owners: object = None,
+    ) -> None:
+        if 0 in shape:
+            return
+        found = self._stream_of(stream, target.address, source.address)
+        self._perform(found, partial(self._copier.copy_elements, found, target, source, shape, itemsize, owners))
+
+    def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
+        if nbytes == 0:
+            return
+        found = self._stream_of(stream, address)
+        self._perform(found, partial(self._copier.fill, found, address, value, nbytes))
+
+    def ipc_handle(self, address: int) -> bytes:
+        return self._heap.ipc_handle(address)
+
+    def open_ipc_handle(self, device: int, handle: bytes) -> int:
+        self._check_device(device)
+        return self._heap.open_ipc_handle(device, handle)
+
+    # code
+
+    def load_module(self, device: int, code: CodeObject) -> Module:
+        self._check_device(device)
+        if len(self._unloading) >= UNLOADING_COUNT:
+            self._unload()
+        self._activate(device)
+        return Module(self._calls, device, self._targets[device], code)
+
+    def unload_module(self, module: Module) -> None:
+        """The runtime does not wait for kernels before it takes their code away: so it goes when the device is idle."""
+        if not module.unloaded:
+            module.unloaded = True
+            self._unloading.add(module)
+
+    def get_function(self, module: Module, kernel: Kernel) -> Function:
+        self._activate(module.device)
+        return Function(self._calls, module, kernel)
+
+    def get_global(self, module: Module, name: str) -> tuple[int, int]:
+        self._activate(module.device)
+        return module.global_variable(name)
+
+    def max_active_blocks(self, function: Function, block_threads: int, dynamic_shared: int) -> int:
+        function.module.check_loaded()
+        blocks = c_int()
+        self._activate(function.device)
+        name = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"
+        self._calls.call(name, byref(blocks), function.handle, block_threads, dynamic_shared)
+        return blocks.value
+
+    def launch(
+        self,
+        function: Function,
+        grid: Dim3,
+        block: Dim3,
+        dynamic_shared: int,
+        stream: int,
+        arguments: bytes,
+        cooperative: bool = False,
+        owners: object = None,
+        describe: Callable[[Any], BaseException] | None = None,
+    ) -> None:
+        if function.module.unloaded:
+            function.module.check_loaded()
+        if len(arguments) != function.nbytes:
+            raise LaunchError(
+                f"arguments are {len(arguments)} bytes; kernel {function.kernel.name!r} takes {function.nbytes}"
+            )
+        found = self._stream(stream) if stream > PER_THREAD_STREAM else self._defaults[function.device]
+        if found.device != function.device:
+            raise LaunchError(
+                f"kernel {function.kernel.name!r} is loaded on device {function.device}; the stream is of device "
+                f"{found.device}"
+            )
+        if self._holding:
+            work = partial(
+                self._launch, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe
+            )
+            self._perform(found, work, checks=False)
+        else:
+            self._launch(found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
+
+    # streams and events
+
+    def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int:
+        self._check_device(device)
+        self._tidy(list(self._closing))
+        self._activate(device)
+        place = c_void_p()
+        flags = 0 if blocking else _STREAM_NON_BLOCKING
+        self._calls.call("hipStreamCreateWithPriority", byref(place), flags, priority)
+        handle = place.value or 0
+        self._streams[handle] = self._new_stream(device, handle, blocking=blocking)
+        return handle
+
+    def destroy_stream(self, stream: int) -> None:
+        if self._forked:
+            return
+        found = self._stream(stream)
+        del self._streams[stream]
+        self._closing.add(found)
+        self._tidy([found])
+
+    def query_stream(self, stream: int) -> bool:
+        if stream > PER_THREAD_STREAM:
+            found = self._stream(stream)
+            self._activate(found.device)
+            done = found.is_done()
+            found.reap()
+            return done
+        if any(held.blocking for held in list(self._holding)):
+            return False
+        return all(self._on(found).is_done() for found in self._defaults)
+
+    def synchronize_stream(self, stream: int) -> None:
+        streams = [self._stream(stream)] if stream > PER_THREAD_STREAM else self._defaults
+        if stream <= PER_THREAD_STREAM:
+            self._settle()
+        for found in streams:
+            self._on(found).synchronize()
+        faults = [found.take_fault() for found in streams]
+        self._tidy(streams)
+        _raise(next(filter(None, faults), None))
+
+    def wait_event(self, stream: int, event: Event) -> None:
+        point = event.recorded
+        if point is None:
+            return
+        if stream > PER_THREAD_STREAM:
+            self._on(self._stream(stream)).wait_for(point)
+            return
+        self._settle()
+        if point.issued is not None:
+            point.issued.wait()
+        self._on(self._defaults[event.device]).wait_for(point)
+
+    def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
+        if stream > PER_THREAD_STREAM:
+            self._stream(stream).add_callback(callback)
+            return
+        self._settle()
+        first, *others = self._defaults
+        first.add_callback(callback, others)
+
+    def create_event(self, device: int, *, timing: bool = True) -> Event:
+        self._check_device(device)
+        self._activate(device)
+        return Event((self._timers if timing else self._points)[device], timing=timing)
+
+    def destroy_event(self, event: Event) -> None:
+        event.destroy()
+
+    def record_event(self, event: Event, stream: int) -> None:
+        found = self._stream(stream) if stream > PER_THREAD_STREAM else self._defaults[event.device]
+        if found.device != event.device:
+            raise InvalidHandleError(f"the event is of device {event.device}, the stream of device {found.device}")
+        if found.handle == 0:
+            self._settle()
+        self._on(found).record(event)
+
+    def query_event(self, event: Event) -> bool:
+        point = event.recorded
+        return point is None or point.is_reached()
+
+    def synchronize_event(self, event: Event) -> None:
+        point, stream = event.recorded, event.stream
+        if point is None or stream is None:
+            return
+        point.wait()
+        stream.reap()
+        stream.look_for_fault()
+        _raise(stream.take_fault())
+
+    def elapsed_time(self, start: Event, end: Event) -> float:
+        return start.finished_point("start").milliseconds_to(end.finished_point("end"))
+
+    # what the above is made of
+
+    def _launch(
+        self,
+        stream: Stream,
+        function: Function,
+        grid: Dim3,
+        block: Dim3,
+        dynamic_shared: int,
+        arguments: bytes,
+        cooperative: bool,
+        owners: object,
+        describe: Callable[[Any], BaseException] | None,
+    ) -> None:
+        if self._count > 1:
+            self._activate(function.device)
+        if cooperative:
+            # HIP takes packed arguments for plain launches only: here it is told where each of them is.
+            places = function.addresses(arguments)
+            name = "hipModuleLaunchCooperativeKernel"
+            code = self._calls.hipModuleLaunchCooperativeKernel(
+                function.handle, *grid, *block, dynamic_shared, stream.handle, places.ctypes.data
+            )
+        else:
+            name = "hipModuleLaunchKernel"
+            extra = LaunchExtra(BUFFER_KEY, arguments, SIZE_KEY, function.size_place, END_KEY)
+            code = self._calls.hipModuleLaunchKernel(
+                function.handle, *grid, *block, dynamic_shared, stream.handle, None, extra
+            )
+        if code:
+            raise self._calls.error(name, code)
+        if function.record is not None:
+            function.record.describe = describe
+            stream.suspects.add(function.record)
+        if owners is not None:
+            stream.keep(owners)
+
+    def _new_stream(self, device: int, handle: int, *, blocking: bool) -> Stream:
+        return Stream(self._calls, self._points[device], handle, blocking=blocking, holding=self._holding)
+
+    def _check_device(self, device: int) -> None:
+        if not 0 <= device < self._count:
+            raise UnknownDeviceError(f"there is no HIP device {device}; they are numbered from 0 to {self._count - 1}")
+
+    def _activate(self, device: int) -> None:
+        """Make *device* the current one of this thread. Not remembered: others in the process change it, too."""
+        if self._count > 1:
+            self._calls.call("hipSetDevice", device)
+
+    def _on(self, stream: Stream) -> Stream:
+        """The same, for a stream: a handle 0 means the current device's."""
+        self._activate(stream.device)
+        return stream
+
+    def _stream(self, stream: int) -> Stream:
+        found = self._streams.get(stream)
+        if found is None:
+            raise InvalidHandleError(f"stream {stream} does not exist on a HIP device, or was destroyed")
+        return found
+
+    def _stream_of(self, stream: int, *addresses: int) -> Stream:
+        if stream > PER_THREAD_STREAM:
+            return self._stream(stream)
+        return self._defaults[self._copier.device_of(*addresses) if self._count > 1 else 0]
+
+    def _all_streams(self) -> list[Stream]:
+        return [*self._defaults, *list(self._streams.values()), *list(self._closing)]
+
+    def _perform(self, stream: Stream, work: Callable[[], None], *, checks: bool = True) -> None:
+        """Do *work* on *stream*. On the default stream it is over when this returns, and *checks* raises its fault."""
+        if stream.handle:
+            self._on(stream).submit(work)
+            return
+        self._settle()
+        self._activate(stream.device)
+        work()
+        if checks and (stream.suspects or stream.fault):
+            stream.synchronize()
+            _raise(stream.take_fault())
+
+    def _settle(self) -> None:
+        """Return when the runtime was told of all work that the default stream comes behind.
+
+        Not where a callback asks: two callbacks that wait for each other's streams would never end.
+        """
+        self._wait_issued([stream for stream in list(self._holding) if stream.blocking])
+
+    def _wait_issued(self, streams: list[Stream]) -> None:
+        if not any(stream.is_current for stream in list(self._holding)):
+            for stream in streams:
+                stream.wait_issued()
+
+    def _tidy(self, streams: list[Stream]) -> None:
+        """Let go of what *streams* do not need any more, and of themselves, if they were destroyed."""
+        for stream in streams:
+            self._on(stream).reap()
+            if stream in self._closing and stream.is_done():
+                stream.look_for_fault()
+                if stream.fault is None:
+                    self._closing.discard(stream)
+                    self._calls.call("hipStreamDestroy", stream.handle)
+
+    def _unload(self) -> None:
+        """Unload the modules that nobody wants any more; all devices that are not idle are waited for."""
+        for module in list(self._unloading):
+            self._wait_for_device(module.device)
+            for stream in self._streams_on(module.device):
+                stream.look_for_fault()
+            self._unloading.discard(module)
+            module.release()
+
+    def _wait_for_device(self, device: int) -> None:
+        self._activate(device)
+        self._calls.call("hipDeviceSynchronize")
+
+    def _streams_on(self, device: int) -> list[Stream]:
+        return [stream for stream in self._all_streams() if stream.device == device]
+
+    def _reclaim(self) -> None:
+        """Wait for all work and give back everything that it kept."""
+        self._wait_issued(list(self._holding))
+        for device in range(self._count):
+            self._wait_for_device(device)
+        self._tidy(self._all_streams())
+        self._heap.flush()
+
+
+def _raise(fault: BaseException | None) -> None:
+    error = described(fault)
+    if error is not None:
+        raise error
+
+
+def _after_fork() -> None:
+    for driver in list(_drivers):
+        driver._forked = True
+        driver._calls.refuse(
+            "the HIP runtime does not work in a forked process; start processes with multiprocessing's 'spawn'"
+        )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,117 @@
+"""What the HIP runtime answers, as exceptions.
+
+Each carries the call that failed, HIP's name of the answer, its number and HIP's text, and is also one of the errors in
+`hip_runtime.errors` where one of them says what happened.
+"""
+
+from __future__ import annotations
+
+from hip_runtime.errors import (
+    DeviceUnavailableError,
+    HipRuntimeError,
+    InvalidAddressError,
+    InvalidHandleError,
+    LaunchError,
+    ModuleLoadError,
+    SymbolError,
+    UnsupportedError,
+)
+
+OUT_OF_MEMORY = 2
+NO_DEVICE = 100
+NOT_FOUND = 500
+NOT_READY = 600
+PEER_ACCESS_ALREADY_ENABLED = 704
+"""Numbers of ``hipError_t`` in ``hip/hip_runtime_api.h``; like those below they are part of HIP's binary interface."""
+
+
+class HipError(HipRuntimeError):
+    """A call of the HIP runtime failed: ``call`` is the function, ``name``, ``code`` and ``text`` are HIP's own."""
+
+    advice = ""
+
+    def __init__(self, call: str, name: str, code: int, text: str) -> None:
+        super().__init__(call, name, code, text)
+        self.call = call
+        self.name = name
+        self.code = code
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.name} ({self.code}): {self.text}{self.advice}"
+
+
+class HipOutOfMemoryError(HipError, MemoryError):
+    """The runtime had too little memory for something other than an allocation of the caller's."""
+
+
+class HipLaunchError(HipError, LaunchError):
+    """A launch that this device cannot do."""
+
+
+class HipHandleError(HipError, InvalidHandleError):
+    """A stream or event that the runtime does not know."""
+
+
+class HipAddressError(HipError, InvalidAddressError):
+    """An address that the runtime does not know."""
+
+
+class HipModuleError(HipError, ModuleLoadError):
+    """A code object that the runtime cannot load."""
+
+
+class HipSymbolError(HipError, SymbolError):
+    """A kernel or global that a code object does not hold."""
+
+
+class HipUnsupportedError(HipError, UnsupportedError):
+    """Something that this device or this release of the runtime cannot do."""
+
+
+class HipUnavailableError(HipError, DeviceUnavailableError):
+    """A device that is not there."""
+
+
+class DeviceFailure(HipError):
+    """Work on the device was stopped: by an access outside of memory, an assertion, a time limit, or a defect.
+
+    The runtime gives the same answer to everything else that this process asks of the device.
+    """
+
+    advice = "; the device does nothing more for this process, which has to be started again"
+
+
+_CLASSES: dict[int, type[HipError]] = {
+    OUT_OF_MEMORY: HipOutOfMemoryError,
+    9: HipLaunchError,  # hipErrorInvalidConfiguration
+    13: HipSymbolError,  # hipErrorInvalidSymbol
+    17: HipAddressError,  # hipErrorInvalidDevicePointer
+    98: HipModuleError,  # hipErrorInvalidDeviceFunction
+    NO_DEVICE: HipUnavailableError,
+    101: HipUnavailableError,  # hipErrorInvalidDevice
+    200: HipModuleError,  # hipErrorInvalidImage
+    201: HipHandleError,  # hipErrorInvalidContext
+    209: HipModuleError,  # hipErrorNoBinaryForGpu
+    214: DeviceFailure,  # hipErrorECCNotCorrectable
+    218: HipModuleError,  # hipErrorInvalidKernelFile
+    300: HipModuleError,  # hipErrorInvalidSource
+    301: HipModuleError,  # hipErrorFileNotFound
+    302: HipModuleError,  # hipErrorSharedObjectSymbolNotFound
+    303: HipModuleError,  # hipErrorSharedObjectInitFailed
+    400: HipHandleError,  # hipErrorInvalidHandle
+    NOT_FOUND: HipSymbolError,
+    700: DeviceFailure,  # hipErrorIllegalAddress
+    701: HipLaunchError,  # hipErrorLaunchOutOfResources
+    702: DeviceFailure,  # hipErrorLaunchTimeOut
+    709: HipHandleError,  # hipErrorContextIsDestroyed
+    710: DeviceFailure,  # hipErrorAssert
+    719: DeviceFailure,  # hipErrorLaunchFailure
+    720: HipLaunchError,  # hipErrorCooperativeLaunchTooLarge
+    801: HipUnsupportedError,  # hipErrorNotSupported
+}
+
+
+def hip_error(call: str, name: str, code: int, text: str) -> HipError:
+    """The exception for the answer *code* of the function *call*."""
+    return _CLASSES.get(code, HipError)(call, name, code, text)

@@ -1,0 +1,153 @@
+"""Memory of HIP devices: who has which, and giving it back without stopping the device each time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from ctypes import byref, c_size_t, c_void_p
+from typing import NamedTuple
+
+from hip_runtime.driver import MemoryKind
+from hip_runtime.drivers.hip.calls import IPC_HANDLE_BYTES, Calls, IpcHandle
+from hip_runtime.drivers.hip.errors import OUT_OF_MEMORY
+from hip_runtime.errors import InvalidAddressError, InvalidHandleError, OutOfDeviceMemoryError, UnsupportedError
+
+RETIRED_COUNT = 32
+RETIRED_BYTES = 256 << 20
+"""Freed memory goes back to the runtime, which has to stop the device for it, when there is this much of it."""
+
+_HOST_MALLOC_PORTABLE, _HOST_MALLOC_MAPPED = 1, 2
+_MEM_ATTACH_GLOBAL = 1
+_IPC_LAZY_ENABLE_PEER_ACCESS = 1
+
+
+class Allocation(NamedTuple):
+    """Memory at an address. ``release`` is the function of HIP that gives it back."""
+
+    device: int
+    address: int
+    nbytes: int
+    release: str
+
+
+class Heap:
+    """Live allocations by address. *activate* makes a device the current one; *reclaim* waits for all work and lets go
+    of what it owned."""
+
+    def __init__(self, calls: Calls, activate: Callable[[int], None], reclaim: Callable[[], None]) -> None:
+        self._calls = calls
+        self._activate = activate
+        self._reclaim = reclaim
+        self._live: dict[int, Allocation] = {}
+        self._retired: deque[Allocation] = deque()
+        self._retired_bytes = 0
+        self._flushing = threading.RLock()
+
+    def allocate(self, device: int, nbytes: int, kind: MemoryKind) -> int:
+        """Address of new memory; `OutOfDeviceMemoryError`, after everything that could be given back was."""
+        size = max(nbytes, 1)  # no memory has no address of its own
+        code, name, place = self._ask(device, size, kind)
+        if code == OUT_OF_MEMORY:
+            self._calls.hipGetLastError()
+            self._reclaim()
+            code, name, place = self._ask(device, size, kind)
+        if code == OUT_OF_MEMORY:
+            self._calls.hipGetLastError()
+            raise self._exhausted(device, nbytes, kind)
+        if code:
+            raise self._calls.error(name, code)
+        release = "hipHostFree" if name == "hipHostMalloc" else "hipFree"
+        self._live[place] = Allocation(device, place, size, release)
+        if kind is MemoryKind.MAPPED:
+            self._check_mapped(place)
+        return place
+
+    def take(self, address: int) -> Allocation:
+        """Forget the allocation at *address*, which lives until it is handed to `retire`. Takes no lock."""
+        allocation = self._live.pop(address, None)
+        if allocation is None:
+            raise InvalidAddressError(
+                f"{address:#x} is not the start of memory of a HIP device: it was freed already or never allocated"
+            )
+        return allocation
+
+    def retire(self, allocation: Allocation) -> None:
+        """Give memory back, now or with more of its kind; may be called in a finaliser."""
+        self._retired.append(allocation)
+        self._retired_bytes += allocation.nbytes
+        if len(self._retired) >= RETIRED_COUNT or self._retired_bytes >= RETIRED_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Give all freed memory back. HIP waits for the work of the device first; so do we, where it does not."""
+        synchronized: set[int] = set()
+        with self._flushing:
+            while self._retired:
+                allocation = self._retired[0]
+                self._activate(allocation.device)
+                if allocation.device not in synchronized:
+                    self._calls.call("hipDeviceSynchronize")
+                    synchronized.add(allocation.device)
+                self._retired.popleft()
+                self._retired_bytes -= allocation.nbytes
+                self._calls.call(allocation.release, allocation.address)
+
+    def info(self, device: int) -> tuple[int, int]:
+        """Free and total bytes."""
+        self.flush()
+        free, total = c_size_t(), c_size_t()
+        self._activate(device)
+        self._calls.call("hipMemGetInfo", byref(free), byref(total))
+        return free.value, total.value
+
+    def ipc_handle(self, address: int) -> bytes:
+        """What another process opens the memory at *address* with."""
+        handle = IpcHandle()
+        allocation = self._live.get(address)
+        if allocation is not None:
+            self._activate(allocation.device)
+        self._calls.call("hipIpcGetMemHandle", byref(handle), address)
+        return bytes(handle)
+
+    def open_ipc_handle(self, device: int, handle: bytes) -> int:
+        """Address, here, of the memory behind *handle*."""
+        if len(handle) != IPC_HANDLE_BYTES:
+            raise InvalidHandleError(f"an IPC handle has {IPC_HANDLE_BYTES} bytes, this one {len(handle)}")
+        place = c_void_p()
+        self._activate(device)
+        self._calls.call(
+            "hipIpcOpenMemHandle", byref(place), IpcHandle.from_buffer_copy(handle), _IPC_LAZY_ENABLE_PEER_ACCESS
+        )
+        address = place.value or 0
+        self._live[address] = Allocation(device, address, 0, "hipIpcCloseMemHandle")
+        return address
+
+    def _ask(self, device: int, size: int, kind: MemoryKind) -> tuple[int, str, int]:
+        place = c_void_p()
+        self._activate(device)
+        if kind is MemoryKind.DEVICE:
+            return self._calls.hipMalloc(byref(place), size), "hipMalloc", place.value or 0
+        if kind is MemoryKind.MANAGED:
+            code = self._calls.hipMallocManaged(byref(place), size, _MEM_ATTACH_GLOBAL)
+            return code, "hipMallocManaged", place.value or 0
+        flags = _HOST_MALLOC_PORTABLE | (_HOST_MALLOC_MAPPED if kind is MemoryKind.MAPPED else 0)
+        return self._calls.hipHostMalloc(byref(place), size, flags), "hipHostMalloc", place.value or 0
+
+    def _check_mapped(self, address: int) -> None:
+        """Mapped memory has one address for both, as everywhere where addressing is unified."""
+        there = c_void_p()
+        try:
+            self._calls.call("hipHostGetDevicePointer", byref(there), address, 0)
+            if there.value != address:
+                raise UnsupportedError("this device sees mapped host memory at another address than the host")
+        except BaseException:
+            self.retire(self.take(address))
+            raise
+
+    def _exhausted(self, device: int, nbytes: int, kind: MemoryKind) -> OutOfDeviceMemoryError:
+        free, total = self.info(device)
+        advice = "free arrays that are no longer needed, or use smaller ones"
+        if kind is not MemoryKind.DEVICE:
+            advice = f"this is {kind.value} memory, of which the host may have too little"
+        return OutOfDeviceMemoryError(nbytes, free, total, advice)

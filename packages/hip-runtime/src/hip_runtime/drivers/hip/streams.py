@@ -1,0 +1,265 @@
+"""Streams of the HIP runtime, and what the driver adds to them: callbacks, owners, and faults of kernels.
+
+A callback runs on a thread of the stream's own, and what comes behind it waits on the host until it has run: the stream
+is *held*. So the runtime never waits for Python, whatever it is called by.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.errors import NOT_READY
+from hip_runtime.drivers.hip.events import Event, EventPool, Point
+from hip_runtime.drivers.hip.faults import FaultRecord, described
+
+Work = Callable[[], None]
+Callback = Callable[[BaseException | None], None]
+
+OWNERS_PER_POINT = 64
+"""After so many pieces of work with owners, an event is recorded that tells when these can go."""
+
+
+class Stream:
+    """One stream of *device*: the HIP stream *handle*, 0 for the default one of the device."""
+
+    def __init__(self, calls: Calls, pool: EventPool, handle: int, *, blocking: bool, holding: set[Stream]) -> None:
+        self.handle = handle
+        self.device = pool.device
+        self.blocking = blocking
+        self.held = False
+        self.fault: BaseException | None = None
+        """What went wrong on this stream and was not reported yet."""
+        self.suspects: set[FaultRecord] = set()
+        """Records of the kernels that may have left a fault since the last look."""
+        self._calls = calls
+        self._pool = pool
+        self._holding = holding  # the held streams of the driver
+        self._queue: deque[Work] = deque()
+        self._thread: threading.Thread | None = None
+        # Reentrant: Python may start a finaliser that gives memory back while its thread is inside.
+        self._lock = threading.RLock()
+        self._owners: list[object] = []
+        self._guarded: deque[tuple[Point, list[object]]] = deque()
+
+    # work
+
+    def submit(self, work: Work) -> None:
+        """Do *work*, which hands something to the HIP stream: now, or after the callbacks that are still to run."""
+        if self.held:
+            with self._lock:
+                if self.held:
+                    self._queue.append(work)
+                    return
+        work()
+
+    def add_callback(self, callback: Callback, others: Sequence[Stream] = ()) -> None:
+        """Call *callback* after the work so far, here and on the streams *others*, with what stopped it or ``None``."""
+        with self._lock:
+            self._hold(partial(self._call_back, callback, () if self.held else self._points(others), others))
+
+    def wait_for(self, point: Point) -> None:
+        """Let the work from now on wait for *point*."""
+
+        if self.held:
+            point.pin()
+
+        def wait() -> None:
+            if point.issued is not None:
+                point.issued.wait()
+            self._calls.call("hipStreamWaitEvent", self.handle, point.handle, 0)
+
+        if point.is_issued:
+            self.submit(wait)
+            return
+        with self._lock:
+            self._hold(wait)
+
+    def wait_issued(self) -> None:
+        """Return when the runtime was told of all work so far. A callback of this stream does not wait for itself."""
+        if self.held and not self.is_current:
+            marker = threading.Event()
+            self.submit(marker.set)
+            marker.wait()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the calling thread is this stream's."""
+        return self._thread is threading.current_thread()
+
+    def is_done(self) -> bool:
+        """Whether all work is done."""
+        if self.held:
+            return False
+        code = self._calls.hipStreamQuery(self.handle)
+        if code not in (0, NOT_READY):
+            raise self._calls.error("hipStreamQuery", code)
+        return code == 0
+
+    def synchronize(self) -> None:
+        """Return when all work is done, and look whether kernels in it left a fault."""
+        self.wait_issued()
+        # Taken before: kernels that somebody launches meanwhile are not waited for.
+        suspects, self.suspects = self.suspects, set()
+        try:
+            self._calls.call("hipStreamSynchronize", self.handle)
+        except BaseException:
+            self.suspects |= suspects
+            raise
+        self._look_at(suspects)
+
+    def record(self, event: Event) -> None:
+        """Let *event* be the point behind the work given so far."""
+        if self.held:
+            with self._lock:
+                if self.held:
+                    point = event.renew(apart=True)
+                    point.issued = threading.Event()
+                    self._queue.append(partial(self._record, point, point.issued))
+                    event.point, event.stream = point, self
+                    return
+        point = event.renew(apart=False)
+        point.record(self.handle)
+        event.point, event.stream = point, self
+
+    def _record(self, point: Point, issued: threading.Event) -> None:
+        try:
+            point.record(self.handle)
+        finally:
+            issued.set()
+
+    def point(self) -> Point:
+        """A point behind everything that the runtime was told of."""
+        point = self._pool.take()
+        point.record(self.handle)
+        return point
+
+    # faults
+
+    def look_for_fault(self) -> None:
+        """Look whether a kernel left a fault so far; what it is stays until `take_fault`."""
+        for record in self.suspects.copy():
+            if record.is_released:
+                self.suspects.discard(record)
+        self._look_at(self.suspects.copy())
+
+    def take_fault(self) -> BaseException | None:
+        """What was found to be wrong since the last time that somebody asked."""
+        fault, self.fault = self.fault, None
+        return fault
+
+    def _look_at(self, suspects: set[FaultRecord]) -> None:
+        for record in suspects:
+            fault = record.take()
+            self.fault = self.fault or fault
+
+    # owners
+
+    def keep(self, owners: object) -> None:
+        """Keep *owners* alive until the work given so far is done."""
+        self._owners.append(owners)
+        if len(self._owners) >= OWNERS_PER_POINT:
+            self._guard()
+            self._reap_guarded()
+
+    def reap(self) -> None:
+        """Let go of the owners whose work is done."""
+        self._reap_guarded()
+        if self._owners:
+            with self._lock:
+                # Taken before the question: work that somebody gives meanwhile is not in the answer.
+                owners, self._owners = self._owners, []
+                if self._calls.hipStreamQuery(self.handle) == NOT_READY:
+                    self._owners[:0] = owners
+                    owners = []
+            del owners  # outside of the lock: what they hold may go, and finalisers run
+
+    def _guard(self) -> Point | None:
+        with self._lock:
+            if not self._owners:
+                return None
+            point = self._pool.take()
+            owners, self._owners = self._owners, []
+            try:
+                point.record(self.handle)
+            except BaseException:
+                self._owners[:0] = owners
+                raise
+            self._guarded.append((point, owners))
+            return point
+
+    def _reap_guarded(self) -> None:
+        while self._guarded:
+            try:
+                guarded = self._guarded.popleft()
+            except IndexError:  # somebody else does the same
+                return
+            if self._calls.hipEventQuery(guarded[0].handle) == NOT_READY:
+                self._guarded.appendleft(guarded)
+                return
+
+    # the thread
+
+    def _hold(self, work: Work) -> None:
+        """Let *work*, and all that comes behind it, be done by the stream's thread. The lock is held."""
+        self._queue.append(work)
+        if self.held:
+            return
+        thread = threading.Thread(target=self._run, name="hip-stream", daemon=True)
+        self.held, self._thread = True, thread
+        self._holding.add(self)
+        try:
+            thread.start()
+        except BaseException:
+            self._queue.clear()
+            self._let_go()
+            raise
+
+    def _let_go(self) -> None:
+        self.held, self._thread = False, None
+        self._holding.discard(self)
+
+    def _points(self, others: Sequence[Stream]) -> list[Point]:
+        points = []
+        for stream in (*others, self):  # which leaves the device of this stream the current one
+            self._calls.call("hipSetDevice", stream.device)
+            points.append(stream.point())
+        return points
+
+    def _call_back(self, callback: Callback, points: Sequence[Point], others: Sequence[Stream]) -> None:
+        for point in points or self._points(others):
+            point.wait()
+        self.look_for_fault()
+        for other in others:
+            other.look_for_fault()
+            self.fault, other.fault = self.fault or other.fault, None
+        callback(described(self.fault))
+
+    def _run(self) -> None:
+        self._calls.hipSetDevice(self.device)
+        while True:
+            with self._lock:
+                if not self._queue:
+                    self._let_go()
+                    last = self._last_point()
+                    break
+                work = self._queue.popleft()
+            try:
+                work()
+            except BaseException as error:
+                self.fault = self.fault or error
+            del work  # what it owns must not live until the next piece of work comes
+        if last is not None:
+            self._calls.hipEventSynchronize(last.handle)
+            self._reap_guarded()
+
+    def _last_point(self) -> Point | None:
+        """A point behind all work that has owners, for the thread to wait for before it ends."""
+        try:
+            return self._guard()
+        except BaseException as error:
+            self.fault = self.fault or error
+            return None

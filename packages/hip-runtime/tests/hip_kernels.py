@@ -1,0 +1,55 @@
+"""The kernels that the stand-in for the HIP runtime knows, as code objects for AMD GPUs.
+
+Their machine code is never run, so their bodies are empty. The metadata is what LLVM writes: it says where the
+arguments of a launch must lie.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from hip_devicelib import describe, object_code, optimise
+from hip_devicelib.codeobject import CodeObject
+
+SIGNATURES: dict[str, list[tuple[str, str]]] = {
+    "saxpy": [("y", "ptr"), ("x", "ptr"), ("a", "float"), ("n", "i64")],
+    "count": [("counter", "ptr")],
+    "fault": [("seen", "ptr"), ("where", "i64"), ("code", "i32")],
+    "spin": [("place", "ptr"), ("turns", "i64")],
+    "where": [("out", "ptr")],
+    "mixed": [
+        ("flag", "i8"),
+        ("short", "i16"),
+        ("single", "float"),
+        ("long", "i64"),
+        ("place", "ptr"),
+        ("real", "double"),
+        ("half", "half"),
+    ],
+    "empty": [],
+}
+
+TARGETS = ("gfx90a", "gfx1100")
+"""Of the stand-in's devices 0 and 1."""
+
+GLOBALS = """
+@table = addrspace(1) global [6 x i32] zeroinitializer
+@fault.fault = addrspace(1) global { ptr, i32, i32 } zeroinitializer
+"""
+
+
+@cache
+def code(*names: str, target: str = TARGETS[0]) -> CodeObject:
+    """A code object with these kernels, and with the global variable ``table`` of 24 bytes."""
+    text = GLOBALS
+    for name in names:
+        types = ("ptr addrspace(1)" if kind == "ptr" else kind for _, kind in SIGNATURES[name])
+        text += f"define amdgpu_kernel void @{name}({', '.join(types)}) {{\n  ret void\n}}\n"
+    keep = ("table", *(("fault.fault",) if "fault" in names else ()))
+    image = object_code(optimise(text, target, keep=keep), target)
+    return describe(image, {name: SIGNATURES[name] for name in names})
+
+
+def sample(name: str) -> CodeObject:
+    """The code object of one kernel for device 0."""
+    return code(name)

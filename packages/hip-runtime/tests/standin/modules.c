@@ -1,0 +1,232 @@
+/* Modules, functions, globals and launches. A module is an ELF file; its kernels run as functions of kernels.c. */
+#define _GNU_SOURCE
+#include "standin.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Global {
+    struct Global *next;
+    char name[128];
+    void *place;
+    size_t size;
+} Global;
+
+typedef struct Function {
+    struct Function *next;
+    char name[128];
+    Body body;
+    size_t argument_bytes;
+    int offsets[8];
+    void *fault;
+} Function;
+
+typedef struct Module {
+    struct Module *next;
+    char *image;
+    size_t size;
+    Global *globals;
+    Function *functions;
+} Module;
+
+typedef struct {
+    char name[128];
+    uint32_t grid[3], block[3], shared;
+    int cooperative, device;
+    void *stream;
+    uint64_t argument_bytes;
+    unsigned char arguments[512];
+} Launch;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Module *modules;
+static Launch launches[256];
+static int launch_count;
+
+static int has_module(const Module *module) {
+    for (Module *other = modules; other; other = other->next)
+        if (other == module) return 1;
+    return 0;
+}
+
+/* The symbol *name* of the file *image*, or null. */
+static const Elf64_Sym *find_symbol(const char *image, const char *name) {
+    const Elf64_Ehdr *header = (const void *)image;
+    const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_SYMTAB && sections[i].sh_type != SHT_DYNSYM) continue;
+        const char *names = image + sections[sections[i].sh_link].sh_offset;
+        const Elf64_Sym *symbols = (const void *)(image + sections[i].sh_offset);
+        for (size_t j = 0; j < sections[i].sh_size / sizeof *symbols; j++)
+            if (symbols[j].st_shndx && !strcmp(names + symbols[j].st_name, name)) return &symbols[j];
+    }
+    return NULL;
+}
+
+EXPORT hipError_t hipModuleLoadData(Module **place, const void *image) {
+    ENTER("on %d", current_device());
+    const Elf64_Ehdr *header = image;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_machine != 224) return remember(INVALID_IMAGE);
+    Module *module = calloc(1, sizeof *module);
+    module->size = header->e_shoff + (size_t)header->e_shnum * sizeof(Elf64_Shdr);
+    module->image = malloc(module->size);
+    memcpy(module->image, image, module->size);
+    pthread_mutex_lock(&lock);
+    module->next = modules;
+    modules = module;
+    pthread_mutex_unlock(&lock);
+    count_resource(MODULE, 1);
+    *place = module;
+    return SUCCESS;
+}
+
+/* Takes the code away at once, from under kernels that run: whoever unloads has to wait first. */
+EXPORT hipError_t hipModuleUnload(Module *module) {
+    ENTER();
+    pthread_mutex_lock(&lock);
+    int code = INVALID_HANDLE;
+    for (Module **link = &modules; *link; link = &(*link)->next)
+        if (*link == module) {
+            *link = module->next;
+            code = SUCCESS;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    if (code) return remember(code);
+    for (Global *global = module->globals; global; global = global->next) {
+        memset(global->place, 0xDD, global->size);
+        free(global->place);
+    }
+    free(module->image);
+    count_resource(MODULE, -1);
+    return SUCCESS;
+}
+
+static Global *find_global(Module *module, const char *name) {
+    pthread_mutex_lock(&lock);
+    Global *global = module->globals;
+    while (global && strcmp(global->name, name)) global = global->next;
+    const Elf64_Sym *symbol = global ? NULL : find_symbol(module->image, name);
+    if (symbol && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT) {
+        global = calloc(1, sizeof *global);
+        snprintf(global->name, sizeof global->name, "%s", name);
+        global->size = symbol->st_size;
+        global->place = host_block(global->size);
+        memset(global->place, 0, global->size);
+        global->next = module->globals;
+        module->globals = global;
+    }
+    pthread_mutex_unlock(&lock);
+    return global;
+}
+
+EXPORT hipError_t hipModuleGetGlobal(void **place, size_t *size, Module *module, const char *name) {
+    ENTER("%s", name);
+    if (!has_module(module)) return remember(INVALID_HANDLE);
+    Global *global = find_global(module, name);
+    if (!global) return remember(NOT_FOUND);
+    *place = global->place;
+    *size = global->size;
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipModuleGetFunction(Function **place, Module *module, const char *name) {
+    ENTER("%s", name);
+    if (!has_module(module)) return remember(INVALID_HANDLE);
+    Function *function = calloc(1, sizeof *function);
+    char other[160];
+    snprintf(other, sizeof other, "%s.kd", name);
+    function->body = find_body(name, &function->argument_bytes, function->offsets);
+    if (!find_symbol(module->image, other) || !function->body) {
+        free(function);
+        return remember(NOT_FOUND);
+    }
+    snprintf(function->name, sizeof function->name, "%s", name);
+    snprintf(other, sizeof other, "%s.fault", name);
+    Global *fault = find_global(module, other);
+    function->fault = fault ? fault->place : NULL;
+    *place = function;
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, Function *function, int block, size_t shared) {
+    ENTER("%s %d %zu", function->name, block, shared);
+    *blocks = 2048 / block;
+    return SUCCESS;
+}
+
+typedef struct {
+    Function *function;
+    Grid grid;
+    unsigned char arguments[512];
+} Run;
+
+static void run(void *data) {
+    Run *work = data;
+    work->grid.arguments = work->arguments;
+    work->grid.fault = work->function->fault;
+    work->function->body(&work->grid);
+}
+
+static int launch(Function *function, const uint32_t *grid, const uint32_t *block, uint32_t shared, void *handle,
+                  const void *arguments, size_t argument_bytes, int cooperative) {
+    Stream *stream = find_stream(handle);
+    if (!stream) return INVALID_HANDLE;
+    if (argument_bytes > sizeof launches->arguments || argument_bytes != function->argument_bytes) return INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    Launch *record = &launches[launch_count++ % 256];
+    memset(record, 0, sizeof *record);
+    snprintf(record->name, sizeof record->name, "%s", function->name);
+    memcpy(record->grid, grid, sizeof record->grid);
+    memcpy(record->block, block, sizeof record->block);
+    record->shared = shared;
+    record->cooperative = cooperative;
+    record->device = stream_device(stream);
+    record->stream = handle;
+    record->argument_bytes = argument_bytes;
+    memcpy(record->arguments, arguments, argument_bytes);
+    pthread_mutex_unlock(&lock);
+    Run *work = calloc(1, sizeof *work);
+    work->function = function;
+    memcpy(work->grid.grid, grid, sizeof work->grid.grid);
+    memcpy(work->grid.block, block, sizeof work->grid.block);
+    memcpy(work->arguments, arguments, argument_bytes);
+    return submit(stream, run, work);
+}
+
+EXPORT hipError_t hipModuleLaunchKernel(Function *function, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
+                                        uint32_t by, uint32_t bz, uint32_t shared, void *stream, void **parameters,
+                                        void **extra) {
+    ENTER("%s", function->name);
+    if (parameters || !extra || (size_t)extra[0] != 1 || (size_t)extra[2] != 2 || (size_t)extra[4] != 3)
+        return remember(INVALID_VALUE);
+    uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    return remember(launch(function, grid, block, shared, stream, extra[1], *(size_t *)extra[3], 0));
+}
+
+EXPORT hipError_t hipModuleLaunchCooperativeKernel(Function *function, uint32_t gx, uint32_t gy, uint32_t gz,
+                                                   uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared, void *stream,
+                                                   void **parameters) {
+    ENTER("%s", function->name);
+    uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    if ((uint64_t)gx * gy * gz > 1024) return remember(COOPERATIVE_TOO_LARGE);
+    unsigned char arguments[512] = {0};
+    for (int i = 0; function->offsets[i] >= 0; i++) {
+        int end = function->offsets[i + 1] >= 0 ? function->offsets[i + 1] : (int)function->argument_bytes;
+        memcpy(arguments + function->offsets[i], parameters[i], end - function->offsets[i]);
+    }
+    return remember(launch(function, grid, block, shared, stream, arguments, function->argument_bytes, 1));
+}
+
+/* Copy the launches since the last time, at most 256; returns how many. */
+EXPORT int standin_launches(Launch *target) {
+    pthread_mutex_lock(&lock);
+    int count = launch_count < 256 ? launch_count : 256;
+    memcpy(target, launches, count * sizeof *target);
+    launch_count = 0;
+    pthread_mutex_unlock(&lock);
+    return count;
+}

@@ -1,0 +1,70 @@
+/* A stand-in for the HIP runtime: devices whose memory is the host's, streams that are threads, and a few kernels that
+ * are functions in C. It keeps a list of the calls, fails where it is told to, and counts what was not given back.
+ *
+ * Numbers and structures are those of HIP's binary interface (hip/hip_runtime_api.h, releases 6 and 7). */
+#ifndef STANDIN_H
+#define STANDIN_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int hipError_t;
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    INVALID_CONFIGURATION = 9,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    NOT_READY = 600,
+    PEER_ACCESS_ALREADY_ENABLED = 704,
+    COOPERATIVE_TOO_LARGE = 720,
+    NOT_SUPPORTED = 801,
+};
+
+#define EXPORT __attribute__((visibility("default")))
+#define MAX_DEVICES 4
+
+/* What a function does first: note that it was called, and fail if it was told to. */
+#define ENTER(...)                                             \
+    do {                                                       \
+        int told = standin_enter(__func__, "" __VA_ARGS__);    \
+        if (told) return told;                                 \
+    } while (0)
+
+int standin_enter(const char *function, const char *format, ...);
+int remember(int code); /* for hipGetLastError */
+int current_device(void);
+int device_count(void);
+
+/* Resources that have to be given back. */
+enum { MEMORY, STREAM, EVENT, MODULE, RESOURCES };
+void count_resource(int which, int change);
+
+/* memory */
+void *host_block(size_t nbytes);
+
+/* streams */
+typedef struct Stream Stream;
+typedef void (*Action)(void *data);
+Stream *find_stream(void *handle);
+int submit(Stream *stream, Action action, void *data); /* data is freed after action */
+void finish(Stream *stream);
+void finish_device(int device);
+int stream_device(const Stream *stream);
+
+/* kernels */
+typedef struct {
+    uint32_t grid[3], block[3];
+    const unsigned char *arguments;
+    void *fault; /* the variable "<name>.fault" of the module, or null */
+} Grid;
+typedef void (*Body)(const Grid *grid);
+Body find_body(const char *name, size_t *argument_bytes, int *offsets);
+
+#endif

@@ -1,0 +1,340 @@
+/* Streams, each a thread with a queue; events; copies. */
+#define _GNU_SOURCE
+#include "standin.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct Work {
+    struct Work *next;
+    Action action;
+    void *data;
+    Stream *after; /* wait until this stream has done `ticket` pieces of work */
+    uint64_t ticket;
+} Work;
+
+struct Stream {
+    struct Stream *next;
+    int device, blocking, ended;
+    pthread_t thread;
+    Work *first, **last;
+    uint64_t given, done;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static Stream *streams; /* that callers made */
+static Stream *defaults[MAX_DEVICES];
+
+static void *run(void *argument) {
+    Stream *stream = argument;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!stream->first && !stream->ended) pthread_cond_wait(&moved, &lock);
+        Work *work = stream->first;
+        if (!work) break;
+        while (work->after && work->after->done < work->ticket) pthread_cond_wait(&moved, &lock);
+        stream->first = work->next;
+        if (!stream->first) stream->last = &stream->first;
+        pthread_mutex_unlock(&lock);
+        if (work->action) work->action(work->data);
+        free(work->data);
+        free(work);
+        pthread_mutex_lock(&lock);
+        stream->done++;
+        pthread_cond_broadcast(&moved);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static Stream *make_stream(int device, int blocking) {
+    Stream *stream = calloc(1, sizeof *stream);
+    stream->device = device;
+    stream->blocking = blocking;
+    stream->last = &stream->first;
+    pthread_create(&stream->thread, NULL, run, stream);
+    return stream;
+}
+
+static void put(Stream *stream, Action action, void *data, Stream *after, uint64_t ticket) {
+    Work *work = malloc(sizeof *work);
+    *work = (Work){NULL, action, data, after, ticket};
+    *stream->last = work;
+    stream->last = &work->next;
+    stream->given++;
+    pthread_cond_broadcast(&moved);
+}
+
+static Stream *default_stream(int device) {
+    if (!defaults[device]) defaults[device] = make_stream(device, 1);
+    return defaults[device];
+}
+
+/* The stream that *handle* stands for, or null; the lock is held. */
+static Stream *look_up(void *handle) {
+    if (!handle) return default_stream(current_device());
+    for (Stream *stream = streams; stream; stream = stream->next)
+        if (stream == handle) return stream;
+    return NULL;
+}
+
+Stream *find_stream(void *handle) {
+    pthread_mutex_lock(&lock);
+    Stream *stream = look_up(handle);
+    pthread_mutex_unlock(&lock);
+    return stream;
+}
+
+int stream_device(const Stream *stream) { return stream->device; }
+
+/* The default stream and the blocking streams of a device wait for each other. The lock is held. */
+static void order(Stream *stream) {
+    Stream *first = default_stream(stream->device);
+    if (stream == first) {
+        for (Stream *other = streams; other; other = other->next)
+            if (other->device == stream->device && other->blocking && other->done < other->given)
+                put(stream, NULL, NULL, other, other->given);
+    } else if (stream->blocking && first->done < first->given) {
+        put(stream, NULL, NULL, first, first->given);
+    }
+}
+
+int submit(Stream *stream, Action action, void *data) {
+    if (!stream) {
+        free(data);
+        return INVALID_HANDLE;
+    }
+    pthread_mutex_lock(&lock);
+    order(stream);
+    put(stream, action, data, NULL, 0);
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}
+
+static void wait_until(Stream *stream, uint64_t ticket) {
+    while (stream->done < ticket) pthread_cond_wait(&moved, &lock);
+}
+
+void finish(Stream *stream) {
+    pthread_mutex_lock(&lock);
+    order(stream);
+    wait_until(stream, stream->given);
+    pthread_mutex_unlock(&lock);
+}
+
+void finish_device(int device) {
+    pthread_mutex_lock(&lock);
+    for (Stream *stream = streams; stream;) {
+        if (stream->device == device && stream->done < stream->given) {
+            wait_until(stream, stream->given);
+            stream = streams; /* the list may have changed meanwhile */
+        } else {
+            stream = stream->next;
+        }
+    }
+    Stream *first = default_stream(device);
+    wait_until(first, first->given);
+    pthread_mutex_unlock(&lock);
+}
+
+EXPORT hipError_t hipStreamCreateWithPriority(Stream **place, unsigned flags, int priority) {
+    ENTER("flags %u priority %d on %d", flags, priority, current_device());
+    pthread_mutex_lock(&lock);
+    Stream *stream = make_stream(current_device(), flags == 0);
+    stream->next = streams;
+    streams = stream;
+    pthread_mutex_unlock(&lock);
+    count_resource(STREAM, 1);
+    *place = stream;
+    return SUCCESS;
+}
+
+/* The real one need not wait for the work; this one drops it. */
+EXPORT hipError_t hipStreamDestroy(void *handle) {
+    ENTER();
+    pthread_mutex_lock(&lock);
+    Stream *stream = handle ? look_up(handle) : NULL;
+    if (!stream) {
+        pthread_mutex_unlock(&lock);
+        return remember(INVALID_HANDLE);
+    }
+    for (Stream **link = &streams; *link; link = &(*link)->next)
+        if (*link == stream) {
+            *link = stream->next;
+            break;
+        }
+    if (stream->first) stream->first->next = NULL;
+    stream->ended = 1;
+    stream->done = stream->given;
+    pthread_cond_broadcast(&moved);
+    pthread_mutex_unlock(&lock);
+    count_resource(STREAM, -1);
+    return SUCCESS; /* the structure stays: waiters may look at it */
+}
+
+EXPORT hipError_t hipStreamQuery(void *handle) {
+    ENTER();
+    pthread_mutex_lock(&lock);
+    Stream *stream = look_up(handle);
+    int code = !stream ? INVALID_HANDLE : stream->done < stream->given ? NOT_READY : SUCCESS;
+    if (stream && !handle)
+        for (Stream *other = streams; other; other = other->next)
+            if (other->device == stream->device && other->blocking && other->done < other->given) code = NOT_READY;
+    pthread_mutex_unlock(&lock);
+    return remember(code);
+}
+
+EXPORT hipError_t hipStreamSynchronize(void *handle) {
+    ENTER();
+    Stream *stream = find_stream(handle);
+    if (!stream) return remember(INVALID_HANDLE);
+    finish(stream);
+    return SUCCESS;
+}
+
+/* events */
+
+typedef struct {
+    int device, timing;
+    Stream *stream; /* where it was recorded last */
+    uint64_t ticket;
+    struct timespec time;
+} Event;
+
+typedef struct {
+    Event *event;
+} Mark;
+
+static void mark(void *data) { clock_gettime(CLOCK_MONOTONIC, &((Mark *)data)->event->time); }
+
+EXPORT hipError_t hipEventCreateWithFlags(Event **place, unsigned flags) {
+    ENTER("flags %u on %d", flags, current_device());
+    *place = calloc(1, sizeof **place);
+    (*place)->device = current_device();
+    (*place)->timing = !(flags & 2);
+    count_resource(EVENT, 1);
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipEventDestroy(Event *event) {
+    ENTER();
+    count_resource(EVENT, -1); /* the structure stays: a stream may still mark it */
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipEventRecord(Event *event, void *handle) {
+    ENTER();
+    pthread_mutex_lock(&lock);
+    Stream *stream = look_up(handle);
+    if (!stream || stream->device != event->device) {
+        pthread_mutex_unlock(&lock);
+        return remember(INVALID_HANDLE);
+    }
+    order(stream);
+    Mark *data = malloc(sizeof *data);
+    data->event = event;
+    put(stream, mark, data, NULL, 0);
+    event->stream = stream;
+    event->ticket = stream->given;
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}
+
+static int is_reached(const Event *event) { return !event->stream || event->stream->done >= event->ticket; }
+
+EXPORT hipError_t hipEventQuery(Event *event) {
+    ENTER();
+    pthread_mutex_lock(&lock);
+    int code = is_reached(event) ? SUCCESS : NOT_READY;
+    pthread_mutex_unlock(&lock);
+    return remember(code);
+}
+
+EXPORT hipError_t hipEventSynchronize(Event *event) {
+    ENTER();
+    pthread_mutex_lock(&lock);
+    Stream *stream = event->stream;
+    if (stream) wait_until(stream, event->ticket);
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipEventElapsedTime(float *milliseconds, Event *start, Event *end) {
+    ENTER();
+    if (!start->timing || !end->timing || !start->stream || !end->stream) return remember(INVALID_HANDLE);
+    *milliseconds = (float)((end->time.tv_sec - start->time.tv_sec) * 1e3 + (end->time.tv_nsec - start->time.tv_nsec) * 1e-6);
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipStreamWaitEvent(void *handle, Event *event, unsigned flags) {
+    ENTER("%u", flags);
+    pthread_mutex_lock(&lock);
+    Stream *stream = look_up(handle);
+    if (stream && event->stream) put(stream, NULL, NULL, event->stream, event->ticket);
+    pthread_mutex_unlock(&lock);
+    return remember(stream ? SUCCESS : INVALID_HANDLE);
+}
+
+/* copies */
+
+typedef struct {
+    char *target;
+    const char *source;
+    size_t into, found, width, height;
+    int value;
+} Copy;
+
+static void copy(void *data) {
+    Copy *work = data;
+    for (size_t row = 0; row < work->height; row++) {
+        char *target = work->target + row * work->into;
+        if (work->source)
+            memcpy(target, work->source + row * work->found, work->width);
+        else
+            memset(target, work->value, work->width);
+    }
+}
+
+static int start_copy(Copy plan, void *handle, int wait) {
+    if (!plan.target || plan.width > plan.into || (plan.source && plan.width > plan.found)) return INVALID_VALUE;
+    Copy *work = malloc(sizeof *work);
+    *work = plan;
+    Stream *stream = find_stream(handle);
+    int code = submit(stream, copy, work);
+    if (!code && wait) finish(stream);
+    return code;
+}
+
+EXPORT hipError_t hipMemcpy(void *target, const void *source, size_t nbytes, int kind) {
+    ENTER("%zu kind %d on %d", nbytes, kind, current_device());
+    return remember(start_copy((Copy){target, source, nbytes, nbytes, nbytes, 1, 0}, NULL, 1));
+}
+
+EXPORT hipError_t hipMemcpyAsync(void *target, const void *source, size_t nbytes, int kind, void *stream) {
+    ENTER("%zu kind %d", nbytes, kind);
+    return remember(start_copy((Copy){target, source, nbytes, nbytes, nbytes, 1, 0}, stream, 0));
+}
+
+EXPORT hipError_t hipMemcpy2D(
+    void *target, size_t into, const void *source, size_t found, size_t width, size_t height, int kind) {
+    ENTER("%zu x %zu pitch %zu %zu kind %d", width, height, into, found, kind);
+    return remember(start_copy((Copy){target, source, into, found, width, height, 0}, NULL, 1));
+}
+
+EXPORT hipError_t hipMemcpy2DAsync(
+    void *target, size_t into, const void *source, size_t found, size_t width, size_t height, int kind, void *stream) {
+    ENTER("%zu x %zu pitch %zu %zu kind %d", width, height, into, found, kind);
+    return remember(start_copy((Copy){target, source, into, found, width, height, 0}, stream, 0));
+}
+
+EXPORT hipError_t hipMemset(void *target, int value, size_t nbytes) {
+    ENTER("%d %zu", value, nbytes);
+    return remember(start_copy((Copy){target, NULL, nbytes, 0, nbytes, 1, value}, NULL, 0));
+}
+
+EXPORT hipError_t hipMemsetAsync(void *target, int value, size_t nbytes, void *stream) {
+    ENTER("%d %zu", value, nbytes);
+    return remember(start_copy((Copy){target, NULL, nbytes, 0, nbytes, 1, value}, stream, 0));
+}

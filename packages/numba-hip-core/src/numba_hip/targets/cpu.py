@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from numba_hip._numba import lowered_symbol
-from numba_hip.codegen import HipCodeLibrary
+from numba_hip.codegen import SHARED_PREFIX, HipCodeLibrary
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.context import I32, HipContext
 
@@ -90,8 +90,8 @@ class CpuContext(HipContext):
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
         """A declaration of its own for each array; its name says how much memory it is."""
         size = self.get_abi_sizeof(storage)
-        stem = f"{builder.function.name}.{builder.module.get_unique_name('shared')}".replace(" ", "_")
-        return self._query(builder, f"spmd.shared.{stem}.{size}.{alignment}", ITEM)
+        number = sum(name.startswith(SHARED_PREFIX) for name in builder.module.globals)
+        return self._query(builder, f"{SHARED_PREFIX}{builder.function.name}.{number}.{size}.{alignment}", ITEM)
 
     def dynamic_shared_memory(self, builder: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
         """Two questions to the device."""

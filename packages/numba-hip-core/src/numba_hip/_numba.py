@@ -6,11 +6,13 @@ Everything here is tested against each supported release (see ``nox -s minimums`
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
-from numba.core import compiler, serialize, types
+from numba.core import cgutils, compiler, serialize, types
 from numba.core.base import BaseContext
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
@@ -52,6 +54,33 @@ def ufunc_table(ufunc: Any) -> dict[str, Any]:
     from numba.np import ufunc_db
 
     return dict(ufunc_db.get_ufunc_info(ufunc))
+
+
+def view_of_part(
+    context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]
+) -> tuple[Any, list[Any], list[Any]]:
+    """The part of an array that an index stands for: pointer to its first element, extents, and steps in bytes.
+
+    *kinds* and *values* are those of the array and of the index: integers, slices, an ellipsis, new axes.
+    """
+    from numba.np import arrayobj
+
+    array_type, index_type = kinds
+    array, index = values
+    index_types, indices = [index_type], [index]
+    if isinstance(index_type, types.BaseTuple):
+        index_types, indices = list(index_type), cgutils.unpack_tuple(builder, index, len(index_type))
+    made = arrayobj.make_array(array_type)(context, builder, array)
+    index_types, indices = arrayobj.normalize_indices(context, builder, index_types, indices)
+    try:
+        pointer, extents, steps = arrayobj.basic_indexing(
+            context, builder, array_type, made, index_types, indices, boundscheck=context.enable_boundscheck
+        )
+    except NotImplementedError:
+        raise UnsupportedError(
+            "an array cannot be assigned through an index that is an array itself: assign in a loop"
+        ) from None
+    return pointer, list(extents), list(steps)
 
 
 class NoAllocation(NRTContext):
@@ -126,3 +155,17 @@ def dump(value: object) -> bytes:
 def load(data: bytes) -> Any:
     """What `dump` wrote. Loading runs code: only of data that is trusted."""
     return serialize.loads(data)
+
+
+def definition_of(value: object) -> Any:
+    """The Python function behind what Numba's decorators return (``njit``, ``vectorize``, ``intrinsic``), else None."""
+    for attribute in ("py_func", "_defn"):
+        function = getattr(value, attribute, None)
+        if isinstance(function, FunctionType):
+            return function
+    return None
+
+
+def python_identity() -> str:
+    """Which Python this is: bytecode is that of one release."""
+    return f"{sys.implementation.cache_tag} {sys.version}"

@@ -24,12 +24,15 @@ def lowering_registry() -> Any:
 def _load_features() -> None:
     # Importing a feature enters it into the registries.
     from numba_hip.language import (  # noqa: F401
+        assignment,
         atomic,
         bits,
         const,
         index,
         local,
         math,
+        numpy_numbers,
+        reductions,
         shared,
         sync,
         ufuncs,

@@ -240,3 +240,14 @@ def _greatest_common_divisor(left: int, right: int) -> int:
 @lowering.lower(math.gcd, types.Integer, types.Integer)
 def _gcd(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     return context.compile_internal(builder, _greatest_common_divisor, sig, args)
+
+
+if hasattr(math, "fma"):  # since Python 3.13
+
+    @typing.register_global(math.fma)
+    class _FmaTemplate(ConcreteTemplate):
+        cases = [signature(kind, kind, kind, kind) for kind in reversed(REALS)]
+
+    @lowering.lower(math.fma, types.Float, types.Float, types.Float)
+    def _fma(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return _call(context, builder, "fma", sig, args)

@@ -1,0 +1,175 @@
+"""Reductions of whole arrays within one thread: ``a.sum()``, ``np.max(a)`` and their like, and other NumPy functions
+that need no memory.
+
+They are plain loops over the elements, in the order of the array, by the one thread that calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload, overload_method
+
+Implementation = Callable[..., Any] | None
+
+
+def _is_real(kind: types.Type) -> bool:
+    return isinstance(kind, (types.Integer, types.Float, types.Boolean))
+
+
+def _accumulator(kind: types.Type) -> types.Type:
+    """What elements of *kind* are added up in: as NumPy does, integers in 64 bits."""
+    if isinstance(kind, types.Boolean):
+        return types.int64
+    if isinstance(kind, types.Integer):
+        return types.int64 if kind.signed else types.uint64
+    return kind
+
+
+def _reduction(name: str, *functions: Any, method: bool = True) -> Callable[[Any], Any]:
+    """Make the decorated definition NumPy's *functions* of one array, and the method *name* of arrays."""
+
+    def decorate(define: Callable[[Any], Implementation]) -> Callable[[Any], Implementation]:
+        def of_array(a):  # type: ignore[no-untyped-def]  # Numba compares annotations of this and of what it returns
+            return define(a) if isinstance(a, types.Array) else None
+
+        for function in functions:
+            overload(function, target="hip")(of_array)
+        if method:
+            overload_method(types.Array, name, target="hip")(of_array)
+        return define
+
+    return decorate
+
+
+@_reduction("sum", np.sum)
+def _sum(kind: Any) -> Implementation:
+    start = _accumulator(kind.dtype)(0)
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        total = start
+        for value in a.flat:
+            total += value
+        return total
+
+    return implementation
+
+
+@_reduction("prod", np.prod)
+def _prod(kind: Any) -> Implementation:
+    start = _accumulator(kind.dtype)(1)
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        product = start
+        for value in a.flat:
+            product *= value
+        return product
+
+    return implementation
+
+
+@_reduction("mean", np.mean)
+def _mean(kind: Any) -> Implementation:
+    start = kind.dtype(0) if isinstance(kind.dtype, (types.Float, types.Complex)) else types.float64(0)
+    count = type(start)
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        total = start
+        for value in a.flat:
+            total += value
+        return total / count(a.size)
+
+    return implementation
+
+
+@_reduction("var", np.var)
+def _var(kind: Any) -> Implementation:
+    if not _is_real(kind.dtype):
+        return None
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        mean = a.mean()
+        total = mean - mean
+        for value in a.flat:
+            total += (value - mean) * (value - mean)
+        return total / type(mean)(a.size)
+
+    return implementation
+
+
+@_reduction("std", np.std)
+def _std(kind: Any) -> Implementation:
+    if not _is_real(kind.dtype):
+        return None
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        return np.sqrt(a.var())
+
+    return implementation
+
+
+def _first_of(better: Callable[[Any, Any], Any], function: str, *, index: bool) -> Callable[[Any], Implementation]:
+    """The element, or its index, that is *better* than all before it; NaN is better than all, as in NumPy."""
+    from numba_hip.decorators import jit
+
+    compare: Any = jit(device=True, inline="always")(better)
+    message = f"{function} of an array that has no elements"
+
+    def define(kind: Any) -> Implementation:
+        if not _is_real(kind.dtype):
+            return None
+
+        def implementation(a):  # type: ignore[no-untyped-def]
+            if a.size == 0:
+                raise ValueError(message)
+            place = 0
+            best = a.flat[0]
+            for i in range(1, a.size):
+                value = a.flat[i]
+                if best == best and (compare(value, best) or value != value):
+                    place = i
+                    best = value
+            return place if index else best
+
+        return implementation
+
+    return define
+
+
+def _greater(a: Any, b: Any) -> Any:
+    return a > b
+
+
+def _less(a: Any, b: Any) -> Any:
+    return a < b
+
+
+_reduction("max", np.max, np.amax)(_first_of(_greater, "max", index=False))
+_reduction("min", np.min, np.amin)(_first_of(_less, "min", index=False))
+_reduction("argmax", np.argmax)(_first_of(_greater, "argmax", index=True))
+_reduction("argmin", np.argmin)(_first_of(_less, "argmin", index=True))
+
+
+@_reduction("all", np.all)
+def _all(kind: Any) -> Implementation:
+    def implementation(a):  # type: ignore[no-untyped-def]
+        for value in a.flat:  # noqa: SIM110 - there are no generators in kernels
+            if not value:
+                return False
+        return True
+
+    return implementation
+
+
+@_reduction("any", np.any)
+def _any(kind: Any) -> Implementation:
+    def implementation(a):  # type: ignore[no-untyped-def]
+        for value in a.flat:  # noqa: SIM110
+            if value:
+                return True
+        return False
+
+    return implementation

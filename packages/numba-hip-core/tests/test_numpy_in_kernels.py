@@ -1,0 +1,182 @@
+"""NumPy in kernels besides ufuncs: reductions, assignment of arrays, functions of numbers, and Python's own numbers."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from numba import literal_unroll
+from numba.core.errors import NumbaError
+
+import numba_hip as hip
+
+TARGETS = ["gfx90a", "gfx942", "gfx1100", "gfx1201"]
+
+
+def run(function, *args):
+    hip.jit(function)[1, 1](*args)
+    return args[-1]
+
+
+def reduce_numbers(a, out):
+    out[0] = a.sum()
+    out[1] = np.prod(a)
+    out[2] = a.mean()
+    out[3] = np.var(a)
+    out[4] = a.std()
+    out[5] = np.max(a)
+    out[6] = a.min()
+    out[7] = a.argmax()
+    out[8] = np.argmin(a)
+    out[9] = np.all(a)
+    out[10] = a.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.uint8, np.int64])
+@pytest.mark.parametrize("shape", [(12,), (3, 4), (2, 3, 2)])
+def test_reductions(dtype, shape):
+    a = np.random.default_rng(3).integers(1, 5, shape).astype(dtype)
+    wanted = np.zeros(11)
+    reduce_numbers(a, wanted)
+    np.testing.assert_allclose(run(reduce_numbers, a, np.zeros(11)), wanted, rtol=1e-6)
+    wanted = np.zeros(11)
+    reduce_numbers(a.T[::-1], wanted)
+    np.testing.assert_allclose(run(reduce_numbers, a.T[::-1], np.zeros(11)), wanted, rtol=1e-6)
+
+
+def test_reductions_of_a_nan_and_of_complex_numbers():
+    def extremes(a, out):
+        out[0], out[1], out[2], out[3] = a.max(), a.min(), a.argmax(), a.argmin()
+
+    a = np.array([1.0, np.nan, 3.0, np.nan])
+    np.testing.assert_array_equal(run(extremes, a, np.zeros(4)), [np.nan, np.nan, 1, 1])
+
+    def total(a, out):
+        out[0], out[1], out[2] = a.sum(), np.prod(a), a.mean()
+
+    z = np.array([1 + 2j, 3 - 1j, 0.5j])
+    np.testing.assert_allclose(run(total, z, np.zeros(3, complex)), [z.sum(), z.prod(), z.mean()])
+
+
+def test_the_largest_of_nothing():
+    def largest(a, out):
+        out[0] = a.max()
+
+    with pytest.raises(ValueError, match="max of an array that has no elements"):
+        run(largest, np.zeros(0), np.zeros(1))
+
+
+def test_rows_are_assigned_and_added_to():
+    @hip.jit
+    def kernel(a, out):
+        i = hip.grid(1)
+        out[i] = a[i, ::-1]
+        out[i, 1:] += a[0, 1:]
+        out[i, :1] = 7
+
+    a = np.arange(20.0).reshape(4, 5)
+    out = np.zeros((4, 5), np.float32)
+    kernel[1, 4](a, out)
+    wanted = a[:, ::-1].copy()
+    wanted[:, 1:] += a[0, 1:]
+    wanted[:, 0] = 7
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_arrays_are_broadcast_when_assigned():
+    def assign(row, column, out):
+        out[0] = row
+        out[1] = column
+        out[2, 1:] = row[:1]
+
+    row, column, out = np.arange(4.0), np.arange(3.0).reshape(3, 1), np.zeros((3, 3, 4))
+    wanted = out.copy()
+    assign(row, column, wanted)
+    np.testing.assert_array_equal(run(assign, row, column, out), wanted)
+
+
+@pytest.mark.parametrize(("left", "right"), [("1:", ":-1"), (":-1", "1:"), ("::-1", "::-1"), ("5:1:-1", "4:0:-1")])
+def test_a_part_of_an_array_assigned_to_one_that_overlaps_it(left, right):
+    namespace = {}
+    exec(f"def move(a):\n    a[{left}] = a[{right}]", namespace)
+    wanted = np.arange(8.0)
+    namespace["move"](wanted)
+    np.testing.assert_array_equal(run(namespace["move"], np.arange(8.0)), wanted)
+
+
+def test_what_cannot_be_assigned():
+    def reverse(a):
+        a[:] = a[::-1]
+
+    a = np.arange(5.0)
+    with pytest.raises(ValueError, match="overlaps it; kernels have no memory for a copy"):
+        run(reverse, a)
+    np.testing.assert_array_equal(a, np.arange(5.0))
+
+    def assign(a, b):
+        b[:] = a
+
+    with pytest.raises(ValueError, match="different shape"):
+        run(assign, np.zeros(3), np.zeros(4))
+    with pytest.raises(NumbaError, match="array of 2 dimensions cannot be assigned to 1"):
+        run(assign, np.zeros((1, 4)), np.zeros(4))
+
+    def through(a, places, b):
+        b[places] = a
+
+    with pytest.raises(NumbaError, match="through an index that is an array itself: assign in a loop"):
+        run(through, np.zeros(2), np.array([1, 2]), np.zeros(4))
+
+
+def numbers(x, out):
+    out[0], out[1] = divmod(7.5, 2)
+    out[2], out[3] = divmod(-7, 2)
+    out[4] = round(x[0])
+    out[5] = round(x[1], 2)
+    out[6] = abs(-x[1])
+    out[7] = bool(x[0])
+    out[8] = int(-x[0])
+    out[9] = float(3) / 2
+    out[10] = np.float32(1.1)
+    out[11] = np.int8(x[0] * 100)
+    out[12] = np.uint16(7) + np.bool_(x[0])
+    out[13] = np.round(x[0])
+    out[14] = np.around(x[1], 1)
+    out[15] = np.clip(x[1], 0, 2)
+    out[16] = np.where(x[0] > 2, x[1], 5)
+    out[17] = np.pi * math.e
+    for value in literal_unroll((1, 2.5, True)):
+        out[18] += value
+
+
+def test_numbers_of_python_and_numpy():
+    x = np.array([2.5, 2.678])
+    wanted = np.zeros(19)
+    with np.errstate(all="ignore"):
+        numbers(np.array([1.25, 2.678]), wanted)
+    np.testing.assert_allclose(run(numbers, np.array([1.25, 2.678]), np.zeros(19)), wanted)
+    assert run(numbers, x, np.zeros(19))[4] == 2, "halves are rounded to even"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_for_amd_gpus(target):
+    def assign(a, out):
+        out[0] = a
+        out[1, 1:] += a[1:]
+
+    for function, signature in (
+        (reduce_numbers, "(float32[:,::1], float64[::1])"),
+        (reduce_numbers, "(int32[:], float64[::1])"),
+        (numbers, "(float64[::1], float64[::1])"),
+        (assign, "(float32[:], float64[:,:])"),
+    ):
+        assert hip.compile(function, signature, target=target, output="object")[0][:4] == b"\x7fELF"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="math.fma came with Python 3.13")
+def test_fused_multiplication_and_addition_by_its_name_in_python():
+    def kernel(x, out):
+        out[0] = math.fma(x[0], x[1], -1.0)
+
+    x = np.array([1 + 2.0**-30, 1 - 2.0**-30])
+    assert run(kernel, x, np.zeros(1))[0] == -(2.0**-60)

@@ -165,8 +165,8 @@ def test_kernels_and_device_functions_are_not_called_from_python(values):
 def test_options():
     with pytest.raises(OptionError, match=r"no option \['no_such'\]; it knows .*'fastmath'"):
         hip.jit(no_such=1)
-    with pytest.raises(OptionError, match=r"cannot honour \['cache'\]"):
-        hip.jit(cache=True)
+    with pytest.raises(OptionError, match=r"cannot honour \['max_registers'\]"):
+        hip.jit(max_registers=32)
     with pytest.raises(OptionError, match="inline is 'sometimes'"):
         hip.jit(inline="sometimes")
     with pytest.raises(OptionError, match="launch_bounds gives 4096"):

@@ -63,13 +63,17 @@ class Cache:
     """The cache in one directory, which is made if it is not there.
 
     Raises `CacheError` if the directory cannot be made or written to, belongs to another user, or can be written to by
-    others. ``limit`` is in bytes; when entries take more, those that were not used for longest go.
+    others. ``limit`` is in bytes; when entries take more, those that were not used for longest go. ``variable`` is the
+    environment variable that errors advise to set.
     """
 
-    def __init__(self, directory: Path | None = None, *, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(
+        self, directory: Path | None = None, *, limit: int = DEFAULT_LIMIT, variable: str = DIRECTORY_VARIABLE
+    ) -> None:
         self.directory = directory if directory is not None else default_directory()
         self.limit = limit
-        _prepare(self.directory)
+        self._variable = variable
+        _prepare(self.directory, variable)
 
     def get(self, key: str) -> bytes | None:
         """The bytes of *key*, or None if they are not there or damaged; a damaged entry is removed."""
@@ -107,7 +111,7 @@ class Cache:
         except OSError as error:
             raise CacheError(
                 f"cannot write to the cache {self.directory}: {error.strerror}; free some space, or set "
-                f"{DIRECTORY_VARIABLE} to another directory"
+                f"{self._variable} to another directory"
             ) from None
         self._shrink(self.limit, spare=path)
 
@@ -155,8 +159,8 @@ def _digest(key: str, data: bytes) -> bytes:
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
-def _prepare(directory: Path) -> None:
-    advice = f"set {DIRECTORY_VARIABLE} to a directory of your own"
+def _prepare(directory: Path, variable: str) -> None:
+    advice = f"set {variable} to a directory of your own"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.stat()

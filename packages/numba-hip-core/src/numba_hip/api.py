@@ -17,6 +17,8 @@ from numba_hip.errors import OutputError
 from numba_hip.kernel_code import OUTPUTS, KernelCode, compile_kernel
 from numba_hip.options import CompileOptions
 
+hip_runtime.device.LAYERS.add("numba_hip")
+
 
 def is_available() -> bool:
     """Whether there is a device that kernels can run on: an AMD GPU, or the CPU device."""
@@ -86,12 +88,13 @@ def compile(
     output: str = "asm",
     **options: Any,
 ) -> tuple[str | bytes, types.Type]:
-    """Compile *function* as a kernel for a named target, on any machine: no GPU and no ROCm is needed.
+    """Compile *function* as a kernel for a named target, on any machine: no GPU is needed.
 
     *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such
     as ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"``
-    (LLVM IR, text), ``"asm"`` (assembly, text) or ``"object"`` (a relocatable ELF object, bytes). The other options are
-    those of `jit`; a dispatcher brings its own.
+    (LLVM IR, text), ``"asm"`` (assembly, text), ``"object"`` (a relocatable ELF object, bytes), or ``"codeobject"``
+    (what a device loads, bytes: linked, for which `ziglang` or ROCm has to be there, with what the kernel calls of
+    ROCm's device library). The other options are those of `jit`; a dispatcher brings its own.
 
     Returns the code and the type that the function returns, which for a kernel is ``none``. Raises
     `hip_devicelib.errors.UnknownTargetError`, `OutputError`, and Numba's errors at the user's line.
@@ -108,6 +111,7 @@ def compile(
     code = compile_kernel(py_func, tuple(args), chosen, _target(target))
     views: dict[str, Callable[[KernelCode], str | bytes]] = {
         "llvm": KernelCode.llvm, "asm": KernelCode.asm, "object": KernelCode.object,
+        "codeobject": lambda made: made.code_object.image,
     }  # fmt: skip
     return views[output](code), types.none
 

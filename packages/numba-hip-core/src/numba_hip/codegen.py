@@ -40,6 +40,8 @@ class HipCodeLibrary(CodeLibrary):
         self._unresolved: set[str] = set()
         self.symbols: list[str] = []
         """Symbols of the functions that Numba compiled into this library."""
+        self.source: str | None = None
+        """The file of the function, where there is one."""
         self.faults: dict[int, Fault] = {}
         """Exceptions that functions of this library itself can raise, by code."""
 
@@ -80,6 +82,10 @@ class HipCodeLibrary(CodeLibrary):
     def all_faults(self) -> dict[int, Fault]:
         """Exceptions that any function of the closure can raise, by code."""
         return {code: fault for library in self.closure() for code, fault in library.faults.items()}
+
+    def all_sources(self) -> frozenset[str]:
+        """Files of all functions of the closure."""
+        return frozenset(library.source for library in self.closure() if library.source is not None)
 
     def linked(self) -> llvm.ModuleRef:
         """One module with everything of the closure, not optimised."""

@@ -39,6 +39,7 @@ class PackLibrary(LoweringPass):
     def run_pass(self, state: Any) -> bool:
         """Set ``state.cr``."""
         lowered = state["cr"]
+        state.library.source = state.func_id.filename
         state.library.finalize()
         state.cr = HipCompileResult(
             **sanitize_compile_result_entries(

@@ -12,9 +12,10 @@ import numpy as np
 from numba.core import sigutils, types
 
 from hip_runtime import Device, DeviceArray, Function, Stream, current_device
-from numba_hip import pickling
+from numba_hip import config, pickling
 from numba_hip._numba import type_code
 from numba_hip.arguments import Packer, argument_type, check_arguments, describe, packers, type_of
+from numba_hip.code_cache import CodeCache
 from numba_hip.conversion import choose_overload
 from numba_hip.errors import KernelArgumentError, KernelSignatureError
 from numba_hip.faults import exception_describer
@@ -71,7 +72,9 @@ class Dispatcher(Inspection):
         self.specialized = False
         """Whether this kernel was made by `specialize`, and is for one tuple of argument types."""
         self.identity = ""
-        self.stats = CompileStats(None, Counter(), Counter())
+        self._cache: CodeCache | None = None
+        self._hits: Counter[Types] = Counter()
+        self._misses: Counter[Types] = Counter()
         self.targetoptions = {
             "inline": options.inline,
             "fastmath": options.fastmath,
@@ -138,6 +141,12 @@ class Dispatcher(Inspection):
     def signatures(self) -> list[Types]:
         """Argument types that this kernel has been compiled for."""
         return list(self.overloads)
+
+    @property
+    def stats(self) -> CompileStats:
+        """Where compiled code is kept, and for which types it was found there."""
+        path = str(config.cache_dir().absolute()) if self.options.cache else None
+        return CompileStats(path, self._hits, self._misses)
 
     @property
     def nopython_signatures(self) -> list[Any]:
@@ -226,8 +235,19 @@ class Dispatcher(Inspection):
         return code
 
     def _make(self, args: Types, target: str) -> KernelCode:
+        place = None
+        if self.options.cache:
+            self._cache = self._cache or CodeCache()
+            place = self._cache.place(self.py_func, args, self.options, target)
+        if self._cache is not None and place is not None:
+            code = self._cache.load(place)
+            if code is not None:
+                self._hits[args] += 1
+                return code
         code = compile_kernel(self.py_func, args, self.options, target)
-        self.stats.cache_misses[args] += 1
+        self._misses[args] += 1
+        if self._cache is not None and place is not None:
+            self._cache.save(place, code)
         return code
 
     # Launching.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import binding as llvm
 from numba.core import types, typing
@@ -19,19 +19,16 @@ from numba_hip.options import CompileOptions
 from numba_hip.targets.callconv import Fault
 from numba_hip.targets.registry import CompileTarget, compile_target
 
-if TYPE_CHECKING:
-    from numba_hip.codegen import HipCodeLibrary
-
-OUTPUTS = ("llvm", "asm", "object")
+OUTPUTS = ("llvm", "asm", "object", "codeobject")
 
 
 @dataclass(frozen=True)
 class KernelCode:
     """A kernel compiled for one target and one tuple of argument types.
 
-    ``bitcode`` is one optimised LLVM module with the kernel ``name`` and all that it needs, ``lowered`` the library
-    that it was linked from. ``parameters`` lie in a buffer of ``argument_bytes`` bytes. ``faults`` are the exceptions
-    that it can raise, by their codes.
+    ``bitcode`` is one optimised LLVM module with the kernel ``name`` and all that it needs. ``parameters`` lie in a
+    buffer of ``argument_bytes`` bytes. ``faults`` are the exceptions that it can raise, by their codes. ``annotation``
+    shows the source with its types, ``sources`` are the files of all functions in it.
     """
 
     name: str
@@ -40,10 +37,10 @@ class KernelCode:
     argument_types: tuple[types.Type, ...]
     parameters: tuple[Parameter, ...]
     argument_bytes: int
-    lowered: HipCodeLibrary
     bitcode: bytes
     faults: dict[int, Fault]
     annotation: Any
+    sources: frozenset[str]
 
     def llvm(self) -> str:
         """LLVM IR, optimised."""
@@ -157,5 +154,14 @@ def compile_kernel(
     parameters, size = lay_out(entry)
     bitcode = context.codegen().link_kernel(library, name, options)
     return KernelCode(
-        name, made_for, options, args, parameters, size, library, bitcode, library.all_faults(), result.type_annotation
+        name,
+        made_for,
+        options,
+        args,
+        parameters,
+        size,
+        bitcode,
+        library.all_faults(),
+        result.type_annotation,
+        library.all_sources(),
     )

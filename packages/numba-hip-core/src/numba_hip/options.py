@@ -7,7 +7,7 @@ from typing import Any
 
 from numba_hip.errors import OptionError
 
-NOT_YET = frozenset({"cache", "link", "max_registers", "lineinfo", "exceptions", "boundscheck", "extensions"})
+NOT_YET = frozenset({"link", "max_registers", "lineinfo", "exceptions", "boundscheck", "extensions"})
 """Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
 
 
@@ -29,6 +29,9 @@ class CompileOptions:
     launch_bounds
         Most threads that a block of this kernel will have, or a pair of that and the number of blocks that shall share
         one compute unit.
+    cache
+        Keep compiled kernels in a directory (``NUMBA_HIP_CACHE_DIR``), where later processes find them. A device
+        function is kept as part of the kernels that call it.
     """
 
     fastmath: Any = False
@@ -37,6 +40,7 @@ class CompileOptions:
     inline: str = "never"
     forceinline: bool = False
     launch_bounds: int | tuple[int, int] | None = None
+    cache: bool = False
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -59,6 +63,11 @@ class CompileOptions:
         """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
         known = {"fastmath", "inline", "forceinline"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
+
+    def stamp(self) -> str:
+        """Text that differs where the options make different code."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cache"}
+        return repr({name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()})
 
     @property
     def max_block_threads(self) -> int:

@@ -31,6 +31,9 @@ IMPORTS = ("hip_devicelib", "hip_runtime", "numba_hip", "numba_hip_cuda")
 PYTEST = ("pytest>=8", "pytest-xdist>=3.6", "pip")
 """What runs tests. Numba's report on the system, which has to show us, asks pip; environments made by uv have none."""
 
+NO_ROCM = 75
+"""Exit status of ``tools/rocm_prefix.py`` where the packages of ROCm cannot be had."""
+
 RUFF = "ruff>=0.17,<0.18"
 MYPY = "mypy>=2.4,<2.5"
 
@@ -43,10 +46,10 @@ def local(*packages: str, extra: str = "") -> list[str]:
     return [argument for package in packages for argument in ("-e", f"packages/{package}{extra}")]
 
 
-def run_pytest(session: nox.Session, *arguments: str) -> None:
+def run_pytest(session: nox.Session, *arguments: str, python: str = "python") -> None:
     """Run pytest on two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another."""
     device = os.environ.get("NUMBA_HIP_DEVICE", "cpu")
-    session.run("pytest", "-n", "2", *arguments, *session.posargs, env={"NUMBA_HIP_DEVICE": device})
+    session.run(python, "-m", "pytest", "-n", "2", *arguments, *session.posargs, env={"NUMBA_HIP_DEVICE": device})
 
 
 @nox.session
@@ -60,6 +63,21 @@ def tests(session: nox.Session, layer: str) -> None:
     beneath = PACKAGES[: PACKAGES.index(layer)]
     session.install(*local(*beneath), *local(layer, extra="[test]"), *PYTEST)
     run_pytest(session, f"packages/{layer}/tests")
+
+
+@nox.session
+def rocm(session: nox.Session) -> None:
+    """The tests that need ROCm's compilers, beside a real ROCm that is unpacked without root; no GPU is needed.
+
+    Skipped where the packages of ROCm cannot be had. They are unpacked once, into nox's cache.
+    """
+    session.install(*local("hip-devicelib", extra="[test]"), *local("hip-runtime", "numba-hip-core"), *PYTEST)
+    prefix = str(session.cache_dir / "rocm-prefix")
+    launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM])
+    if not launcher or not Path(launcher.strip()).is_file():
+        session.skip(f"no ROCm to test with: {str(launcher).strip()}")
+    tests = ("packages/hip-devicelib/tests", "packages/numba-hip-core/tests/test_amd.py")
+    run_pytest(session, *tests, python="rocm-python")
 
 
 @nox.session

@@ -98,7 +98,7 @@ def write_launcher(prefix: Path, python: Path) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    folder = parser.parse_args().folder.resolve()
     try:
         prefix = make_prefix(folder)
     except UnavailableError as error:

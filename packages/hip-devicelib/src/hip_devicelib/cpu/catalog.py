@@ -1,0 +1,89 @@
+"""The functions of the CPU device's math, with the error that each may have.
+
+A bound is in units in the last place of the result, against the exact value, over all arguments; the tests hold the
+functions to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from hip_devicelib.cpu import circular, error_functions, exponentials, hyperbolic, inverse_circular, logarithms, powers
+from hip_devicelib.cpu.expressions import FORMATS
+
+PREFIX = "__hip_cpu_"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the C math library for one format, as ``{symbol}`` in bitcode."""
+
+    name: str
+    """As in C, without a suffix."""
+    bits: int
+    """32 for float, 64 for double."""
+    parameters: tuple[str, ...]
+    """LLVM types; pointers are results."""
+    result: str
+    """LLVM type: ``float``, ``double`` or ``void``."""
+    ulp: float
+    """Largest error, in units in the last place."""
+    formula: Callable[..., Any]
+    """What builds the body from a `Code` and its `Real` arguments."""
+
+    @property
+    def symbol(self) -> str:
+        return f"{PREFIX}{self.name}_f{self.bits}"
+
+
+_FORMULAS: tuple[tuple[Callable[..., Any], int, float, float], ...] = (
+    # formula, arguments, error for float32 and for float64
+    (circular.sin, 1, 1.0, 1.0),
+    (circular.cos, 1, 1.0, 1.0),
+    (circular.tan, 1, 2.0, 2.0),
+    (inverse_circular.asin, 1, 2.0, 2.0),
+    (inverse_circular.acos, 1, 2.0, 2.0),
+    (inverse_circular.atan, 1, 2.0, 2.0),
+    (inverse_circular.atan2, 2, 2.0, 2.0),
+    (hyperbolic.sinh, 1, 2.0, 2.0),
+    (hyperbolic.cosh, 1, 2.0, 2.0),
+    (hyperbolic.tanh, 1, 2.0, 2.0),
+    (hyperbolic.asinh, 1, 2.0, 2.0),
+    (hyperbolic.acosh, 1, 2.0, 2.0),
+    (hyperbolic.atanh, 1, 2.0, 2.0),
+    (exponentials.exp, 1, 1.0, 1.0),
+    (exponentials.exp2, 1, 1.0, 1.0),
+    (exponentials.exp10, 1, 1.0, 1.0),
+    (exponentials.expm1, 1, 2.0, 2.0),
+    (logarithms.log, 1, 1.0, 1.0),
+    (logarithms.log2, 1, 1.0, 1.0),
+    (logarithms.log10, 1, 1.0, 1.0),
+    (logarithms.log1p, 1, 2.0, 2.0),
+    (powers.pow, 2, 1.0, 1.0),
+    (powers.cbrt, 1, 1.0, 1.0),
+    (powers.rsqrt, 1, 1.5, 1.5),
+    (powers.hypot, 2, 1.0, 1.0),
+    (error_functions.erf, 1, 2.0, 2.0),
+    (error_functions.erfc, 1, 4.0, 4.0),
+)
+
+
+def _functions() -> Mapping[str, Function]:
+    found = {}
+    for bits in FORMATS:
+        kind = {32: "float", 64: "double"}[bits]
+        for formula, arguments, *errors in _FORMULAS:
+            error = errors[bits == 64]
+            entry = Function(formula.__name__, bits, (kind,) * arguments, kind, error, formula)
+            found[entry.symbol] = entry
+        sine = found[f"{PREFIX}sin_f{bits}"]
+        both = Function("sincos", bits, (kind, "ptr", "ptr"), "void", sine.ulp, circular.sincos)
+        found[both.symbol] = both
+    return MappingProxyType(found)
+
+
+FUNCTIONS: Mapping[str, Function] = _functions()
+"""All functions, by symbol."""

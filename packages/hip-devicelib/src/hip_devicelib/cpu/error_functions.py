@@ -1,0 +1,42 @@
+"""erf and erfc.
+
+(1 + 2 x) exp(x*x) erfc(x) is smooth from 0 to infinity in t = (x - 4) / (x + 4): one polynomial (Shepherd and Laframboise,
+"Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < infinity", 1981). The square in the exponential keeps its
+rounding error. erf below 0.85 is an odd polynomial, beyond it 1 - erfc; erfc next to 0 is 1 - erf.
+"""
+
+from __future__ import annotations
+
+from hip_devicelib.cpu.coefficients import POLYNOMIALS
+from hip_devicelib.cpu.exponentials import reduce, scale
+from hip_devicelib.cpu.expressions import Code, Real, fma, select
+from hip_devicelib.cpu.pairs import multiply
+
+
+def _complement(code: Code, magnitude: Real) -> Real:
+    """erfc of a number that is not negative."""
+    x = magnitude.at_most(10.1 if code.single else 27.3)
+    inverse = 1.0 / ((x + 4.0) * fma(x, 2.0, 1.0))
+    t = (x - 4.0) * (inverse * fma(x, 2.0, 1.0))
+    t = fma(fma(-t, x + 4.0, x - 4.0), inverse * fma(x, 2.0, 1.0), t)
+    scaled = code.horner(t, POLYNOMIALS["erfc", code.format.bits])
+    factor = scaled * (inverse * (x + 4.0))
+    square = multiply(x, x)
+    n, bits, r = reduce(code, -square.high)
+    low = r.low - square.low
+    power = fma(r.high * r.high, code.polynomial(r.high, "exp"), r.high)
+    power = power + fma(low, power, low)
+    return scale(code, fma(power, factor, factor), bits, n)
+
+
+def erfc(code: Code, x: Real) -> Real:
+    far = _complement(code, abs(x))
+    near = 1.0 - fma(x, code.polynomial(x * x, "erf"), x)
+    return select(abs(x) < 0.5, near, select(x < 0.0, 2.0 - far, far))
+
+
+def erf(code: Code, x: Real) -> Real:
+    magnitude = abs(x)
+    inner = fma(magnitude, code.polynomial(x * x, "erf"), magnitude)
+    outer = 1.0 - _complement(code, magnitude)
+    return select(magnitude < 0.85, inner, outer).with_sign_of(x)

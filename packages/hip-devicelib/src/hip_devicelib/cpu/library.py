@@ -1,0 +1,78 @@
+"""The CPU device's math as bitcode.
+
+Every function is complete in itself: it calls nothing but LLVM's intrinsics, so a module of some functions needs no
+others. Modules have neither triple nor data layout and link into those of any machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from functools import cache
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from hip_devicelib.cpu.catalog import FUNCTIONS, Function
+from hip_devicelib.cpu.expressions import FORMATS, Code, Real
+from hip_devicelib.errors import NotFoundError
+
+_lock = threading.Lock()
+
+
+def math_library() -> bytes:
+    """Bitcode of a module that defines every function of `FUNCTIONS`. Made once per process; it is the same in all."""
+    return bitcode_of(FUNCTIONS)
+
+
+def bitcode_of(symbols: Iterable[str]) -> bytes:
+    """Bitcode of a module that defines the functions *symbols* and no others.
+
+    The functions are ``linkonce_odr`` and ``alwaysinline``. Raises `NotFoundError` for a symbol that is not in
+    `FUNCTIONS`.
+    """
+    wanted = frozenset(symbols)
+    unknown = sorted(wanted.difference(FUNCTIONS))
+    if unknown:
+        raise NotFoundError(
+            f"the CPU device's math has no {', '.join(map(repr, unknown))}; hip_devicelib.cpu.FUNCTIONS lists what it has"
+        )
+    with _lock:
+        return _bitcode(tuple(sorted(wanted)))
+
+
+@cache
+def _bitcode(symbols: tuple[str, ...]) -> bytes:
+    context = llvm.create_context()
+    module = llvm.parse_assembly(str(build_module(symbols)), context)
+    return bytes(module.as_bitcode())
+
+
+def build_module(symbols: Iterable[str]) -> ir.Module:
+    """A module of the functions *symbols*, which are in `FUNCTIONS`."""
+    module = ir.Module(name="hip_cpu_math", context=ir.Context())
+    for symbol in symbols:
+        define(module, FUNCTIONS[symbol])
+    return module
+
+
+def define(module: ir.Module, entry: Function) -> ir.Function:
+    """Add the function to *module*."""
+    form = FORMATS[entry.bits]
+    types = {"float": ir.FloatType(), "double": ir.DoubleType(), "void": ir.VoidType(), "ptr": form.real.as_pointer()}
+    signature = ir.FunctionType(types[entry.result], [types[kind] for kind in entry.parameters])
+    function = ir.Function(module, signature, entry.symbol)
+    function.linkage = "linkonce_odr"
+    for attribute in ("alwaysinline", "nounwind"):
+        function.attributes.add(attribute)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    code = Code(builder, form)
+    numbers = [Real(code, a) for a, kind in zip(function.args, entry.parameters, strict=True) if kind != "ptr"]
+    result = entry.formula(code, *numbers)
+    if entry.result == "void":
+        for pointer, value in zip(function.args[len(numbers) :], result, strict=True):
+            builder.store(value.value, pointer)
+        builder.ret_void()
+    else:
+        builder.ret(result.value)
+    return function

@@ -1,0 +1,117 @@
+"""Arguments of sin, cos and tan modulo pi/2, over the whole range of the format.
+
+Both ways multiply with those digits of 2/pi that matter for the quadrant and the rest (Payne and Hanek, "Radian reduction
+for trigonometric functions", 1983), in floating point with exact products.
+
+* float32: in float64, the digits picked by three selects; the same instructions for all arguments.
+* float64, up to 2**40: n pi/2 is subtracted as a sum of three words (Cody and Waite, 1980; with a fused multiply-add the
+  first difference is exact). Beyond: four words of 2/pi are read from a table of 32 rows. That is behind a branch: it costs
+  more than all the rest, and next to no argument needs it. LLVM's vectoriser turns the branch into selects and masked
+  gathers; code that skips what no lane needs skips it.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_devicelib.cpu.coefficients import TWO_OVER_PI_ROWS, TWO_OVER_PI_SINGLE
+from hip_devicelib.cpu.expressions import Code, Real, Word, fma, select
+from hip_devicelib.cpu.pairs import Pair, add, add_ordered, multiply, multiply_constant
+
+TABLE = "__hip_cpu_two_over_pi"
+
+
+USUAL_LIMIT = 2.0**40
+"""Where subtracting multiples of pi/2 ends."""
+
+
+def reduce(code: Code, magnitude: Real) -> tuple[Word, Pair]:
+    """The quadrant n, of which the lowest two bits count, and magnitude - n pi/2; NaN for infinity and NaN."""
+    return _reduce_single(code, magnitude) if code.single else _reduce_double(code, magnitude)
+
+
+def _reduce_single(code: Code, magnitude: Real) -> tuple[Word, Pair]:
+    """One way for all float32, in float64, whose 53 bits leave room for the product with a word of 2/pi."""
+    wide = magnitude.widened()
+    double = wide.code
+    words: list[Real] = [double.real(word) for word in TWO_OVER_PI_SINGLE[0]]
+    for k, row in enumerate(TWO_OVER_PI_SINGLE[1:], 1):
+        beyond = wide >= 2.0 ** (24 + 26 * k)
+        words = [select(beyond, new, word) for new, word in zip(row, words, strict=True)]
+    product = wide * words[0]
+    error = fma(wide, words[1], fma(wide, words[0], -product))
+    magic = double.format.round_magic
+    shifted = product + magic
+    rest = (product - (shifted - magic)) + error
+    again = shifted + rest
+    turn = (rest - (again - shifted)) * double.constant("half_pi")[0]
+    high = turn.narrowed(code)
+    return again.word().resized(32).within(code), Pair(high, (turn - high.widened()).narrowed(code))
+
+
+def _reduce_double(code: Code, magnitude: Real) -> tuple[Word, Pair]:
+    n, bits = code.nearest(magnitude, code.constant("two_over_pi")[0])
+    first, second, third = code.constant("half_pi")
+    difference = fma(n, -first, magnitude)
+    product = multiply(n, second)
+    total = add(difference, -product.high)
+    high, low = add_ordered(total.high, fma(n, -third, total.low - product.low))
+
+    def far() -> tuple[Real | Word, ...]:
+        quadrant, rest = _reduce_far(code, magnitude)
+        infinite = magnitude.equals(float("inf"))
+        return quadrant, select(infinite, code.real(float("nan")), rest.high), rest.low
+
+    quadrant, high, low = code.rarely(magnitude > USUAL_LIMIT, far, (bits, high, low))
+    return quadrant, Pair(high, low)
+
+
+def _reduce_far(code: Code, magnitude: Real) -> tuple[Word, Pair]:
+    """The product with four words of 2/pi, the multiples of 4 taken off each part."""
+    word = magnitude.word()
+    one = code.format.bias << code.format.fraction
+    row = ((word - one) >> 57) & 31  # the exponent over 32; masked, so that any load is inside the table
+    scaled = (word - (row << 57)).real()
+    words = [_load(code, row, k) for k in range(4)]
+    first, second, third = (multiply(scaled, factor) for factor in words[:3])
+    quarter_turns = _modulo_4(first.high) + _modulo_4(first.low)
+    whole, other = quarter_turns.rint(), second.high.rint()
+    sum_ = add(quarter_turns - whole, second.high - other)
+    again = sum_.high.rint()
+    small = add(second.low, third.high)
+    total = add(sum_.high - again, small.high)
+    rest = (small.low + total.low + sum_.low) + fma(scaled, words[3], third.low)
+    turn = add_ordered(total.high, rest)
+    quadrant = (_modulo_4(other) + whole + again + code.format.round_magic).word()
+    return quadrant, _quarter_turns(code, turn)
+
+
+def _modulo_4(x: Real) -> Real:
+    return fma((x * 0.25).rint(), -4.0, x)
+
+
+def _quarter_turns(code: Code, turn: Pair) -> Pair:
+    product = multiply_constant(turn.high, code.constant("half_pi"))
+    return add_ordered(product.high, fma(turn.low, code.constant("half_pi")[0], product.low))
+
+
+def _load(code: Code, row: Word, column: int) -> Real:
+    builder = code.builder
+    table = _table(builder.module)
+    zero = ir.Constant(ir.IntType(64), 0)
+    address = builder.gep(table, [zero, row.value, ir.Constant(ir.IntType(64), column)], inbounds=True)
+    return Real(code, builder.load(address))
+
+
+def _table(module: ir.Module) -> ir.GlobalVariable:
+    """The table of 2/pi in *module*: 1 KiB, a row of four for each 32 exponents."""
+    if TABLE in module.globals:
+        return module.globals[TABLE]
+    row = ir.ArrayType(ir.DoubleType(), 4)
+    table = ir.GlobalVariable(module, ir.ArrayType(row, len(TWO_OVER_PI_ROWS)), TABLE)
+    table.initializer = ir.Constant(table.value_type, [ir.Constant(row, list(values)) for values in TWO_OVER_PI_ROWS])
+    table.global_constant = True
+    table.linkage = "linkonce_odr"
+    table.unnamed_addr = True
+    table.align = 32
+    return table

@@ -72,7 +72,8 @@ class Standin:
     def calls(self) -> list[str]:
         """The calls since the last time: the function's name, then what it was given."""
         buffer = ctypes.create_string_buffer(1 << 20)
-        return buffer.raw[: self._library.standin_calls(buffer, len(buffer))].decode().splitlines()
+        length = self._library.standin_calls(buffer, len(buffer))
+        return buffer.raw[:length].decode().splitlines()
 
     def launches(self) -> list[Launch]:
         """The launches since the last time."""

@@ -10,13 +10,16 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import config
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
-from hip_runtime.errors import DeviceUnavailableError, UnknownDeviceError
+from hip_runtime.errors import DeviceUnavailableError, HipRuntimeError, UnknownDeviceError
 from hip_runtime.memory import Buffer, DriverMemoryManager, MemoryManager
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.hip.probe import Probe
 
 ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
     "MAX_THREADS_PER_BLOCK": lambda a: a.max_threads_per_block,
@@ -174,18 +177,31 @@ def _find() -> tuple[Device, ...]:
 
     choice = config.device()
     if choice != "cpu":
-        _explain_missing_gpu(choice)
+        from hip_runtime.drivers.hip.probe import State, probe
+
+        found = probe()
+        if found.state is State.FOUND:
+            return _take_gpus(found)
+        _explain_missing_gpu(choice, found)
     return (Device(CpuDriver(), 0, 0),)
 
 
-def _explain_missing_gpu(choice: str) -> None:
-    """Warn, or raise where a GPU was asked for, or where there is an installation that should work and does not."""
-    from hip_runtime.drivers.hip.probe import State, probe
+def _take_gpus(found: Probe) -> tuple[Device, ...]:
+    from hip_runtime.drivers.hip.device import HipDriver
 
-    found = probe()
+    try:
+        driver = HipDriver()
+        return tuple(Device(driver, number, number) for number in range(driver.device_count()))
+    except HipRuntimeError as error:
+        advice = f"Repair the installation, or set {config.device.variable}=cpu to run kernels on the processor"
+        raise DeviceUnavailableError(f"{found.reason}, but cannot use them: {error}. {advice}") from error
+
+
+def _explain_missing_gpu(choice: str, found: Probe) -> None:
+    """Warn, or raise where a GPU was asked for, or where there is an installation that should work and does not."""
+    from hip_runtime.drivers.hip.probe import State
+
     reason = found.reason
-    if found.state is State.FOUND:
-        reason += ", but this version of hip-runtime runs kernels on the CPU device only"
     advice = f"Set {config.device.variable}=cpu to run kernels on this machine's processor"
     if choice == "hip":
         raise DeviceUnavailableError(f"{config.device.variable}=hip asks for an AMD GPU: {reason}. {advice}")

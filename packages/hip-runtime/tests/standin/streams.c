@@ -174,6 +174,20 @@ EXPORT hipError_t hipStreamDestroy(void *handle) {
     return SUCCESS; /* the structure stays: waiters may look at it */
 }
 
+EXPORT hipError_t hipStreamGetFlags(void *handle, unsigned *flags) {
+    ENTER();
+    Stream *stream = find_stream(handle);
+    if (stream) *flags = !stream->blocking;
+    return remember(stream ? SUCCESS : INVALID_HANDLE);
+}
+
+EXPORT hipError_t hipStreamGetDevice(void *handle, int *device) {
+    ENTER();
+    Stream *stream = find_stream(handle);
+    if (stream) *device = stream->device;
+    return remember(stream ? SUCCESS : INVALID_HANDLE);
+}
+
 EXPORT hipError_t hipStreamQuery(void *handle) {
     ENTER();
     pthread_mutex_lock(&lock);

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 from collections.abc import Callable
-from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 from typing import Any
 
 from hip_runtime.drivers.hip.errors import HipError, hip_error
@@ -80,6 +80,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor": (POINTER(c_int), c_void_p, c_int, c_size_t),
     "hipStreamCreateWithPriority": (POINTER(c_void_p), c_uint, c_int),
     "hipStreamDestroy": (c_void_p,),
+    "hipStreamGetFlags": (c_void_p, POINTER(c_uint)),
+    "hipStreamGetDevice": (c_void_p, POINTER(c_int)),
     "hipStreamQuery": (c_void_p,),
     "hipStreamSynchronize": (c_void_p,),
     "hipStreamWaitEvent": (c_void_p, c_void_p, c_uint),
@@ -103,6 +105,9 @@ class Calls:
         self.hip = hip
         self._capsules = _capsules(hip)
         self._text = self._bind("hipGetErrorString", c_char_p, (c_int,))
+        count = c_int()
+        self.call("hipGetDeviceCount", byref(count))
+        self.device_count = count.value
 
     def __getattr__(self, name: str) -> Function:
         parameters = SIGNATURES.get(name)
@@ -111,6 +116,11 @@ class Calls:
         found: Function = self._bind(name, c_int, parameters)
         setattr(self, name, found)
         return found
+
+    def activate(self, device: int) -> None:
+        """Make *device* the current one of this thread. Not remembered: others in the process change it, too."""
+        if self.device_count > 1:
+            self.call("hipSetDevice", device)
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call the function *name*; `HipError` where it does not answer ``hipSuccess``."""

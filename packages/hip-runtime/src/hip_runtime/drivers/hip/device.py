@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
-from ctypes import byref, c_int, c_void_p
+from ctypes import byref, c_int
 from functools import partial
 from typing import Any
 
@@ -15,15 +15,14 @@ from hip_runtime.drivers.hip.attributes import read_attributes
 from hip_runtime.drivers.hip.calls import BUFFER_KEY, END_KEY, SIZE_KEY, Calls, LaunchExtra
 from hip_runtime.drivers.hip.copies import Copier
 from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
-from hip_runtime.drivers.hip.events import Event, EventPool
+from hip_runtime.drivers.hip.events import Event
 from hip_runtime.drivers.hip.faults import described
 from hip_runtime.drivers.hip.memory import Heap
 from hip_runtime.drivers.hip.modules import Function, Module
 from hip_runtime.drivers.hip.probe import import_hip
+from hip_runtime.drivers.hip.stream_table import StreamTable
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import InvalidHandleError, LaunchError, UnknownDeviceError
-
-_STREAM_NON_BLOCKING = 1
 
 UNLOADING_COUNT = 32
 """Modules that nobody wants wait for the next synchronisation of the device, unless there are so many of them."""
@@ -43,22 +42,15 @@ class HipDriver:
 
     def __init__(self, hip: Any = None) -> None:
         hip = import_hip() if hip is None else hip
-        count = c_int()
         # By way of Python, so that what keeps the library from being loaded is raised as hip-python says it.
         hip.hipInit(0)
         self._calls = Calls(hip)
-        self._calls.call("hipGetDeviceCount", byref(count))
-        self._count = count.value
+        self._count = self._calls.device_count
         self._targets = [read_attributes(self._calls, device).target for device in range(self._count)]
-        self._holding: set[Stream] = set()
-        self._points = [EventPool(self._calls, device) for device in range(self._count)]
-        self._timers = [EventPool(self._calls, device, timing=True) for device in range(self._count)]
-        self._defaults = [self._new_stream(device, 0, blocking=True) for device in range(self._count)]
-        self._streams: dict[int, Stream] = {}
-        self._closing: set[Stream] = set()
-        self._unloading: set[Module] = set()
-        self._heap = Heap(self._calls, self._activate, self._reclaim)
+        self._streams = StreamTable(self._calls)
+        self._heap = Heap(self._calls, self._reclaim)
         self._copier = Copier(self._calls, self._heap)
+        self._unloading: set[Module] = set()
         self._forked = False
         _drivers.add(self)
 
@@ -66,9 +58,7 @@ class HipDriver:
         """Give back what the driver itself holds, once all work is done. Nothing may be asked of it afterwards."""
         for device in range(self._count):
             self.synchronize_device(device)
-        for pool in (*self._points, *self._timers):
-            self._activate(pool.device)
-            pool.close()
+        self._streams.close()
 
     # devices
 
@@ -81,13 +71,13 @@ class HipDriver:
 
     def synchronize_device(self, device: int) -> None:
         self._check_device(device)
-        streams = self._streams_on(device)
-        self._wait_issued(streams)
+        streams = self._streams.everything(device)
+        self._streams.wait_issued(streams)
         self._wait_for_device(device)
         for stream in streams:
             stream.look_for_fault()
         faults = [stream.take_fault() for stream in streams]
-        self._tidy(streams)
+        self._streams.tidy(streams)
         self._unload()
         self._heap.flush()
         _raise(next(filter(None, faults), None))
@@ -101,7 +91,7 @@ class HipDriver:
         possible = c_int()
         self._calls.call("hipDeviceCanAccessPeer", byref(possible), device, peer)
         if possible.value:
-            self._activate(device)
+            self._calls.activate(device)
             code = self._calls.hipDeviceEnablePeerAccess(peer, 0)
             if code not in (0, PEER_ACCESS_ALREADY_ENABLED):
                 raise self._calls.error("hipDeviceEnablePeerAccess", code)
@@ -117,7 +107,7 @@ class HipDriver:
         if self._forked:
             return  # the memory is the parent's
         allocation = self._heap.take(address)
-        waiting = list(self._holding)
+        waiting = list(self._streams.held)
         if not waiting:
             self._heap.retire(allocation)
             return
@@ -174,7 +164,7 @@ class HipDriver:
         self._check_device(device)
         if len(self._unloading) >= UNLOADING_COUNT:
             self._unload()
-        self._activate(device)
+        self._calls.activate(device)
         return Module(self._calls, device, self._targets[device], code)
 
     def unload_module(self, module: Module) -> None:
@@ -184,17 +174,17 @@ class HipDriver:
             self._unloading.add(module)
 
     def get_function(self, module: Module, kernel: Kernel) -> Function:
-        self._activate(module.device)
+        self._calls.activate(module.device)
         return Function(self._calls, module, kernel)
 
     def get_global(self, module: Module, name: str) -> tuple[int, int]:
-        self._activate(module.device)
+        self._calls.activate(module.device)
         return module.global_variable(name)
 
     def max_active_blocks(self, function: Function, block_threads: int, dynamic_shared: int) -> int:
         function.module.check_loaded()
         blocks = c_int()
-        self._activate(function.device)
+        self._calls.activate(function.device)
         name = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"
         self._calls.call(name, byref(blocks), function.handle, block_threads, dynamic_shared)
         return blocks.value
@@ -217,13 +207,13 @@ class HipDriver:
             raise LaunchError(
                 f"arguments are {len(arguments)} bytes; kernel {function.kernel.name!r} takes {function.nbytes}"
             )
-        found = self._stream(stream) if stream > PER_THREAD_STREAM else self._defaults[function.device]
+        found = self._streams.on_device(stream, function.device)
         if found.device != function.device:
             raise LaunchError(
                 f"kernel {function.kernel.name!r} is loaded on device {function.device}; the stream is of device "
                 f"{found.device}"
             )
-        if self._holding:
+        if self._streams.held:
             work = partial(
                 self._launch, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe
             )
@@ -235,78 +225,65 @@ class HipDriver:
 
     def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int:
         self._check_device(device)
-        self._tidy(list(self._closing))
-        self._activate(device)
-        place = c_void_p()
-        flags = 0 if blocking else _STREAM_NON_BLOCKING
-        self._calls.call("hipStreamCreateWithPriority", byref(place), flags, priority)
-        handle = place.value or 0
-        self._streams[handle] = self._new_stream(device, handle, blocking=blocking)
-        return handle
+        return self._streams.create(device, blocking=blocking, priority=priority)
 
     def destroy_stream(self, stream: int) -> None:
-        if self._forked:
-            return
-        found = self._stream(stream)
-        del self._streams[stream]
-        self._closing.add(found)
-        self._tidy([found])
+        if not self._forked:
+            self._streams.destroy(stream)
 
     def query_stream(self, stream: int) -> bool:
         if stream > PER_THREAD_STREAM:
-            found = self._stream(stream)
-            self._activate(found.device)
-            done = found.is_done()
-            found.reap()
-            return done
-        if any(held.blocking for held in list(self._holding)):
+            found = self._streams.find(stream)
+            self._streams.tidy([found])
+            return found.is_done()
+        if any(held.blocking for held in list(self._streams.held)):
             return False
-        return all(self._on(found).is_done() for found in self._defaults)
+        return all(self._on(found).is_done() for found in self._streams.defaults)
 
     def synchronize_stream(self, stream: int) -> None:
-        streams = [self._stream(stream)] if stream > PER_THREAD_STREAM else self._defaults
-        if stream <= PER_THREAD_STREAM:
-            self._settle()
+        if stream > PER_THREAD_STREAM:
+            streams = [self._streams.find(stream)]
+        else:
+            streams = self._streams.defaults
+            self._streams.settle()
         for found in streams:
             self._on(found).synchronize()
         faults = [found.take_fault() for found in streams]
-        self._tidy(streams)
+        self._streams.tidy(streams)
         _raise(next(filter(None, faults), None))
 
     def wait_event(self, stream: int, event: Event) -> None:
         point = event.recorded
         if point is None:
             return
-        if stream > PER_THREAD_STREAM:
-            self._on(self._stream(stream)).wait_for(point)
-            return
-        self._settle()
-        if point.issued is not None:
-            point.issued.wait()
-        self._on(self._defaults[event.device]).wait_for(point)
+        if stream <= PER_THREAD_STREAM:
+            self._streams.settle()
+            if point.issued is not None:
+                point.issued.wait()
+        self._on(self._streams.on_device(stream, event.device)).wait_for(point)
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
         if stream > PER_THREAD_STREAM:
-            self._stream(stream).add_callback(callback)
+            self._streams.find(stream).add_callback(callback)
             return
-        self._settle()
-        first, *others = self._defaults
+        self._streams.settle()
+        first, *others = self._streams.defaults
         first.add_callback(callback, others)
 
     def create_event(self, device: int, *, timing: bool = True) -> Event:
         self._check_device(device)
-        self._activate(device)
-        return Event((self._timers if timing else self._points)[device], timing=timing)
+        self._calls.activate(device)
+        return Event((self._streams.timers if timing else self._streams.points)[device], timing=timing)
 
     def destroy_event(self, event: Event) -> None:
         event.destroy()
 
     def record_event(self, event: Event, stream: int) -> None:
-        found = self._stream(stream) if stream > PER_THREAD_STREAM else self._defaults[event.device]
+        found = self._streams.on_device(stream, event.device)
         if found.device != event.device:
             raise InvalidHandleError(f"the event is of device {event.device}, the stream of device {found.device}")
         if found.handle == 0:
-            self._settle()
+            self._streams.settle()
         self._on(found).record(event)
 
     def query_event(self, event: Event) -> bool:
@@ -339,8 +316,7 @@ class HipDriver:
         owners: object,
         describe: Callable[[Any], BaseException] | None,
     ) -> None:
-        if self._count > 1:
-            self._activate(function.device)
+        self._calls.activate(function.device)
         if cooperative:
             # HIP takes packed arguments for plain launches only: here it is told where each of them is.
             places = function.addresses(arguments)
@@ -362,93 +338,50 @@ class HipDriver:
         if owners is not None:
             stream.keep(owners)
 
-    def _new_stream(self, device: int, handle: int, *, blocking: bool) -> Stream:
-        return Stream(self._calls, self._points[device], handle, blocking=blocking, holding=self._holding)
-
     def _check_device(self, device: int) -> None:
         if not 0 <= device < self._count:
             raise UnknownDeviceError(f"there is no HIP device {device}; they are numbered from 0 to {self._count - 1}")
 
-    def _activate(self, device: int) -> None:
-        """Make *device* the current one of this thread. Not remembered: others in the process change it, too."""
-        if self._count > 1:
-            self._calls.call("hipSetDevice", device)
-
     def _on(self, stream: Stream) -> Stream:
         """The same, for a stream: a handle 0 means the current device's."""
-        self._activate(stream.device)
+        self._calls.activate(stream.device)
         return stream
 
-    def _stream(self, stream: int) -> Stream:
-        found = self._streams.get(stream)
-        if found is None:
-            raise InvalidHandleError(f"stream {stream} does not exist on a HIP device, or was destroyed")
-        return found
-
     def _stream_of(self, stream: int, *addresses: int) -> Stream:
-        if stream > PER_THREAD_STREAM:
-            return self._stream(stream)
-        return self._defaults[self._copier.device_of(*addresses) if self._count > 1 else 0]
-
-    def _all_streams(self) -> list[Stream]:
-        return [*self._defaults, *list(self._streams.values()), *list(self._closing)]
+        default = stream <= PER_THREAD_STREAM and self._count > 1
+        return self._streams.on_device(stream, self._copier.device_of(*addresses) if default else 0)
 
     def _perform(self, stream: Stream, work: Callable[[], None], *, checks: bool = True) -> None:
         """Do *work* on *stream*. On the default stream it is over when this returns, and *checks* raises its fault."""
         if stream.handle:
             self._on(stream).submit(work)
             return
-        self._settle()
-        self._activate(stream.device)
+        self._streams.settle()
+        self._calls.activate(stream.device)
         work()
         if checks and (stream.suspects or stream.fault):
             stream.synchronize()
             _raise(stream.take_fault())
 
-    def _settle(self) -> None:
-        """Return when the runtime was told of all work that the default stream comes behind.
-
-        Not where a callback asks: two callbacks that wait for each other's streams would never end.
-        """
-        self._wait_issued([stream for stream in list(self._holding) if stream.blocking])
-
-    def _wait_issued(self, streams: list[Stream]) -> None:
-        if not any(stream.is_current for stream in list(self._holding)):
-            for stream in streams:
-                stream.wait_issued()
-
-    def _tidy(self, streams: list[Stream]) -> None:
-        """Let go of what *streams* do not need any more, and of themselves, if they were destroyed."""
-        for stream in streams:
-            self._on(stream).reap()
-            if stream in self._closing and stream.is_done():
-                stream.look_for_fault()
-                if stream.fault is None:
-                    self._closing.discard(stream)
-                    self._calls.call("hipStreamDestroy", stream.handle)
-
     def _unload(self) -> None:
         """Unload the modules that nobody wants any more; all devices that are not idle are waited for."""
         for module in list(self._unloading):
             self._wait_for_device(module.device)
-            for stream in self._streams_on(module.device):
+            for stream in self._streams.everything(module.device):
                 stream.look_for_fault()
             self._unloading.discard(module)
             module.release()
 
     def _wait_for_device(self, device: int) -> None:
-        self._activate(device)
+        self._calls.activate(device)
         self._calls.call("hipDeviceSynchronize")
-
-    def _streams_on(self, device: int) -> list[Stream]:
-        return [stream for stream in self._all_streams() if stream.device == device]
 
     def _reclaim(self) -> None:
         """Wait for all work and give back everything that it kept."""
-        self._wait_issued(list(self._holding))
+        self._streams.wait_issued(list(self._streams.held))
         for device in range(self._count):
             self._wait_for_device(device)
-        self._tidy(self._all_streams())
+        self._streams.tidy(self._streams.everything())
         self._heap.flush()
 
 
@@ -461,6 +394,7 @@ def _raise(fault: BaseException | None) -> None:
 def _after_fork() -> None:
     for driver in list(_drivers):
         driver._forked = True
+        driver._streams.abandon()
         driver._calls.refuse(
             "the HIP runtime does not work in a forked process; start processes with multiprocessing's 'spawn'"
         )

@@ -32,12 +32,10 @@ class Allocation(NamedTuple):
 
 
 class Heap:
-    """Live allocations by address. *activate* makes a device the current one; *reclaim* waits for all work and lets go
-    of what it owned."""
+    """Live allocations by address. *reclaim* waits for all work and lets go of what it owned."""
 
-    def __init__(self, calls: Calls, activate: Callable[[int], None], reclaim: Callable[[], None]) -> None:
+    def __init__(self, calls: Calls, reclaim: Callable[[], None]) -> None:
         self._calls = calls
-        self._activate = activate
         self._reclaim = reclaim
         self._live: dict[int, Allocation] = {}
         self._retired: deque[Allocation] = deque()
@@ -85,7 +83,7 @@ class Heap:
         with self._flushing:
             while self._retired:
                 allocation = self._retired[0]
-                self._activate(allocation.device)
+                self._calls.activate(allocation.device)
                 if allocation.device not in synchronized:
                     self._calls.call("hipDeviceSynchronize")
                     synchronized.add(allocation.device)
@@ -97,7 +95,7 @@ class Heap:
         """Free and total bytes."""
         self.flush()
         free, total = c_size_t(), c_size_t()
-        self._activate(device)
+        self._calls.activate(device)
         self._calls.call("hipMemGetInfo", byref(free), byref(total))
         return free.value, total.value
 
@@ -106,7 +104,7 @@ class Heap:
         handle = IpcHandle()
         allocation = self._live.get(address)
         if allocation is not None:
-            self._activate(allocation.device)
+            self._calls.activate(allocation.device)
         self._calls.call("hipIpcGetMemHandle", byref(handle), address)
         return bytes(handle)
 
@@ -115,7 +113,7 @@ class Heap:
         if len(handle) != IPC_HANDLE_BYTES:
             raise InvalidHandleError(f"an IPC handle has {IPC_HANDLE_BYTES} bytes, this one {len(handle)}")
         place = c_void_p()
-        self._activate(device)
+        self._calls.activate(device)
         self._calls.call(
             "hipIpcOpenMemHandle", byref(place), IpcHandle.from_buffer_copy(handle), _IPC_LAZY_ENABLE_PEER_ACCESS
         )
@@ -125,7 +123,7 @@ class Heap:
 
     def _ask(self, device: int, size: int, kind: MemoryKind) -> tuple[int, str, int]:
         place = c_void_p()
-        self._activate(device)
+        self._calls.activate(device)
         if kind is MemoryKind.DEVICE:
             return self._calls.hipMalloc(byref(place), size), "hipMalloc", place.value or 0
         if kind is MemoryKind.MANAGED:

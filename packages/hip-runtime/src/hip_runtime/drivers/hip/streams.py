@@ -94,10 +94,7 @@ class Stream:
         """Whether all work is done."""
         if self.held:
             return False
-        code = self._calls.hipStreamQuery(self.handle)
-        if code not in (0, NOT_READY):
-            raise self._calls.error("hipStreamQuery", code)
-        return code == 0
+        return self._is_idle()
 
     def synchronize(self) -> None:
         """Return when all work is done, and look whether kernels in it left a fault."""
@@ -172,12 +169,16 @@ class Stream:
             with self._lock:
                 # Taken before the question: work that somebody gives meanwhile is not in the answer.
                 owners, self._owners = self._owners, []
-                if self._calls.hipStreamQuery(self.handle) == NOT_READY:
-                    self._owners[:0] = owners
-                    owners = []
+                done = False
+                try:
+                    done = self._is_idle()
+                finally:
+                    if not done:
+                        self._owners[:0] = owners
             del owners  # outside of the lock: what they hold may go, and finalisers run
 
     def _guard(self) -> Point | None:
+        """Record a point behind the work that has owners, if there is any."""
         with self._lock:
             if not self._owners:
                 return None
@@ -197,9 +198,20 @@ class Stream:
                 guarded = self._guarded.popleft()
             except IndexError:  # somebody else does the same
                 return
-            if self._calls.hipEventQuery(guarded[0].handle) == NOT_READY:
-                self._guarded.appendleft(guarded)
+            reached = False
+            try:
+                reached = guarded[0].is_reached()
+            finally:
+                if not reached:
+                    self._guarded.appendleft(guarded)
+            if not reached:
                 return
+
+    def _is_idle(self) -> bool:
+        code = self._calls.hipStreamQuery(self.handle)
+        if code not in (0, NOT_READY):
+            raise self._calls.error("hipStreamQuery", code)
+        return code == 0
 
     # the thread
 
@@ -218,6 +230,12 @@ class Stream:
             self._let_go()
             raise
 
+    def abandon(self) -> None:
+        """Forget, in a forked child, what is still to be done: it is the parent's."""
+        self._lock = threading.RLock()
+        self._queue.clear()
+        self._let_go()
+
     def _let_go(self) -> None:
         self.held, self._thread = False, None
         self._holding.discard(self)
@@ -225,7 +243,7 @@ class Stream:
     def _points(self, others: Sequence[Stream]) -> list[Point]:
         points = []
         for stream in (*others, self):  # which leaves the device of this stream the current one
-            self._calls.call("hipSetDevice", stream.device)
+            self._calls.activate(stream.device)
             points.append(stream.point())
         return points
 
@@ -239,7 +257,6 @@ class Stream:
         callback(described(self.fault))
 
     def _run(self) -> None:
-        self._calls.hipSetDevice(self.device)
         while True:
             with self._lock:
                 if not self._queue:
@@ -248,13 +265,17 @@ class Stream:
                     break
                 work = self._queue.popleft()
             try:
+                self._calls.activate(self.device)
                 work()
             except BaseException as error:
                 self.fault = self.fault or error
             del work  # what it owns must not live until the next piece of work comes
-        if last is not None:
-            self._calls.hipEventSynchronize(last.handle)
-            self._reap_guarded()
+        try:
+            if last is not None:
+                last.wait()
+                self._reap_guarded()
+        except BaseException as error:
+            self.fault = self.fault or error
 
     def _last_point(self) -> Point | None:
         """A point behind all work that has owners, for the thread to wait for before it ends."""

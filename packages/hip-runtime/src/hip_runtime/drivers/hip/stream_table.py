@@ -1,0 +1,111 @@
+"""The streams that there are, by handle, and what concerns all of them: order, and giving back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ctypes import byref, c_int, c_uint, c_void_p
+
+from hip_runtime.driver import PER_THREAD_STREAM
+from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.events import EventPool
+from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.errors import InvalidHandleError
+
+_STREAM_NON_BLOCKING = 1
+"""``hipStreamNonBlocking``"""
+
+
+class StreamTable:
+    """All streams of all devices, and their events.
+
+    *held* are the streams on which a callback is still to run, see `Stream`.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        devices = range(calls.device_count)
+        self.held: set[Stream] = set()
+        self.points = [EventPool(calls, device) for device in devices]
+        self.timers = [EventPool(calls, device, timing=True) for device in devices]
+        self._calls = calls
+        self.defaults = [self._make(device, 0, blocking=True) for device in devices]
+        self._streams: dict[int, Stream] = {}
+        self._closing: set[Stream] = set()  # destroyed, with work left to do, or a fault that nobody was told of
+
+    def create(self, device: int, *, blocking: bool, priority: int) -> int:
+        """Handle of a new stream."""
+        self.tidy(list(self._closing))
+        self._calls.activate(device)
+        place = c_void_p()
+        self._calls.call("hipStreamCreateWithPriority", byref(place), 0 if blocking else _STREAM_NON_BLOCKING, priority)
+        handle = place.value or 0
+        self._streams[handle] = self._make(device, handle, blocking=blocking)
+        return handle
+
+    def destroy(self, handle: int) -> None:
+        """Forget a stream, which goes once its work is done."""
+        found = self.find(handle)
+        del self._streams[handle]
+        self._closing.add(found)
+        self.tidy([found])
+
+    def find(self, handle: int) -> Stream:
+        """The stream of that handle, not a default one, whoever in this process made it; `InvalidHandleError`."""
+        return self._streams.get(handle) or self._adopt(handle)
+
+    def on_device(self, handle: int, device: int) -> Stream:
+        """The stream of that handle; where it means the default stream, that of *device*."""
+        return self.find(handle) if handle > PER_THREAD_STREAM else self.defaults[device]
+
+    def everything(self, device: int | None = None) -> list[Stream]:
+        """All streams, those that were destroyed and have work left among them; only those of *device*, if given."""
+        streams = [*self.defaults, *list(self._streams.values()), *list(self._closing)]
+        return [stream for stream in streams if device in (None, stream.device)]
+
+    def settle(self) -> None:
+        """Return when the runtime was told of all work that comes before what the default stream is given now."""
+        self.wait_issued(stream for stream in list(self.held) if stream.blocking)
+
+    def wait_issued(self, streams: Iterable[Stream]) -> None:
+        """Return when the runtime was told of all work of *streams*.
+
+        Not where a callback asks: two callbacks that wait for each other's streams would never end.
+        """
+        if not any(stream.is_current for stream in list(self.held)):
+            for stream in streams:
+                stream.wait_issued()
+
+    def tidy(self, streams: Iterable[Stream]) -> None:
+        """Let go of what *streams* do not need any more, and of themselves, if they were destroyed."""
+        for stream in streams:
+            self._calls.activate(stream.device)
+            stream.reap()
+            if stream in self._closing and stream.is_done():
+                stream.look_for_fault()
+                if stream.fault is None:
+                    self._closing.discard(stream)
+                    self._calls.call("hipStreamDestroy", stream.handle)
+
+    def abandon(self) -> None:
+        """Forget, in a forked child, what is still to be done."""
+        for stream in list(self.held):
+            stream.abandon()
+
+    def close(self) -> None:
+        """Destroy the events that are not in use."""
+        for pool in (*self.points, *self.timers):
+            self._calls.activate(pool.device)
+            pool.close()
+
+    def _adopt(self, handle: int) -> Stream:
+        """A stream that somebody else made; HIP knows which there are."""
+        flags, device = c_uint(), c_int()
+        ours = any(stream.handle == handle for stream in list(self._closing))
+        if ours or self._calls.hipStreamGetFlags(handle, byref(flags)):
+            self._calls.hipGetLastError()
+            raise InvalidHandleError(f"stream {handle} does not exist on a HIP device, or was destroyed")
+        self._calls.call("hipStreamGetDevice", handle, byref(device))
+        found = self._streams[handle] = self._make(device.value, handle, blocking=flags.value == 0)
+        return found
+
+    def _make(self, device: int, handle: int, *, blocking: bool) -> Stream:
+        return Stream(self._calls, self.points[device], handle, blocking=blocking, holding=self.held)

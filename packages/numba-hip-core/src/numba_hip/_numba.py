@@ -56,6 +56,22 @@ def ufunc_table(ufunc: Any) -> dict[str, Any]:
     return dict(ufunc_db.get_ufunc_info(ufunc))
 
 
+def parse_gufunc_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The names of the dimensions of each input and each output of a gufunc."""
+    from numba.np.ufunc.sigparse import parse_signature
+
+    inputs, outputs = parse_signature(signature)
+    return [tuple(dims) for dims in inputs], [tuple(dims) for dims in outputs]
+
+
+def register_vectorizers(target: str, builders: Callable[[], tuple[Any, Any]]) -> None:
+    """Make ``numba.vectorize`` and ``numba.guvectorize`` take *target*; *builders* gives what they then drive."""
+    from numba.np.ufunc.decorators import GUVectorize, Vectorize
+
+    Vectorize.target_registry.ondemand[target] = lambda: builders()[0]
+    GUVectorize.target_registry.ondemand[target] = lambda: builders()[1]
+
+
 def view_of_part(
     context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]
 ) -> tuple[Any, list[Any], list[Any]]:

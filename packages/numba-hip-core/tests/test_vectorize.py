@@ -1,0 +1,237 @@
+"""``vectorize`` and ``guvectorize``: host and device arrays, broadcasting, outputs, streams, and what does not fit."""
+
+import numpy as np
+import pytest
+from numba import guvectorize, vectorize
+from numba.core.errors import TypingError
+
+import numba_hip as hip
+
+
+@vectorize(["int32(int32, int32)", "float32(float32, float32)", "float64(float64, float64)"], target="hip")
+def add(a, b):
+    return a + b
+
+
+@hip.guvectorize(["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)")
+def multiply(a, b, c):
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            total = np.float32(0)
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j]
+            c[i, j] = total
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((100,), (100,)), ((3, 1), (4,)), ((2, 3, 4), (3, 1)), ((), (5,)), ((0,), (0,)), ((1,), (3, 2))],
+)
+@pytest.mark.parametrize("place", [np.asarray, hip.to_device])
+def test_operands_are_broadcast(dtype, left, right, place):
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(0, 100, shape).astype(dtype) for shape in (left, right))
+    result = add(place(a), place(b))
+    if place is hip.to_device:
+        result = result.copy_to_host()
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, a + b)
+
+
+def test_views_on_the_device():
+    a = np.arange(24.0).reshape(4, 6)
+    device = hip.to_device(a)
+    result = add(device[::2, ::-1], device.T[::3][:1, ::2].T)
+    assert hip.is_device_array(result)
+    np.testing.assert_array_equal(result.copy_to_host(), a[::2, ::-1] + a[::2, :1])
+    with pytest.raises(ValueError, match=r"add: operands of shapes \(2, 6\), \(4, 2\) cannot be broadcast together"):
+        add(device[::2], device[:, :2])
+
+
+def test_a_view_that_is_transposed():
+    a = np.random.default_rng(1).random((10, 3, 1))
+    b = a.transpose(2, 1, 0)
+    np.testing.assert_array_equal(add(hip.to_device(a), hip.to_device(a).transpose(2, 1, 0)).copy_to_host(), a + b)
+    np.testing.assert_array_equal(add(a, b), a + b)
+
+
+def test_numbers():
+    assert add(2, 3) == 5
+    assert add(np.float32(0.5), 1).dtype == np.float32
+    np.testing.assert_array_equal(add(np.arange(4.0), 2), np.arange(4.0) + 2)
+
+
+def test_the_first_signature_that_takes_the_operands():
+    assert add(np.ones(2, np.int16), np.ones(2, np.int32)).dtype == np.int32
+    assert add(np.ones(2, np.int16), np.ones(2, np.float32)).dtype == np.float32
+    assert add(hip.to_device(np.ones(2, np.int64)), np.ones(2, np.float32)).dtype == np.float64
+    with pytest.raises(TypeError, match=r"compiled for \(int32, int32; .*\(complex128, float64\) does not convert"):
+        add(np.ones(2, complex), np.ones(2))
+
+
+def test_results_into_an_array_that_is_given():
+    a = np.arange(6.0).reshape(2, 3)
+    for out in (np.zeros((2, 3)), np.zeros((2, 3), np.float32), np.zeros((3, 2)).T, np.zeros((4, 3))[::2]):
+        assert add(a, 1, out=out) is out
+        np.testing.assert_array_equal(out, a + 1)
+    device = hip.to_device(a)
+    assert add(device, device, out=device) is device
+    np.testing.assert_array_equal(device.copy_to_host(), a * 2)
+    assert add(a, a, device) is device
+    with pytest.raises(ValueError, match=r"out has shape \(2, 2\); the result has \(2, 3\)"):
+        add(a, a, out=np.zeros((2, 2)))
+    with pytest.raises(TypeError, match="float64, which does not convert to int32"):
+        add(a, a, out=np.zeros((2, 3), np.int32))
+    with pytest.raises(TypeError, match="out is a list"):
+        add(a, a, out=[0])
+
+
+def test_a_stream():
+    stream = hip.stream()
+    a = np.arange(1000.0)
+    device = hip.to_device(a, stream=stream)
+    result = add(device, device, stream=stream)
+    host = result.copy_to_host(stream=stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(host, a * 2)
+    np.testing.assert_array_equal(add(a, a, stream=stream), a * 2)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 100, 257])
+@pytest.mark.parametrize("place", [np.asarray, hip.to_device])
+def test_reduction(count, place):
+    a = np.arange(count, dtype=np.int32)
+    assert add.reduce(place(a)) == a.sum()
+    np.testing.assert_array_equal(a, np.arange(count))
+
+
+def test_what_cannot_be_reduced():
+    with pytest.raises(TypeError, match="no elements"):
+        add.reduce(np.zeros(0))
+    with pytest.raises(TypeError, match=r"one axis, got shape \(2, 2\)"):
+        add.reduce(np.zeros((2, 2)))
+    with pytest.raises(TypeError, match="takes 1 numbers"):
+        hip.vectorize(lambda x: x).reduce(np.zeros(2))
+
+
+def test_without_signatures():
+    @hip.vectorize
+    def square(x):
+        """Its square."""
+        return x * x
+
+    for dtype in (np.int32, np.float32, np.complex128):
+        result = square(np.arange(5).astype(dtype))
+        np.testing.assert_array_equal(result, np.arange(5).astype(dtype) ** 2)
+        assert result.dtype.kind == np.dtype(dtype).kind
+    assert square.__name__ == "square"
+    assert square.__doc__ == "Its square."
+
+
+def test_an_exception_of_an_element():
+    @hip.vectorize(["float64(float64)"])
+    def root(x):
+        if x < 0:
+            raise ValueError("negative")
+        return x**0.5
+
+    with pytest.raises(ValueError, match="negative"):
+        root(np.array([1.0, -1.0]))
+
+
+def test_functions_that_cannot_be_vectorized():
+    with pytest.raises(TypeError, match="returns nothing"):
+        hip.vectorize(["void(float64)"])(lambda x: None)
+    with pytest.raises(TypeError, match="takes 1 arguments; signature"):
+        hip.vectorize(["float64(float64, float64)"])(lambda x: x)
+    with pytest.raises(TypingError):
+        hip.vectorize(["float64(float64)"])(lambda x: x.no_such)
+    with pytest.raises(KeyError, match="does not support option: 'nothing'"):
+        vectorize(["float64(float64)"], target="hip", nothing=1)(lambda x: x)
+    with pytest.warns(RuntimeWarning, match="nopython kwarg for hip target is redundant"):
+        vectorize(["float64(float64)"], target="hip", nopython=True)(lambda x: x)
+    with pytest.raises(TypeError, match="takes 2 arrays or numbers"):
+        add(1)
+
+
+@pytest.mark.parametrize("place", [np.asarray, hip.to_device])
+def test_matrices(place):
+    rng = np.random.default_rng(2)
+    for left, right in (((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (3, 4)), ((4, 1, 2, 3), (6, 3, 4))):
+        a, b = rng.random(left, np.float32), rng.random(right, np.float32)
+        result = multiply(place(a), place(b))
+        result = result.copy_to_host() if place is hip.to_device else result
+        np.testing.assert_allclose(result, a @ b, rtol=1e-5)
+
+
+def test_numbers_among_the_dimensions_of_a_gufunc():
+    @guvectorize(["void(float64[:], float64, float64[:])"], "(n),()->()", target="hip")
+    def weigh(a, weight, total):
+        total[0] = 0
+        for x in a:
+            total[0] += x * weight
+
+    a = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(weigh(a, 2.0), a.sum(1) * 2)
+    np.testing.assert_array_equal(weigh(a, np.arange(3.0)), a.sum(1) * np.arange(3))
+    assert weigh(a[0], 3) == a[0].sum() * 3
+
+
+def test_several_outputs_that_are_given_or_made():
+    @hip.guvectorize("void(float32[:], float32[:], int64[:])", "(n)->(n),()")
+    def scan(a, sums, count):
+        total = np.float32(0)
+        for i in range(a.shape[0]):
+            total += a[i]
+            sums[i] = total
+        count[0] = a.shape[0]
+
+    a = np.arange(20, dtype=np.float32).reshape(4, 5)
+    sums, count = scan(a)
+    np.testing.assert_array_equal(sums, a.cumsum(1))
+    np.testing.assert_array_equal(count, [5] * 4)
+    out = np.zeros((4, 5), np.float32), np.zeros(4, np.int64)
+    assert scan(a, *out)[0] is out[0]
+    np.testing.assert_array_equal(out[0], a.cumsum(1))
+    on_device = hip.device_array((4, 5), np.float32), hip.device_array(4, np.int64)
+    assert scan(hip.to_device(a), out=on_device, stream=hip.stream())[1] is on_device[1]
+    np.testing.assert_array_equal(on_device[0].copy_to_host(), a.cumsum(1))
+
+
+def test_what_does_not_fit_a_gufunc():
+    a = np.zeros((2, 3), np.float32)
+    for args, kws, error, says in (
+        ((a,), {}, TypeError, "takes 2 positional arguments, or 3 with the outputs; got 1"),
+        ((a, a), {}, ValueError, "dimension n of .* has extent 3, but input 1 has 2"),
+        ((a, a[0]), {}, ValueError, "input 1 has 1 dimensions"),
+        ((a, a.T, a), {"out": a}, ValueError, "both positional and keyword"),
+        ((a, a.T), {"out": np.zeros((3, 3), np.float32)}, ValueError, r"output 0 has shape \(3, 3\)"),
+        ((a.astype(complex), a.T), {}, TypeError, "do not fit"),
+        ((hip.to_device(a.astype(np.float16)), a.T), {}, TypeError, "Device arrays are not converted"),
+    ):
+        with pytest.raises(error, match=says):
+            multiply(*args, **kws)
+    with pytest.raises(TypeError, match="cannot return values"):
+        hip.guvectorize(["float32(float32[:], float32[:])"], "(n)->(n)")(lambda a, b: 1)
+    with pytest.raises(TypeError, match=r"float32 does not fit dimensions \(n\)"):
+        hip.guvectorize(["void(float32, float32[:])"], "(n)->(n)")(lambda a, b: None)
+    with pytest.raises(TypeError, match="not supported: 'what'"):
+        guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="hip", what=1)(lambda a, b: None)
+    with pytest.raises(TypeError, match="nopython flag must be True"):
+        guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="hip", nopython=False)(lambda a, b: None)
+
+    with pytest.raises(NameError, match="undefined output symbols: m"):
+        hip.guvectorize(["void(float32[:], float32[:])"], "(n)->(m)")(lambda a, b: None)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+def test_for_amd_gpus(target):
+    from numba_hip.elementwise import Operand, elementwise_kernel
+
+    kernel = elementwise_kernel(add.core, (Operand(2), Operand(1)), (Operand(2),))
+    signature = "(UniTuple(int64, 2), float32[:,:], float32[::1], float32[:,::1])"
+    assert hip.compile(kernel, signature, target=target, output="object")[0][:4] == b"\x7fELF"
+    kernel = elementwise_kernel(multiply.core, (Operand(3, 2, True), Operand(2, 2, True)), (Operand(3, 2, True),))
+    signature = "(UniTuple(int64, 1), float32[:,:,::1], float32[:,::1], float32[:,:,::1])"
+    assert hip.compile(kernel, signature, target=target, output="object")[0][:4] == b"\x7fELF"

@@ -17,6 +17,7 @@ import pytest
 import hip_runtime as rt
 from hip_runtime import Device, DeviceFallbackWarning, DeviceUnavailableError, SettingError, UnknownDeviceError, config
 from hip_runtime import device as devices
+from hip_runtime.device import compute_capability
 from hip_runtime.drivers.hip.probe import State, probe
 
 
@@ -189,7 +190,8 @@ def test_attributes_by_both_names(device: Device) -> None:
     assert device.max_block_dim[2] == device.MAX_BLOCK_DIM_Z
     assert device.wave_size == device.WARP_SIZE
     assert device.MULTIPROCESSOR_COUNT == device.compute_units == config.cpu_threads()
-    assert device.COMPUTE_CAPABILITY == "cpu"
+    assert device.COMPUTE_CAPABILITY == device.compute_capability == (9, 0)
+    assert (device.COMPUTE_CAPABILITY_MAJOR, device.COMPUTE_CAPABILITY_MINOR) == (9, 0)
     for spelling in devices.ATTRIBUTE_SPELLINGS:
         assert getattr(device, spelling) is not None
     with pytest.raises(AttributeError, match="no attribute 'MAX_SPEED'"):
@@ -270,3 +272,39 @@ print(times[1] - times[0])
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("target", "capability"),
+    [("gfx906", (9, 0)), ("gfx90a:sramecc+:xnack-", (9, 0)), ("gfx942", (9, 4)), ("gfx1030", (10, 3)),
+     ("gfx1103", (11, 0)), ("gfx1201", (12, 0)), ("cpu", (9, 0))],
+)  # fmt: skip
+def test_compute_capability_is_read_from_the_name(target: str, capability: tuple[int, int]) -> None:
+    assert compute_capability(target) == capability
+
+
+def test_the_wave_size_of_the_cpu_device_is_a_setting(device: Device) -> None:
+    with config.cpu_wave_size.scope("32"):
+        assert device.wave_size == device.WARP_SIZE == device.attributes.wave_size == 32
+    with config.cpu_wave_size.scope(64):
+        assert device.wave_size == 64
+    with pytest.raises(SettingError, match="NUMBA_HIP_CPU_WAVE_SIZE='16': must be 32 or 64"):
+        config.cpu_wave_size.scope("16").__enter__()
+
+
+def test_a_preset_holds_in_all_threads_where_nobody_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_HIP_CPU_WAVE_SIZE", raising=False)
+    config.cpu_wave_size.preset(32)
+    try:
+        seen: list[int] = []
+        thread = threading.Thread(target=lambda: seen.append(config.cpu_wave_size()))
+        thread.start()
+        thread.join()
+        assert seen == [32]
+        assert not config.cpu_wave_size.is_set
+        monkeypatch.setenv("NUMBA_HIP_CPU_WAVE_SIZE", "64")
+        assert config.cpu_wave_size() == 64
+        monkeypatch.delenv("NUMBA_HIP_CPU_WAVE_SIZE")
+    finally:
+        config.cpu_wave_size.preset(None)
+    assert config.cpu_wave_size() == 64

@@ -23,8 +23,8 @@ def device_array(
     dtype: Any = np.float64,
     strides: Any = None,
     order: str = "C",
-    *,
     stream: StreamLike = None,
+    *,
     device: Device | None = None,
 ) -> DeviceArray:
     """A new array with undefined contents.
@@ -39,7 +39,7 @@ def device_array(
     return DeviceArray(layout, kind, buffer, device=where, address=buffer.address - layout.extent[0], stream=stream)
 
 
-def device_array_like(ary: Any, *, stream: StreamLike = None, device: Device | None = None) -> DeviceArray:
+def device_array_like(ary: Any, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
     """A new array with the shape and element type of *ary*, in Fortran's order where *ary* is, else in C's."""
     if not hasattr(ary, "strides"):
         ary = as_device_array(ary) if is_device_array(ary) else np.asarray(ary)
@@ -48,10 +48,10 @@ def device_array_like(ary: Any, *, stream: StreamLike = None, device: Device | N
 
 def to_device(
     obj: Any,
-    *,
     stream: StreamLike = None,
     copy: bool = True,
     to: DeviceArray | None = None,
+    *,
     device: Device | None = None,
 ) -> DeviceArray:
     """*obj* on the device: a new array, or *to* where that is given, which must have the same shape and element type.
@@ -77,14 +77,14 @@ def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order
 
 
 def mapped_array(
-    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", *, stream: StreamLike = None
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: StreamLike = None
 ) -> tuple[HostArray, DeviceArray]:
     """Page-locked host memory that kernels use in place: a NumPy array and a device array over the same bytes."""
     return _shared(shape, dtype, strides, order, MemoryKind.MAPPED, stream)
 
 
 def managed_array(
-    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", *, stream: StreamLike = None
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: StreamLike = None
 ) -> tuple[HostArray, DeviceArray]:
     """Memory that moves to where it is used: a NumPy array and a device array over the same bytes."""
     return _shared(shape, dtype, strides, order, MemoryKind.MANAGED, stream)

@@ -1,7 +1,7 @@
 """Settings: one object per environment variable, typed and documented, read when it is used.
 
-Tests replace a value for a while with ``with config.device.scope("cpu"): ...``; nothing else changes a setting from
-inside the process, and the environment itself is never written to.
+Tests replace a value for a while with ``with config.device.scope("cpu"): ...``, and a layer above may `preset` what holds
+where nobody chose; the environment itself is never written to.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Setting(Generic[T]):
         self.__doc__ = documentation
         self._parse = parse
         self._default = default
+        self._preset: tuple[T] | None = None
         self._override: ContextVar[tuple[T] | None] = ContextVar(variable, default=None)
 
     def __call__(self) -> T:
@@ -37,8 +38,12 @@ class Setting(Generic[T]):
             return override[0]
         text = os.environ.get(self.variable, "").strip()
         if not text:
-            return self._default()
+            return self._default() if self._preset is None else self._preset[0]
         return self._read(text)
+
+    def preset(self, value: T | None) -> None:
+        """Let *value* hold in all threads of the process where nobody chose one; ``None`` brings the default back."""
+        self._preset = None if value is None else (value,)
 
     @property
     def is_set(self) -> bool:
@@ -71,6 +76,12 @@ def _cpu_form(text: str) -> str:
     if text not in ("auto", "loop", "regions"):
         raise ValueError("must be one of 'auto', 'loop' and 'regions'")
     return text
+
+
+def _wave_size(text: str) -> int:
+    if text not in ("32", "64"):
+        raise ValueError("must be 32 or 64")
+    return int(text)
 
 
 def _positive(text: str) -> int:
@@ -128,6 +139,14 @@ cpu_memory = Setting(
     physical_memory,
 )
 
+cpu_wave_size = Setting(
+    "NUMBA_HIP_CPU_WAVE_SIZE",
+    "Lanes of a wave on the CPU device: 64, as on AMD's CDNA GPUs, or 32, as on RDNA GPUs and what CUDA calls a warp. "
+    "Read when the attributes of the device are asked for, and when a kernel is loaded.",
+    _wave_size,
+    lambda: 64,
+)
+
 cpu_form = Setting(
     "NUMBA_HIP_CPU_FORM",
     "The form that kernels take on the CPU device: 'loop' (the threads of a block one after another; an error for "
@@ -137,5 +156,5 @@ cpu_form = Setting(
     lambda: "auto",
 )
 
-SETTINGS: tuple[Setting[str] | Setting[int], ...] = (device, cpu_threads, cpu_memory, cpu_form)
+SETTINGS: tuple[Setting[str] | Setting[int], ...] = (device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form)
 """All settings, for tools that list them."""

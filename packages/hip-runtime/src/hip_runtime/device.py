@@ -10,9 +10,10 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hip_devicelib.codeobject import CodeObject
+from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_runtime import config
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
 from hip_runtime.errors import DeviceUnavailableError, HipRuntimeError, UnknownDeviceError
@@ -43,9 +44,27 @@ ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
     "MANAGED_MEMORY": lambda a: int(a.managed_memory),
     "CONCURRENT_KERNELS": lambda a: int(a.concurrent_kernels),
     "COOPERATIVE_LAUNCH": lambda a: int(a.cooperative_launch),
-    "COMPUTE_CAPABILITY": lambda a: a.target,
+    "COMPUTE_CAPABILITY": lambda a: compute_capability(a.target),
+    "COMPUTE_CAPABILITY_MAJOR": lambda a: compute_capability(a.target)[0],
+    "COMPUTE_CAPABILITY_MINOR": lambda a: compute_capability(a.target)[1],
+    "compute_capability": lambda a: compute_capability(a.target),
 }
 """The names that numba.cuda gives to device attributes, which `Device` answers to beside its own."""
+
+
+CPU_CAPABILITY = (9, 0)
+"""What the CPU device answers: it has all that HIP asks compute capabilities for, and never more than a real GPU claims."""
+
+
+def compute_capability(target: str) -> tuple[int, int]:
+    """Major and minor version of a GPU as ``hipDeviceProp_t`` gives them: ``(9, 0)`` for gfx90a, ``(11, 0)`` for gfx1100.
+
+    They are the leading digits of the name; its last character is the stepping, its last but one the minor version.
+    """
+    if target == CPU_TARGET:
+        return CPU_CAPABILITY
+    digits = target.partition(":")[0].removeprefix("gfx")
+    return int(digits[:-2]), int(digits[-2], 16)
 
 
 LAYERS = {"hip_runtime"}
@@ -65,7 +84,7 @@ class Device:
         """Number of the device with its driver."""
         self.id = number
         """Number of the device in `devices()`."""
-        self.attributes = driver.attributes(ordinal)
+        self._attributes = driver.attributes(ordinal)
         self.memory_manager: MemoryManager = DriverMemoryManager(driver, ordinal)
 
     def __getattr__(self, name: str) -> Any:
@@ -83,14 +102,22 @@ class Device:
         return f"<Device {self.id}: {self.attributes.name} ({self.attributes.target})>"
 
     @property
+    def attributes(self) -> DeviceAttributes:
+        """What the device is and can do; only the wave size of the CPU device, a setting, ever changes."""
+        found = self._attributes
+        if found.target == CPU_TARGET and found.wave_size != config.cpu_wave_size():
+            found = self._attributes = replace(found, wave_size=config.cpu_wave_size())
+        return found
+
+    @property
     def name(self) -> str:
         """What its maker calls it."""
-        return self.attributes.name
+        return self._attributes.name
 
     @property
     def target(self) -> str:
         """The target of code objects that it runs: ``"cpu"`` or the name of an AMD GPU architecture."""
-        return self.attributes.target
+        return self._attributes.target
 
     @property
     def is_cpu(self) -> bool:

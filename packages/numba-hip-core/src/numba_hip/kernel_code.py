@@ -11,6 +11,7 @@ from llvmlite import binding as llvm
 from numba.core import types, typing
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
+from hip_runtime import config
 from numba_hip import resources
 from numba_hip.codegen import symbol_of
 from numba_hip.compiler import compile_function
@@ -88,7 +89,7 @@ class KernelCode:
             return kernel
         return Kernel(
             self.name, self.parameters, self.argument_bytes, shared_bytes=resources.shared_bytes(self.bitcode),
-            max_block_threads=self.options.max_block_threads,
+            wave_size=config.cpu_wave_size(), max_block_threads=self.options.max_block_threads,
         )  # fmt: skip
 
     @property

@@ -30,9 +30,6 @@ from hip_runtime.errors import (
     UnsupportedError,
 )
 
-WAVE_SIZE = 64
-"""What kernels see as the wave size; that of AMD's CDNA GPUs."""
-
 _CALLBACK_STREAM = 15
 """Handle below those of the streams that callers create; it is never handed out."""
 
@@ -67,7 +64,7 @@ class CpuDriver:
         return DeviceAttributes(
             name=name,
             target=CPU_TARGET,
-            wave_size=WAVE_SIZE,
+            wave_size=config.cpu_wave_size(),
             compute_units=config.cpu_threads(),
             total_memory=self._heap.limit,
             max_threads_per_block=1024,

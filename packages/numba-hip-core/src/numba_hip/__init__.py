@@ -35,6 +35,7 @@ from numba_hip.api import (
     synchronize,
 )
 from numba_hip.decorators import jit
+from numba_hip.external import declare_device
 from numba_hip.guvectorize import guvectorize
 from numba_hip.hints import In, InOut, Out
 from numba_hip.language import atomic, const, local, shared
@@ -73,6 +74,7 @@ from numba_hip.language.warp import (
     syncwarp,
     warpsize,
 )
+from numba_hip.linked_code import LinkedCode
 from numba_hip.vectorize import vectorize
 
 __version__ = "0.1.0"
@@ -91,15 +93,15 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "DeviceArray", "Event", "In", "InOut", "Out", "Stream", "activemask", "all", "all_sync", "any", "any_sync",
-    "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev", "cbrt", "clz", "compile",
-    "const", "detect", "device_array", "device_array_like", "eq_sync", "event", "event_elapsed_time", "ffs", "fma",
-    "get_current_device", "grid", "gridDim", "gridsize", "guvectorize", "is_available", "is_device_array", "jit",
-    "laneid", "lanemask_lt", "list_devices", "local", "managed_array", "mapped_array", "match_all_sync",
-    "match_any_sync", "pinned_array", "popc", "select_device", "selp", "shared", "shfl", "shfl_down",
-    "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stream", "synchronize",
-    "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",
-    "threadfence_block", "threadfence_system", "to_device", "vectorize", "warpsize",
+    "DeviceArray", "Event", "In", "InOut", "LinkedCode", "Out", "Stream", "activemask", "all", "all_sync", "any",
+    "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev", "cbrt", "clz",
+    "compile", "const", "declare_device", "detect", "device_array", "device_array_like", "eq_sync", "event",
+    "event_elapsed_time", "ffs", "fma", "get_current_device", "grid", "gridDim", "gridsize", "guvectorize",
+    "is_available", "is_device_array", "jit", "laneid", "lanemask_lt", "list_devices", "local", "managed_array",
+    "mapped_array", "match_all_sync", "match_any_sync", "pinned_array", "popc", "select_device", "selp", "shared",
+    "shfl", "shfl_down", "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync",
+    "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp",
+    "threadIdx", "threadfence", "threadfence_block", "threadfence_system", "to_device", "vectorize", "warpsize",
 ]  # fmt: skip
 
 _alias.install()  # the last thing: an import that fails leaves no second name behind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -13,6 +13,10 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
+from hip_devicelib.errors import InvalidIRError
+from numba_hip.errors import LinkedCodeError
+from numba_hip.external import ExternalFunction, build_adapters, link_modules
+from numba_hip.linked_code import LinkedCode
 from numba_hip.targets.callconv import Fault
 
 MANGLED_PREFIX = "_Z"
@@ -20,6 +24,9 @@ MANGLED_PREFIX = "_Z"
 
 SHARED_PREFIX = "spmd.shared."
 """What declarations of shared memory on the CPU device start with; size and alignment follow a name."""
+
+
+Modules = Sequence[llvm.ModuleRef]
 
 
 def symbol_of(python_name: str) -> str:
@@ -40,6 +47,10 @@ class HipCodeLibrary(CodeLibrary):
         self._unresolved: set[str] = set()
         self.symbols: list[str] = []
         """Symbols of the functions that Numba compiled into this library."""
+        self.externals: dict[str, ExternalFunction] = {}
+        """Functions of linked code that this library itself calls, by the symbols of their adapters."""
+        self.linked_code: dict[str, LinkedCode] = {}
+        """Code to link, by its digest."""
         self.source: str | None = None
         """The file of the function, where there is one."""
         self.faults: dict[int, Fault] = {}
@@ -58,6 +69,21 @@ class HipCodeLibrary(CodeLibrary):
     def add_unresolved(self, symbol: str) -> None:
         """Note that this library calls *symbol*, of a library that may not be complete yet: recursion."""
         self._unresolved.add(symbol)
+
+    def add_linked_code(self, codes: Iterable[LinkedCode]) -> None:
+        """Note that kernels with this library are linked with *codes*."""
+        self.linked_code.update({code.digest: code for code in codes})
+
+    def external_modules(self, context: Any) -> list[llvm.ModuleRef]:
+        """Modules with the adapters of the closure's external functions, first, and the code that defines those."""
+        closure = self.closure()
+        functions = {symbol: one for library in closure for symbol, one in library.externals.items()}
+        codes = {digest: code for library in closure for digest, code in library.linked_code.items()}
+        if not functions and not codes:
+            return []
+        modules = link_modules(codes.values(), self._codegen.triple, str(self._codegen.target_data))
+        adapters = self._codegen.to_bitcode(build_adapters(functions.values(), modules, context))
+        return [llvm.parse_bitcode(adapters), *modules.values()]
 
     def finalize(self) -> None:
         """Nothing more can be added after this."""
@@ -172,8 +198,20 @@ class HipCodegen(Codegen):
         return bytes(parsed.as_bitcode())
 
     @abstractmethod
-    def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
-        """Bitcode of one module with kernel *name* and what it needs, everything else internal, optimised."""
+    def link_kernel(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """Bitcode of one module with kernel *name* and what it needs, everything else internal, optimised.
+
+        *external* is what `HipCodeLibrary.external_modules` gives.
+        """
+
+
+def _link_in(module: llvm.ModuleRef, part: llvm.ModuleRef) -> None:
+    try:
+        module.link_in(part)
+    except RuntimeError as error:
+        raise LinkedCodeError(f"link: {error}") from None
 
 
 def keep_only(module: llvm.ModuleRef, name: str) -> None:
@@ -201,9 +239,13 @@ class CpuCodegen(HipCodegen):
         """LLVM's sizes and alignments on this processor."""
         return self._target_data
 
-    def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
+    def link_kernel(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
         """Link, inline and simplify; vectorising waits until the block shape is known."""
         module = library.linked()
+        for part in external:
+            _link_in(module, part)
         keep_only(module, name)
         tuning = llvm.create_pipeline_tuning_options(speed_level=2 if options.opt else 0)
         tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
@@ -241,6 +283,15 @@ class AmdCodegen(HipCodegen):
         place_in_private_memory(module)
         return super().to_bitcode(module)
 
-    def link_kernel(self, library: HipCodeLibrary, name: str, options: Any) -> bytes:
-        """Link, inline and optimise for this GPU."""
-        return self._amdgpu.optimise([bytes(library.linked().as_bitcode())], self.target, level=3 if options.opt else 0)
+    def link_kernel(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """Link, inline and optimise for this GPU. Kernels that linked code has of its own are left out."""
+        adapters, *codes = [bytes(part.as_bitcode()) for part in external] or [b""]
+        own = [bytes(library.linked().as_bitcode()), *([adapters] if adapters else [])]
+        try:
+            return self._amdgpu.optimise(own, self.target, libraries=codes, level=3 if options.opt else 0)
+        except InvalidIRError as error:
+            if not codes:
+                raise
+            raise LinkedCodeError(f"link: {error}") from error

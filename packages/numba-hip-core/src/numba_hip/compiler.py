@@ -12,6 +12,7 @@ from numba.core.errors import NumbaError
 from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowering
 
 from numba_hip._numba import compiling_for, run_pipeline
+from numba_hip.linked_code import read_all
 from numba_hip.options import CompileOptions
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def compile_function(
     """
     with compiling_for(target.numba_name):
         try:
-            return run_pipeline(target.contexts, py_func, args, return_type, numba_flags(options), HipCompiler)
+            linked = read_all(options.link)
+            result = run_pipeline(target.contexts, py_func, args, return_type, numba_flags(options), HipCompiler)
         except NumbaError as error:
             code = py_func.__code__
             error.add_context(
@@ -109,3 +111,5 @@ def compile_function(
                 f"{code.co_filename}:{code.co_firstlineno}"
             )
             raise
+        result.library.add_linked_code(linked)
+        return result

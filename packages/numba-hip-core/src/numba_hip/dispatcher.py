@@ -15,7 +15,6 @@ from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from numba_hip import config, pickling
 from numba_hip._numba import type_code
 from numba_hip.arguments import Packer, argument_type, check_arguments, describe, packers, type_of
-from numba_hip.code_cache import CodeCache
 from numba_hip.conversion import choose_overload
 from numba_hip.errors import KernelArgumentError, KernelSignatureError
 from numba_hip.faults import exception_describer
@@ -27,6 +26,7 @@ from numba_hip.options import CompileOptions
 from numba_hip.transfer import Transfer
 
 if TYPE_CHECKING:
+    from numba_hip.code_cache import CodeCache
     from numba_hip.device_function import DeviceFunction
 
 Types = tuple[types.Type, ...]
@@ -79,6 +79,7 @@ class Dispatcher(Inspection):
             "inline": options.inline,
             "fastmath": options.fastmath,
             "forceinline": options.forceinline,
+            "link": options.link,
         }
         self.overloads: dict[Types, KernelCode] = {}
         self._by_target: dict[tuple[str, Types], KernelCode] = {}
@@ -237,6 +238,8 @@ class Dispatcher(Inspection):
     def _make(self, args: Types, target: str) -> KernelCode:
         place = None
         if self.options.cache:
+            from numba_hip.code_cache import CodeCache
+
             self._cache = self._cache or CodeCache()
             place = self._cache.place(self.py_func, args, self.options, target)
         if self._cache is not None and place is not None:

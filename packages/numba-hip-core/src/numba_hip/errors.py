@@ -32,3 +32,11 @@ class OptionError(HipError, TypeError):
 
 class OutputError(HipError, ValueError):
     """A kind of output that `compile` does not know, or that the target cannot give."""
+
+
+class LinkedCodeError(HipError, ValueError):
+    """Code that cannot be linked into a kernel, or a function of it that is not what was declared."""
+
+
+class LinkedFileNotFoundError(LinkedCodeError, FileNotFoundError):
+    """A file of code to link that does not exist."""

@@ -153,7 +153,7 @@ def compile_kernel(
         ) from error
     library.finalize()
     parameters, size = lay_out(entry)
-    bitcode = context.codegen().link_kernel(library, name, options)
+    bitcode = context.codegen().link_kernel(library, name, options, library.external_modules(context))
     return KernelCode(
         name,
         made_for,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from numba_hip.errors import OptionError
+from numba_hip.linked_code import as_items, read_all
 
-NOT_YET = frozenset({"link", "max_registers", "lineinfo", "exceptions", "boundscheck", "extensions"})
+NOT_YET = frozenset({"max_registers", "lineinfo", "exceptions", "boundscheck", "extensions"})
 """Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
 
 
@@ -32,6 +33,8 @@ class CompileOptions:
     cache
         Keep compiled kernels in a directory (``NUMBA_HIP_CACHE_DIR``), where later processes find them. A device
         function is kept as part of the kernels that call it.
+    link
+        LLVM bitcode and LLVM IR that define functions of `declare_device`: paths of files, or `LinkedCode`.
     """
 
     fastmath: Any = False
@@ -41,6 +44,7 @@ class CompileOptions:
     forceinline: bool = False
     launch_bounds: int | tuple[int, int] | None = None
     cache: bool = False
+    link: tuple[Any, ...] = ()
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -52,7 +56,8 @@ class CompileOptions:
             raise OptionError(f"hip.jit has no option {sorted(unknown)}; it knows {sorted(known)}")
         if refused:
             raise OptionError(f"hip.jit cannot honour {sorted(refused)} in this version; leave it out")
-        options = cls(**{name: value for name, value in given.items() if name in known})
+        chosen = {name: value for name, value in given.items() if name in known}
+        options = cls(**{**chosen, "link": as_items(chosen.get("link"))})
         if options.inline not in ("never", "always"):
             raise OptionError(f"inline is {options.inline!r}; it can be 'never' or 'always'")
         options.max_block_threads  # noqa: B018 - refuses impossible launch bounds here, not at the first launch
@@ -61,12 +66,13 @@ class CompileOptions:
     @classmethod
     def of_dispatcher(cls, dispatcher: Any) -> CompileOptions:
         """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
-        known = {"fastmath", "inline", "forceinline"}
+        known = {"fastmath", "inline", "forceinline", "link"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
 
     def stamp(self) -> str:
         """Text that differs where the options make different code."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cache"}
+        chosen["link"] = [code.digest for code in read_all(self.link)]
         return repr({name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()})
 
     @property

@@ -1,0 +1,349 @@
+"""Functions of linked LLVM bitcode and LLVM IR, called from kernels."""
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from numba import types
+from numba.core.errors import NumbaError
+
+import numba_hip as hip
+from hip_runtime.errors import KernelFault, SymbolError
+from numba_hip import config
+from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError
+
+TIMES_TWO = """
+define i32 @times_two(ptr %out, i32 %x) {
+  %y = mul i32 %x, 2
+  store i32 %y, ptr %out
+  ret i32 0
+}
+"""
+ADD_C = """
+define double @add_c(double %x, double %y) {
+  %z = fadd double %x, %y
+  ret double %z
+}
+"""
+WITH_ITEM = """
+declare i32 @spmd.thread_idx.x(ptr)
+define i32 @where(ptr %item, ptr %out, i32 %x) {
+  %i = call i32 @spmd.thread_idx.x(ptr %item)
+  %y = add i32 %i, %x
+  store i32 %y, ptr %out
+  ret i32 0
+}
+"""
+BOOLEANS = """
+define zeroext i1 @negate(i1 zeroext %x) {
+  %y = xor i1 %x, true
+  ret i1 %y
+}
+"""
+
+
+def bitcode(text):
+    return bytes(llvm.parse_assembly(text).as_bitcode())
+
+
+@pytest.fixture(params=["text", "bitcode", "file", "object"])
+def make_link(request, tmp_path):
+    def make(text):
+        if request.param == "text":
+            return hip.LinkedCode(text.encode(), "some.ll")
+        if request.param == "object":
+            return type("Linkable", (), {"data": text, "name": "some"})()
+        path = tmp_path / f"{abs(hash(text))}.{'bc' if request.param == 'bitcode' else 'll'}"
+        path.write_bytes(bitcode(text) if request.param == "bitcode" else text.encode())
+        return str(path) if request.param == "bitcode" else path
+
+    return make
+
+
+def test_declared_with_what_defines_it(make_link):
+    times_two = hip.declare_device("times_two", "int32(int32)", link=make_link(TIMES_TWO))
+
+    @hip.jit
+    def kernel(values):
+        i = hip.grid(1)
+        values[i] = times_two(values[i])
+
+    values = np.arange(8, dtype=np.int32)
+    kernel[2, 4](values)
+    np.testing.assert_array_equal(values, 2 * np.arange(8))
+
+
+def test_linked_by_the_kernel(make_link):
+    times_two = hip.declare_device("times_two", types.int32(types.int32))
+    add_c = hip.declare_device("add_c", "float64(float64, float64)", abi="c")
+
+    @hip.jit(link=[make_link(TIMES_TWO), make_link(ADD_C)])
+    def kernel(values):
+        i = hip.grid(1)
+        values[i] = add_c(times_two(i), 0.5)
+
+    values = np.zeros(8)
+    kernel[2, 4](values)
+    np.testing.assert_array_equal(values, 2 * np.arange(8) + 0.5)
+
+
+def test_linked_by_a_device_function():
+    times_two = hip.declare_device("times_two", "int32(int32)")
+
+    @hip.jit(device=True, link=hip.LinkedCode(TIMES_TWO.encode()))
+    def four_times(x):
+        return times_two(times_two(x))
+
+    @hip.jit
+    def kernel(values):
+        values[0] = four_times(values[0])
+
+    values = np.array([3])
+    kernel[1, 1](values)
+    assert values[0] == 12
+
+
+def test_functions_that_take_the_work_item():
+    where = hip.declare_device("where", "int32(int32)", link=hip.LinkedCode(WITH_ITEM.encode()))
+
+    @hip.jit
+    def kernel(values):
+        values[hip.grid(1)] = where(100)
+
+    values = np.zeros(8, np.int32)
+    kernel[2, 4](values)
+    assert values.tolist() == [100, 101, 102, 103] * 2
+
+
+def test_pointers_and_arrays():
+    code = """
+    define i32 @fill(ptr %out, ptr %data, i64 %n) {
+      %end = getelementptr float, ptr %data, i64 %n
+      store float 7.0, ptr %data
+      ret i32 0
+    }
+    """
+    from numba.core.extending import intrinsic
+
+    @intrinsic
+    def address_of(typing_context, array):
+        def lower(context, builder, signature, args):
+            return context.make_array(array)(context, builder, args[0]).data
+
+        return types.CPointer(array.dtype)(array), lower
+
+    fill = hip.declare_device("fill", "void(CPointer(float32), int64)", link=hip.LinkedCode(code.encode()))
+
+    @hip.jit
+    def kernel(values):
+        fill(address_of(values), values.size)
+
+    values = np.zeros(4, np.float32)
+    kernel[1, 1](values)
+    assert values.tolist() == [7, 0, 0, 0]
+
+
+def test_booleans_by_the_c_abi():
+    negate = hip.declare_device("negate", "boolean(boolean)", link=hip.LinkedCode(BOOLEANS.encode()), abi="c")
+
+    @hip.jit
+    def kernel(values):
+        i = hip.grid(1)
+        values[i] = negate(values[i])
+
+    values = np.array([True, False, True])
+    kernel[1, 3](values)
+    assert values.tolist() == [False, True, False]
+
+
+def test_functions_of_the_c_math_library():
+    lgamma = hip.declare_device("lgamma", "float64(float64)", abi="c")
+
+    @hip.jit
+    def kernel(values):
+        values[0] = lgamma(values[0])
+
+    values = np.array([5.0])
+    kernel[1, 1](values)
+    assert values[0] == pytest.approx(np.log(24))
+
+
+def test_an_error_of_linked_code_stops_the_thread():
+    code = "define i32 @fails(ptr %out, i32 %x) {\n  store i32 1, ptr %out\n  ret i32 %x\n}"
+    fails = hip.declare_device("fails", "int32(int32)", link=hip.LinkedCode(code.encode()))
+
+    @hip.jit
+    def kernel(values):
+        values[hip.grid(1)] = fails(3 if hip.grid(1) == 2 else 0)
+
+    values = np.zeros(4, np.int32)
+    with pytest.raises(KernelFault, match=r"error code 3 in block \(0, 0, 0\), thread \(2, 0, 0\)"):
+        kernel[1, 4](values)
+    assert (values == 0).all()
+
+
+def refused(text, signature="int32(int32)", abi="numba", name="times_two", link=None):
+    function = hip.declare_device(name, signature, link=hip.LinkedCode(text.encode(), "my.ll"), abi=abi)
+
+    @hip.jit(link=link)
+    def kernel(values):
+        values[0] = function(1)
+
+    values = np.zeros(1, np.int32)
+    try:
+        kernel[1, 1](values)
+    finally:
+        assert values[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("signature", "abi", "says"),
+    [
+        ("float32(int32)", "c", r"my.ll defines 'times_two' as i32 \(ptr, i32\); declared as .* float \(i32\)"),
+        ("int32(int32)", "c", r"it is i32 \(i32\)"),
+        ("int32(float32)", "numba", r"it is i32 \(ptr, float\)"),
+        ("int32(int64)", "numba", r"it is i32 \(ptr, i64\)"),
+    ],
+)
+def test_declarations_that_are_not_what_is_defined(signature, abi, says):
+    with pytest.raises(LinkedCodeError, match=says):
+        refused(TIMES_TWO, signature, abi)
+
+
+def test_what_nothing_defines():
+    with pytest.raises(LinkedCodeError, match="nothing that is linked defines 'three_times'; give what does to link="):
+        refused(TIMES_TWO, name="three_times")
+    with pytest.raises(SymbolError, match="'three_times_c', which neither it nor the C math library defines"):
+        refused(TIMES_TWO, name="three_times_c", abi="c")
+
+
+def test_what_two_files_define():
+    with pytest.raises(LinkedCodeError, match="both my.ll and other.ll define 'times_two'|both other.ll and my.ll"):
+        refused(TIMES_TWO, link=hip.LinkedCode(TIMES_TWO.replace("2", "3").encode(), "other.ll"))
+
+
+def test_the_same_code_twice_is_linked_once():
+    times_two = hip.declare_device("times_two", "int32(int32)", link=hip.LinkedCode(TIMES_TWO.encode(), "one"))
+
+    @hip.jit(link=hip.LinkedCode(TIMES_TWO.encode(), "two"))
+    def kernel(values):
+        values[0] = times_two(4)
+
+    values = np.zeros(1)
+    kernel[1, 1](values)
+    assert values[0] == 8
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"no such language", "my.ll is neither LLVM bitcode nor LLVM IR"),
+        (bitcode(TIMES_TWO)[:60], "my.ll is neither LLVM bitcode nor LLVM IR"),
+        (b"\xff\xfe\x00", "my.ll is neither LLVM bitcode nor LLVM IR"),
+        (b'target triple = "nvptx64-nvidia-cuda"\n' + TIMES_TWO.encode(), "my.ll is code for 'nvptx64-nvidia-cuda'"),
+    ],
+    ids=["text", "truncated", "bytes", "machine"],
+)
+def test_code_that_cannot_be_linked(data, says):
+    @hip.jit(link=hip.LinkedCode(data, "my.ll"))
+    def kernel(values):
+        values[0] = 1
+
+    values = np.zeros(1)
+    with pytest.raises(LinkedCodeError, match=says):
+        kernel[1, 1](values)
+    assert values[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("code.cu", "is source code; compile it to LLVM bitcode first"),
+        ("code.hip", "is source code"),
+        ("code.o", "is machine code"),
+        ("code.ptx", "is code for NVIDIA GPUs"),
+        ("missing.bc", "there is no file"),
+        ("", "cannot be read"),
+    ],
+)
+def test_files_that_cannot_be_linked(name, says, tmp_path):
+    @hip.jit(link=str(tmp_path / name))
+    def kernel(values):
+        values[0] = 1
+
+    with pytest.raises(LinkedCodeError, match=says):
+        kernel[1, 1](np.zeros(1))
+    with pytest.raises(LinkedCodeError, match="link: 3 is a int"):
+        hip.jit(link=3)(kernel.py_func)[1, 1](np.zeros(1))
+
+
+def test_a_missing_file_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        hip.jit("void(float64[::1])", link=[tmp_path / "missing.ll"])(lambda values: None)
+    assert isinstance(caught.value, LinkedFileNotFoundError)
+
+
+def test_declarations():
+    with pytest.raises(TypeError, match="needs a return type"):
+        hip.declare_device("f", "(int32,)")
+    with pytest.raises(LinkedCodeError, match="abi is 'fortran'"):
+        hip.declare_device("f", "int32(int32)", abi="fortran")
+    with pytest.raises(TypeError, match="name of an external function"):
+        hip.declare_device("", "int32(int32)")
+    with pytest.raises(TypeError, match="can be called from a kernel only"):
+        hip.declare_device("f", "int32(int32)")(1)
+
+
+def test_calls_with_the_wrong_arguments():
+    times_two = hip.declare_device("times_two", "int32(int32)", link=hip.LinkedCode(TIMES_TWO.encode()))
+
+    @hip.jit
+    def kernel(values):
+        values[0] = times_two(1, 2)
+
+    with pytest.raises(NumbaError, match="times_two"):
+        kernel[1, 1](np.zeros(1))
+
+
+def test_a_cache_knows_what_was_linked(tmp_path):
+    path = tmp_path / "code.ll"
+
+    def kernel(values):
+        values[0] = times_two(4)
+
+    with config.cache_dir.scope(tmp_path / "cache"):
+        for factor, hit in ((2, False), (3, False), (2, True)):
+            path.write_text(TIMES_TWO.replace("%x, 2", f"%x, {factor}"))
+            times_two = hip.declare_device("times_two", "int32(int32)")
+            dispatcher, values = hip.jit(cache=True, link=path)(kernel), np.zeros(1)
+            dispatcher[1, 1](values)
+            assert values[0] == 4 * factor
+            assert bool(dispatcher.stats.cache_hits) == hit
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_linking_for_amd_gpus(target):
+    code = f'target triple = "amdgcn-amd-amdhsa"\n{TIMES_TWO}\ndefine amdgpu_kernel void @not_ours() {{ ret void }}'
+    times_two = hip.declare_device("times_two", "int32(int32)", link=hip.LinkedCode(code.encode()))
+    add_c = hip.declare_device("add_c", "float64(float64, float64)", abi="c", link=hip.LinkedCode(ADD_C.encode()))
+
+    @hip.jit
+    def kernel(values):
+        values[hip.grid(1)] = add_c(times_two(hip.grid(1)), 0.5)
+
+    text, _ = hip.compile(kernel, "(float64[::1],)", target=target, output="llvm")
+    module = llvm.parse_assembly(text)
+    assert [function.name for function in module.functions if not function.is_declaration] == ["kernel"]
+    assert "v_add_f64" in hip.compile(kernel, "(float64[::1],)", target=target)[0]
+    assert kernel.compile("(float64[::1],)", target).max_threads_per_block == 1024
+
+
+def test_code_for_the_host_is_not_linked_for_a_gpu():
+    code = f'target triple = "x86_64-unknown-linux-gnu"\n{TIMES_TWO}'
+    times_two = hip.declare_device("times_two", "int32(int32)", link=hip.LinkedCode(code.encode(), "host.ll"))
+
+    @hip.jit
+    def kernel(values):
+        values[0] = times_two(1)
+
+    with pytest.raises(LinkedCodeError, match=r"host.ll is code for 'x86_64.*'; this kernel is for 'amdgcn"):
+        hip.compile(kernel, "(float64[::1],)", target="gfx90a")

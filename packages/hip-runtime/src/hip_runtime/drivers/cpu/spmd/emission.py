@@ -9,7 +9,7 @@ each until all of its lanes wait for the block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,6 +30,9 @@ from hip_runtime.drivers.cpu.worker import Body
 from hip_runtime.errors import UnsupportedError
 
 BLOCK_FUNCTION = "spmd.block"
+
+Condition = Callable[[ir.Value], ir.Value]
+"""Whether something holds for the thread with a number."""
 
 
 def run_block(program: Program, item: Item, kind: ir.FunctionType, source: Any, layout: Any) -> Body:
@@ -69,6 +72,7 @@ class BlockFunction:
         self.returned = len(program.points)
         self.states = self._place_states()
         self.around = self._plan(Symbols(item.module, source))
+        self.turn = self.storage.per_thread(I1, "turn")
         self.next = allocate(self.entry, I32, "next")
 
     def build(self) -> ir.Function:
@@ -118,7 +122,9 @@ class BlockFunction:
                 make = storage.per_block if point.is_block_wide else storage.per_thread
                 results[point] = make(point.call.type, f"{name}.result")
         arguments = [*self.function.args]
-        return Surroundings(program, symbols, arguments, self.entry, keeping, kept, allocas, results, passed)
+        words = max((len(point.end.operands) - 1 for point in program.points), default=0)
+        keys = [storage.per_thread(I32, "key") for _ in range(words)]
+        return Surroundings(program, symbols, arguments, self.entry, keeping, kept, allocas, results, passed, keys)
 
     def _check_memory(self, there: ir.Value) -> None:
         builder = self.builder
@@ -130,6 +136,12 @@ class BlockFunction:
 
     def _write_lockstep(self) -> None:
         regions = {region.start: region for region in self.program.regions}
+        if any(
+            regions[point].masked and not (region.masked or region.parts)
+            for region in self.program.regions
+            for point in region.exits
+        ):
+            self._clear_notes()
         self._write_region(regions[None])
         self._go_on(regions[None])
         for point, block in self.starts.items():
@@ -138,13 +150,18 @@ class BlockFunction:
             self._write_region(regions[point])
             self._go_on(regions[point])
 
+    def _clear_notes(self) -> None:
+        """Note that no thread has returned, before a region that asks is run without one that tells in front of it."""
+        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+            self.note(0, linear)
+
     def _write_region(self, region: Region) -> None:
         builder = self.builder
         code = RegionCode(self.around, region, builder)
         code.load_common()
         loop = ThreadLoop(builder, self.item, self.place)
         if region.masked:
-            self.skip_unless("!=", self.returned, loop)
+            self.skip_unless(self.has_not_returned, loop)
         choices = len(region.exits) + region.returns > 1
 
         def leave(point: Point | None) -> None:
@@ -158,14 +175,22 @@ class BlockFunction:
         code.write(loop.linear, leave)
         loop.end()
 
-    def skip_unless(self, relation: str, number: int, loop: ThreadLoop) -> None:
-        """End the turn of a thread unless the note of where it waits is in *relation* to *number*."""
+    def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
+        """End the turn of a thread that is not *active*."""
         builder = self.builder
-        assert self.states is not None
-        state = self.states.load(builder, loop.linear)
         body = builder.append_basic_block("active")
-        builder.cbranch(builder.icmp_unsigned(relation, state, self.states.kind(number)), body, loop.latch)
+        builder.cbranch(active(loop.linear), body, loop.latch)
         builder.position_at_end(body)
+
+    def has_not_returned(self, linear: ir.Value) -> ir.Value:
+        """Whether thread *linear* still runs."""
+        return self.waits("!=", self.returned, linear)
+
+    def waits(self, relation: str, number: int, linear: ir.Value) -> ir.Value:
+        """Whether the note of where thread *linear* waits is in *relation* to *number*."""
+        assert self.states is not None
+        state = self.states.load(self.builder, linear)
+        return self.builder.icmp_unsigned(relation, state, self.states.kind(number))
 
     def note(self, number: int, linear: ir.Value) -> None:
         """Note where thread *linear* waits."""
@@ -240,15 +265,17 @@ class BlockFunction:
         builder.position_at_end(after)
 
     def _report_divergence(self, low: ir.Value, high: ir.Value) -> None:
-        """Report that threads wait at the operations *low* and *high*, with a thread that waits at *high*."""
+        """Report that threads wait at the operations *low* and *high*, with the first thread that waits at *high*."""
         assert self.states is not None
         builder = self.builder
         found = allocate(self.entry, I64, "elsewhere")
-        builder.store(I64(0), found)
+        builder.store(I64(self.item.threads), found)
         with self.each_thread((I64(0), I64(self.item.threads))) as linear:
             state = builder.zext(self.states.load(builder, linear), I32)
             there = builder.icmp_unsigned("==", state, high)
-            builder.store(builder.select(there, linear, builder.load(found, typ=I64)), found)
+            known = builder.load(found, typ=I64)
+            first = builder.and_(there, builder.icmp_unsigned("<", linear, known))
+            builder.store(builder.select(first, linear, known), found)
         rest = builder.trunc(builder.load(found, typ=I64), I32)
         thread = []
         for extent in self.item.block:
@@ -270,7 +297,7 @@ class BlockFunction:
         if name == operations.BARRIER_COUNT:
             self._count_votes(point, masked)
         elif point in self.around.results:
-            waves.WaveOperation(self, point, "!=" if masked else "", self.returned).write_all()
+            waves.WaveOperation(self, point, self.has_not_returned if masked else None).write_all()
 
     def _count_votes(self, point: Point, masked: bool) -> None:
         builder = self.builder
@@ -287,6 +314,4 @@ class BlockFunction:
         vote = votes.load(builder, linear)
         if not masked:
             return vote
-        assert self.states is not None
-        there = builder.icmp_unsigned("!=", self.states.load(builder, linear), self.states.kind(self.returned))
-        return builder.select(there, vote, I1(0))
+        return builder.select(self.has_not_returned(linear), vote, I1(0))

@@ -120,7 +120,7 @@ class Instruction(Value):
 
 TERMINATORS = frozenset({"br", "switch", "ret", "unreachable", "synchronise"})
 """Opcodes that end a block. ``synchronise`` stands for a call of a synchronising operation at which a block was cut:
-the call itself is its only operand, the block behind it the only target."""
+the call itself is its first operand, the block behind it the only target; see `rounds` for the other operands."""
 
 
 @dataclass(eq=False, slots=True)
@@ -134,6 +134,14 @@ class Block:
     def terminator(self) -> Instruction:
         """The last instruction."""
         return self.instructions[-1]
+
+    @property
+    def synchronising(self) -> Instruction:
+        """The call of an operation that the block ends at."""
+        call = self.terminator.operands[0]
+        assert self.terminator.opcode == "synchronise"
+        assert isinstance(call, Instruction)
+        return call
 
     @property
     def successors(self) -> list[Block]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.frame import allocate
+from hip_runtime.drivers.cpu.frame import I32, allocate
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.keeping import Keeping
@@ -33,6 +33,8 @@ class Surroundings:
     """What synchronising operations give."""
     passed: Mapping[Point, list[Place]]
     """What threads pass to them, behind the work item."""
+    keys: list[Place]
+    """Who goes first among the lanes of a wave, see `rounds`."""
 
 
 class RegionCode:
@@ -141,7 +143,7 @@ class RegionCode:
     def _write_end(self, end: Instruction, leave: Callable[[Point | None], None]) -> None:
         builder = self._builder
         if end.opcode == "synchronise":
-            point = next(point for point in self._region.exits if point.call is end.operands[0])
+            point = next(point for point in self._region.exits if point.end is end)
             self._keep(point)
             leave(point)
         elif end.opcode == "ret":
@@ -163,6 +165,9 @@ class RegionCode:
         around, builder = self._around, self._builder
         for place, operand in zip(around.passed[point], point.call.arguments[1:], strict=True):
             place.store(builder, self._operand(operand), self._linear)
+        for number, place in enumerate(around.keys if not point.is_block_wide else ()):
+            key = point.end.operands[1:]
+            place.store(builder, self._operand(key[number]) if number < len(key) else I32(0), self._linear)
         region = next(region for region in around.program.regions if region.start is point)
         for value in region.live:
             if value in self._defined and around.keeping[value] is not Keeping.COMPUTED:

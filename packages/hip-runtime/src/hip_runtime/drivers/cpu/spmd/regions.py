@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd import operations, rounds
 from hip_runtime.drivers.cpu.spmd.flow import Order, immediate_postdominators, live_values, order_blocks
 from hip_runtime.drivers.cpu.spmd.graph import Block, Function, Instruction
 from hip_runtime.drivers.cpu.spmd.uniformity import Uniformity
@@ -26,12 +26,18 @@ class Point:
 
     number: int
     call: Instruction
+    waiting: Block
     resume: Block
 
     @property
     def operation(self) -> str:
         """Name of the function that is called."""
         return self.call.callee
+
+    @property
+    def end(self) -> Instruction:
+        """The terminator of the block that waits here."""
+        return self.waiting.terminator
 
     @property
     def is_block_wide(self) -> bool:
@@ -73,14 +79,26 @@ class Program:
     def wave_scheduled(self) -> bool:
         """Whether waves have to be run one at a time: their lanes can wait at different operations."""
         return any(
-            region.parts and len(region.exits) > 1 and not all(point.is_block_wide for point in region.exits)
+            region.parts and (len(region.exits) > 1 or self._in_unsteady_loop(point))
             for region in self.regions
+            for point in region.exits
+            if not point.is_block_wide
         )
+
+    def _in_unsteady_loop(self, point: Point) -> bool:
+        return any(loop in self.uniformity.unsteady for loop in self.order.loops[point.waiting])
 
 
 def cut_function(function: Function) -> Program:
     """Cut *function*, which is changed: a block ends at each synchronising operation."""
     calls = _cut_blocks(function)
+    program = _analyse(function, calls)
+    if program.wave_scheduled and rounds.count_rounds(program.order, program.uniformity.branches):
+        program = _analyse(function, calls)
+    return program
+
+
+def _analyse(function: Function, calls: dict[Instruction, Block]) -> Program:
     order = order_blocks(function.blocks[0], lambda block: block.successors)
     homes = {instruction: block for block in order.blocks for instruction in block.instructions}
     for call, resume in calls.items():
@@ -121,10 +139,11 @@ def _cut_blocks(function: Function) -> dict[Instruction, Block]:
 
 
 def _number_points(order: Order, calls: dict[Instruction, Block]) -> list[Point]:
-    waiting = [block.terminator.operands[0] for block in order.blocks if block.terminator.opcode == "synchronise"]
-    reached = [call for call in waiting if isinstance(call, Instruction)]
-    reached.sort(key=lambda call: call.callee not in operations.WAVE_WIDE)
-    return [Point(number, call, calls[call]) for number, call in enumerate(reached)]
+    waiting = [block for block in order.blocks if _waits(block)]
+    waiting.sort(key=lambda block: block.synchronising.callee not in operations.WAVE_WIDE)
+    return [
+        Point(number, block.synchronising, block, calls[block.synchronising]) for number, block in enumerate(waiting)
+    ]
 
 
 def block_uses(block: Block) -> Iterable[Instruction]:
@@ -134,9 +153,7 @@ def block_uses(block: Block) -> Iterable[Instruction]:
             continue
         operands = instruction.operands
         if instruction.opcode == "synchronise":
-            (call,) = operands
-            assert isinstance(call, Instruction)
-            operands = call.operands
+            operands = [*block.synchronising.operands, *operands[1:]]
         for operand in operands:
             if isinstance(operand, Instruction):
                 yield operand
@@ -176,7 +193,7 @@ def _form_regions(
     for start in starts:
         entry = order.blocks[0] if start is None else start.resume
         blocks = order_blocks(entry, _within).blocks
-        exits = {block: by_call[block.terminator.operands[0]] for block in blocks if _waits(block)}  # type: ignore[index]
+        exits = {block: by_call[block.synchronising] for block in blocks if _waits(block)}
         returns = any(block.terminator.opcode == "ret" for block in blocks)
         kept = live[entry] - {start.call} if start is not None else frozenset()
         reached = sorted(set(exits.values()), key=lambda point: point.number)

@@ -33,7 +33,8 @@ class Uniformity:
         self._position = {block: number for number, block in enumerate(order.blocks)}
         self._postdominators = immediate_postdominators(order.blocks, _successors)
         self._parting: set[frozenset[Block]] = set()
-        self._unsteady: set[frozenset[Block]] = set()
+        self.unsteady: set[frozenset[Block]] = set()
+        """Loops in which a thread can go a round without waiting for the others."""
         self.varying: set[Instruction] = set()
         self.branches: set[Block] = set()
         """Blocks at whose end threads can part."""
@@ -48,7 +49,7 @@ class Uniformity:
         if not self._parting:
             return False
         loops = self._order.loops[self._homes[value]]
-        return any(loop in self._unsteady or (loop in self._parting and block not in loop) for loop in loops)
+        return any(loop in self.unsteady or (loop in self._parting and block not in loop) for loop in loops)
 
     def _solve(self) -> None:
         changed = True
@@ -67,13 +68,9 @@ class Uniformity:
 
     def _update_results(self) -> bool:
         """What synchronising operations give."""
-        fresh = [
-            block.terminator.operands[0] for block in self._order.blocks if block.terminator.opcode == "synchronise"
-        ]
+        results = [block.synchronising for block in self._order.blocks if block.terminator.opcode == "synchronise"]
         count = len(self.varying)
-        self.varying.update(
-            call for call in fresh if isinstance(call, Instruction) and call.callee not in operations.BLOCK_WIDE
-        )
+        self.varying.update(call for call in results if call.callee not in operations.BLOCK_WIDE)
         return len(self.varying) != count
 
     def _becomes_varying(self, instruction: Instruction, block: Block) -> bool:
@@ -104,7 +101,7 @@ class Uniformity:
             if meeting not in loop:
                 self._parting.add(loop)
                 if self._can_go_round(branch, loop):
-                    self._unsteady.add(loop)
+                    self.unsteady.add(loop)
         arrived: dict[Block, set[Block]] = {}
         labels: dict[Block, Block] = {}
         waiting: list[int] = []
@@ -159,8 +156,9 @@ _ARITHMETIC = tuple(
     f"llvm.{name}."
     for name in (
         "abs smin smax umin umax fabs sqrt exp exp2 log log2 log10 pow powi sin cos tan fma fmuladd floor ceil trunc "
-        "rint round roundeven nearbyint minnum maxnum minimum maximum copysign ctpop ctlz cttz bswap bitreverse fshl fshr "
-        "sadd.with.overflow uadd.with.overflow ssub.with.overflow usub.with.overflow smul.with.overflow "
-        "umul.with.overflow sadd.sat uadd.sat ssub.sat usub.sat is.fpclass lrint llrint lround llround"
+        "rint round roundeven nearbyint minnum maxnum minimum maximum copysign ctpop ctlz cttz bswap bitreverse fshl "
+        "fshr sadd.with.overflow uadd.with.overflow ssub.with.overflow usub.with.overflow "
+        "smul.with.overflow umul.with.overflow sadd.sat uadd.sat ssub.sat usub.sat is.fpclass "
+        "lrint llrint lround llround"
     ).split()
 )

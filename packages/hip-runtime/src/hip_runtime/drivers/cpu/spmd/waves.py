@@ -19,20 +19,16 @@ from hip_runtime.drivers.cpu.spmd.regions import Point, Region
 from hip_runtime.drivers.cpu.spmd.threads import Bounds, ThreadLoop
 
 if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.spmd.emission import BlockFunction
+    from hip_runtime.drivers.cpu.spmd.emission import BlockFunction, Condition
 
 
 class WaveOperation:
-    """One operation of a wave: from what its active lanes passed to the result of each.
+    """One operation of a wave: from what its active lanes passed to the result of each. Without *active* all are."""
 
-    Active are the lanes whose note of where they wait is in *relation* to *number*, or all, without a relation.
-    """
-
-    def __init__(self, code: BlockFunction, point: Point, relation: str = "", number: int = 0) -> None:
+    def __init__(self, code: BlockFunction, point: Point, active: Condition | None) -> None:
         self._code = code
         self._builder = code.builder
-        self._relation = relation
-        self._number = number
+        self._active = active
         self._operation = point.operation
         self._result = code.around.results.get(point)
         self._passed = code.around.passed[point]
@@ -60,12 +56,7 @@ class WaveOperation:
             self._collect(bounds)
 
     def _is_active(self, linear: ir.Value) -> ir.Value:
-        if not self._relation:
-            return I1(1)
-        states = self._code.states
-        assert states is not None
-        state = states.load(self._builder, linear)
-        return self._builder.icmp_unsigned(self._relation, state, states.kind(self._number))
+        return I1(1) if self._active is None else self._active(linear)
 
     def _collect(self, bounds: Bounds) -> None:
         """A bit for each active lane, or for each that votes."""
@@ -108,6 +99,7 @@ class WaveScheduler:
         self._of_block = [point for point in self._points if point.is_block_wide]
         self._next_wave = code.function.append_basic_block("next.wave")
         self._step = code.function.append_basic_block("step")
+        self._keys = code.around.keys
 
     def write(self) -> None:
         """All of the schedule."""
@@ -125,7 +117,7 @@ class WaveScheduler:
                 builder.store(I64(0), self._first)
             else:
                 bounds = self._bounds()
-                WaveOperation(code, point, "==", point.number).write(bounds)
+                WaveOperation(code, point, self._chosen(point)).write(bounds)
                 self._write_region(regions[point], bounds)
             builder.branch(self._step)
 
@@ -142,6 +134,8 @@ class WaveScheduler:
         builder.position_at_end(self._step)
         first, last = self._bounds()
         low, _ = code.find_extremes((first, last))
+        if self._keys:
+            low = self._choose_by_keys((first, last))
         switch = builder.switch(low, self._next_wave)
         for point in self._of_waves:
             switch.add_case(I32(point.number), code.starts[point])
@@ -156,13 +150,45 @@ class WaveScheduler:
         else:
             builder.branch(code.finish)
 
+    def _chosen(self, point: Point) -> Condition:
+        """Whether a thread takes part when *point* is performed."""
+        code = self._code
+        if self._keys and not point.is_block_wide:
+            return lambda linear: self._code.turn.load(self._builder, linear)
+        return lambda linear: code.waits("==", point.number, linear)
+
+    def _choose_by_keys(self, bounds: Bounds) -> ir.Value:
+        """Find the lanes with the lowest key; the number of the operation that they wait at."""
+        code, builder = self._code, self._builder
+        chosen, lowest = (allocate(code.entry, I32, name) for name in ("chosen", "lowest"))
+        with code.each_thread(bounds) as linear:
+            waits = code.waits("<", len(self._of_waves), linear)
+            self._code.turn.store(builder, waits, linear)
+        for word in self._keys:
+            builder.store(I32(0xFFFFFFFF), lowest)
+            with code.each_thread(bounds) as linear:
+                value, known = word.load(builder, linear), builder.load(lowest, typ=I32)
+                lower = builder.and_(self._code.turn.load(builder, linear), builder.icmp_unsigned("<", value, known))
+                builder.store(builder.select(lower, value, known), lowest)
+            least = builder.load(lowest, typ=I32)
+            with code.each_thread(bounds) as linear:
+                same = builder.icmp_unsigned("==", word.load(builder, linear), least)
+                self._code.turn.store(builder, builder.and_(self._code.turn.load(builder, linear), same), linear)
+        assert code.states is not None
+        builder.store(I32(code.returned), chosen)
+        with code.each_thread(bounds) as linear:
+            state = builder.zext(code.states.load(builder, linear), I32)
+            known = builder.load(chosen, typ=I32)
+            builder.store(builder.select(self._code.turn.load(builder, linear), state, known), chosen)
+        return builder.load(chosen, typ=I32)
+
     def _write_region(self, region: Region, bounds: Bounds | None) -> None:
         code, builder = self._code, self._builder
         body = RegionCode(code.around, region, builder)
         body.load_common()
         loop = ThreadLoop(builder, code.item, code.place, bounds)
         if region.start is not None:
-            code.skip_unless("==", region.start.number, loop)
+            code.skip_unless(self._chosen(region.start), loop)
 
         def leave(point: Point | None) -> None:
             code.note(code.returned if point is None else point.number, loop.linear)

@@ -1,0 +1,532 @@
+"""Random programs for the threads of a block: as SPMD bitcode, and evaluated with NumPy.
+
+A program is a tree of statements. `write_kernel` writes it as LLVM IR; `evaluate` runs it for all threads of a block
+at once under a mask of those that are active, as a GPU does, which shares nothing with the compiler under test.
+
+Run as a program it tries as many cases as asked for: ``python spmd_programs.py --cases 1000 --seed 0``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from spmd_kernels import code, pack
+
+from hip_devicelib.codeobject import CodeObject
+from hip_runtime import Device, to_device
+from hip_runtime.drivers.cpu.device import CpuDriver
+
+INTEGERS = ("a", "b", "c", "d")
+FLOATS = ("x", "y")
+PRIVATE = 4
+OPERATIONS = """
+declare i32 @spmd.lane(ptr)
+declare i32 @spmd.wave_size(ptr)
+declare void @spmd.barrier(ptr) convergent
+declare i32 @spmd.barrier_count(ptr, i1) convergent
+declare void @spmd.wave_barrier(ptr) convergent
+declare i64 @spmd.active_lanes(ptr) convergent
+declare i64 @spmd.ballot(ptr, i1) convergent
+declare i32 @spmd.shuffle.i32(ptr, i32, i32) convergent
+declare i64 @spmd.shuffle.i64(ptr, i64, i32) convergent
+declare float @spmd.shuffle.float(ptr, float, i32) convergent
+declare double @spmd.shuffle.double(ptr, double, i32) convergent
+declare ptr @spmd.dynamic_shared(ptr)
+declare i64 @spmd.dynamic_shared_bytes(ptr)
+"""
+
+PARAMETERS = [("out", "ptr"), ("n", "i32")]
+
+
+@dataclass
+class Statement:
+    """One statement: what it does, names and numbers that it needs, and the statements inside of it."""
+
+    kind: str
+    words: tuple[Any, ...] = ()
+    body: list[Statement] = field(default_factory=list)
+    other: list[Statement] = field(default_factory=list)
+
+
+class Generator:
+    """Makes programs; the same seed makes the same."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self._loops = 0
+
+    def program(self) -> list[Statement]:
+        """A program of a dozen statements or so."""
+        return self.statements(self.random.randint(4, 8), depth=0, together=True)
+
+    def statements(self, count: int, depth: int, together: bool) -> list[Statement]:
+        """*count* statements; *together* where all threads that have not returned run them at the same time."""
+        return [self.statement(depth, together) for _ in range(count)]
+
+    def statement(self, depth: int, together: bool) -> Statement:
+        choose = self.random
+        kinds = ["integer"] * 4 + ["float"] * 2 + ["keep", "fetch", "ballot", "shuffle", "shuffle", "active", "meet"]
+        if depth < 3:
+            kinds += ["if"] * 3 + ["loop"] * 2 + ["uniform_if", "uniform_loop"]
+        if depth < 2:
+            kinds += ["return"]
+        if together:
+            kinds += ["exchange"] * 3 + ["count"] * 2 + ["barrier"]
+        kind = choose.choice(kinds)
+        make = getattr(self, f"_{kind}", None)
+        if make is not None:
+            return make(depth, together)
+        return Statement(kind, self._words(kind))
+
+    def _words(self, kind: str) -> tuple[Any, ...]:
+        choose = self.random
+        target, one, two = choose.choice(INTEGERS), choose.choice(INTEGERS), choose.choice(INTEGERS)
+        if kind == "integer":
+            return target, choose.choice(("add", "sub", "mul", "xor", "and", "or", "shl3", "lane", "block")), one, two
+        if kind == "float":
+            operation = choose.choice(("fadd", "fsub", "fmul", "of_integer"))
+            return choose.choice(FLOATS), operation, choose.choice((*FLOATS,)), choose.choice((*FLOATS,)), one
+        if kind == "shuffle":
+            return target, choose.choice(("i32", "float")), choose.choice(FLOATS), one, choose.choice((1, 2, 5, 31))
+        return target, one, two, choose.randint(0, 7)
+
+    def _if(self, depth: int, together: bool) -> Statement:
+        words = (self.random.choice(INTEGERS), self.random.randint(1, 7))
+        count = self.random.randint(1, 3)
+        other = self.statements(self.random.randint(0, 2), depth + 1, False)
+        return Statement("if", words, self.statements(count, depth + 1, False), other)
+
+    def _loop(self, depth: int, together: bool) -> Statement:
+        self._loops += 1
+        words = (self.random.choice(INTEGERS), 3, f"i{self._loops}")
+        return Statement("loop", words, self.statements(self.random.randint(1, 3), depth + 1, False))
+
+    def _uniform_if(self, depth: int, together: bool) -> Statement:
+        words = (self.random.randint(0, 3),)
+        other = self.statements(self.random.randint(0, 2), depth + 1, together)
+        return Statement("uniform_if", words, self.statements(2, depth + 1, together), other)
+
+    def _uniform_loop(self, depth: int, together: bool) -> Statement:
+        self._loops += 1
+        words = (self.random.randint(1, 3), f"i{self._loops}", self.random.choice(INTEGERS))
+        return Statement("uniform_loop", words, self.statements(self.random.randint(1, 3), depth + 1, together))
+
+    def _return(self, depth: int, together: bool) -> Statement:
+        return Statement("return", (self.random.choice(INTEGERS), self.random.choice((7, 15, 31))))
+
+
+# LLVM IR
+
+
+class Writer:
+    """Writes the body of a kernel; every variable is an alloca, which LLVM makes registers of."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.lines: list[str] = []
+        self.loops: list[str] = []
+        self._number = 0
+
+    def new(self, text: str) -> str:
+        """A line that defines a new value."""
+        self._number += 1
+        self.lines.append(f"  %v{self._number} = {text}")
+        return f"%v{self._number}"
+
+    def say(self, *lines: str) -> None:
+        """Lines without a result; labels begin at the left."""
+        self.lines += [line if line.endswith(":") else f"  {line}" for line in lines]
+
+    def label(self) -> str:
+        """A new label."""
+        self._number += 1
+        return f"l{self._number}"
+
+    def load(self, name: str) -> str:
+        """The value of a variable."""
+        return self.new(f"load {'float' if name in FLOATS else 'i32'}, ptr %{name}")
+
+    def store(self, name: str, value: str) -> None:
+        """Set a variable."""
+        self.say(f"store {'float' if name in FLOATS else 'i32'} {value}, ptr %{name}")
+
+    def write(self, statements: list[Statement]) -> None:
+        """All of *statements*."""
+        for statement in statements:
+            getattr(self, f"_{statement.kind}")(statement)
+
+    def call(self, kind: str, name: str, *arguments: str) -> str:
+        """A call of an operation that gives something."""
+        return self.new(f"call {kind} @spmd.{name}({', '.join(['ptr %item', *arguments])})")
+
+    def _integer(self, statement: Statement) -> None:
+        target, operation, one, two = statement.words
+        if operation == "lane":
+            value = self.call("i32", "lane")
+        elif operation == "block":
+            value = self.call("i32", "block_idx.x")
+        elif operation == "shl3":
+            value = self.new(f"shl i32 {self.load(one)}, 3")
+        else:
+            value = self.new(f"{operation} i32 {self.load(one)}, {self.load(two)}")
+        self.store(target, value)
+
+    def _float(self, statement: Statement) -> None:
+        target, operation, one, two, integer = statement.words
+        if operation == "of_integer":
+            value = self.new(f"sitofp i32 {self.new(f'and i32 {self.load(integer)}, 255')} to float")
+        else:
+            value = self.new(f"{operation} float {self.load(one)}, {self.load(two)}")
+        self.store(target, value)
+
+    def _slot(self, index: str) -> str:
+        low = self.new(f"and i32 {self.load(index)}, {PRIVATE - 1}")
+        return self.new(f"getelementptr i32, ptr %private, i32 {low}")
+
+    def _keep(self, statement: Statement) -> None:
+        target, one, _, _ = statement.words
+        self.say(f"store i32 {self.load(one)}, ptr {self._slot(target)}")
+
+    def _fetch(self, statement: Statement) -> None:
+        target, one, _, _ = statement.words
+        self.store(target, self.new(f"load i32, ptr {self._slot(one)}"))
+
+    def _ballot(self, statement: Statement) -> None:
+        target, one, two, _ = statement.words
+        vote = self.new(f"icmp slt i32 {self.load(one)}, {self.load(two)}")
+        self._store_bits(target, self.call("i64", "ballot", f"i1 {vote}"))
+
+    def _active(self, statement: Statement) -> None:
+        self._store_bits(statement.words[0], self.call("i64", "active_lanes"))
+
+    def _store_bits(self, target: str, bits: str) -> None:
+        low, high = self.new(f"trunc i64 {bits} to i32"), self.new(f"lshr i64 {bits}, 32")
+        self.store(target, self.new(f"xor i32 {low}, {self.new(f'trunc i64 {high} to i32')}"))
+
+    def _shuffle(self, statement: Statement) -> None:
+        target, kind, source, one, distance = statement.words
+        lane = self.new(f"add i32 {self.call('i32', 'lane')}, {distance}")
+        name = source if kind == "float" else one
+        value = self.call(kind, f"shuffle.{kind}", f"{kind} {self.load(name)}", f"i32 {lane}")
+        self.store(source if kind == "float" else target, value)
+
+    def _meet(self, statement: Statement) -> None:
+        self.say("call void @spmd.wave_barrier(ptr %item)")
+
+    def _barrier(self, statement: Statement) -> None:
+        self.say("call void @spmd.barrier(ptr %item)")
+
+    def _count_of(self, one: str, number: int) -> str:
+        vote = self.new(f"icmp eq i32 {self.new(f'and i32 {self.load(one)}, 3')}, {number & 3}")
+        return self.call("i32", "barrier_count", f"i1 {vote}")
+
+    def _count(self, statement: Statement) -> None:
+        target, one, _, number = statement.words
+        self.store(target, self._count_of(one, number))
+
+    def _exchange(self, statement: Statement) -> None:
+        """Each thread writes its place in shared memory and reads another's."""
+        target, one, _, number = statement.words
+        base = self.new(f"call ptr @spmd.shared.values.{4 * self.threads}.4(ptr %item)")
+        own = self.new(f"getelementptr i32, ptr {base}, i32 %thread")
+        self.say(f"store i32 {self.load(one)}, ptr {own}", "call void @spmd.barrier(ptr %item)")
+        index = self.new(f"add i32 %thread, {number}")
+        other = self.new(f"getelementptr i32, ptr {base}, i32 {self.new(f'urem i32 {index}, {self.threads}')}")
+        self.store(target, self.new(f"load i32, ptr {other}"))
+        self.say("call void @spmd.barrier(ptr %item)")
+
+    def _return(self, statement: Statement) -> None:
+        one, mask = statement.words
+        low = self.new(f"and i32 {self.load(one)}, {mask}")
+        leave = self.new(f"icmp eq i32 {low}, {mask}")
+        stay = self.label()
+        self.say(f"br i1 {leave}, label %end, label %{stay}", f"{stay}:")
+
+    def _branch(self, condition: str, statement: Statement) -> None:
+        then, other, after = self.label(), self.label(), self.label()
+        self.say(f"br i1 {condition}, label %{then}, label %{other}", f"{then}:")
+        self.write(statement.body)
+        self.say(f"br label %{after}", f"{other}:")
+        self.write(statement.other)
+        self.say(f"br label %{after}", f"{after}:")
+
+    def _if(self, statement: Statement) -> None:
+        one, mask = statement.words
+        self._branch(self.new(f"icmp eq i32 {self.new(f'and i32 {self.load(one)}, {mask}')}, 0"), statement)
+
+    def _uniform_if(self, statement: Statement) -> None:
+        (number,) = statement.words
+        self._branch(self.new(f"icmp sgt i32 %n, {number}"), statement)
+
+    def _rounds(self, limit: str, variable: str, body: list[Statement], after_round: str = "") -> None:
+        self.loops.append(variable)
+        head, inside, after = self.label(), self.label(), self.label()
+        self.say(f"store i32 0, ptr %{variable}", f"br label %{head}", f"{head}:")
+        turn = self.new(f"load i32, ptr %{variable}")
+        more = self.new(f"icmp slt i32 {turn}, {limit}")
+        self.say(f"br i1 {more}, label %{inside}, label %{after}", f"{inside}:")
+        self.write(body)
+        if after_round:
+            count = self.new(f"load i32, ptr %{variable}")
+            self.store(after_round, self.new(f"add i32 {self.load(after_round)}, {count}"))
+        following = self.new(f"add i32 {self.new(f'load i32, ptr %{variable}')}, 1")
+        self.say(f"store i32 {following}, ptr %{variable}", f"br label %{head}", f"{after}:")
+
+    def _loop(self, statement: Statement) -> None:
+        one, mask, variable = statement.words
+        self._rounds(self.new(f"and i32 {self.load(one)}, {mask}"), variable, statement.body)
+
+    def _uniform_loop(self, statement: Statement) -> None:
+        number, variable, target = statement.words
+        limit = self.new(f"add i32 {self.new('and i32 %n, 1')}, {number}")
+        self._rounds(limit, variable, statement.body, target)
+
+
+def uses_shared(program: list[Statement]) -> bool:
+    """Whether threads exchange values through shared memory."""
+    return any(
+        statement.kind == "exchange" or uses_shared(statement.body) or uses_shared(statement.other)
+        for statement in program
+    )
+
+
+def write_kernel(program: list[Statement], threads: int, wave_size: int) -> CodeObject:
+    """The code object of a kernel ``k`` that runs *program* and writes the variables of each thread."""
+    writer = Writer(threads)
+    if uses_shared(program):  # threads read what others, which may have returned, never wrote
+        base = writer.new(f"call ptr @spmd.shared.values.{4 * threads}.4(ptr %item)")
+        own = writer.new(f"getelementptr i32, ptr {base}, i32 %thread")
+        writer.say(f"store i32 0, ptr {own}", "call void @spmd.barrier(ptr %item)")
+    writer.write(program)
+    lines = [f"  %{name} = alloca i32" for name in dict.fromkeys([*INTEGERS, *writer.loops])]
+    lines += [f"  %{name} = alloca float" for name in FLOATS]
+    names = (*INTEGERS, *FLOATS)
+    stores = []
+    for column, name in enumerate(names):
+        kind = "float" if name in FLOATS else "i32"
+        stores += [
+            f"  %e{column} = load {kind}, ptr %{name}",
+            f"  %q{column} = getelementptr [{len(names)} x i32], ptr %out, i32 %number, i32 {column}",
+            f"  store {kind} %e{column}, ptr %q{column}",
+        ]
+    text = "\n".join(
+        [
+            OPERATIONS,
+            f"declare ptr @spmd.shared.values.{4 * threads}.4(ptr)",
+            "define void @k(ptr noalias %item, ptr %out, i32 %n) {",
+            *lines,
+            f"  %private = alloca [{PRIVATE} x i32]",
+            f"  store [{PRIVATE} x i32] zeroinitializer, ptr %private",
+            *_prologue(),
+            *writer.lines,
+            "  br label %end",
+            "end:",
+            *stores,
+            "  ret void",
+            "}",
+        ]
+    )
+    return code(text, "k", PARAMETERS, shared_bytes=4 * threads, wave_size=wave_size)
+
+
+def _prologue() -> Iterator[str]:
+    for axis in "xyz":
+        yield f"  %t{axis} = call i32 @spmd.thread_idx.{axis}(ptr %item)"
+        yield f"  %d{axis} = call i32 @spmd.block_dim.{axis}(ptr %item)"
+    yield from (
+        "  %block = call i32 @spmd.block_idx.x(ptr %item)", "  %zy = mul i32 %tz, %dy", "  %row = add i32 %zy, %ty",
+        "  %rows = mul i32 %row, %dx", "  %thread = add i32 %rows, %tx", "  %area = mul i32 %dx, %dy",
+        "  %volume = mul i32 %area, %dz", "  %first = mul i32 %block, %volume", "  %number = add i32 %first, %thread",
+        "  store i32 %number, ptr %a", "  %odd = mul i32 %number, 40503", "  store i32 %odd, ptr %b",
+        "  store i32 %n, ptr %c", "  store i32 %thread, ptr %d", "  %fx = sitofp i32 %thread to float",
+        "  store float %fx, ptr %x", "  store float 1.0, ptr %y",
+    )  # fmt: skip
+
+
+# evaluation
+
+
+class Block:
+    """The threads of one block, evaluated together: every variable is an array with a value for each."""
+
+    def __init__(self, number: int, threads: int, wave_size: int, n: int) -> None:
+        self.number, self.threads, self.wave_size, self.n = number, threads, wave_size, np.int32(n)
+        self.thread = np.arange(threads, dtype=np.int32)
+        self.lane = self.thread % wave_size
+        self.returned = np.zeros(threads, bool)
+        self.shared = np.zeros(threads, np.int32)
+        self.private = np.zeros((threads, PRIVATE), np.int32)
+        first = np.int32(number * threads) + self.thread
+        self.values: dict[str, Any] = {
+            "a": first, "b": first * np.int32(40503), "c": np.full(threads, n, np.int32), "d": self.thread.copy(),
+            "x": self.thread.astype(np.float32), "y": np.ones(threads, np.float32),
+        }  # fmt: skip
+
+    def run(self, statements: list[Statement], mask: Any) -> None:
+        """Run *statements* for the threads of *mask* that have not returned."""
+        for statement in statements:
+            active = mask & ~self.returned
+            if not active.any():
+                return
+            getattr(self, f"_{statement.kind}")(statement, active)
+
+    def set(self, name: str, value: Any, active: Any) -> None:
+        """Set a variable for the threads that are active."""
+        self.values[name] = np.where(active, value, self.values[name]).astype(self.values[name].dtype)
+
+    def waves(self) -> Iterator[slice]:
+        """The threads of each wave."""
+        for first in range(0, self.threads, self.wave_size):
+            yield slice(first, min(first + self.wave_size, self.threads))
+
+    def _integer(self, statement: Statement, active: Any) -> None:
+        target, operation, one, two = statement.words
+        left, right = self.values[one], self.values[two]
+        results = {
+            "add": lambda: left + right, "sub": lambda: left - right, "mul": lambda: left * right,
+            "xor": lambda: left ^ right, "and": lambda: left & right, "or": lambda: left | right,
+            "shl3": lambda: left << np.int32(3), "lane": lambda: self.lane,
+            "block": lambda: np.full(self.threads, self.number, np.int32),
+        }  # fmt: skip
+        self.set(target, results[operation](), active)
+
+    def _float(self, statement: Statement, active: Any) -> None:
+        target, operation, one, two, integer = statement.words
+        left, right = self.values[one], self.values[two]
+        results = {
+            "fadd": lambda: left + right, "fsub": lambda: left - right, "fmul": lambda: left * right,
+            "of_integer": lambda: (self.values[integer] & 255).astype(np.float32),
+        }  # fmt: skip
+        self.set(target, results[operation](), active)
+
+    def _keep(self, statement: Statement, active: Any) -> None:
+        target, one, _, _ = statement.words
+        index = self.values[target] & (PRIVATE - 1)
+        self.private[self.thread[active], index[active]] = self.values[one][active]
+
+    def _fetch(self, statement: Statement, active: Any) -> None:
+        target, one, _, _ = statement.words
+        self.set(target, self.private[self.thread, self.values[one] & (PRIVATE - 1)], active)
+
+    def _bits(self, votes: Any) -> Any:
+        result = np.zeros(self.threads, np.uint64)
+        for wave in self.waves():
+            lanes = np.flatnonzero(votes[wave])
+            result[wave] = sum(1 << int(lane) for lane in lanes)
+        return ((result ^ (result >> np.uint64(32))) & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
+
+    def _ballot(self, statement: Statement, active: Any) -> None:
+        target, one, two, _ = statement.words
+        self.set(target, self._bits(active & (self.values[one] < self.values[two])), active)
+
+    def _active(self, statement: Statement, active: Any) -> None:
+        self.set(statement.words[0], self._bits(active), active)
+
+    def _shuffle(self, statement: Statement, active: Any) -> None:
+        target, kind, source, one, distance = statement.words
+        name = source if kind == "float" else one
+        values = self.values[name].copy()
+        result = values.copy()
+        for wave in self.waves():
+            for thread in range(wave.start, wave.stop):
+                other = thread + distance
+                if other < wave.stop and active[other]:
+                    result[thread] = values[other]
+        self.set(source if kind == "float" else target, result, active)
+
+    def _meet(self, statement: Statement, active: Any) -> None:
+        pass
+
+    def _barrier(self, statement: Statement, active: Any) -> None:
+        pass
+
+    def _count(self, statement: Statement, active: Any) -> None:
+        target, one, _, number = statement.words
+        self.set(target, np.sum(active & ((self.values[one] & 3) == (number & 3))), active)
+
+    def _exchange(self, statement: Statement, active: Any) -> None:
+        target, one, _, number = statement.words
+        self.shared[active] = self.values[one][active]
+        self.set(target, self.shared[(self.thread + number) % self.threads], active)
+
+    def _return(self, statement: Statement, active: Any) -> None:
+        one, mask = statement.words
+        self.returned |= active & ((self.values[one] & mask) == mask)
+
+    def _if(self, statement: Statement, active: Any) -> None:
+        one, mask = statement.words
+        taken = (self.values[one] & mask) == 0
+        self.run(statement.body, active & taken)
+        self.run(statement.other, active & ~taken)
+
+    def _uniform_if(self, statement: Statement, active: Any) -> None:
+        self.run(statement.body if self.n > statement.words[0] else statement.other, active)
+
+    def _loop(self, statement: Statement, active: Any) -> None:
+        one, mask, _ = statement.words
+        limits = self.values[one] & mask
+        for turn in range(int(limits.max()) + 1):
+            self.run(statement.body, active & (turn < limits))
+
+    def _uniform_loop(self, statement: Statement, active: Any) -> None:
+        number, _, target = statement.words
+        for turn in range((int(self.n) & 1) + number):
+            self.run(statement.body, active)
+            self.set(target, self.values[target] + np.int32(turn), active & ~self.returned)
+
+
+def evaluate(program: list[Statement], blocks: int, threads: int, wave_size: int, n: int) -> Any:
+    """What the kernel of *program* writes: a row of 32-bit words for each thread of the grid."""
+    rows = []
+    with np.errstate(all="ignore"):
+        for number in range(blocks):
+            block = Block(number, threads, wave_size, n)
+            block.run(program, np.ones(threads, bool))
+            columns = [block.values[name].view(np.int32) for name in (*INTEGERS, *FLOATS)]
+            rows.append(np.stack(columns, axis=1))
+    return np.concatenate(rows)
+
+
+# cases
+
+SHAPES = ((1, 1, 1), (32, 1, 1), (64, 1, 1), (7, 1, 1), (33, 2, 1), (8, 8, 2), (100, 1, 1), (16, 16, 1), (5, 3, 4))
+BLOCKS = 3
+
+
+def check_case(device: Device, seed: int) -> None:
+    """Run the program of *seed* on *device* in blocks and waves that the seed chooses, and compare it with NumPy."""
+    choose = random.Random(seed)
+    shape, wave_size, n = choose.choice(SHAPES), choose.choice((32, 64)), choose.randint(0, 3)
+    threads = shape[0] * shape[1] * shape[2]
+    program = Generator(seed).program()
+    out = to_device(np.zeros((BLOCKS * threads, len(INTEGERS) + len(FLOATS)), np.int32), device=device)
+    function = device.load(write_kernel(program, threads, wave_size)).function("k")
+    function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))
+    found, expected = out.copy_to_host(), evaluate(program, BLOCKS, threads, wave_size, n)
+    integers = slice(len(INTEGERS))
+    floats = slice(len(INTEGERS), None)
+    message = f"seed {seed}: blocks of {shape}, waves of {wave_size}, n = {n}, {function.form}"
+    np.testing.assert_array_equal(found[:, integers], expected[:, integers], message)
+    # Which bits a NaN has is up to the processor.
+    np.testing.assert_array_equal(found[:, floats].view(np.float32), expected[:, floats].view(np.float32), message)
+
+
+def main() -> None:
+    """Try as many cases as asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
+    chosen = parser.parse_args()
+    device = Device(CpuDriver(1 << 28), 0, 0)
+    for seed in range(chosen.seed, chosen.seed + chosen.cases):
+        check_case(device, seed)
+    print(f"{chosen.cases} programs gave what NumPy says")
+
+
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,7 @@ from numba_hip.inspection import Inspection
 from numba_hip.kernel_code import KernelCode, compile_kernel
 from numba_hip.launch import ConfiguredKernel, LaunchConfig, ReadyLaunch, is_plain
 from numba_hip.options import CompileOptions
+from numba_hip.output import with_output
 from numba_hip.transfer import Transfer
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ class Dispatcher(Inspection):
         launch = loaded.function.configure(
             config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared
         )
-        ready = configured.ready[key] = ReadyLaunch(launch, loaded.packing, loaded.code)
+        ready = configured.ready[key] = ReadyLaunch(with_output(launch, config.stream), loaded.packing, loaded.code)
         return ready
 
     def _load(self, key: tuple[Any, ...], args: Sequence[Any], device: Device) -> LoadedKernel:

@@ -11,6 +11,7 @@ from hip_runtime.errors import LaunchError
 from hip_runtime.module import Launch, dim3
 from numba_hip.arguments import Packer
 from numba_hip.kernel_code import KernelCode
+from numba_hip.output import PrintingLaunch
 
 if TYPE_CHECKING:
     from numba_hip.dispatcher import Dispatcher
@@ -57,7 +58,7 @@ def is_plain(given: Any) -> bool:
 class ReadyLaunch(NamedTuple):
     """A kernel on a device, configured, with what packs the arguments of a launch, and the code that it was made of."""
 
-    launch: Launch
+    launch: Launch | PrintingLaunch
     packers: Sequence[Packer]
     code: KernelCode
 

@@ -32,6 +32,7 @@ def _load_features() -> None:
         local,
         math,
         numpy_numbers,
+        output,
         reductions,
         shared,
         sync,

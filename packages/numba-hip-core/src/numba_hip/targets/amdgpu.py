@@ -13,6 +13,7 @@ from numba.core import cgutils, types
 
 from numba_hip._numba import lowered_symbol
 from numba_hip.codegen import HipCodeLibrary
+from numba_hip.language import output
 from numba_hip.targets.attributes import add_attribute
 from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu import parameters_of
@@ -43,6 +44,7 @@ class AmdContext(HipContext):
     """Lowering for one AMD GPU."""
 
     constant_address_space = CONSTANT
+    global_address_space = GLOBAL
     implement_powi_as_math_call = True
     implement_pow_as_math_call = True
 
@@ -173,6 +175,7 @@ class AmdContext(HipContext):
         packer = self.get_arg_packer(descriptor.argtypes)
         flat = list(packer.argument_types)
         passed = [ir.PointerType(kind.pointee, GLOBAL) if isinstance(kind, ir.PointerType) else kind for kind in flat]
+        printing = output.add_parameter(library, passed, GLOBAL)
         entry = ir.Function(module, ir.FunctionType(ir.VoidType(), passed), name)
         entry.calling_convention = "amdgpu_kernel"
         add_attribute(entry, "amdgpu-flat-work-group-size", f"1,{options.max_block_threads}")
@@ -182,8 +185,10 @@ class AmdContext(HipContext):
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         arguments = [
             builder.addrspacecast(argument, kind) if isinstance(kind, ir.PointerType) else argument
-            for argument, kind in zip(entry.args, flat, strict=True)
+            for argument, kind in zip(entry.args, flat, strict=False)  # not the buffer for what is printed
         ]
+        if printing:
+            output.store_parameter(builder, entry.args[-1], GLOBAL)
         callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
         callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
         values = packer.from_arguments(builder, arguments)

@@ -37,6 +37,8 @@ class HipContext(BaseContext):
 
     strict_alignment = True
     constant_address_space = 0
+    global_address_space = 0
+    """Address spaces of captured arrays and of variables of a module."""
 
     def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: HipCodegen) -> None:
         self._codegen = codegen

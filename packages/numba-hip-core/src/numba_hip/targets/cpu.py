@@ -9,19 +9,19 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from numba_hip._numba import lowered_symbol
 from numba_hip.codegen import SHARED_PREFIX, HipCodeLibrary
+from numba_hip.language import output
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.context import I32, HipContext
 
 INDEX_RANGES = {"thread_idx": (0, 1024), "block_idx": (0, 2**31 - 1), "block_dim": (1, 1025), "grid_dim": (1, -(2**31))}
 """What each index can be, as LLVM's ``!range``: from the first number up to and without the second."""
 
-LLVM_MATH = frozenset(
-    {"acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "exp", "exp2", "fabs", "floor", "fma", "log",
-     "log10", "log2", "pow", "rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"}
-)  # fmt: skip
-"""Functions of the C math library that LLVM has an intrinsic for, and so can fold and vectorise."""
+NATIVE_MATH = frozenset({"ceil", "copysign", "fabs", "floor", "fma", "rint", "round", "sqrt", "trunc"})
+"""Functions that processors have instructions for, or nearly so. The others come from hip-devicelib, which vectorises,
+or, where it has none, from the C math library."""
 
 
 class CpuContext(HipContext):
@@ -121,12 +121,14 @@ class CpuContext(HipContext):
         return self._call(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
 
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
-        """Call a math function: LLVM's intrinsic where there is one, else the C library's."""
+        """Call a math function: an instruction, hip-devicelib's, or the C library's."""
         kind = arguments[0].type
-        if name in LLVM_MATH:
-            symbol = f"llvm.{name}.{'f32' if kind == ir.FloatType() else 'f64'}"
+        bits = "f32" if kind == ir.FloatType() else "f64"
+        own = f"{PREFIX}{name}_{bits}"
+        if name in NATIVE_MATH:
+            symbol = f"llvm.{name}.{bits}"
         else:
-            symbol = name + ("f" if kind == ir.FloatType() else "")
+            symbol = own if own in FUNCTIONS else name + ("f" if bits == "f32" else "")
         function_type = ir.FunctionType(kind, [argument.type for argument in arguments])
         return builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), arguments)
 
@@ -138,15 +140,19 @@ class CpuContext(HipContext):
         descriptor = function.fndesc
         module = self.create_module(f"{name}.entry")
         packer = self.get_arg_packer(descriptor.argtypes)
-        entry_type = ir.FunctionType(ir.VoidType(), [ITEM, *packer.argument_types])
+        passed = list(packer.argument_types)
+        printing = output.add_parameter(library, passed, self.global_address_space)
+        entry_type = ir.FunctionType(ir.VoidType(), [ITEM, *passed])
         entry = ir.Function(module, entry_type, name)
         item, *arguments = entry.args
         item.name = "item"
         item.add_attribute("noalias")
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        if printing:
+            output.store_parameter(builder, arguments[-1], self.global_address_space)
         callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
         callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
-        values = packer.from_arguments(builder, arguments)
+        values = packer.from_arguments(builder, arguments[: len(packer.argument_types)])
         status, _ = self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values)
         with builder.if_then(status.is_error, likely=False):
             fault_type = ir.FunctionType(ir.VoidType(), [ITEM, I32])
@@ -158,7 +164,7 @@ class CpuContext(HipContext):
 
 def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argument]) -> tuple[tuple[str, str], ...]:
     """Names and LLVM types of the parameters of a kernel entry, each named after the argument that it is a part of."""
-    packer.assign_names(arguments, names)
+    packer.assign_names(arguments[: len(packer.argument_types)], names)
     return tuple(
         (argument.name, "ptr" if isinstance(argument.type, ir.PointerType) else str(argument.type))
         for argument in arguments

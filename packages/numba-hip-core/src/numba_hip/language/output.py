@@ -1,0 +1,120 @@
+"""``print`` in kernels: numbers, booleans and text that is written out in the program.
+
+A print is a record in a buffer that the host reads once the kernel is done: see `numba_hip.output` for its layout, and
+for what makes lines of it. The address of the buffer is the last parameter of a kernel that prints; its entry stores it
+in a variable of the module, where every function finds it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakSet
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+
+from numba_hip.language.registry import lowering
+from numba_hip.output import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PARAMETER, USED, Tag
+
+I64 = ir.IntType(64)
+
+_printing: WeakSet[Any] = WeakSet()
+"""Libraries with functions that print."""
+
+
+def prints(library: Any) -> bool:
+    """Whether a kernel made of *library* prints."""
+    return any(part in _printing for part in library.closure())
+
+
+def _variable(module: ir.Module, space: int) -> ir.GlobalVariable:
+    known = module.globals.get(PARAMETER)
+    if known is None:
+        known = ir.GlobalVariable(module, ir.PointerType(I64), PARAMETER, space)
+    return known
+
+
+def add_parameter(library: Any, passed: list[ir.Type], space: int) -> bool:
+    """Add the parameter for the buffer to the types *passed* to a kernel made of *library*, if it prints."""
+    if not prints(library):
+        return False
+    passed.append(ir.PointerType(I64, space))
+    return True
+
+
+def store_parameter(builder: ir.IRBuilder, parameter: ir.Argument, space: int) -> None:
+    """In the entry of a kernel: let its functions find the buffer."""
+    parameter.name = PARAMETER
+    variable = _variable(builder.module, space)
+    variable.initializer = ir.Constant(variable.value_type, None)
+    pointer = builder.addrspacecast(parameter, variable.value_type) if space else parameter
+    builder.store_atomic(pointer, variable, "monotonic", 8)  # every thread writes the same
+
+
+@lowering.lower(print, types.VarArg(types.Any))
+def _print(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    words = [
+        word
+        for value, kind in zip(args, sig.args, strict=True)
+        for word in _words(context, builder, types.unliteral(kind) if not _is_text(kind) else kind, kind, value)
+    ]
+    _printing.add(context.active_code_library)
+    variable = _variable(builder.module, context.global_address_space)
+    buffer = builder.load_atomic(variable, "monotonic", 8)
+    _write_record(context, builder, buffer, words)
+    return context.get_dummy_value()
+
+
+def _is_text(kind: types.Type) -> bool:
+    return isinstance(kind, types.StringLiteral)
+
+
+def _write_record(context: Any, builder: ir.IRBuilder, buffer: ir.Value, words: Sequence[ir.Value]) -> None:
+    size = ir.Constant(I64, len(words) + 1)
+    used = builder.gep(buffer, [ir.Constant(I64, USED)])
+    start = builder.atomic_rmw("add", used, size, context.atomic_ordering)
+    end = builder.add(start, size)
+    fits = builder.icmp_unsigned("<=", end, ir.Constant(I64, CAPACITY_WORDS))
+    with builder.if_else(fits, likely=True) as (then, otherwise):
+        with then:
+            for number, word in enumerate((size, *words)):
+                place = builder.add(start, ir.Constant(I64, HEADER_WORDS + number))
+                builder.store(word, builder.gep(buffer, [place]))
+        with otherwise:
+            dropped = builder.gep(buffer, [ir.Constant(I64, DROPPED)])
+            builder.atomic_rmw("add", dropped, ir.Constant(I64, 1), context.atomic_ordering)
+
+
+def _words(context: Any, builder: ir.IRBuilder, kind: types.Type, given: types.Type, value: ir.Value) -> list[ir.Value]:
+    """A tag, and the bits of the value in words of 64."""
+    if isinstance(kind, types.StringLiteral):
+        text = kind.literal_value.encode()
+        padded = text + b"\0" * (-len(text) % 8)
+        numbers = struct.unpack(f"<{len(padded) // 8}q", padded)
+        return [ir.Constant(I64, Tag.TEXT | len(text) << 8), *(ir.Constant(I64, number) for number in numbers)]
+    value = context.cast(builder, value, given, kind)
+    if isinstance(kind, types.Boolean):
+        return [ir.Constant(I64, Tag.BOOL), builder.zext(context.is_true(builder, kind, value), I64)]
+    if isinstance(kind, types.Integer):
+        widened = context.cast(builder, value, kind, types.int64 if kind.signed else types.uint64)
+        return [ir.Constant(I64, Tag.INT if kind.signed else Tag.UINT), widened]
+    if isinstance(kind, types.Float):
+        return [ir.Constant(I64, _float_tag(kind)), _bits(context, builder, kind, value)]
+    if isinstance(kind, types.Complex):
+        number = context.make_complex(builder, kind, value)
+        part = kind.underlying_float
+        tag = Tag.COMPLEX64 if part == types.float32 else Tag.COMPLEX128
+        return [ir.Constant(I64, tag), *(_bits(context, builder, part, half) for half in (number.real, number.imag))]
+    raise TypingError(f"print in a kernel takes numbers, booleans and text in quotes, not a {kind}")
+
+
+def _float_tag(kind: types.Float) -> Tag:
+    return {16: Tag.FLOAT16, 32: Tag.FLOAT32, 64: Tag.FLOAT64}[kind.bitwidth]
+
+
+def _bits(context: Any, builder: ir.IRBuilder, kind: types.Float, value: ir.Value) -> ir.Value:
+    """As a double: numbers of fewer bits are among those."""
+    return builder.bitcast(context.cast(builder, value, kind, types.float64), I64)

@@ -1,0 +1,170 @@
+"""What kernels print, on its way to Python's standard output.
+
+A kernel that prints has one more parameter, `PARAMETER`: the address of a buffer of 64-bit words in memory that the
+host and the device see. Word `USED` counts the words that were asked for, word `DROPPED` the records that had no room
+any more; records start at word `HEADER_WORDS`, and behind the last one there are zeros. A record is the number of its
+words, itself included, and then for each value a tag and its bits.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from hip_runtime import mapped_array
+from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.module import Function, Launch
+from hip_runtime.stream import stream_handle
+
+PARAMETER = "numba_hip.output"
+USED, DROPPED, HEADER_WORDS = 0, 1, 2
+CAPACITY_WORDS = 1 << 17
+"""Words for records: one MiB, between two looks of the host."""
+
+
+class Tag(IntEnum):
+    """What the words after a tag are; the tag of a text has its number of bytes above the lowest eight bits."""
+
+    TEXT = 1
+    BOOL = 2
+    INT = 3
+    UINT = 4
+    FLOAT16 = 5
+    FLOAT32 = 6
+    FLOAT64 = 7
+    COMPLEX64 = 8
+    COMPLEX128 = 9
+
+
+class OutputWarning(RuntimeWarning):
+    """Lines that kernels printed are missing."""
+
+
+class OutputBuffer:
+    """The buffer of one kernel on one device."""
+
+    def __init__(self, function: Function) -> None:
+        self._host, self._device = mapped_array(HEADER_WORDS + CAPACITY_WORDS, np.int64)
+        self._host[:] = 0
+        self._kernel = function.kernel.name
+        self._lock = threading.Lock()
+        self._running = 0
+
+    @property
+    def address(self) -> int:
+        """Where the device sees it."""
+        return self._device.address
+
+    def begin(self) -> None:
+        """A launch that writes to the buffer is about to be given to the device."""
+        with self._lock:
+            self._running += 1
+
+    def end(self) -> None:
+        """Such a launch is done. What it printed goes to standard output once no other is running."""
+        with self._lock:
+            self._running -= 1
+            if self._running:
+                return
+            used, dropped = int(self._host[USED]), int(self._host[DROPPED])
+            end = HEADER_WORDS + min(used, CAPACITY_WORDS)
+            words = self._host[HEADER_WORDS:end].tobytes()
+            self._host[:end] = 0
+        if words:
+            sys.stdout.write("".join(f"{line}\n" for line in lines(words)))
+            sys.stdout.flush()
+        if dropped:
+            warnings.warn(
+                f"kernel {self._kernel} printed more than {CAPACITY_WORDS * 8} bytes in one launch; "
+                f"{dropped} lines are missing",
+                OutputWarning,
+                stacklevel=2,
+            )
+
+
+def lines(words: bytes) -> Iterator[str]:
+    """The lines that the records in *words* stand for."""
+    position = 0
+    while position < len(words):
+        (size,) = struct.unpack_from("<q", words, position)
+        if size == 0:  # the record that would be here had no room
+            return
+        yield " ".join(_values(words[position + 8 : position + 8 * size]))
+        position += 8 * size
+
+
+def _values(record: bytes) -> Iterator[str]:
+    position = 0
+    while position < len(record):
+        (head,) = struct.unpack_from("<q", record, position)
+        tag, size = Tag(head & 0xFF), head >> 8
+        position += 8
+        if tag is Tag.TEXT:
+            yield record[position : position + size].decode()
+            position += -(-size // 8) * 8
+            continue
+        text, words = _number(tag, record, position)
+        yield text
+        position += 8 * words
+
+
+def _number(tag: Tag, record: bytes, position: int) -> tuple[str, int]:
+    """A number as Python and NumPy write it, and how many words it takes."""
+    if tag in (Tag.COMPLEX64, Tag.COMPLEX128):
+        parts = struct.unpack_from("<2d", record, position)
+        number = complex(*parts)
+        return str(np.complex64(number) if tag is Tag.COMPLEX64 else number), 2
+    formats = {Tag.BOOL: "q", Tag.INT: "q", Tag.UINT: "Q"}
+    (value,) = struct.unpack_from(f"<{formats.get(tag, 'd')}", record, position)
+    kinds: dict[Tag, Any] = {Tag.BOOL: bool, Tag.FLOAT16: np.float16, Tag.FLOAT32: np.float32}
+    return str(kinds[tag](value) if tag in kinds else value), 1
+
+
+_buffers: WeakKeyDictionary[Function, OutputBuffer] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+class PrintingLaunch:
+    """A launch of a kernel that prints: passes the buffer, and sees to it that what was printed comes out."""
+
+    def __init__(self, launch: Launch, buffer: OutputBuffer, stream: Any) -> None:
+        self._launch = launch
+        self._buffer = buffer
+        self._stream = stream_handle(stream)
+        self._add_callback = launch.function.device.driver.add_callback
+        self._offset = launch.function.kernel.parameters[-1].offset
+
+    def __call__(self, arguments: bytes, owners: object = None) -> None:
+        """As `hip_runtime.module.Launch`; *arguments* without the address of the buffer."""
+        packed = arguments.ljust(self._offset, b"\0") + struct.pack("<Q", self._buffer.address)
+        self._buffer.begin()
+        try:
+            self._launch(packed, (owners, self._buffer))
+            if self._stream != DEFAULT_STREAM:
+                self._add_callback(self._stream, lambda error: self._buffer.end())
+                return
+        except BaseException:
+            self._buffer.end()
+            raise
+        self._buffer.end()
+
+
+def with_output(launch: Launch, stream: Any) -> Launch | PrintingLaunch:
+    """*launch* as it is, or, where its kernel prints, with what brings that out."""
+    function = launch.function
+    parameters = function.kernel.parameters
+    if not parameters or parameters[-1].name != PARAMETER:
+        return launch
+    with _making:
+        buffer = _buffers.get(function)
+        if buffer is None:
+            buffer = _buffers[function] = OutputBuffer(function)
+    return PrintingLaunch(launch, buffer, stream)

@@ -1,0 +1,138 @@
+"""``print`` in kernels: whole lines, in the order of each thread, on standard output once the kernel is done."""
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+import numba_hip as hip
+from numba_hip.kernel_code import compile_kernel
+from numba_hip.options import CompileOptions
+from numba_hip.output import CAPACITY_WORDS, PARAMETER, OutputWarning
+
+
+@hip.jit(device=True)
+def report(i, x):
+    print("   element", i, "is", x)
+
+
+@hip.jit
+def kernel(x):
+    i = hip.grid(1)
+    print("thread", i)
+    report(i, x[i])
+    if x[i] > 1:
+        print(i, "is large")
+
+
+def wanted_of(x):
+    return {i: [f"thread {i}", f"   element {i} is {v}"] + [f"{i} is large"] * bool(v > 1) for i, v in enumerate(x)}
+
+
+def by_thread(text):
+    lines = {}
+    for line in text.splitlines():
+        number = int("".join(character for character in line.partition("is")[0] if character.isdigit()))
+        lines.setdefault(number, []).append(line)
+    return lines
+
+
+def test_lines_come_in_the_order_of_each_thread(capsys):
+    x = np.linspace(0, 2, 24)
+    kernel[3, 8](x)
+    assert by_thread(capsys.readouterr().out) == wanted_of(x)
+
+
+def test_lines_come_before_a_synchronisation_returns(capsys):
+    x = hip.to_device(np.linspace(0, 2, 8))
+    streams = [hip.stream(), hip.stream()]
+    for stream in streams:
+        kernel[1, 8, stream](x)
+    for stream in streams:
+        stream.synchronize()
+    text = capsys.readouterr().out
+    assert sorted(text.splitlines()) == sorted(
+        2 * [line for lines in wanted_of(x.copy_to_host()).values() for line in lines]
+    )
+
+
+def test_every_kind_of_value(capsys):
+    @hip.jit
+    def show(f32, f64, c64, c128, i8, u64, flag):
+        print("a", f32, f64, c64, c128)
+        print(i8, u64, flag, not flag, True, -3, 0.1, "größer\t§")
+        print()
+        print("")
+        print(f64 * np.inf, f64 * np.nan - np.inf)
+
+    show[1, 1](np.float32(0.1), 0.1, np.complex64(0.1 + 2j), 0.1 - 2j, np.int8(-5), np.uint64(2**64 - 1), True)
+    assert capsys.readouterr().out.splitlines() == [
+        "a 0.1 0.1 (0.1+2j) (0.1-2j)",
+        "-5 18446744073709551615 True False True -3 0.1 größer\t§",
+        "",
+        "",
+        "inf nan",
+    ]
+
+
+def test_what_was_printed_before_an_exception(capsys):
+    @hip.jit
+    def fail(x):
+        print("before", x)
+        if x > 1:
+            raise ValueError("too large")
+        print("after", x)
+
+    with pytest.raises(ValueError, match="too large"):
+        fail[1, 1](2)
+    assert capsys.readouterr().out == "before 2\n"
+    fail[1, 1](1)
+    assert capsys.readouterr().out == "before 1\nafter 1\n"
+
+
+def test_more_lines_than_there_is_room_for(capsys):
+    @hip.jit
+    def count():
+        print(hip.grid(1))
+
+    most = CAPACITY_WORDS // 3
+    with pytest.warns(OutputWarning, match=f"kernel count printed more than .*; {65536 - most} lines are missing"):
+        count[64, 1024]()
+    assert len(set(capsys.readouterr().out.splitlines())) == most
+    count[1, 2]()
+    assert sorted(capsys.readouterr().out.splitlines()) == ["0", "1"]
+
+
+def test_a_kernel_that_does_not_print_has_no_buffer():
+    def silent(x):
+        x[0] = 1
+
+    def loud(x):
+        print(x[0])
+
+    from numba.core import types
+
+    for target in ("cpu", "gfx90a"):
+        codes = [compile_kernel(f, (types.float64[::1],), CompileOptions(), target) for f in (silent, loud)]
+        assert [code.parameters[-1].name == PARAMETER for code in codes] == [False, True]
+        assert codes[1].argument_bytes == codes[0].argument_bytes + 8
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_values_that_have_no_text(target):
+    def show(x):
+        print("array", x)
+
+    with pytest.raises(
+        NumbaError, match="print in a kernel takes numbers, booleans and text in quotes, not a array"
+    ) as caught:
+        hip.compile(show, "(float64[::1],)", target=target, output="llvm")
+    assert "test_print.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+def test_for_amd_gpus(target):
+    image, _ = hip.compile(kernel, "(float32[::1],)", target=target, output="object")
+    assert image[:4] == b"\x7fELF"
+    text, _ = hip.compile(kernel, "(float32[::1],)", target=target, output="llvm")
+    assert "atomicrmw add" in text
+    assert 'syncscope("agent")' in text

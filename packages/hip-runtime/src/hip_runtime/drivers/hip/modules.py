@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from ctypes import byref, c_char_p, c_size_t, c_void_p, cast, pointer
 from typing import Any
 
@@ -61,11 +62,12 @@ class Module:
 
     def release(self) -> None:
         """Unload now: all work of the device is done."""
-        for record in filter(None, self._records.values()):
-            record.release()
-        self._records.clear()
         handle, self.handle = self.handle, 0
-        self._calls.call("hipModuleUnload", handle)
+        with ExitStack() as stack:  # all of it, whatever fails
+            stack.callback(self._calls.call, "hipModuleUnload", handle)
+            for record in filter(None, self._records.values()):
+                stack.callback(record.release)
+            self._records.clear()
 
 
 class Function:

@@ -248,12 +248,15 @@ class Stream:
         return points
 
     def _call_back(self, callback: Callback, points: Sequence[Point], others: Sequence[Stream]) -> None:
-        for point in points or self._points(others):
-            point.wait()
-        self.look_for_fault()
-        for other in others:
-            other.look_for_fault()
-            self.fault, other.fault = self.fault or other.fault, None
+        try:
+            for point in points or self._points(others):
+                point.wait()
+            self.look_for_fault()
+            for other in others:
+                other.look_for_fault()
+                self.fault, other.fault = self.fault or other.fault, None
+        except BaseException as error:
+            self.fault = self.fault or error
         callback(described(self.fault))
 
     def _run(self) -> None:

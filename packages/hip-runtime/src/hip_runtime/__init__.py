@@ -6,6 +6,7 @@ Importing this looks for no device and compiles nothing.
 from hip_runtime.array import DeviceArray
 from hip_runtime.arrays import device_array, device_array_like, managed_array, mapped_array, pinned_array, to_device
 from hip_runtime.device import Device, DeviceFallbackWarning, current_device, devices, find_device, select_device
+from hip_runtime.dlpack import from_dlpack
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
 from hip_runtime.errors import (
     ArrayError,
@@ -69,6 +70,7 @@ __all__ = [
     "device_array_like",
     "devices",
     "find_device",
+    "from_dlpack",
     "is_device_array",
     "managed_array",
     "mapped_array",

@@ -150,6 +150,24 @@ class DeviceArray:
             interface["descr"] = np.lib.format.dtype_to_descr(self.dtype)
         return interface
 
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A DLPack capsule over the same memory; see `hip_runtime.dlpack.to_capsule`."""
+        from hip_runtime.dlpack import to_capsule
+
+        return to_capsule(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from hip_runtime.dlpack import device_of
+
+        return device_of(self)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if copy is False:
             raise ArrayError("a device array cannot become a NumPy array without a copy")

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, by the CUDA array interface.
+"""Arrays of other libraries, by the CUDA array interface, and by DLPack for those that have only that.
 
 Versions 0 to 3 are read, as https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html describes them.
 """
@@ -22,17 +22,27 @@ def is_device_array(obj: object) -> bool:
     return isinstance(obj, DeviceArray) or hasattr(obj, "__cuda_array_interface__")
 
 
+def speaks_dlpack(obj: object) -> bool:
+    """Whether *obj* is an array of another library that is passed on by DLPack; NumPy's are host arrays."""
+    return hasattr(obj, "__dlpack__") and not isinstance(obj, (np.ndarray, np.generic))
+
+
 def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool = True) -> DeviceArray:
     """*obj* as a `DeviceArray` over the same memory, which keeps *obj* alive.
 
     *device* is where the memory is, by default the current device. Where the interface names a stream, its work is
-    waited for, unless *synchronize* is false. `ArrayError` for an interface that is malformed or has a mask.
+    waited for, unless *synchronize* is false. `ArrayError` for an interface that is malformed or has a mask. An object
+    without this interface is asked for DLPack: see `hip_runtime.dlpack.from_dlpack`.
     """
     if isinstance(obj, DeviceArray):
         return obj
     interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is None and speaks_dlpack(obj):
+        from hip_runtime.dlpack import from_dlpack
+
+        return from_dlpack(obj, device=device)
     if not isinstance(interface, dict):
-        raise ArrayError(f"an object of type {type(obj).__name__} has no CUDA array interface")
+        raise ArrayError(f"an object of type {type(obj).__name__} has no CUDA array interface, and no DLPack")
     return from_interface(interface, obj, device=device, synchronize=synchronize)
 
 

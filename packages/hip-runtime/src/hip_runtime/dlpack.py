@@ -1,0 +1,226 @@
+"""Arrays of other libraries, by DLPack: capsules of version 1 and the older ones without a version, in both directions.
+
+Layouts of the structures and numbers of devices and types: ``dlpack.h`` of DLPack 1.0,
+https://dmlc.github.io/dlpack/latest/c_api.html. The Python side is that of the array API standard,
+https://data-apis.org/array-api/latest/design_topics/data_interchange.html.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any
+
+import numpy as np
+
+from hip_runtime.array import DeviceArray
+from hip_runtime.device import Device, current_device
+from hip_runtime.driver import MemoryKind
+from hip_runtime.errors import ArrayError
+from hip_runtime.layout import Layout, dense
+from hip_runtime.memory import Buffer
+from hip_runtime.stream import stream_handle
+
+CPU, ROCM, ROCM_HOST = 1, 10, 11
+"""Types of devices; memory of the CPU device is host memory, and that is what other libraries know it as."""
+
+VERSION = (1, 0)
+READ_ONLY, IS_COPIED = 1, 2
+NO_SYNCHRONISATION = -1
+
+_LEGACY, _VERSIONED = b"dltensor", b"dltensor_versioned"
+_USED = {_LEGACY: b"used_dltensor", _VERSIONED: b"used_dltensor_versioned"}
+_KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_KIND_OF_CODE = {code: kind for kind, code in _KINDS.items()}
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Managed(ctypes.Structure):
+    """DLManagedTensor."""
+
+    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class _ManagedVersioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+def _python(name: str, result: Any, *arguments: Any) -> Any:
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_new_capsule = _python("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)
+_rename = _python("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_pointer = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_is_valid = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+# A capsule that is being destroyed must not be counted again, as a py_object would be.
+_is_valid_raw = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+_pointer_raw = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+
+_exported: dict[int, tuple[Any, ...]] = {}
+"""What tensors that others hold keep alive, by the address of the structure."""
+
+
+@_DELETER
+def _delete(address: int) -> None:
+    _exported.pop(address, None)
+
+
+@_DESTRUCTOR
+def _destroy(capsule: int) -> None:
+    """A capsule goes; where nobody took the tensor out of it, that goes, too."""
+    for name in (_LEGACY, _VERSIONED):
+        if _is_valid_raw(capsule, name):
+            _exported.pop(_pointer_raw(capsule, name), None)
+
+
+def device_of(array: DeviceArray) -> tuple[int, int]:
+    """DLPack's type and number of the device where *array* is."""
+    if array.device.is_cpu:
+        return CPU, 0
+    host = array.buffer.kind in (MemoryKind.PINNED, MemoryKind.MAPPED)
+    return ROCM_HOST if host else ROCM, array.device.ordinal
+
+
+def to_capsule(
+    array: DeviceArray,
+    *,
+    stream: int | None = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> object:
+    """*array* as a capsule, for its ``__dlpack__``; what is passed on shares the memory, unless *copy* is true.
+
+    Work that was given to the stream of the array is done first, unless *stream* is -1. Raises `BufferError` for what
+    DLPack cannot express: structured elements, strides that are no multiples of an element, memory on another device,
+    and a read-only array in a capsule without a version.
+    """
+    if dl_device is not None and tuple(dl_device) != device_of(array):
+        raise BufferError(f"the array is on DLPack device {device_of(array)}, not on {tuple(dl_device)}")
+    versioned = max_version is not None and max_version[0] >= VERSION[0]
+    if array.readonly and not versioned and not copy:
+        raise BufferError("a read-only array needs a DLPack capsule of version 1.0 (max_version=(1, 0)), or copy=True")
+    given = array.copy() if copy else array
+    tensor, kept = _describe(given)
+    if stream != NO_SYNCHRONISATION:
+        array.device.driver.synchronize_stream(stream_handle(array.stream))
+    deleter = ctypes.cast(_delete, ctypes.c_void_p).value
+    managed: _Managed | _ManagedVersioned
+    if versioned:
+        flags = (READ_ONLY if given.readonly else 0) | (IS_COPIED if copy else 0)
+        managed = _ManagedVersioned(*VERSION, None, deleter, flags, tensor)
+    else:
+        managed = _Managed(tensor, None, deleter)
+    address = ctypes.addressof(managed)
+    _exported[address] = (managed, given, *kept)
+    return _new_capsule(address, _VERSIONED if versioned else _LEGACY, _destroy)
+
+
+def _describe(array: DeviceArray) -> tuple[_Tensor, tuple[Any, ...]]:
+    """The tensor, and the arrays of numbers that it points to."""
+    kind, itemsize = array.dtype.kind, array.itemsize
+    if kind not in _KINDS or not array.dtype.isnative:
+        raise BufferError(f"DLPack has no elements of type {array.dtype}")
+    if any(stride % itemsize for stride in array.strides):
+        raise BufferError(f"DLPack has no strides of {array.strides} bytes with elements of {itemsize} bytes")
+    numbers = ctypes.c_int64 * max(array.ndim, 1)
+    shape, strides = numbers(*array.shape), numbers(*(stride // itemsize for stride in array.strides))
+    place = array.address if array.size else None
+    tensor = _Tensor(place, *device_of(array), array.ndim, _KINDS[kind], 8 * itemsize, 1, shape, strides, 0)
+    return tensor, (shape, strides)
+
+
+class _Borrowed:
+    """Somebody else's tensor: tells its owner when nobody here uses it any more."""
+
+    def __init__(self, address: int, deleter: int | None) -> None:
+        if deleter:
+            weakref.finalize(self, _DELETER(deleter), address).atexit = False
+
+
+def from_dlpack(obj: Any, *, device: Device | None = None) -> DeviceArray:
+    """The array behind ``obj.__dlpack__`` as a `DeviceArray` over the same memory, which is kept alive.
+
+    *device* is where the memory has to be, by default the current device; the CPU device takes host memory. Raises
+    `ArrayError` for memory elsewhere and for elements that no device array has, and what *obj* itself raises.
+    """
+    device = current_device() if device is None else device
+    found = getattr(obj, "__dlpack_device__", None)
+    if found is None or not hasattr(obj, "__dlpack__"):
+        raise ArrayError(f"an object of type {type(obj).__name__} does not speak DLPack")
+    where = tuple(map(int, found()))
+    possible = {(CPU, 0)} if device.is_cpu else {(ROCM, device.ordinal), (ROCM_HOST, device.ordinal)}
+    if where not in possible:
+        raise ArrayError(f"the array is on DLPack device {where}; {device} takes {sorted(possible)}: copy it there")
+    stream = {} if device.is_cpu else {"stream": 0}
+    try:
+        capsule = obj.__dlpack__(max_version=VERSION, **stream)
+    except TypeError:  # from before there were versions
+        capsule = obj.__dlpack__(**stream)
+    return _take(capsule, device, type(obj).__name__)
+
+
+def _take(capsule: object, device: Device, shown: str) -> DeviceArray:
+    name = next((name for name in _USED if _is_valid(capsule, name)), None)
+    if name is None:
+        raise ArrayError(f"__dlpack__ of {shown} gave {capsule!r}, which is no unused DLPack capsule")
+    address = _pointer(capsule, name)
+    kind = _ManagedVersioned if name == _VERSIONED else _Managed
+    managed = kind.from_address(address)
+    if isinstance(managed, _ManagedVersioned) and managed.major != VERSION[0]:
+        raise ArrayError(f"__dlpack__ of {shown} gave version {managed.major}.{managed.minor}; 1.x is understood")
+    layout, dtype, place = _read(managed.tensor, shown)
+    _rename(capsule, _USED[name])  # from here on it is ours to give back
+    owner = _Borrowed(address, managed.deleter)
+    first, end = layout.extent
+    buffer = Buffer(place + first, end - first, owner=owner)
+    readonly = isinstance(managed, _ManagedVersioned) and bool(managed.flags & READ_ONLY)
+    return DeviceArray(layout, dtype, buffer, device=device, address=place, readonly=readonly)
+
+
+def _read(tensor: _Tensor, shown: str) -> tuple[Layout, np.dtype[Any], int]:
+    kind = _KIND_OF_CODE.get(tensor.code)
+    try:
+        if kind is None or tensor.lanes != 1 or tensor.bits % 8:
+            raise TypeError
+        dtype = np.dtype(f"{kind}{tensor.bits // 8}")
+    except TypeError:
+        raise ArrayError(
+            f"{shown} has DLPack elements of code {tensor.code}, {tensor.bits} bits and {tensor.lanes} lanes, which no "
+            "device array has"
+        ) from None
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    if tensor.strides:
+        strides = tuple(tensor.strides[axis] * dtype.itemsize for axis in range(tensor.ndim))
+        layout = Layout(shape, strides, dtype.itemsize)
+    else:
+        layout = dense(shape, dtype.itemsize)
+    return layout, dtype, (tensor.data or 0) + tensor.byte_offset

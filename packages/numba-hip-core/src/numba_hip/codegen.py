@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
+from hip_devicelib.cpu import FUNCTIONS, bitcode_of
 from hip_devicelib.errors import InvalidIRError
 from numba_hip.errors import LinkedCodeError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
@@ -246,6 +247,9 @@ class CpuCodegen(HipCodegen):
         module = library.linked()
         for part in external:
             _link_in(module, part)
+        wanted = [function.name for function in module.functions if function.name in FUNCTIONS]
+        if wanted:
+            module.link_in(llvm.parse_bitcode(bitcode_of(wanted)))
         keep_only(module, name)
         tuning = llvm.create_pipeline_tuning_options(speed_level=2 if options.opt else 0)
         tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False

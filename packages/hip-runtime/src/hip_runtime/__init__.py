@@ -28,7 +28,8 @@ from hip_runtime.errors import (
 )
 from hip_runtime.event import Event
 from hip_runtime.interop import as_device_array, is_device_array
-from hip_runtime.memory import Buffer, MemoryManager
+from hip_runtime.ipc import IpcArrayHandle, open_ipc_array
+from hip_runtime.memory import Buffer, MemoryManager, defer_release
 from hip_runtime.module import Function, Launch, Module
 from hip_runtime.stream import Stream
 
@@ -51,6 +52,7 @@ __all__ = [
     "HipRuntimeError",
     "InvalidAddressError",
     "InvalidHandleError",
+    "IpcArrayHandle",
     "KernelFault",
     "Launch",
     "LaunchError",
@@ -66,6 +68,7 @@ __all__ = [
     "UnsupportedError",
     "as_device_array",
     "current_device",
+    "defer_release",
     "device_array",
     "device_array_like",
     "devices",
@@ -74,6 +77,7 @@ __all__ = [
     "is_device_array",
     "managed_array",
     "mapped_array",
+    "open_ipc_array",
     "pinned_array",
     "select_device",
     "to_device",

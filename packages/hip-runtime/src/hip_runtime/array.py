@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from hip_runtime.errors import ArrayError, CopyError
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import Stream, stream_handle
+
+if TYPE_CHECKING:
+    from hip_runtime.ipc import IpcArrayHandle
 
 StreamLike = Stream | int | None
 
@@ -167,6 +170,12 @@ class DeviceArray:
         from hip_runtime.dlpack import device_of
 
         return device_of(self)
+
+    def get_ipc_handle(self) -> IpcArrayHandle:
+        """What another process opens this array with; `UnsupportedError` on a device that cannot."""
+        from hip_runtime.ipc import IpcArrayHandle
+
+        return IpcArrayHandle.of(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if copy is False:

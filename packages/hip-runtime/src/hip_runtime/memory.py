@@ -3,11 +3,58 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from hip_runtime.driver import Driver, MemoryKind
 from hip_runtime.errors import ArrayError, OutOfDeviceMemoryError
+
+
+class _Deferral:
+    """Memory that waits to be given back. Releasing takes no lock: it happens in finalisers."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth = 0
+        self.waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+
+    def release(self, give_back: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        """Give back now, or once nobody defers any more."""
+        if self.depth:
+            self.waiting.append((give_back, arguments))
+        else:
+            give_back(*arguments)
+
+    def flush(self) -> None:
+        """Give back all that waits."""
+        while self.waiting:
+            give_back, arguments = self.waiting.popleft()
+            give_back(*arguments)
+
+
+_deferral = _Deferral()
+
+
+@contextmanager
+def defer_release() -> Iterator[None]:
+    """A block in which no memory is given back, so that work on streams is not held up; at its end all of it is.
+
+    Blocks may be nested, and hold for the whole process. Where memory runs out it is given back all the same.
+    """
+    with _deferral.lock:
+        _deferral.depth += 1
+    try:
+        yield
+    finally:
+        with _deferral.lock:
+            _deferral.depth -= 1
+            last = _deferral.depth == 0
+        if last:
+            _deferral.flush()
 
 
 class Buffer:
@@ -33,7 +80,7 @@ class Buffer:
         self.nbytes = nbytes
         self.kind = kind
         self.owner = owner
-        self._finalizer = None if release is None else weakref.finalize(self, release, *arguments)
+        self._finalizer = None if release is None else weakref.finalize(self, _deferral.release, release, arguments)
         if self._finalizer is not None:
             self._finalizer.atexit = False  # the process gives everything back by itself, in an order of its own
 
@@ -74,5 +121,6 @@ class DriverMemoryManager:
             address = self._driver.alloc(self._ordinal, nbytes, self._kind)
         except OutOfDeviceMemoryError:
             gc.collect()  # arrays that only a cycle of references keeps: an exception's traceback, say
+            _deferral.flush()
             address = self._driver.alloc(self._ordinal, nbytes, self._kind)
         return Buffer(address, nbytes, kind=self._kind, release=self._driver.free, arguments=(address,))

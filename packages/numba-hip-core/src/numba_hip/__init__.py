@@ -38,7 +38,7 @@ from numba_hip.decorators import jit
 from numba_hip.external import declare_device
 from numba_hip.guvectorize import guvectorize
 from numba_hip.hints import In, InOut, Out
-from numba_hip.language import atomic, const, local, shared
+from numba_hip.language import atomic, const, fp16, local, shared
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
 from numba_hip.language.sync import (
@@ -96,7 +96,7 @@ __all__ = [
     "DeviceArray", "Event", "In", "InOut", "LinkedCode", "Out", "Stream", "activemask", "all", "all_sync", "any",
     "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev", "cbrt", "clz",
     "compile", "const", "declare_device", "detect", "device_array", "device_array_like", "eq_sync", "event",
-    "event_elapsed_time", "ffs", "fma", "get_current_device", "grid", "gridDim", "gridsize", "guvectorize",
+    "event_elapsed_time", "ffs", "fma", "fp16", "get_current_device", "grid", "gridDim", "gridsize", "guvectorize",
     "is_available", "is_device_array", "jit", "laneid", "lanemask_lt", "list_devices", "local", "managed_array",
     "mapped_array", "match_all_sync", "match_any_sync", "pinned_array", "popc", "select_device", "selp", "shared",
     "shfl", "shfl_down", "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync",

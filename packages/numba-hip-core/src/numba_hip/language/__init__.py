@@ -28,6 +28,7 @@ def _load_features() -> None:
         atomic,
         bits,
         const,
+        fp16,
         index,
         local,
         math,

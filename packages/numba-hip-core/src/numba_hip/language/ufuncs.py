@@ -157,6 +157,19 @@ def _check_extents(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, res
                 context.call_conv.return_user_exc(builder, ValueError, (message,))
 
 
+def _without_halves(
+    context: Any, builder: ir.IRBuilder, kinds: Any, args: Any
+) -> tuple[tuple[Any, ...], list[ir.Value]]:
+    """Numbers of type float16 as float32: Numba has no loops for them."""
+    if any(isinstance(kind, types.Array) and kind.dtype == types.float16 for kind in kinds):
+        raise TypingError("ufuncs do not take arrays of float16 in kernels; work on the elements, which hip.fp16 can")
+    values = [
+        context.cast(builder, value, kind, types.float32) if kind == types.float16 else value
+        for value, kind in zip(args, kinds, strict=True)
+    ]
+    return tuple(types.float32 if kind == types.float16 else kind for kind in kinds), values
+
+
 def _lower(function: Any, *kinds: Any) -> Callable[[Loop], Loop]:
     """Enter Numba's lowering of a ufunc, after a check of what it does not check."""
 
@@ -167,7 +180,8 @@ def _lower(function: Any, *kinds: Any) -> Callable[[Loop], Loop]:
                 _check_extents(context, builder, sig, args, 0)  # an operator in place
             elif len(args) > function.nin:
                 _check_extents(context, builder, sig, args, -1)
-            return lower(context, builder, sig, args)
+            kinds, values = _without_halves(context, builder, sig.args, args)
+            return lower(context, builder, sig.replace(args=kinds), values)
 
         return lower
 

@@ -15,10 +15,12 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, itanium_mangler, types
 from numba.core.base import BaseContext
+from numba.core.datamodel import default_manager
 
 from numba_hip import language
 from numba_hip._numba import NoAllocation, import_lowering_of_builtins
 from numba_hip.language.arrays import CANNOT_ALLOCATE
+from numba_hip.language.fp16 import models
 from numba_hip.language.ufuncs import ufunc_loops
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import HipCallConv
@@ -44,6 +46,7 @@ class HipContext(BaseContext):
         self._codegen = codegen
         codegen.calling_library = lambda: self.active_code_library
         super().__init__(typing_context, numba_name)
+        self.data_model_manager: Any = models.chain(default_manager)
 
     # What a device defines.
 

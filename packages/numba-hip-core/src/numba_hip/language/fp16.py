@@ -1,0 +1,255 @@
+"""Half precision: numbers of type float16 in kernels, and ``hip.fp16``, its operations by CUDA's and HIP's names.
+
+Sums, differences, products and quotients of two float16 are float16, rounded once; with a number of another type both
+are converted as usual. `math` functions take a float16 as a float32. The functions here give a float16.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import datamodel, types
+from numba.core.datamodel.models import PrimitiveModel
+from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, signature
+
+from numba_hip.language.registry import lowering, typing
+from numba_hip.language.stub import Lower, Stub, device_function, number_type
+
+F16 = types.float16
+
+models = datamodel.registry.DataModelManager()
+"""How values that Numba itself has no model of lie in registers and in memory."""
+
+
+@datamodel.registry.register(models, types.Float)
+class FloatModel(PrimitiveModel):
+    """Floats, those of 16 bits among them."""
+
+    def __init__(self, manager: Any, kind: types.Float) -> None:
+        of_width = {16: ir.HalfType, 32: ir.FloatType, 64: ir.DoubleType}
+        super().__init__(manager, kind, of_width[kind.bitwidth]())
+
+
+# Operators.
+
+Operation = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
+
+ARITHMETIC: dict[tuple[Any, Any], Operation] = {
+    (operator.add, operator.iadd): lambda builder, a, b: builder.fadd(a, b),
+    (operator.sub, operator.isub): lambda builder, a, b: builder.fsub(a, b),
+    (operator.mul, operator.imul): lambda builder, a, b: builder.fmul(a, b),
+    (operator.truediv, operator.itruediv): lambda builder, a, b: builder.fdiv(a, b),
+}
+
+COMPARISONS = {
+    operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
+}  # fmt: skip
+
+
+def _compare(builder: ir.IRBuilder, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """A NaN differs from everything, and no other comparison with it is true."""
+    test = builder.fcmp_unordered if predicate == "!=" else builder.fcmp_ordered
+    return test(predicate, a, b)
+
+
+class _OfHalves(AbstractTemplate):
+    """Types a call whose arguments are float16, all of them: nothing is converted to a half to make one fit."""
+
+    result = F16
+
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
+        return signature(self.result, *args) if not kws and all(kind == F16 for kind in args) else None
+
+
+class _Comparison(_OfHalves):
+    result = types.boolean
+
+
+class _Power(AbstractTemplate):
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
+        if kws or len(args) != 2 or args[0] != F16:
+            return None
+        if isinstance(args[1], types.Integer):
+            return signature(F16, F16, types.int64)
+        return signature(F16, *args) if args[1] == F16 else None
+
+
+def _register_arithmetic(functions: tuple[Any, Any], operation: Operation) -> None:
+    for function in functions:
+        typing.register_global(function)(_OfHalves)
+
+        @lowering.lower(function, F16, F16)
+        def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            return operation(builder, *args)
+
+
+def _register_comparison(function: Any, predicate: str) -> None:
+    typing.register_global(function)(_Comparison)
+
+    @lowering.lower(function, F16, F16)
+    def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return _compare(builder, predicate, *args)
+
+
+for _functions, _operation in ARITHMETIC.items():
+    _register_arithmetic(_functions, _operation)
+for _function, _predicate in COMPARISONS.items():
+    _register_comparison(_function, _predicate)
+for _unary in (operator.neg, operator.pos, abs):
+    typing.register_global(_unary)(_OfHalves)
+
+
+@lowering.lower(operator.neg, F16)
+def _negative(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return builder.fneg(args[0])
+
+
+@lowering.lower(operator.pos, F16)
+def _positive(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return args[0]
+
+
+@lowering.lower(abs, F16)
+def _absolute(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return _by_float(context, builder, "fabs", args)
+
+
+for _power_function in (operator.pow, operator.ipow, pow):
+    typing.register_global(_power_function)(_Power)
+    for _kind in (F16, types.int64):
+
+        @lowering.lower(_power_function, F16, _kind)
+        def _power(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            values = [
+                context.cast(builder, value, kind, types.float32) for value, kind in zip(args, sig.args, strict=True)
+            ]
+            return builder.fptrunc(context.call_math(builder, "pow", values), ir.HalfType())
+
+
+# Functions.
+
+
+def _by_float(context: Any, builder: ir.IRBuilder, name: str, values: Any) -> ir.Value:
+    """Function *name* of the math library in float32, rounded to float16."""
+    wide = [builder.fpext(value, ir.FloatType()) for value in values]
+    return builder.fptrunc(context.call_math(builder, name, wide), ir.HalfType())
+
+
+def _halves(function: str, arguments: tuple[types.Type, ...]) -> None:
+    for argument in arguments:
+        kind = number_type(argument)
+        if not isinstance(kind, (types.Float, types.Integer)):
+            raise TypingError(f"hip.fp16.{function} takes numbers of type float16, not a {kind}")
+
+
+def _stub(name: str, meaning: str, arity: int, result: types.Type, operation: Callable[..., ir.Value]) -> Stub:
+    def with_arguments(*arguments: types.Type) -> tuple[types.Type, Lower]:
+        _halves(name, arguments)
+
+        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            values = [context.cast(builder, value, kind, F16) for value, kind in zip(args, sig.args, strict=True)]
+            return operation(context, builder, *values)
+
+        return result, lower
+
+    def define_unary(a: types.Type) -> tuple[types.Type, Lower]:
+        return with_arguments(a)
+
+    def define_binary(a: types.Type, b: types.Type) -> tuple[types.Type, Lower]:
+        return with_arguments(a, b)
+
+    def define_ternary(a: types.Type, b: types.Type, c: types.Type) -> tuple[types.Type, Lower]:
+        return with_arguments(a, b, c)
+
+    define = (define_unary, define_binary, define_ternary)[arity - 1]
+    define.__doc__ = f"``fp16.{name}({', '.join('abc'[:arity])})``: {meaning}"
+    define.__module__ = __name__
+    return device_function(f"fp16.{name}")(define)
+
+
+def _arithmetic(name: str, sign: str, function: Any) -> Stub:
+    operation = next(value for functions, value in ARITHMETIC.items() if function in functions)
+    return _stub(name, f"a {sign} b.", 2, F16, lambda context, builder, a, b: operation(builder, a, b))
+
+
+def _comparison(name: str, predicate: str) -> Stub:
+    return _stub(
+        name, f"a {predicate} b, a boolean.", 2, types.boolean,
+        lambda context, builder, a, b: _compare(builder, predicate, a, b),
+    )  # fmt: skip
+
+
+def _math(name: str, function: str, meaning: str) -> Stub:
+    return _stub(name, meaning, 1, F16, lambda context, builder, a: _by_float(context, builder, function, [a]))
+
+
+hadd = _arithmetic("hadd", "+", operator.add)
+hsub = _arithmetic("hsub", "-", operator.sub)
+hmul = _arithmetic("hmul", "*", operator.mul)
+hdiv = _arithmetic("hdiv", "/", operator.truediv)
+heq = _comparison("heq", "==")
+hne = _comparison("hne", "!=")
+hlt = _comparison("hlt", "<")
+hle = _comparison("hle", "<=")
+hgt = _comparison("hgt", ">")
+hge = _comparison("hge", ">=")
+
+hneg = _stub("hneg", "-a.", 1, F16, lambda context, builder, a: builder.fneg(a))
+habs = _math("habs", "fabs", "the magnitude of a.")
+hsin = _math("hsin", "sin", "the sine of a, in radians.")
+hcos = _math("hcos", "cos", "the cosine of a, in radians.")
+hlog = _math("hlog", "log", "the natural logarithm.")
+hlog2 = _math("hlog2", "log2", "the logarithm to base 2.")
+hlog10 = _math("hlog10", "log10", "the logarithm to base 10.")
+hexp = _math("hexp", "exp", "e to the power of a.")
+hexp2 = _math("hexp2", "exp2", "2 to the power of a.")
+hfloor = _math("hfloor", "floor", "the largest whole number that is not above a.")
+hceil = _math("hceil", "ceil", "the smallest whole number that is not below a.")
+htrunc = _math("htrunc", "trunc", "a without its fraction.")
+hrint = _math("hrint", "rint", "the nearest whole number, halves to even.")
+hsqrt = _math("hsqrt", "sqrt", "the square root.")
+
+
+def _exp10_of(context: Any, builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    ten = ir.Constant(ir.DoubleType(), 10.0)
+    power = context.call_math(builder, "pow", [ten, builder.fpext(a, ten.type)])
+    return builder.fptrunc(power, ir.HalfType())
+
+
+def _reciprocal_of(context: Any, builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    return builder.fdiv(ir.Constant(a.type, 1.0), a)
+
+
+def _reciprocal_root_of(context: Any, builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    root = context.call_math(builder, "sqrt", [builder.fpext(a, ir.FloatType())])
+    return builder.fptrunc(builder.fdiv(ir.Constant(root.type, 1.0), root), ir.HalfType())
+
+
+def _fused(context: Any, builder: ir.IRBuilder, *values: ir.Value) -> ir.Value:
+    """In double precision a product of two halves is exact, and its sum with a third, too, or so close that it does not
+    matter for the rounding to a half."""
+    wide = [builder.fpext(value, ir.DoubleType()) for value in values]
+    return builder.fptrunc(context.call_math(builder, "fma", wide), ir.HalfType())
+
+
+def _extreme(predicate: str) -> Callable[..., ir.Value]:
+    """The one of two that compares to the other as *predicate* says; a NaN counts as missing."""
+
+    def choose(context: Any, builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+        first = builder.fcmp_ordered(predicate, a, b)
+        only = builder.fcmp_unordered("uno", b, b)
+        return builder.select(builder.or_(first, only), a, b)
+
+    return choose
+
+
+hexp10 = _stub("hexp10", "10 to the power of a.", 1, F16, _exp10_of)
+hrcp = _stub("hrcp", "1 / a.", 1, F16, _reciprocal_of)
+hrsqrt = _stub("hrsqrt", "1 / sqrt(a).", 1, F16, _reciprocal_root_of)
+hfma = _stub("hfma", "a * b + c, rounded once.", 3, F16, _fused)
+hmax = _stub("hmax", "the larger of a and b; where one is NaN, the other.", 2, F16, _extreme(">"))
+hmin = _stub("hmin", "the smaller of a and b; where one is NaN, the other.", 2, F16, _extreme("<"))

@@ -23,6 +23,7 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
 from hip_runtime.drivers.cpu.forms import choose_form
 from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
+from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
 from hip_runtime.drivers.cpu.spmd.emission import run_block
 from hip_runtime.drivers.cpu.spmd.operations import FAULT, SharedArray, lay_out_shared
@@ -49,17 +50,7 @@ _lock = threading.Lock()
 def renew_lock() -> None:
     """Replace the lock in a forked child, where the thread that held it does not exist."""
     global _lock
-    _MACHINES = frozenset(
-        "aarch64 amdgcn arm bpf dx hexagon loongarch mips nvvm ppc r600 riscv s390 spv ve wasm x86 xcore".split()
-    )
-
-
-"""Second part of the names of LLVM's intrinsics that only one kind of machine has; from the list of targets in LLVM's
-``llvm/IR/Intrinsics*.td``."""
-
-_INTRINSIC_PREFIXES = {"x86_64": "x86", "aarch64": "aarch64"}
-
-_lock = threading.Lock()
+    _lock = threading.Lock()
 
 
 @cache
@@ -109,16 +100,16 @@ def check(code: CodeObject) -> None:
             f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of "
             f"{len(code.image)} bytes, starts with {code.image[:4]!r}"
         )
-    with _lock:
-        module = _read(code, llvm.create_context())
+    with _lock, Scratch() as scratch:
+        module = _read(code, scratch)
         _check_machine(module)
         for kernel in code.kernels:
             _check_kernel(module, kernel)
 
 
-def _read(code: CodeObject, context: Any) -> Any:
+def _read(code: CodeObject, scratch: Scratch) -> Any:
     try:
-        module = llvm.parse_bitcode(code.image, context)
+        module = scratch.read_bitcode(code.image)
         module.verify()
     except RuntimeError as error:
         raise ModuleLoadError(f"the bitcode of this code object is damaged: {error}") from None
@@ -165,10 +156,9 @@ def _check_kernel(module: Any, kernel: Kernel) -> None:
 
 def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
     """Machine code of *kernel* for blocks of the shape *block*; its entry is a `frame.PROGRAM`."""
-    with _lock:
+    with _lock, Scratch() as scratch:
         machine = target_machine()
-        context = llvm.create_context()
-        module = _read(code, context)
+        module = _read(code, scratch)
         module.triple, module.data_layout = machine.triple, str(machine.target_data)
         reach = survey(module, kernel.name)
         form, why = choose_form(reach, config.cpu_form())
@@ -177,7 +167,7 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         item = Item(ir.Module("spmd.worker", context=ir.Context()), block, kernel.wave_size, arrays)
         notes: tuple[str, ...] = ()
         if form == "regions":
-            module = _declare_first(module, reach, context)
+            module = _declare_first(module, reach, scratch)
             prepare(module, kernel.name, reach.synchronising, machine)
             cut = cut_function(read_function(module, module.get_function(kernel.name), item.module.context))
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data)
@@ -186,7 +176,7 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
             body = run_threads(kernel, item)
         limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
         build_worker(kernel, item, body, limit)
-        _link(module, item.module, kernel, context)
+        _link(module, item.module, kernel, scratch)
         program = _compile(module, PROGRAM_SYMBOL)
         program.form, program.reason, program.locations = form, why, notes
         program.takes_dynamic_shared = reach.uses_dynamic_shared
@@ -202,17 +192,17 @@ def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:
         )
 
 
-def _declare_first(module: Any, reach: Reach, context: Any) -> Any:
+def _declare_first(module: Any, reach: Reach, scratch: Scratch) -> Any:
     """*module* linked into one that declares the operations it calls with attributes that hold."""
     names = sorted(name for name in reach.functions if name.startswith("spmd.") and name != FAULT)
-    declarations = llvm.parse_assembly(str(build_declarations(names)), context)
+    declarations = scratch.read_text(str(build_declarations(names)))
     declarations.triple, declarations.data_layout = module.triple, module.data_layout
     declarations.link_in(module)
     return declarations
 
 
-def _link(module: Any, worker: ir.Module, kernel: Kernel, context: Any) -> None:
-    parsed = llvm.parse_assembly(str(worker), context)
+def _link(module: Any, worker: ir.Module, kernel: Kernel, scratch: Scratch) -> None:
+    parsed = scratch.read_text(str(worker))
     parsed.triple, parsed.data_layout = module.triple, module.data_layout
     try:
         module.link_in(parsed)
@@ -228,9 +218,9 @@ def _link(module: Any, worker: ir.Module, kernel: Kernel, context: Any) -> None:
 
 def compile_ir(module: Any, *entries: str) -> Program:
     """Machine code of the llvmlite module *module*, whose functions *entries* are there to be called."""
-    with _lock:
+    with _lock, Scratch() as scratch:
         machine = target_machine()
-        parsed = llvm.parse_assembly(str(module), llvm.create_context())
+        parsed = scratch.read_text(str(module))
         parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
         return _compile(parsed, *entries)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -9,6 +10,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.errors import UnsupportedError
 
 _SHUFFLED: dict[str, ir.Type] = {"i32": I32, "i64": I64, "float": ir.FloatType(), "double": ir.DoubleType()}
 
@@ -43,31 +45,63 @@ def build_declarations(names: list[str]) -> ir.Module:
 
 def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any) -> None:
     """Inline the functions *synchronising* into *kernel* and simplify *module*, of which only the kernel stays."""
+    others = synchronising - {kernel}
     for function in module.functions:
-        if function.is_declaration:
+        if function.is_declaration or function.name == kernel:
             continue
-        if function.name != kernel:
-            function.linkage = "internal"
-            if function.name in synchronising:
-                function.add_function_attribute("alwaysinline")
-                function.add_function_attribute("convergent")
-    module.get_function(kernel).add_function_attribute("convergent")
-    first = llvm.create_new_module_pass_manager()
-    first.add_always_inliner_pass()
-    first.add_global_dead_code_eliminate_pass()
+        function.linkage = "internal"
+        if function.name in others and _can_mark_functions():
+            function.add_function_attribute("alwaysinline")
+    _simplify(module, machine, inline_everything=bool(others) and not _can_mark_functions())
+    _check_inlined(module, kernel, others)
+    _name_globals(module)
+
+
+def _simplify(module: Any, machine: Any, inline_everything: bool) -> None:
+    """LLVM's O2 pipeline without vectorising and unrolling; then everything gets a name."""
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = False
     options.slp_vectorization = False
     options.loop_unrolling = False
     options.loop_interleaving = False
+    if inline_everything:
+        options.inlining_threshold = _EVERYTHING
     builder = llvm.create_pass_builder(machine, options)
+    first = llvm.create_new_module_pass_manager()
+    first.add_always_inliner_pass()
+    first.add_global_dead_code_eliminate_pass()
     first.run(module, builder)
     builder.getModulePassManager().run(module, builder)
     last = llvm.create_new_module_pass_manager()
     last.add_simplify_cfg_pass()
     last.add_instruction_namer_pass()
     last.run(module, builder)
-    _name_globals(module)
+
+
+_EVERYTHING = 10_000_000
+"""A threshold of LLVM's inliner above the cost of any function; LLVM multiplies it, in 32 bits."""
+
+
+@cache
+def _can_mark_functions() -> bool:
+    """Whether this llvmlite gives attributes to functions; versions up to 0.47 give them to the result instead, where
+    LLVM does not allow them. There everything that the kernel calls is inlined."""
+    module = llvm.parse_assembly("define void @probe() {\n ret void\n}", llvm.create_context())
+    module.get_function("probe").add_function_attribute("alwaysinline")
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _check_inlined(module: Any, kernel: str, others: set[str]) -> None:
+    left = sorted(function.name for function in module.functions if function.name in others)
+    if left:
+        raise UnsupportedError(
+            f"kernel {kernel!r} reaches a barrier or an operation of a wave in {', '.join(map(repr, left))}, which "
+            "LLVM did not inline, as the CPU device needs; make that smaller, or synchronise in the kernel itself"
+        )
 
 
 def _name_globals(module: Any) -> None:

@@ -11,19 +11,18 @@ from typing import Any
 from hip_runtime import (
     DeviceArray,
     Event,
-    Stream,
-    as_device_array,
     device_array,
     device_array_like,
+    from_dlpack,
     is_device_array,
-    managed_array,
-    mapped_array,
     pinned_array,
     to_device,
 )
 from numba_hip import _alias
 from numba_hip.api import (
     compile,
+    compile_all,
+    compile_for_current_device,
     detect,
     event,
     event_elapsed_time,
@@ -31,13 +30,35 @@ from numba_hip.api import (
     is_available,
     list_devices,
     select_device,
-    stream,
     synchronize,
+)
+from numba_hip.contexts import (
+    MemoryInfo,
+    close,
+    current_context,
+    defer_cleanup,
+    gpus,
+    profile_start,
+    profile_stop,
+    profiling,
+    require_context,
 )
 from numba_hip.decorators import jit
 from numba_hip.external import declare_device
 from numba_hip.guvectorize import guvectorize
 from numba_hip.hints import In, InOut, Out
+from numba_hip.host_memory import (
+    MappedArray,
+    as_device_array,
+    from_cuda_array_interface,
+    managed_array,
+    mapped,
+    mapped_array,
+    mapped_array_like,
+    open_ipc_array,
+    pinned,
+    pinned_array_like,
+)
 from numba_hip.language import atomic, const, fp16, local, shared
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
@@ -75,6 +96,14 @@ from numba_hip.language.warp import (
     warpsize,
 )
 from numba_hip.linked_code import LinkedCode
+from numba_hip.streams import (
+    Stream,
+    default_stream,
+    external_stream,
+    legacy_default_stream,
+    per_thread_default_stream,
+    stream,
+)
 from numba_hip.vectorize import vectorize
 
 __version__ = "0.1.0"
@@ -93,15 +122,19 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "DeviceArray", "Event", "In", "InOut", "LinkedCode", "Out", "Stream", "activemask", "all", "all_sync", "any",
-    "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev", "cbrt", "clz",
-    "compile", "const", "declare_device", "detect", "device_array", "device_array_like", "eq_sync", "event",
-    "event_elapsed_time", "ffs", "fma", "fp16", "get_current_device", "grid", "gridDim", "gridsize", "guvectorize",
-    "is_available", "is_device_array", "jit", "laneid", "lanemask_lt", "list_devices", "local", "managed_array",
-    "mapped_array", "match_all_sync", "match_any_sync", "pinned_array", "popc", "select_device", "selp", "shared",
-    "shfl", "shfl_down", "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync",
-    "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp",
-    "threadIdx", "threadfence", "threadfence_block", "threadfence_system", "to_device", "vectorize", "warpsize",
+    "DeviceArray", "Event", "In", "InOut", "LinkedCode", "MappedArray", "MemoryInfo", "Out", "Stream", "activemask",
+    "all", "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx",
+    "brev", "cbrt", "close", "clz", "compile", "compile_all", "compile_for_current_device", "const", "current_context",
+    "declare_device", "default_stream", "defer_cleanup", "detect", "device_array", "device_array_like", "eq_sync",
+    "event", "event_elapsed_time", "external_stream", "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack",
+    "get_current_device", "gpus", "grid", "gridDim", "gridsize", "guvectorize", "is_available", "is_device_array",
+    "jit", "laneid", "lanemask_lt", "legacy_default_stream", "list_devices", "local", "managed_array", "mapped",
+    "mapped_array", "mapped_array_like", "match_all_sync", "match_any_sync", "open_ipc_array",
+    "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc", "profile_start",
+    "profile_stop", "profiling", "require_context", "select_device", "selp", "shared", "shfl", "shfl_down",
+    "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stream", "synchronize",
+    "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",
+    "threadfence_block", "threadfence_system", "to_device", "vectorize", "warpsize",
 ]  # fmt: skip
 
 _alias.install()  # the last thing: an import that fails leaves no second name behind

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from numba.core import sigutils, types
 
 import hip_runtime
-from hip_runtime import Device, Event, Stream
+from hip_runtime import Device, Event
 from hip_runtime.errors import HipRuntimeError
 from numba_hip.device_function import DeviceFunction
 from numba_hip.dispatcher import Dispatcher
@@ -65,11 +65,6 @@ def synchronize() -> None:
     hip_runtime.current_device().synchronize()
 
 
-def stream() -> Stream:
-    """A new stream on the current device: what is put on it runs in order, while the host goes on."""
-    return hip_runtime.Stream()
-
-
 def event(timing: bool = True) -> Event:
     """A new event on the current device: a mark in a stream, to wait for or to take the time between."""
     return hip_runtime.Event(timing=timing)
@@ -116,6 +111,28 @@ def compile(
     return views[output](code), types.none
 
 
+def compile_for_current_device(
+    function: Callable[..., Any] | Dispatcher, signature: Any, *, output: str = "asm", **options: Any
+) -> tuple[str | bytes, types.Type]:
+    """`compile` for the current device."""
+    return compile(function, signature, output=output, **options)
+
+
+def compile_all(
+    function: Callable[..., Any] | Dispatcher,
+    signature: Any,
+    *,
+    targets: Iterable[str],
+    output: str = "asm",
+    **options: Any,
+) -> tuple[dict[str, str | bytes], types.Type]:
+    """`compile` for each of *targets*: the code by the name of the target, and the type that the function returns."""
+    names = [targets] if isinstance(targets, str) else list(targets)
+    if not names:
+        raise OutputError("targets is empty; name what to compile for, such as ['gfx90a', 'gfx942']")
+    return {name: compile(function, signature, target=name, output=output, **options)[0] for name in names}, types.none
+
+
 def _target(given: str | None) -> str:
     return hip_runtime.current_device().target if given is None else given
 
@@ -125,6 +142,6 @@ def _as_dict(options: CompileOptions) -> dict[str, Any]:
 
 
 __all__ = [
-    "compile", "detect", "event", "event_elapsed_time", "get_current_device", "is_available", "list_devices",
-    "select_device", "stream", "synchronize",
+    "compile", "compile_all", "compile_for_current_device", "detect", "event", "event_elapsed_time",
+    "get_current_device", "is_available", "list_devices", "select_device", "synchronize",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from numba.np import numpy_support
 
 from hip_devicelib.codeobject import Parameter
 from hip_runtime import DeviceArray, as_device_array, is_device_array
+from hip_runtime.interop import speaks_dlpack
 from numba_hip._numba import type_code
 from numba_hip.errors import KernelArgumentError
 from numba_hip.hints import ArgHint
@@ -83,19 +84,24 @@ def _typeof_device_array(value: DeviceArray, context: Any) -> types.Type:
     return describe(value).type
 
 
+def is_on_device(value: object) -> bool:
+    """Whether *value* is an array that kernels use where it is: one of a device, or of a library with DLPack."""
+    return is_device_array(value) or speaks_dlpack(value)
+
+
 def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
     """Refuse, before anything is copied, what has no place in a kernel: a `KernelArgumentError` names the argument."""
     for given, name in zip(values, names, strict=True):
         value = _hinted(given, name) if isinstance(given, ArgHint) else given
         _refuse_objects(value, name)
-        if not isinstance(value, np.ndarray) and not is_device_array(value):
+        if not isinstance(value, np.ndarray) and not is_on_device(value):
             type_of(value, name)
 
 
 def _hinted(hint: ArgHint, name: str) -> Any:
     """The value in *hint*, which has to be one that can be copied that way."""
     value = hint.value
-    if not (isinstance(value, (np.ndarray, np.void, tuple)) or is_device_array(value)):
+    if not (isinstance(value, (np.ndarray, np.void, tuple)) or is_on_device(value)):
         raise KernelArgumentError(
             f"argument {name!r} is {type(hint).__name__} around a {type(value).__name__}; hints are for arrays, "
             "records and tuples of them: pass the value itself"
@@ -140,12 +146,12 @@ def argument_type(value: Any, name: str) -> types.Type:
     """The type that a kernel is compiled for when argument *name* is *value*, which is not copied for it."""
     if isinstance(value, ArgHint):
         return argument_type(value.value, name)
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not is_on_device(value):
         if is_record(value):
             return numpy_support.from_dtype(value.dtype)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"  # that of the copy
         return types.Array(numpy_support.from_dtype(value.dtype), value.ndim, order)
-    if is_device_array(value):
+    if is_on_device(value):
         return describe(as_device_array(value, synchronize=False)).type
     if isinstance(value, tuple):
         found = type_of(value, name)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hip_runtime import DeviceArray, Stream, as_device_array, device_array_like, is_device_array, to_device
+from numba_hip.arguments import is_on_device
 from numba_hip.hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
@@ -27,14 +28,14 @@ class Transfer:
         """
         if isinstance(value, ArgHint):
             return self.onto_device(value.value, type(value))
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and not is_device_array(value):
             return self._copy_array(value, hint)
         if isinstance(value, np.void):
             return self._copy_record(value, hint)
         if isinstance(value, tuple):
             members = [self.onto_device(member, hint) for member in value]
             return value._make(members) if hasattr(value, "_make") else tuple(members)
-        if not isinstance(value, DeviceArray) and is_device_array(value):
+        if not isinstance(value, DeviceArray) and is_on_device(value):
             return as_device_array(value)
         return value
 

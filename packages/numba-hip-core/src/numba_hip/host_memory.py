@@ -1,0 +1,200 @@
+"""Host memory that kernels use, as Numba CUDA has it: page-locked, mapped and managed arrays that are NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import hip_runtime
+from hip_runtime import DeviceArray, Stream, current_device
+from hip_runtime.errors import ArrayError, UnsupportedError
+from hip_runtime.ipc import open_ipc_array as _open_ipc_array
+from hip_runtime.layout import Layout
+from hip_runtime.memory import Buffer
+
+HostArray = np.ndarray[Any, Any]
+StreamLike = Stream | int | None
+
+
+class MappedArray(np.ndarray[Any, Any]):
+    """A NumPy array whose memory kernels use in place; views of it are, too. What is computed from it is not.
+
+    Made by `mapped_array` and `managed_array`. The host may look at it when the kernel is done: synchronise first.
+    """
+
+    _whole: DeviceArray | None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self._whole = getattr(obj, "_whole", None)
+
+    @property
+    def device_array(self) -> DeviceArray:
+        """The same memory as a device array; `ArrayError` where this is a copy in memory of the host."""
+        whole = self._whole
+        if whole is not None:
+            layout = Layout(self.shape, self.strides, self.itemsize)
+            first, end = layout.extent
+            place, buffer = self.ctypes.data, whole.buffer
+            if buffer.address <= place + first and place + end <= buffer.address + buffer.nbytes:
+                return DeviceArray(
+                    layout, self.dtype, buffer, device=whole.device, address=place, stream=whole.stream,
+                    readonly=not self.flags.writeable,
+                )  # fmt: skip
+        raise ArrayError("this array was computed from a mapped one, and is in memory of the host alone")
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether kernels can use this array in place."""
+        try:
+            return self.device_array is not None
+        except ArrayError:
+            return False
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self.is_mapped:
+            raise AttributeError("__cuda_array_interface__")
+        return self.device_array.__cuda_array_interface__
+
+    def copy_to_host(self, ary: HostArray | None = None, stream: StreamLike = None) -> HostArray:
+        """As `DeviceArray.copy_to_host`."""
+        return self.device_array.copy_to_host(ary, stream)
+
+    def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
+        """As `DeviceArray.copy_to_device`."""
+        self.device_array.copy_to_device(ary, stream)
+
+
+def _as_mapped(pair: tuple[HostArray, DeviceArray]) -> MappedArray:
+    host, device = pair
+    array = host.view(MappedArray)
+    array._whole = device
+    return array
+
+
+def mapped_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: StreamLike = None,
+    portable: bool = False,
+    wc: bool = False,
+) -> MappedArray:
+    """A new array in page-locked host memory that kernels use in place, with undefined contents.
+
+    *portable* (for every device) and *wc* (write-combining) are hints that change nothing here.
+    """
+    del portable, wc
+    return _as_mapped(hip_runtime.mapped_array(shape, dtype, strides, order, stream))
+
+
+def managed_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: StreamLike = None,
+    attach_global: bool = True,
+) -> MappedArray:
+    """A new array in memory that moves to where it is used, with undefined contents.
+
+    *attach_global* says, as in CUDA, that streams of every device may use it; they may in any case.
+    """
+    del attach_global
+    return _as_mapped(hip_runtime.managed_array(shape, dtype, strides, order, stream))
+
+
+def _shape_of(ary: Any) -> dict[str, Any]:
+    """What makes an array like *ary*: of its shape, type and order."""
+    fortran = ary.flags.f_contiguous and not ary.flags.c_contiguous if isinstance(ary, np.ndarray) else (
+        ary.is_f_contiguous() and not ary.is_c_contiguous()
+    )  # fmt: skip
+    return {"shape": ary.shape, "dtype": ary.dtype, "order": "F" if fortran else "C"}
+
+
+def mapped_array_like(ary: Any, stream: StreamLike = None, portable: bool = False, wc: bool = False) -> MappedArray:
+    """`mapped_array` of the shape, element type and order of *ary*."""
+    return mapped_array(**_shape_of(ary), stream=stream, portable=portable, wc=wc)
+
+
+def pinned_array_like(ary: Any) -> HostArray:
+    """`pinned_array` of the shape, element type and order of *ary*."""
+    return hip_runtime.pinned_array(**_shape_of(ary))
+
+
+def _check_host(arrays: tuple[Any, ...]) -> None:
+    for array in arrays:
+        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            raise ArrayError(f"page-locking takes NumPy arrays of plain elements, got {_shown(array)}")
+
+
+def _shown(value: Any) -> str:
+    return f"one of dtype {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+
+
+@contextmanager
+def pinned(*arrays: HostArray) -> Iterator[None]:
+    """A block in which *arrays* are page-locked, so that copies are fast: a hint, which never changes what is copied.
+
+    All host memory is as good as page-locked for the CPU device; for AMD GPUs this version leaves arrays as they are,
+    and copies through buffers of its own. `pinned_array` makes memory that is page-locked.
+    """
+    _check_host(arrays)
+    yield
+
+
+@contextmanager
+def mapped(*arrays: HostArray, stream: StreamLike = None) -> Iterator[Any]:
+    """A block in which kernels use *arrays* in place: it gets a device array, or a list of them for several.
+
+    Raises `UnsupportedError` on an AMD GPU, where this version cannot map memory that it did not make: use
+    `mapped_array`.
+    """
+    _check_host(arrays)
+    device = current_device()
+    if not device.is_cpu:
+        raise UnsupportedError(f"{device} cannot map existing host memory in this version; make it with mapped_array")
+    views = [_over(array, stream) for array in arrays]
+    yield views[0] if len(views) == 1 else views
+
+
+def _over(array: HostArray, stream: StreamLike) -> DeviceArray:
+    layout = Layout(array.shape, array.strides, array.itemsize)
+    first, end = layout.extent
+    place = array.ctypes.data
+    buffer = Buffer(place + first, end - first, owner=array)
+    return DeviceArray(
+        layout, array.dtype, buffer, device=current_device(), address=place, stream=stream,
+        readonly=not array.flags.writeable,
+    )  # fmt: skip
+
+
+def as_device_array(obj: Any, sync: bool = True) -> DeviceArray:
+    """*obj*, of any library with a CUDA array interface or DLPack, as a device array over the same memory.
+
+    Work on a stream that the interface names is waited for, unless *sync* is false. `hip_runtime.errors.ArrayError`.
+    """
+    return hip_runtime.as_device_array(obj, synchronize=sync)
+
+
+def from_cuda_array_interface(desc: dict[str, Any], owner: object = None, sync: bool = True) -> DeviceArray:
+    """A device array over the memory that *desc*, a CUDA array interface, describes; *owner* is kept alive."""
+    from hip_runtime.interop import from_interface
+
+    return from_interface(desc, owner, synchronize=sync)
+
+
+@contextmanager
+def open_ipc_array(
+    handle: bytes, shape: Any, dtype: Any, strides: Any = None, offset: int = 0
+) -> Iterator[DeviceArray]:
+    """A block with the array of another process that *handle* names; see `hip_runtime.ipc.open_ipc_array`."""
+    array = _open_ipc_array(handle, shape, dtype, strides, offset)
+    try:
+        yield array
+    finally:
+        array.buffer.close()

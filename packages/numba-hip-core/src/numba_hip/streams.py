@@ -1,0 +1,98 @@
+"""Streams as Numba CUDA has them: callbacks with a status and an argument, and awaitables."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import hip_runtime
+from hip_runtime.driver import DEFAULT_STREAM, LEGACY_STREAM, PER_THREAD_STREAM
+from hip_runtime.errors import InvalidHandleError
+
+if TYPE_CHECKING:
+    import asyncio
+
+SUCCESS, LAUNCH_FAILURE = 0, 719
+"""What callbacks are told: the numbers of ``hipSuccess`` and ``hipErrorLaunchFailure`` in the HIP runtime API."""
+
+
+class Stream(hip_runtime.Stream):
+    """A queue of work on a device. Made by `stream`, `default_stream` and their relatives."""
+
+    def add_callback(  # type: ignore[override]
+        self, callback: Callable[[Stream, int, Any], object], arg: Any = None
+    ) -> None:
+        """Call ``callback(stream, status, arg)``, on another thread, after the work given so far.
+
+        The status is 0, or 719 where a kernel before it raised. What the callback raises is a warning. It must not
+        wait for this stream, and later work waits for it.
+        """
+        if not callable(callback):
+            raise TypeError(f"a callback has to be callable, got a {type(callback).__name__}")
+
+        def call(error: BaseException | None) -> None:
+            try:
+                callback(self, SUCCESS if error is None else LAUNCH_FAILURE, arg)
+            except Exception as raised:
+                warnings.warn(f"a callback of {self} raised {type(raised).__name__}: {raised}", stacklevel=1)
+
+        super().add_callback(call)
+
+    def async_done(self) -> asyncio.Future[Stream]:
+        """An awaitable of the running event loop for the work given so far.
+
+        Its result is this stream; where a kernel raised, awaiting raises the same.
+        """
+        import asyncio  # 20 ms that most programs never need
+
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Stream] = loop.create_future()
+
+        def resolve(error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(self)
+            else:
+                future.set_exception(error)
+
+        def call(error: BaseException | None) -> None:
+            with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+                loop.call_soon_threadsafe(resolve, error)
+
+        super().add_callback(call)
+        return future
+
+
+def stream() -> Stream:
+    """A new stream on the current device: what is put on it runs in order, while the host goes on."""
+    return Stream()
+
+
+def default_stream() -> Stream:
+    """The default stream of the current device."""
+    return Stream(handle=DEFAULT_STREAM)
+
+
+def legacy_default_stream() -> Stream:
+    """The default stream that waits for the other streams of the device, as they do for it."""
+    return Stream(handle=LEGACY_STREAM)
+
+
+def per_thread_default_stream() -> Stream:
+    """The default stream of the calling thread; on the CPU device it is the default stream."""
+    return Stream(handle=PER_THREAD_STREAM)
+
+
+def external_stream(ptr: int) -> Stream:
+    """The stream with the handle *ptr*, which somebody else made and keeps alive."""
+    try:
+        handle = -1 if isinstance(ptr, bool) else operator.index(ptr)
+    except TypeError:
+        handle = -1
+    if handle < 0:
+        raise InvalidHandleError(f"the handle of a stream is a whole number from 0 on, not {ptr!r}")
+    return Stream(handle=handle)

@@ -10,8 +10,10 @@ import pytest
 
 import hip_runtime.errors
 import numba_hip
-from numba_hip_cuda import names, shims
-from numba_hip_cuda.names import MODULES, UnavailableNameError, UnknownNameError, available, look_up
+from hip_runtime.errors import UnsupportedError
+from numba_hip_cuda import catalog, shims
+from numba_hip_cuda.catalog import MODULES
+from numba_hip_cuda.names import UnavailableNameError, UnknownNameError, available, look_up
 
 FIRST_FORM = """
     jit grid gridsize threadIdx blockIdx blockDim gridDim to_device device_array device_array_like stream synchronize
@@ -26,7 +28,7 @@ def test_names_that_programs_use_stand_for_something(cuda: ModuleType, name: str
     assert name in dir(cuda)
 
 
-@pytest.mark.parametrize("name", names._SAME)
+@pytest.mark.parametrize("name", catalog.SAME)
 def test_a_name_is_that_of_numba_hip_or_refused(cuda: ModuleType, name: str) -> None:
     if name in dir(numba_hip):
         assert getattr(cuda, name) is getattr(numba_hip, name)
@@ -41,11 +43,15 @@ def test_where_names_differ(cuda: ModuleType) -> None:
     assert cuda.CudaSupportError is hip_runtime.errors.DeviceUnavailableError
 
 
-def test_no_name_is_both_there_and_absent_and_every_source_exists() -> None:
+def test_no_name_is_both_there_and_absent_and_every_source_exists(cuda: ModuleType) -> None:
     for module in MODULES.values():
         assert not module.names.keys() & module.absent.keys()
         for where in module.names.values():
-            source, _, attribute = where.partition(":")
+            source, separator, attribute = where.partition(":")
+            assert separator
+            if not attribute:
+                assert source in MODULES
+                continue
             assert attribute.isidentifier()
             found = importlib.import_module(source)
             if source != "numba_hip":  # which may be older than this table
@@ -63,15 +69,39 @@ def test_an_unknown_name_says_what_is_known_and_by_whom(cuda: ModuleType) -> Non
 
 
 def test_a_name_that_hip_cannot_have_says_why(cuda: ModuleType) -> None:
-    with pytest.raises(UnavailableNameError, match=r"numba\.cuda\.compile_ptx has no counterpart on HIP .* assembly"):
-        cuda.compile_ptx  # noqa: B018
+    with pytest.raises(UnavailableNameError, match=r"numba\.cuda\.nvvm has no counterpart on HIP .* NVIDIA's compiler"):
+        cuda.nvvm  # noqa: B018
+
+
+@pytest.mark.parametrize("name", catalog.COMPILE)
+def test_a_function_of_the_toolkit_can_be_imported_and_refuses_when_called(cuda: ModuleType, name: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"numba\.cuda\.{name} has no counterpart on HIP .* assembly language"):
+        getattr(cuda, name)(lambda: None, ())
+
+
+def test_the_driver_tells_of_devices_and_refuses_the_rest(cuda: ModuleType) -> None:
+    driver = cuda.cudadrv.driver.driver
+    assert driver.is_available
+    assert driver.initialization_error is None
+    assert driver.get_device_count() == len(cuda.list_devices())
+    assert driver.get_device() is cuda.list_devices()[0]
+    with pytest.raises(AttributeError, match="no cuMemAlloc here .*no CUDA driver beneath"):
+        driver.cuMemAlloc  # noqa: B018
+
+
+def test_detect_uses_the_words_of_cuda(cuda: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cuda.detect() is True
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"Found {len(cuda.list_devices())} CUDA devices")
+    assert "Compute Capability: 9.0" in printed
+    assert "HIP target: cpu" in printed
 
 
 def test_importing_a_name_that_is_not_there_gives_the_same_reason(check: Callable[..., str]) -> None:
     printed = check("""
         from numba_hip_cuda import pose_as_cuda
         pose_as_cuda()
-        for statement in ("from numba.cuda import grdi", "from numba.cuda import compile_ptx",
+        for statement in ("from numba.cuda import grdi", "from numba.cuda import nvvm",
                           "import numba.cuda.simulator_init", "from numba.cuda.cudadrv.nvrtc import NVRTC"):
             try:
                 exec(statement)
@@ -81,7 +111,7 @@ def test_importing_a_name_that_is_not_there_gives_the_same_reason(check: Callabl
     assert "no attribute 'grdi'" in printed[0]
     assert "no counterpart on HIP" in printed[1]
     assert "'simulator_init'" in printed[2]
-    assert "'nvrtc'" in printed[3]
+    assert "NVRTC is NVIDIA's compiler" in printed[3]
     assert all("numba_hip_cuda poses as numba.cuda" in line for line in printed)
     assert len(printed) == 4
 

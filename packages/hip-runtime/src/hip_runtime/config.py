@@ -1,7 +1,7 @@
 """Settings: one object per environment variable, typed and documented, read when it is used.
 
-Tests replace a value for a while with ``with config.device.scope("cpu"): ...``, and a layer above may `preset` what holds
-where nobody chose; the environment itself is never written to.
+Tests replace a value for a while with ``with config.device.scope("cpu"): ...``, and a layer above may `preset` what
+holds where nobody chose; the environment itself is never written to.
 """
 
 from __future__ import annotations

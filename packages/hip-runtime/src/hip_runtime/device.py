@@ -53,11 +53,11 @@ ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
 
 
 CPU_CAPABILITY = (9, 0)
-"""What the CPU device answers: it has all that HIP asks compute capabilities for, and never more than a real GPU claims."""
+"""What the CPU device answers: it has all that programs ask compute capabilities for, and claims no more than a GPU."""
 
 
 def compute_capability(target: str) -> tuple[int, int]:
-    """Major and minor version of a GPU as ``hipDeviceProp_t`` gives them: ``(9, 0)`` for gfx90a, ``(11, 0)`` for gfx1100.
+    """Major and minor version of a GPU as in ``hipDeviceProp_t``: ``(9, 0)`` for gfx90a, ``(11, 0)`` for gfx1100.
 
     They are the leading digits of the name; its last character is the stepping, its last but one the minor version.
     """

@@ -1,7 +1,8 @@
 """Posing: while it lasts, importing `numba.cuda` gives modules whose names stand for those of `numba_hip`.
 
-Nothing of Numba is changed. A finder is put before the others, and what it found is taken out of `sys.modules` when the
-pose ends. Objects are handed out as they are, so that inside a kernel `cuda.grid` is `numba_hip.grid`.
+No module of Numba is changed. A finder is put before the others, and what it found is taken out of `sys.modules` when
+the pose ends, as is the entry by which Numba's registry of targets takes ``"cuda"`` for ours. Objects are handed out
+as they are, so that inside a kernel `cuda.grid` is `numba_hip.grid`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import numba
+from numba.core.target_extension import CUDA as CUDA_OF_NUMBA
+from numba.core.target_extension import target_registry
 
-from numba_hip_cuda.names import CUDA, FORWARDED, MODULES, available, look_up
+from hip_runtime import config
+from numba_hip.targets.numba_target import HIP
+from numba_hip_cuda.catalog import CUDA, FORWARDED, MODULES
+from numba_hip_cuda.children import begin, end
+from numba_hip_cuda.names import available, look_up
+
+WARP_SIZE = 32
+"""Threads of a warp on every GPU of NVIDIA's."""
 
 REDIRECTOR = "_numba_cuda_redirector"
 """The module by which the distribution numba-cuda, at every start of Python, takes over the name `numba.cuda`."""
@@ -28,7 +38,10 @@ class PoseError(ImportError):
 
 
 class PosedModuleNotFoundError(ModuleNotFoundError):
-    """A module of `numba.cuda` that this package does not stand in for, or not with this `numba_hip`."""
+    """A module of `numba.cuda` that this package does not stand in for, or not with this `numba_hip`.
+
+    Its ``name`` stays empty: Python would take the place of the message where a name is imported from a module.
+    """
 
 
 class _PosedLoader(Loader):
@@ -73,28 +86,37 @@ class _PoseFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname in MODULES:
             return ModuleSpec(fullname, _PosedLoader(), origin="numba_hip_cuda", is_package=True)
-        if fullname in FORWARDED:
-            return ModuleSpec(fullname, _ForwardingLoader(_import_forwarded(fullname)), origin="numba_hip_cuda")
         if not _is_cuda(fullname):
             return None
-        raise PosedModuleNotFoundError(_describe_missing(fullname))
+        module = _import_forwarded(fullname)
+        if module is None:
+            raise PosedModuleNotFoundError(_describe_missing(fullname))
+        spec = ModuleSpec(fullname, _ForwardingLoader(module), origin="numba_hip_cuda")
+        spec.submodule_search_locations = getattr(module, "__path__", None)
+        return spec
 
 
 def _is_cuda(name: str) -> bool:
     return name == CUDA or name.startswith(CUDA + ".")
 
 
-def _import_forwarded(fullname: str) -> ModuleType:
-    """The module of `numba_hip` that stands for *fullname*, a key of `FORWARDED`."""
-    source = FORWARDED[fullname]
+def _import_forwarded(fullname: str) -> ModuleType | None:
+    """The module that stands for *fullname*, by the key of `FORWARDED` that this is or is beneath; else ``None``."""
+    known, beneath = fullname, ""
+    while known not in FORWARDED:
+        known, _, last = known.rpartition(".")
+        beneath = f".{last}{beneath}"
+        if known in (CUDA, ""):
+            return None
+    source = FORWARDED[known] + beneath
     try:
         return importlib.import_module(source)
     except ModuleNotFoundError as error:
         if error.name != source:
             raise
+        owner = "numba-hip-core" if source.startswith("numba_hip") else "Numba"
         raise PosedModuleNotFoundError(
-            f"{fullname} would be {source}, which the installed numba-hip-core does not have "
-            f"(numba_hip_cuda poses as {CUDA})"
+            f"{fullname} would be {source}, which the installed {owner} does not have (numba_hip_cuda poses as {CUDA})"
         ) from None
 
 
@@ -118,17 +140,24 @@ def is_posing() -> bool:
     return _finder in sys.meta_path
 
 
-def pose_as_cuda() -> None:
+def pose_as_cuda(*, children: bool = False) -> None:
     """Let `numba.cuda` stand for `numba_hip` from now on, in this process; to do it twice is to do it once.
+
+    With *children*, also in the processes that it starts, by an entry in ``PYTHONPATH``. Waves of the CPU device have
+    32 lanes from now on, as CUDA's warps do, unless ``NUMBA_HIP_CPU_WAVE_SIZE`` is set; kernels that were loaded
+    before keep theirs. ``target="cuda"`` in Numba's decorators means kernels of `numba_hip`.
 
     To be called before anything imports `numba.cuda`. Raises `PoseError`, and changes nothing, if that has happened, or
     if the distribution numba-cuda is installed.
     """
     with _lock:
-        if is_posing():
-            return
-        _check_name_is_free()
-        sys.meta_path.insert(0, _finder)
+        if not is_posing():
+            _check_name_is_free()
+            sys.meta_path.insert(0, _finder)
+            config.cpu_wave_size.preset(WARP_SIZE)
+            _set_target(HIP)
+        if children:
+            begin()
 
 
 def stop_posing() -> None:
@@ -137,6 +166,9 @@ def stop_posing() -> None:
         if not is_posing():
             return
         sys.meta_path.remove(_finder)
+        config.cpu_wave_size.preset(None)
+        _set_target(CUDA_OF_NUMBA)
+        end()
         posed = sys.modules.get(CUDA)
         for name in [name for name in sys.modules if _is_cuda(name)]:
             del sys.modules[name]
@@ -145,15 +177,21 @@ def stop_posing() -> None:
 
 
 @contextmanager
-def posing() -> Iterator[ModuleType]:
+def posing(*, children: bool = False) -> Iterator[ModuleType]:
     """Pose within a ``with`` block, which gets the module that `numba.cuda` then is; afterwards all is as before."""
     already = is_posing()
-    pose_as_cuda()
+    pose_as_cuda(children=children)
     try:
         yield importlib.import_module(CUDA)
     finally:
         if not already:
             stop_posing()
+
+
+def _set_target(target: type) -> None:
+    """Make *target* what Numba takes ``"cuda"`` for."""
+    target_registry.pop("cuda", None)  # Numba's registries refuse to have an entry changed
+    target_registry["cuda"] = target
 
 
 def _check_name_is_free() -> None:

@@ -21,3 +21,24 @@ def cuda_error() -> DeviceUnavailableError | None:
     except DeviceUnavailableError as error:
         return error
     return None
+
+
+HAS_NUMBA = True
+"""Whether Numba is installed beside: numba-cuda can do without, numba-hip-core is built on it."""
+
+
+def detect() -> bool:
+    """Print which devices there are, with the words of `numba.cuda`; returns whether there is one."""
+    try:
+        found = numba_hip.list_devices()
+    except DeviceUnavailableError as error:
+        print(f"Error loading CUDA library: {error}")
+        return False
+    print(f"Found {len(found)} CUDA devices (numba_hip_cuda poses as numba.cuda)")
+    for device in found:
+        major, minor = device.compute_capability
+        print(f"id {device.id}    {device.name:>30}    [SUPPORTED]")
+        print(f"{'Compute Capability':>34}: {major}.{minor}")
+        print(f"{'HIP target':>34}: {device.target}")
+        print(f"{'Warp size':>34}: {device.WARP_SIZE}")
+    return bool(found)

@@ -1,0 +1,130 @@
+"""Functions on memory that programs import from the insides of `numba.cuda`, over device arrays of `numba_hip`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import numba_hip
+from hip_runtime import Device, DeviceArray
+from hip_runtime.stream import stream_handle
+
+HostArray = np.ndarray[Any, Any]
+
+
+def auto_device(obj: Any, stream: Any = 0, copy: bool = True, user_explicit: bool = False) -> tuple[DeviceArray, bool]:
+    """*obj* on the device, and whether that is a new array, which has to be copied back for changes to be seen."""
+    del user_explicit
+    if isinstance(obj, DeviceArray):
+        return obj, False
+    if hasattr(obj, "__cuda_array_interface__"):
+        return numba_hip.as_device_array(obj), False
+    return numba_hip.to_device(np.asarray(obj), stream=stream, copy=copy), True
+
+
+def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceArray:
+    """A new device array of the shape, element type and order of *ary*, or a view of that shape of *gpu_data*."""
+    if gpu_data is None:
+        return numba_hip.device_array_like(ary, stream=stream)
+    whole = verify_cuda_ndarray_interface(gpu_data)
+    if whole.nbytes != ary.nbytes:
+        raise ValueError(f"gpu_data has {whole.nbytes} bytes, an array like ary takes {ary.nbytes}")
+    return whole.reshape(-1).view(ary.dtype).reshape(ary.shape)
+
+
+def verify_cuda_ndarray_interface(obj: Any) -> DeviceArray:
+    """*obj* as a device array; `TypeError` where it has no memory on a device."""
+    if not hasattr(obj, "__cuda_array_interface__"):
+        raise TypeError(f"expected an array on a device, got {type(obj).__name__}")
+    return numba_hip.as_device_array(obj)
+
+
+def require_cuda_ndarray(obj: Any) -> None:
+    """`ValueError` unless *obj* is a device array."""
+    if not isinstance(obj, DeviceArray):
+        raise ValueError(f"a device array is required, got {type(obj).__name__}")
+
+
+def is_contiguous(ary: Any) -> bool:
+    """Whether the elements of *ary* follow each other in memory, in either order."""
+    if isinstance(ary, DeviceArray):
+        return ary.is_c_contiguous() or ary.is_f_contiguous()
+    return bool(ary.flags.c_contiguous or ary.flags.f_contiguous)
+
+
+def array_core(ary: Any) -> Any:
+    """The part of *ary* that repeats along axes of stride 0: the first element of each of them."""
+    if not ary.strides or not ary.size:
+        return ary
+    return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
+
+
+def transpose(a: Any, b: DeviceArray | None = None) -> DeviceArray:
+    """The transpose of the 2-D device array *a*, written to *b* or to a new array, which is returned."""
+    turned = verify_cuda_ndarray_interface(a).T
+    if b is None:
+        return turned.copy()
+    b.copy_to_device(turned)
+    return b
+
+
+# Memory by its address.
+
+
+def device_pointer(obj: Any) -> int:
+    """The address on the device of an array, a buffer, or of what is an address already."""
+    if isinstance(obj, int):
+        return obj
+    address = getattr(obj, "address", None)
+    if address is not None:
+        return int(address)
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is None:
+        raise TypeError(f"expected memory of a device or its address, got {type(obj).__name__}")
+    return int(interface["data"][0])
+
+
+def is_device_memory(obj: Any) -> bool:
+    """Whether *obj* has memory on a device."""
+    return hasattr(obj, "address") or hasattr(obj, "__cuda_array_interface__")
+
+
+def device_memory_size(obj: Any) -> int:
+    """Bytes of an array or a buffer on a device."""
+    return int(obj.nbytes)
+
+
+def _host_address(obj: Any, writable: bool) -> int:
+    view = np.asarray(obj)
+    if writable and not view.flags.writeable:
+        raise ValueError("the host memory to copy to is read-only")
+    return view.ctypes.data
+
+
+def _copy(target: int, source: int, size: int, stream: Any, owners: Any) -> None:
+    device: Device = numba_hip.get_current_device()
+    device.driver.copy(target, source, size, stream_handle(stream), owners)
+
+
+def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copy *size* bytes of the host's *src* to the device's *dst*."""
+    _copy(device_pointer(dst), _host_address(src, False), size, stream, (dst, src))
+
+
+def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copy *size* bytes of the device's *src* to the host's *dst*."""
+    _copy(_host_address(dst, True), device_pointer(src), size, stream, (dst, src))
+
+
+def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copy *size* bytes from one place on the device to another."""
+    _copy(device_pointer(dst), device_pointer(src), size, stream, (dst, src))
+
+
+def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
+    """Set *size* bytes of the device's *dst* to *val*, 0 to 255."""
+    if not 0 <= val <= 255:
+        raise ValueError(f"val is {val}; a byte is 0 to 255")
+    device: Device = numba_hip.get_current_device()
+    device.driver.fill(device_pointer(dst), val, size, stream_handle(stream))

@@ -1,0 +1,272 @@
+"""What each module of `numba.cuda` is made of: data, which `numba_hip_cuda.names` and `numba_hip_cuda.pose` read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+CUDA = "numba.cuda"
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module of `numba.cuda`: what its names stand for, as ``module:name``, and which HIP cannot have, and why.
+
+    Names that are in neither are those of the module *rest*, where one is given.
+    """
+
+    names: Mapping[str, str]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    rest: str | None = None
+
+
+SAME = """
+    grid gridsize threadIdx blockIdx blockDim gridDim laneid warpsize
+    syncthreads syncthreads_and syncthreads_or syncthreads_count syncwarp
+    threadfence threadfence_block threadfence_system
+    shared local const atomic cg fp16 bf16 random
+    ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt
+    activemask lanemask_lt all_sync any_sync eq_sync ballot_sync match_all_sync match_any_sync
+    shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
+    popc brev clz ffs fma cbrt selp nanosleep
+    jit declare_device reduce Reduce In Out InOut
+    is_available gpus list_devices select_device get_current_device current_context require_context close
+    synchronize stream default_stream legacy_default_stream per_thread_default_stream external_stream
+    event event_elapsed_time profile_start profile_stop profiling
+    to_device device_array device_array_like pinned pinned_array pinned_array_like mapped mapped_array
+    mapped_array_like managed_array from_cuda_array_interface defer_cleanup open_ipc_array
+    vectorize guvectorize
+    set_memory_manager BaseCUDAMemoryManager HostOnlyCUDAMemoryManager GetIpcHandleMixin MemoryInfo MemoryPointer
+    MappedMemory PinnedMemory IpcHandle is_float16_supported is_bfloat16_supported
+""".split()
+"""Names that mean the same under `numba_hip`."""
+
+VECTOR_TYPES = [
+    *(
+        f"{kind}{lanes}"
+        for kind in "char uchar short ushort int uint long ulong longlong ulonglong float double".split()
+        for lanes in range(1, 5)
+    ),
+    *(
+        f"{kind}x{lanes}"
+        for kind in "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split()
+        for lanes in range(1, 5)
+    ),
+]
+
+TYPES = """
+    none void boolean bool_ byte char uchar short ushort int_ uint long_ ulong longlong ulonglong intp uintp intc uintc
+    size_t ssize_t int8 int16 int32 int64 uint8 uint16 uint32 uint64 i1 i2 i4 i8 u1 u2 u4 u8 b1
+    float16 float32 float64 double f2 f4 f8 complex64 complex128 c8 c16 optional ffi_forced_object ffi
+    deferred_type
+""".split()
+"""Names of Numba's types that `numba.cuda` has, too."""
+
+RENAMED = {
+    "as_cuda_array": "numba_hip:as_device_array",
+    "is_cuda_array": "numba_hip:is_device_array",
+}
+"""Names that `numba_hip` has under another name."""
+
+SUBMODULES = {
+    **{name: name for name in "args compiler cudadrv descriptor extending kernels types stubs".split()},
+    **{name: f"cudadrv.{name}" for name in "devicearray devices driver error".split()},
+}
+"""Modules of `numba.cuda` that are there without being imported."""
+
+SHIMS = "detect implementation is_supported_version cuda_error HAS_NUMBA".split()
+
+COMPILE = "compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device".split()
+
+NO_PTX = "PTX, LTO-IR and cubins are code for NVIDIA's GPUs"
+NO_NVVM = "NVVM is NVIDIA's compiler; kernels are compiled by LLVM here"
+NO_NVRTC = "NVRTC is NVIDIA's compiler for C++; hip_devicelib compiles HIP C++"
+NO_CUDA_RUNTIME = "there is no CUDA runtime beneath; numba_hip.get_current_device() tells what there is"
+NO_LINKER = "CUDA's linker is NVIDIA's; code is linked by hip_devicelib"
+NO_CUDA_LIBS = "there are no CUDA libraries to look for"
+NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
+
+ERRORS = {
+    "CudaSupportError": "hip_runtime.errors:DeviceUnavailableError",
+    "CudaDriverError": "hip_runtime.errors:HipRuntimeError",
+    "CudaRuntimeError": "hip_runtime.errors:HipRuntimeError",
+    **{
+        name: f"numba_hip_cuda.errors:{name}"
+        for name in """
+            CCSupportError NvvmError NvvmSupportError NvvmWarning NvrtcError NvrtcCompilationError
+            NvrtcBuiltinOperationFailure NvrtcSupportError
+        """.split()
+    },
+}
+
+
+def _from(module: str, *names: str) -> dict[str, str]:
+    """Each of *names* as *module* has it."""
+    return {name: f"{module}:{name}" for name in names}
+
+
+def _absent(reason: str, *names: str) -> dict[str, str]:
+    return dict.fromkeys(names, reason)
+
+
+MODULES: Mapping[str, Module] = {
+    CUDA: Module(
+        names={
+            **_from("numba_hip", *SAME, *VECTOR_TYPES),
+            **_from("numba.core.types", *TYPES),
+            **_from("numba_hip_cuda.shims", *SHIMS),
+            **_from("numba_hip_cuda.toolkit", *COMPILE),
+            **RENAMED,
+            "CudaSupportError": ERRORS["CudaSupportError"],
+            "config": "numba.core:config",
+            "literal_unroll": "numba.misc.special:literal_unroll",
+            **{name: f"{CUDA}.{place}:" for name, place in SUBMODULES.items()},
+        },
+        absent={
+            **_absent(NO_PTX, "PTXSource", "LTOIR", "Cubin", "Fatbin"),
+            "runtime": NO_CUDA_RUNTIME,
+            "nvvm": NO_NVVM,
+        },
+    ),
+    f"{CUDA}.api": Module(
+        names={
+            **_from("numba_hip", *SAME),
+            **RENAMED,
+        },
+        absent={"is_fp8_supported": NO_FP8},
+    ),
+    f"{CUDA}.args": Module(names=_from("numba_hip.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
+    f"{CUDA}.compiler": Module(names=_from("numba_hip_cuda.toolkit", *COMPILE), rest="numba.core.compiler"),
+    f"{CUDA}.cudadecl": Module(
+        names=_from("numba_hip_cuda.registries", "registry", "register", "register_attr", "register_global")
+    ),
+    f"{CUDA}.cudaimpl": Module(
+        names={
+            "registry": "numba_hip_cuda.registries:lowering",
+            **_from("numba_hip_cuda.registries", "lower", "lower_attr", "lower_constant"),
+        }
+    ),
+    f"{CUDA}.cudadrv": Module(
+        names={name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
+        absent={"nvvm": NO_NVVM, "nvrtc": NO_NVRTC, "runtime": NO_CUDA_RUNTIME, "libs": NO_CUDA_LIBS},
+    ),
+    f"{CUDA}.cudadrv.devicearray": Module(
+        names={
+            "DeviceNDArray": "numba_hip:DeviceArray",
+            "is_cuda_ndarray": "numba_hip:is_device_array",
+            **_from(
+                "numba_hip_cuda.arrays",
+                "auto_device",
+                "from_array_like",
+                "is_contiguous",
+                "array_core",
+                "verify_cuda_ndarray_interface",
+                "require_cuda_ndarray",
+            ),
+        },
+    ),
+    f"{CUDA}.cudadrv.devices": Module(
+        names={
+            **_from("numba_hip", "gpus", "require_context"),
+            "get_context": "numba_hip:current_context",
+            "reset": "numba_hip:close",
+        },
+    ),
+    f"{CUDA}.cudadrv.driver": Module(
+        names={
+            "CudaAPIError": ERRORS["CudaDriverError"],
+            **_from("numba_hip_cuda.errors", "LinkerError", "DeadMemoryError"),
+            **_from("numba_hip_cuda.toolkit", "driver", "Driver", "_have_nvjitlink"),
+            **_from(
+                "numba_hip_cuda.arrays",
+                "host_to_device",
+                "device_to_host",
+                "device_to_device",
+                "device_memset",
+                "device_pointer",
+                "is_device_memory",
+                "device_memory_size",
+            ),
+            **_from(
+                "numba_hip",
+                "Stream",
+                "Event",
+                "event_elapsed_time",
+                "profile_start",
+                "profile_stop",
+                "profiling",
+                "set_memory_manager",
+                "BaseCUDAMemoryManager",
+                "HostOnlyCUDAMemoryManager",
+                "GetIpcHandleMixin",
+                "MemoryInfo",
+                "MemoryPointer",
+                "MappedMemory",
+                "PinnedMemory",
+                "IpcHandle",
+            ),
+        },
+        absent=_absent(NO_LINKER, "Linker", "_Linker"),
+    ),
+    f"{CUDA}.cudadrv.error": Module(names=ERRORS),
+    f"{CUDA}.descriptor": Module(names=_from("numba_hip_cuda.registries", "cuda_target")),
+    f"{CUDA}.dispatcher": Module(names={"CUDADispatcher": "numba_hip.dispatcher:Dispatcher"}),
+    f"{CUDA}.errors": Module(names={}, rest="numba.core.errors"),
+    f"{CUDA}.extending": Module(
+        names={
+            **_from(
+                "numba_hip_cuda.extending",
+                "overload",
+                "overload_method",
+                "overload_attribute",
+                "overload_classmethod",
+                "intrinsic",
+            ),
+            "core_models": "numba.core.datamodel:models",
+            "_Intrinsic": "numba.core.extending:_Intrinsic",
+        },
+        rest="numba.extending",
+    ),
+    f"{CUDA}.flags": Module(names={}, rest="numba.core.compiler"),
+    f"{CUDA}.kernels": Module(names={}),
+    f"{CUDA}.kernels.transpose": Module(names=_from("numba_hip_cuda.arrays", "transpose")),
+    f"{CUDA}.kernels.reduction": Module(names=_from("numba_hip", "Reduce")),
+    f"{CUDA}.models": Module(
+        names={
+            "register_model": "numba.extending:register_model",
+            "cuda_data_manager": "numba.core.datamodel:default_manager",
+        }
+    ),
+    f"{CUDA}.stubs": Module(names=_from("numba_hip", *SAME)),
+    f"{CUDA}.target": Module(
+        names={
+            "CUDATargetContext": "numba_hip.targets.context:HipContext",
+            "CUDATypingContext": "numba_hip.targets.typing:HipTypingContext",
+        }
+    ),
+    f"{CUDA}.types": Module(names={}, rest="numba.core.types"),
+}
+"""The modules that a posed `numba.cuda` is made of, by their full names."""
+
+FORWARDED: Mapping[str, str] = {
+    f"{CUDA}.bf16": "numba_hip.bf16",
+    f"{CUDA}.cg": "numba_hip.cg",
+    f"{CUDA}.fp16": "numba_hip.fp16",
+    f"{CUDA}.libdevice": "numba_hip.libdevice",
+    f"{CUDA}.random": "numba_hip.random",
+    f"{CUDA}.cgutils": "numba.core.cgutils",
+    f"{CUDA}.cloudpickle": "numba.cloudpickle",
+    f"{CUDA}.core": "numba.core",
+    f"{CUDA}.cpython": "numba.cpython",
+    f"{CUDA}.datamodel": "numba.core.datamodel",
+    f"{CUDA}.debuginfo": "numba.core.debuginfo",
+    f"{CUDA}.itanium_mangler": "numba.core.itanium_mangler",
+    f"{CUDA}.lowering": "numba.core.lowering",
+    f"{CUDA}.misc": "numba.misc",
+    f"{CUDA}.np": "numba.np",
+    f"{CUDA}.serialize": "numba.core.serialize",
+    f"{CUDA}.typeconv": "numba.core.typeconv",
+    f"{CUDA}.typing": "numba.core.typing",
+    f"{CUDA}.utils": "numba.core.utils",
+}
+"""Modules of `numba.cuda` that a whole module of `numba_hip`, or of Numba, stands for, with all that is beneath it."""

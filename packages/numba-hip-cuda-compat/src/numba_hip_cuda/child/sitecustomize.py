@@ -1,0 +1,32 @@
+"""Makes a child process pose as `numba.cuda` when it first imports that; see `numba_hip_cuda.children`."""
+
+import importlib.util
+import os
+import sys
+from importlib.machinery import PathFinder
+
+
+class _PoseWhenAsked:
+    """Answers for `numba.cuda` by posing, which puts a finder in its own place."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != "numba.cuda" and not fullname.startswith("numba.cuda."):
+            return None
+        sys.meta_path.remove(self)
+        from numba_hip_cuda import pose_as_cuda
+
+        pose_as_cuda(children=True)
+        return importlib.util.find_spec(fullname)
+
+
+def _run_the_next():
+    """Run the ``sitecustomize`` that would have been found without this one."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    others = [entry for entry in sys.path if os.path.abspath(entry) != here]
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+sys.meta_path.insert(0, _PoseWhenAsked())
+_run_the_next()

@@ -1,0 +1,31 @@
+"""Posing in the processes that a program starts: they find a ``sitecustomize`` of ours on their path.
+
+It costs them nothing before they import `numba.cuda`, and runs another ``sitecustomize`` that it stands before.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FOLDER = str(Path(__file__).parent / "child")
+PATH = "PYTHONPATH"
+
+
+def _path() -> list[str]:
+    return [part for part in os.environ.get(PATH, "").split(os.pathsep) if part]
+
+
+def begin() -> None:
+    """Let processes that are started from now on pose, too."""
+    if FOLDER not in _path():
+        os.environ[PATH] = os.pathsep.join([FOLDER, *_path()])
+
+
+def end() -> None:
+    """Undo `begin`."""
+    rest = [part for part in _path() if part != FOLDER]
+    if rest:
+        os.environ[PATH] = os.pathsep.join(rest)
+    else:
+        os.environ.pop(PATH, None)

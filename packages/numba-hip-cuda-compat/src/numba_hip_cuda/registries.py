@@ -1,0 +1,40 @@
+"""The registries by which libraries extend `numba.cuda`, and the object that holds its contexts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba_hip
+from numba_hip.language.registry import lowering
+from numba_hip.language.registry import typing as registry
+from numba_hip.targets.registry import compile_target
+
+register = registry.register
+register_attr = registry.register_attr
+register_global = registry.register_global
+
+lower = lowering.lower
+lower_attr = lowering.lower_getattr
+lower_constant = lowering.lower_constant
+
+
+class CudaTarget:
+    """What ``numba.cuda.descriptor.cuda_target`` is used for: the contexts, here those of the current device."""
+
+    @property
+    def typing_context(self) -> Any:
+        """How names are typed in kernels for the current device."""
+        return compile_target(numba_hip.get_current_device().target).typing_context
+
+    @property
+    def target_context(self) -> Any:
+        """How typed code is lowered for the current device."""
+        return compile_target(numba_hip.get_current_device().target).target_context
+
+
+cuda_target = CudaTarget()
+
+__all__ = [
+    "cuda_target", "lower", "lower_attr", "lower_constant", "lowering", "register",
+    "register_attr", "register_global", "registry",
+]  # fmt: skip

@@ -1,0 +1,72 @@
+"""Functions of `numba.cuda` that only NVIDIA's toolkit can do: they can be imported, and calling one says why not.
+
+So a program that has a use for PTX in one place runs in all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numba_hip
+from hip_runtime.errors import DeviceUnavailableError, UnsupportedError
+
+NO_PTX = "PTX is NVIDIA's assembly language; numba_hip.compile gives LLVM IR, assembly and objects for AMD GPUs"
+NO_CUDA_DRIVER = "there is no CUDA driver beneath; hip_runtime has devices, streams, memory and modules"
+
+
+def _refused(name: str, reason: str) -> Callable[..., NoReturn]:
+    def function(*args: Any, **kws: Any) -> NoReturn:
+        raise UnsupportedError(f"numba.cuda.{name} has no counterpart on HIP (numba_hip_cuda poses as it): {reason}")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Raises `hip_runtime.errors.UnsupportedError`: {reason}."
+    return function
+
+
+compile = _refused("compile", NO_PTX)
+compile_all = _refused("compile_all", NO_PTX)
+compile_for_current_device = _refused("compile_for_current_device", NO_PTX)
+compile_ptx = _refused("compile_ptx", NO_PTX)
+compile_ptx_for_current_device = _refused("compile_ptx_for_current_device", NO_PTX)
+
+
+def _have_nvjitlink() -> bool:
+    """Whether NVIDIA's linker is there: it is not."""
+    return False
+
+
+class Driver:
+    """What ``numba.cuda.cudadrv.driver.driver`` can tell about devices; functions of CUDA's driver are refused."""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether there is a device."""
+        return numba_hip.is_available()
+
+    @property
+    def initialization_error(self) -> str | None:
+        """Why there is no device, or ``None``."""
+        try:
+            numba_hip.list_devices()
+        except DeviceUnavailableError as error:
+            return str(error)
+        return None
+
+    def get_device_count(self) -> int:
+        """Number of devices."""
+        return len(numba_hip.list_devices())
+
+    def get_device(self, devnum: int = 0) -> Any:
+        """Device number *devnum*."""
+        return numba_hip.list_devices()[devnum]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"the CUDA driver has no {name} here (numba_hip_cuda poses as numba.cuda): {NO_CUDA_DRIVER}"
+        )
+
+
+driver = Driver()

@@ -1,0 +1,256 @@
+"""The modules and names that programs and libraries take from the insides of `numba.cuda`."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+import numba
+import numpy as np
+import pytest
+from llvmlite import ir
+from numba.core import types
+
+import numba_hip
+from hip_runtime import DeviceArray
+from numba_hip_cuda import arrays
+from numba_hip_cuda.catalog import FORWARDED, MODULES
+
+
+@pytest.mark.parametrize(
+    ("name", "stands_for"),
+    [
+        ("numba.cuda.core.errors", "numba.core.errors"),
+        ("numba.cuda.core.typeinfer", "numba.core.typeinfer"),
+        ("numba.cuda.typing.templates", "numba.core.typing.templates"),
+        ("numba.cuda.np.numpy_support", "numba.np.numpy_support"),
+        ("numba.cuda.datamodel.models", "numba.core.datamodel.models"),
+        ("numba.cuda.cgutils", "numba.core.cgutils"),
+        ("numba.cuda.misc.special", "numba.misc.special"),
+    ],
+)
+def test_what_numba_cuda_shares_with_numba_is_numbas(cuda: ModuleType, name: str, stands_for: str) -> None:
+    module = importlib.import_module(name)
+    assert module is importlib.import_module(stands_for)
+    assert module.__name__ == stands_for
+    assert module.__spec__ is not None
+    assert module.__spec__.name == stands_for
+
+
+def test_a_module_that_numba_lacks_is_refused_by_both_names(cuda: ModuleType) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"numba\.cuda\.core\.annotator would be numba\.core\.annotator"):
+        importlib.import_module("numba.cuda.core.annotator")
+    with pytest.raises(ModuleNotFoundError, match="which the installed Numba does not have"):
+        exec("import numba.cuda.typing.annotator")
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.count(".") > 1])
+def test_every_module_of_the_table_can_be_imported(cuda: ModuleType, name: str) -> None:
+    assert importlib.import_module(name).__name__ == name
+
+
+@pytest.mark.parametrize("name", [name for name, source in FORWARDED.items() if source.startswith("numba.")])
+def test_every_module_that_is_numbas_can_be_imported(cuda: ModuleType, name: str) -> None:
+    assert importlib.import_module(name) is importlib.import_module(FORWARDED[name])
+
+
+def test_numbas_types_and_settings(cuda: ModuleType) -> None:
+    assert cuda.float32 is types.float32
+    assert cuda.types.Array is types.Array
+    assert cuda.config is numba.core.config
+    assert cuda.HAS_NUMBA is True
+    assert cuda.cudadrv.devicearray.DeviceNDArray is numba_hip.DeviceArray is cuda.devicearray.DeviceNDArray
+
+
+def test_errors_of_nvidias_tools_are_classes_of_their_own(cuda: ModuleType) -> None:
+    error = importlib.import_module("numba.cuda.cudadrv.error")
+    assert issubclass(error.NvrtcCompilationError, error.NvrtcError)
+    assert issubclass(error.NvvmSupportError, ImportError)
+    assert not issubclass(error.NvvmError, error.CudaDriverError)
+    with pytest.raises(error.CudaDriverError):
+        numba_hip.device_array(-1)
+
+
+# Extending.
+
+
+def scale(value: float) -> float:
+    """Overloaded below."""
+    raise NotImplementedError
+
+
+def twice(value: float) -> float:
+    """Overloaded below."""
+    raise NotImplementedError
+
+
+def fortytwo(value: int) -> int:
+    """Typed and lowered below."""
+    raise NotImplementedError
+
+
+def test_an_overload_without_a_target_is_for_kernels(cuda: ModuleType) -> None:
+    extending = importlib.import_module("numba.cuda.extending")
+
+    @extending.overload(scale)
+    def scale_on_device(value):  # type: ignore[no-untyped-def]
+        return lambda value: value * 3
+
+    @cuda.jit
+    def kernel(out):  # type: ignore[no-untyped-def]
+        out[0] = scale(14)
+
+    out = np.zeros(1)
+    kernel[1, 1](out)
+    assert out[0] == 42
+
+    @numba.njit
+    def on_host():  # type: ignore[no-untyped-def]
+        return scale(14)
+
+    with pytest.raises(numba.core.errors.NumbaError):
+        on_host()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_an_intrinsic(cuda: ModuleType, named: bool) -> None:
+    extending = importlib.import_module("numba.cuda.extending")
+
+    def negate(typing_context, value):  # type: ignore[no-untyped-def]
+        def lower(context, builder: ir.IRBuilder, sig, args):  # type: ignore[no-untyped-def]
+            return builder.neg(args[0])
+
+        return types.int64(types.int64), lower
+
+    negated = extending.intrinsic(target="cuda")(negate) if named else extending.intrinsic(negate)
+
+    @cuda.jit
+    def kernel(out):  # type: ignore[no-untyped-def]
+        out[0] = negated(out[0])
+
+    out = np.array([7])
+    kernel[1, 1](out)
+    assert out[0] == -7
+
+
+def test_numbas_decorators_take_cuda_for_ours_while_posing(cuda: ModuleType) -> None:
+    @numba.extending.overload(twice, target="cuda")
+    def twice_on_device(value):  # type: ignore[no-untyped-def]
+        return lambda value: value * 2
+
+    @cuda.jit
+    def kernel(out):  # type: ignore[no-untyped-def]
+        out[0] = twice(out[0])
+
+    out = np.array([4.0])
+    kernel[1, 1](out)
+    assert out[0] == 8
+
+
+def test_registries(cuda: ModuleType) -> None:
+    templates = importlib.import_module("numba.cuda.typing.templates")
+    registry = importlib.import_module("numba.cuda.cudadecl").registry
+    lower = importlib.import_module("numba.cuda.cudaimpl").lower
+
+    @registry.register_global(fortytwo)
+    class Template(templates.AbstractTemplate):  # type: ignore[misc, name-defined]
+        key = fortytwo
+
+        def generic(self, args, kws):  # type: ignore[no-untyped-def]
+            return types.int64(types.int64)
+
+    @lower(fortytwo, types.int64)
+    def lowered(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return context.get_constant(types.int64, 42)
+
+    @cuda.jit
+    def kernel(out):  # type: ignore[no-untyped-def]
+        out[0] = fortytwo(out[0])
+
+    out = np.array([1])
+    kernel[1, 1](out)
+    assert out[0] == 42
+
+
+def test_the_contexts_are_those_of_the_current_device(cuda: ModuleType) -> None:
+    target = importlib.import_module("numba.cuda.descriptor").cuda_target
+    assert target.typing_context is target.typing_context
+    assert target.target_context.typing_context is target.typing_context
+    assert target.typing_context.resolve_value_type(cuda.grid) is not None
+
+
+# Memory.
+
+
+def test_auto_device() -> None:
+    host = np.arange(6).reshape(2, 3)
+    device, copied = arrays.auto_device(host)
+    assert copied
+    np.testing.assert_array_equal(device.copy_to_host(), host)
+    assert arrays.auto_device(device) == (device, False)
+
+
+def test_from_array_like() -> None:
+    host = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    alike = arrays.from_array_like(host)
+    assert (alike.shape, alike.strides, alike.dtype) == (host.shape, host.strides, host.dtype)
+    memory = numba_hip.to_device(np.arange(6.0))
+    view = arrays.from_array_like(np.empty((3, 2)), gpu_data=memory)
+    np.testing.assert_array_equal(view.copy_to_host(), np.arange(6.0).reshape(3, 2))
+    with pytest.raises(ValueError, match="gpu_data has 48 bytes, an array like ary takes 56"):
+        arrays.from_array_like(np.empty(7), gpu_data=memory)
+
+
+def test_what_is_no_device_array_is_refused() -> None:
+    with pytest.raises(TypeError, match="expected an array on a device, got list"):
+        arrays.verify_cuda_ndarray_interface([1])
+    with pytest.raises(ValueError, match="a device array is required, got ndarray"):
+        arrays.require_cuda_ndarray(np.zeros(1))
+    arrays.require_cuda_ndarray(numba_hip.device_array(1))
+
+
+def test_contiguity_and_the_core_of_an_array() -> None:
+    host = np.arange(6).reshape(2, 3)
+    assert arrays.is_contiguous(host.T)
+    assert not arrays.is_contiguous(host[:, ::2])
+    assert arrays.is_contiguous(numba_hip.to_device(host).T)
+    repeated = np.broadcast_to(host, (4, 2, 3))
+    np.testing.assert_array_equal(arrays.array_core(repeated), host)
+    assert arrays.array_core(np.float64(1)) == 1
+
+
+def test_transposing() -> None:
+    host = np.arange(12.0).reshape(3, 4)
+    turned = arrays.transpose(numba_hip.to_device(host))
+    assert isinstance(turned, DeviceArray)
+    assert turned.is_c_contiguous()
+    np.testing.assert_array_equal(turned.copy_to_host(), host.T)
+    out = numba_hip.device_array((4, 3))
+    assert arrays.transpose(numba_hip.to_device(host), out) is out
+    np.testing.assert_array_equal(out.copy_to_host(), host.T)
+
+
+def test_copies_by_address() -> None:
+    host = np.arange(8, dtype=np.uint8)
+    array = numba_hip.to_device(np.zeros(8, np.uint8))
+    arrays.host_to_device(array, host, 8)
+    arrays.device_to_device(array.address, array.address + 4, 4)
+    arrays.device_memset(array.address + 6, 255, 2)
+    back = np.zeros(8, np.uint8)
+    arrays.device_to_host(back, array, 8)
+    assert back.tolist() == [4, 5, 6, 7, 4, 5, 255, 255]
+    assert arrays.device_memory_size(array) == 8
+    assert arrays.is_device_memory(array)
+    assert not arrays.is_device_memory(host)
+
+
+def test_copies_that_cannot_be() -> None:
+    array = numba_hip.device_array(1, np.uint8)
+    with pytest.raises(TypeError, match="expected memory of a device or its address, got ndarray"):
+        arrays.device_to_host(np.zeros(1), np.zeros(1), 1)
+    with pytest.raises(ValueError, match="val is 256; a byte is 0 to 255"):
+        arrays.device_memset(array, 256, 1)
+    locked = np.zeros(1, np.uint8)
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        arrays.device_to_host(locked, array, 1)

@@ -1,0 +1,131 @@
+"""``python -m tools.cuda_suite [WORD ...]``: run numba-cuda's tests, all or those whose path has a WORD in it.
+
+Prints passed, failed and not applicable tests per group, which is the folder of a test, what fails and is not listed,
+and what is listed and passes. Ends with 1 if there is any of the two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from tools.cuda_suite import expectations
+from tools.cuda_suite.run import Result, Results, run_modules, test_modules
+from tools.cuda_suite.wheel import FetchError, default_cache, fetch_tests
+
+COLUMNS = ("passed", "failed", "crashed", "hung", "skipped", "not applicable")
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The options of the command."""
+    parser = argparse.ArgumentParser("python -m tools.cuda_suite", description=__doc__.partition("\n")[0])
+    parser.add_argument("words", nargs="*", metavar="WORD", help="part of the path of the modules to run")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is downloaded")
+    parser.add_argument("--jobs", type=int, default=2, help="modules that run at a time (2)")
+    parser.add_argument("--seconds", type=float, default=120, help="what a test may take (120)")
+    parser.add_argument("--all", action="store_true", help="run what does not apply, too")
+    parser.add_argument("--results", type=Path, help="write the result of each test there, as JSON")
+    parser.add_argument("--update", action="store_true", help="bring the list of known failures up to date")
+    return parser.parse_args(arguments)
+
+
+class Report:
+    """Compares what happened with what is expected."""
+
+    def __init__(self) -> None:
+        self.not_applicable = expectations.Index(expectations.read("not_applicable"))
+        self.known = expectations.read("known_failures")
+        self.index = expectations.Index(self.known)
+
+    def column(self, test: str, result: Result) -> str:
+        """Where in the table *test* counts."""
+        return "not applicable" if result.outcome == "left out" or self.not_applicable.find(test) else result.outcome
+
+    def table(self, results: dict[str, Results]) -> str:
+        """Counts per group."""
+        groups: dict[str, Counter[str]] = {}
+        for module, outcomes in results.items():
+            counts = groups.setdefault(module.partition("/")[0], Counter())
+            counts.update(self.column(test, result) for test, result in outcomes.items())
+        groups["all"] = sum(groups.values(), Counter())
+        lines = [f"{'':14}" + "".join(f"{name:>16}" for name in COLUMNS)]
+        for group, counts in groups.items():
+            lines.append(f"{group:14}" + "".join(f"{counts[name]:16}" for name in COLUMNS))
+        return "\n".join(lines)
+
+    def causes(self, results: dict[str, Results]) -> str:
+        """Counts of the known failures by cause."""
+        counts: Counter[str] = Counter()
+        for outcomes in results.values():
+            for test, result in outcomes.items():
+                section = self.index.find(test)
+                if result.bad and section is not None and not self.not_applicable.find(test):
+                    counts[section.name] += 1
+        reasons = {section.name: section.reason for section in self.known}
+        return "\n".join(f"{count:5}  [{name}] {reasons[name]}" for name, count in counts.most_common())
+
+    def surprises(self, results: dict[str, Results]) -> tuple[list[tuple[str, Result]], list[str]]:
+        """What fails and is not listed, and what is listed and passes."""
+        failures, passes = [], []
+        for outcomes in results.values():
+            for test, result in outcomes.items():
+                listed = self.index.find(test) or self.not_applicable.find(test)
+                if result.bad and listed is None:
+                    failures.append((test, result))
+                elif result.outcome == "passed" and listed is not None:
+                    passes.append(test)
+        return failures, passes
+
+    def update(self, results: dict[str, Results]) -> None:
+        """Enter new failures into the list of known ones by their messages, and take out what passes by now."""
+        ran = {test: result for outcomes in results.values() for test, result in outcomes.items()}
+        for section in self.known:
+            section.entries = [
+                entry for entry in section.entries if entry not in ran or ran[entry].bad or "*" in entry
+            ]  # fmt: skip
+        for test, result in self.surprises(results)[0]:
+            expectations.assign(self.known, f"{result.outcome}: {result.message}").entries.append(test)
+        expectations.write("known_failures", self.known)
+
+
+def main(arguments: list[str]) -> int:
+    """Run, print, and return the exit status."""
+    chosen = parse(arguments)
+    try:
+        tests = fetch_tests(chosen.cache)
+    except FetchError as error:
+        print(error, file=sys.stderr)
+        return 2
+    report = Report()
+    modules = test_modules(tests, chosen.words)
+    if not modules:
+        print(f"no test module has {' or '.join(chosen.words)} in its path", file=sys.stderr)
+        return 2
+
+    def show(module: str, outcomes: Results) -> None:
+        counts = Counter(report.column(test, result) for test, result in outcomes.items())
+        print(f"{module}: {', '.join(f'{counts[name]} {name}' for name in COLUMNS if counts[name])}", flush=True)
+
+    results = run_modules(tests, modules, everything=chosen.all, jobs=chosen.jobs, seconds=chosen.seconds, done=show)
+    if chosen.results:
+        everything = {test: asdict(one) for outcomes in results.values() for test, one in outcomes.items()}
+        chosen.results.write_text(json.dumps(everything, indent=1))
+    if chosen.update:
+        report.update(results)
+        report = Report()
+    failures, passes = report.surprises(results)
+    print(f"\n{report.table(results)}\n\nknown failures by cause:\n{report.causes(results)}")
+    for test, result in failures:
+        print(f"\nnew failure ({result.outcome}): {test}\n    " + result.message.strip().replace("\n", "\n    "))
+    for test in passes:
+        print(f"\npasses, and is listed as not expected to: {test}")
+    print(f"\n{len(failures)} new failures, {len(passes)} new passes")
+    return 1 if failures or passes else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""Stands for numba-cuda's ``memory_management.nrt``: the counters of what kernels allocate.
+
+Kernels of `numba.hip` cannot allocate memory, so that nothing of theirs can leak: the counters stay at zero.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class AllocationStats(NamedTuple):
+    """Counts of allocations, and of the objects that own them."""
+
+    alloc: int = 0
+    free: int = 0
+    mi_alloc: int = 0
+    mi_free: int = 0
+
+
+class Runtime:
+    """The part of ``rtsys`` that the base classes of tests use; a test of the allocator itself finds nothing else."""
+
+    def memsys_enable_stats(self) -> None:
+        """Nothing is ever allocated, so that there is nothing to count."""
+
+    def memsys_disable_stats(self) -> None:
+        """See `memsys_enable_stats`."""
+
+    def get_allocation_stats(self) -> AllocationStats:
+        """All zero."""
+        return AllocationStats()
+
+
+rtsys = Runtime()

@@ -1,0 +1,152 @@
+"""Runs test modules, each in a process of its own; a crash or a hang costs the one test that it happened in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.cuda_suite import plugin_names
+
+ROOT = Path(__file__).parents[2]
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one test. ``outcome``: passed, failed, skipped, crashed, hung or left out."""
+
+    outcome: str
+    message: str
+    seconds: float
+
+    @property
+    def bad(self) -> bool:
+        """Whether the test ran and did not pass."""
+        return self.outcome in ("failed", "crashed", "hung")
+
+
+Results = dict[str, Result]
+
+
+def test_modules(tests: Path, chosen: Iterable[str]) -> list[str]:
+    """The test modules in *tests*, as ``cudapy/test_array.py``: all, or those with one of *chosen* in their path."""
+    words = list(chosen)
+    found = sorted(str(path.relative_to(tests)) for path in tests.rglob("test_*.py"))
+    return [module for module in found if not words or any(word in module for word in words)]
+
+
+def run_modules(
+    tests: Path,
+    modules: list[str],
+    *,
+    everything: bool,
+    jobs: int,
+    seconds: float,
+    done: Callable[[str, Results], None],
+) -> dict[str, Results]:
+    """Run *modules*, *jobs* at a time; a test may take *seconds*. *everything* runs also what does not apply.
+
+    *done* is told of each module as it ends.
+    """
+    results: dict[str, Results] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(_run_module, tests, module, everything, seconds): module for module in modules}
+        for future in as_completed(running):
+            module = running[future]
+            results[module] = future.result()
+            done(module, results[module])
+    return {module: results[module] for module in modules}
+
+
+def _run_module(tests: Path, module: str, everything: bool, seconds: float) -> Results:
+    """Run a module until each of its tests has a result: again, after one that took the process with it."""
+    results: Results = {}
+    with tempfile.TemporaryDirectory(prefix="cuda-suite-") as folder:
+        while True:
+            before = len(results)
+            ended = _run_rest(tests, module, Path(folder), results, everything, seconds)
+            if ended or len(results) == before:
+                return results
+
+
+def _run_rest(tests: Path, module: str, folder: Path, results: Results, everything: bool, seconds: float) -> bool:
+    """Run the tests that have no result yet, and add theirs; returns whether the process came to its end."""
+    process, record = _start(tests, module, folder, {"done": list(results), "all": everything})
+    hung = _wait(process, record, seconds)
+    output = (folder / "output").read_text(errors="replace")[-2000:]
+    current = ""
+    for event in _events(record):
+        if event["event"] == "left out":
+            results.update({test: Result("left out", "", 0.0) for test in event["ids"]})
+        elif event["event"] == "start":
+            current = event["id"]
+        elif event["event"] == "result":
+            results[event["id"]] = _worse(results.get(event["id"]), event)
+            current = ""
+    if not hung and process.returncode in (0, 1, 2, 5):
+        return True
+    outcome = "hung" if hung else "crashed"
+    message = f"no end after {seconds:.0f} s" if hung else f"the process ended with code {process.returncode}: {output}"
+    results[current or module] = Result(outcome, message, seconds if hung else 0.0)
+    return False
+
+
+def _worse(known: Result | None, event: dict[str, Any]) -> Result:
+    """A test has several phases: the first that goes wrong tells."""
+    new = Result(event["outcome"], event["message"], event["seconds"])
+    return known if known is not None and known.bad else new
+
+
+def _start(tests: Path, module: str, folder: Path, order: dict[str, Any]) -> tuple[subprocess.Popen[bytes], Path]:
+    record, leave_out = folder / "record", folder / "leave_out"
+    record.write_text("")
+    leave_out.write_text(json.dumps(order))
+    environment = {
+        "NUMBA_HIP_DEVICE": "cpu",
+        **os.environ,
+        plugin_names.TESTS: str(tests),
+        plugin_names.RECORD: str(record),
+        plugin_names.LEAVE_OUT: str(leave_out),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+    }
+    pytest = [sys.executable, "-m", "pytest", "-p", "tools.cuda_suite.plugin", "-p", "no:cacheprovider", "-q"]
+    settings = ["-c", os.devnull, "--rootdir", str(tests), "-o", "consider_namespace_packages=true"]
+    command = [*pytest, *settings, "--import-mode=importlib", "--tb=short", str(tests / module)]
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    return process, record
+
+
+def _wait(process: subprocess.Popen[bytes], record: Path, seconds: float) -> bool:
+    """Wait for the end of *process*; where nothing is recorded for *seconds*, kill it and return True."""
+    size, since = 0, time.monotonic()
+    while process.poll() is None:
+        time.sleep(POLL_SECONDS)
+        now = record.stat().st_size
+        if now != size:
+            size, since = now, time.monotonic()
+        elif time.monotonic() - since > seconds:
+            process.kill()
+            process.wait()
+            return True
+    return False
+
+
+def _events(record: Path) -> list[dict[str, Any]]:
+    """What was recorded; the last line may be cut off where the process was killed."""
+    events = []
+    for line in record.read_text().splitlines():
+        try:
+            events.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return events

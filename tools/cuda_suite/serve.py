@@ -1,0 +1,60 @@
+"""The modules that the tests import besides `numba.cuda` itself: the tests as they are, and what we put beside them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+TESTS = "numba.cuda.tests"
+HERE = Path(__file__).parent
+OURS = {
+    "numba.cuda.testing": HERE / "testing.py",
+    "numba.cuda.memory_management": HERE / "memory.py",
+    "numba.cuda.memory_management.nrt": HERE / "memory.py",
+    "cuda": HERE / "bindings.py",
+    "cuda.core": HERE / "bindings.py",
+    "cuda.core._utils": HERE / "bindings.py",
+    "cuda.core._utils.cuda_utils": HERE / "bindings.py",
+}
+"""Modules of numba-cuda that serve its tests alone or that it depends on, and the files here that stand for them."""
+
+PACKAGES = {name.rpartition(".")[0] for name in OURS}
+
+
+class SuiteFinder(MetaPathFinder):
+    """Finds ``numba.cuda.tests`` in a folder, and `OURS`."""
+
+    def __init__(self, tests: Path) -> None:
+        self._tests = tests
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname in OURS:
+            search = [] if fullname in PACKAGES else None
+            return spec_from_file_location(fullname, OURS[fullname], submodule_search_locations=search)
+        if fullname != TESTS and not fullname.startswith(TESTS + "."):
+            return None
+        place = self._tests.joinpath(*fullname.removeprefix(TESTS).split("."))
+        if place.is_dir():
+            package = place / "__init__.py"
+            if package.exists():
+                return spec_from_file_location(fullname, package, submodule_search_locations=[str(place)])
+            namespace = ModuleSpec(fullname, None, is_package=True)
+            namespace.submodule_search_locations = [str(place)]
+            return namespace
+        file = place.with_suffix(".py")
+        return spec_from_file_location(fullname, file) if file.exists() else None
+
+
+def serve(tests: Path) -> None:
+    """Pose as `numba.cuda`, and serve the tests in the folder *tests* beneath it."""
+    from numba_hip_cuda import pose_as_cuda
+
+    pose_as_cuda()
+    sys.meta_path.insert(0, SuiteFinder(tests))

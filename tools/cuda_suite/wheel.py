@@ -1,0 +1,57 @@
+"""Where the tests come from: the wheel of numba-cuda, fetched but never installed.
+
+Installed, its redirector would take over the name `numba.cuda` at every start of Python.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+VERSION = "0.30.4"
+SOURCE = "numba_cuda/numba/cuda/tests/"
+"""What is taken out of the wheel: its tests, and nothing that they test."""
+
+
+class FetchError(RuntimeError):
+    """The wheel could not be downloaded, or holds no tests."""
+
+
+def default_cache() -> Path:
+    """The folder for what is downloaded."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba-hip" / "cuda-suite"
+
+
+def fetch_tests(cache: Path) -> Path:
+    """The folder ``.../numba/cuda/tests`` with numba-cuda's tests, downloaded into *cache* where they are not yet."""
+    unpacked = cache / f"numba-cuda-{VERSION}"
+    tests = unpacked / "numba" / "cuda" / "tests"
+    if not (unpacked / "complete").exists():
+        _unpack(_download(cache), unpacked)
+        if not (tests / "__init__.py").exists():
+            raise FetchError(f"the wheel of numba-cuda {VERSION} holds no {SOURCE}")
+        (unpacked / "complete").touch()
+    return tests
+
+
+def _download(cache: Path) -> Path:
+    cache.mkdir(parents=True, exist_ok=True)
+    pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet", "--dest", str(cache)]
+    result = subprocess.run([*pip, f"numba-cuda=={VERSION}"], capture_output=True, text=True)
+    if result.returncode:
+        raise FetchError(f"pip could not download numba-cuda {VERSION}:\n{result.stderr.strip()}")
+    (wheel,) = cache.glob(f"numba_cuda-{VERSION}-*.whl")
+    return wheel
+
+
+def _unpack(wheel: Path, folder: Path) -> None:
+    """The tests of *wheel* as ``folder/numba/cuda/tests``."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.startswith(SOURCE) and not name.endswith("/"):
+                file = folder / name.removeprefix("numba_cuda/")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(archive.read(name))

@@ -2,13 +2,14 @@
 
     python tools/fit_math.py [--check]
 
-Every polynomial is a weighted minimax fit by the exchange algorithm of Remez on a grid of Chebyshev points, in 60 digits.
-Coefficients are rounded to the format that evaluates them one after the other, the lowest first, and what is left is
-fitted again after each, so that rounding one is made up for by the rest (the idea behind Brisebarre and Chevillard,
-"Efficient polynomial L-infinity approximations", 2007, in its simplest form); of all the points where that may stop,
-the best is taken. The result is the same on every machine.
+Every polynomial is a weighted minimax fit by the exchange algorithm of Remez on a grid of Chebyshev points, in 60
+digits. Coefficients are rounded to the format that evaluates them one after the other, the lowest first, and what is
+left is fitted again after each, so that rounding one is made up for by the rest (the idea behind Brisebarre and
+Chevillard, "Efficient polynomial L-infinity approximations", 2007, in its simplest form); of all the points where that
+may stop, the best is taken. The result is the same on every machine.
 
-With ``--check`` nothing is written: the exit status tells whether the shipped module says what the fit says. Needs mpmath.
+With ``--check`` nothing is written: the exit status tells whether the shipped module says what the fit says. Needs
+mpmath.
 """
 
 from __future__ import annotations
@@ -324,7 +325,7 @@ def two_over_pi_single() -> list[list[mpf]]:
 def two_over_pi_rows() -> list[list[mpf]]:
     """Row k: 2/pi without the digits that count for multiples of 4 where the exponent is 32 k or more.
 
-    As four numbers of float64, times 2**(32 k). The first is a multiple of 2, the others are the nearest to what is left.
+    As four numbers of float64, times 2**(32 k). The first is a multiple of 2, the others are the nearest to the rest.
     """
     rows = []
     with mp.workprec(1600):
@@ -343,7 +344,7 @@ def two_over_pi_rows() -> list[list[mpf]]:
 def literal(value: mpf, bits: int) -> str:
     """The shortest decimal that reads back as the same number of the format."""
     if bits == 64:
-        return repr(float(value))
+        return repr(float(value)).replace("e+", "e")
     for digits in range(6, 10):
         text = mp.nstr(value, digits, min_fixed=-5, max_fixed=9)
         if struct.pack("f", float(text)) == struct.pack("f", float(value)):
@@ -372,7 +373,9 @@ def write() -> str:
             lines.append(f'    ("{spec.name}", {bits}): (')
             lines.append(_block([literal(c, size) for c in coefficients], " " * 8) + "    ),")
     lines.append("}")
-    lines.append('"""By name and bits of the function\'s format, lowest power first; above each its largest error."""\n')
+    lines.append(
+        '"""By name and bits of the function\'s format, lowest power first; above each its largest error."""\n'
+    )
     lines.append("CONSTANTS: dict[tuple[str, int], tuple[float, ...]] = {")
     for name, (value, count, first) in CONSTANTS.items():
         for bits in (32, 64):

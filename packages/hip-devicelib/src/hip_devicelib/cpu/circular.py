@@ -1,7 +1,7 @@
 """sin, cos, sincos, tan.
 
-On \\|r\\| <= pi/4 (see `reduction`) sin and cos are polynomials, in which the largest term is added last and the rounding
-error of 1 - r*r/2 is kept.
+On \\|r\\| <= pi/4 (see `reduction`) sin and cos are polynomials, in which the largest term is added last and the
+rounding error of 1 - r*r/2 is kept.
 """
 
 from __future__ import annotations

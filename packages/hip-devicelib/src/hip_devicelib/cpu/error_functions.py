@@ -1,8 +1,8 @@
 """erf and erfc.
 
-(1 + 2 x) exp(x*x) erfc(x) is smooth from 0 to infinity in t = (x - 4) / (x + 4): one polynomial (Shepherd and Laframboise,
-"Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < infinity", 1981). The square in the exponential keeps its
-rounding error. erf below 0.85 is an odd polynomial, beyond it 1 - erfc; erfc next to 0 is 1 - erf.
+(1 + 2 x) exp(x*x) erfc(x) is smooth from 0 to infinity in t = (x - 4) / (x + 4): one polynomial (Shepherd and
+Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < infinity", 1981). The square in the
+exponential keeps its rounding error. erf below 0.85 is an odd polynomial, beyond it 1 - erfc; erfc next to 0 is 1 - erf.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from hip_devicelib.cpu.pairs import multiply
 def _complement(code: Code, magnitude: Real) -> Real:
     """erfc of a number that is not negative."""
     x = magnitude.at_most(10.1 if code.single else 27.3)
-    inverse = 1.0 / ((x + 4.0) * fma(x, 2.0, 1.0))
-    t = (x - 4.0) * (inverse * fma(x, 2.0, 1.0))
-    t = fma(fma(-t, x + 4.0, x - 4.0), inverse * fma(x, 2.0, 1.0), t)
-    scaled = code.horner(t, POLYNOMIALS["erfc", code.format.bits])
-    factor = scaled * (inverse * (x + 4.0))
+    # one division for two quotients, both corrected by their remainders
+    divisor, denominator = x + 4.0, fma(x, 2.0, 1.0)
+    inverse = 1.0 / (divisor * denominator)
+    reciprocal = inverse * denominator
+    t = (x - 4.0) * reciprocal
+    t = fma(fma(-t, divisor, x - 4.0), reciprocal, t)
+    factor = inverse * divisor
+    factor = fma(fma(-factor, denominator, 1.0), factor, factor)
+    factor = code.horner(t, POLYNOMIALS["erfc", code.format.bits]) * factor
     square = multiply(x, x)
     n, bits, r = reduce(code, -square.high)
     low = r.low - square.low

@@ -64,7 +64,7 @@ def exp10(code: Code, x: Real) -> Real:
 
 
 def expm1(code: Code, x: Real) -> Real:
-    """2**n (e**r - 1) + (2**n - 1), the largest terms first summed so that each rounding is of the size of the result."""
+    """2**n (e**r - 1) + (2**n - 1), the largest terms summed first: each rounding is of the size of the result."""
     bias = float(code.format.bias)
     high = (bias + 1.4) * code.constant("ln2")[0]  # infinite already
     clamped = x.at_least(-code.format.fraction * 0.85).at_most(high)

@@ -107,7 +107,7 @@ class Code:
     def series(self, x: Real, coefficients: Sequence[float]) -> Real:
         """sum(c * x**k) for \\|x\\| <= 1: by Horner's rule, a long sum in two halves, which shortens the latency.
 
-        Halves, not odd and even terms: where the signs alternate, sums of every other term would be larger than the whole.
+        Halves, not odd and even terms: where signs alternate, sums of every other term would be larger than the whole.
         """
         if len(coefficients) < 7:
             return self.horner(x, coefficients)

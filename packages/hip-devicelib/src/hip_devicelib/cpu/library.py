@@ -35,7 +35,7 @@ def bitcode_of(symbols: Iterable[str]) -> bytes:
     unknown = sorted(wanted.difference(FUNCTIONS))
     if unknown:
         raise NotFoundError(
-            f"the CPU device's math has no {', '.join(map(repr, unknown))}; hip_devicelib.cpu.FUNCTIONS lists what it has"
+            f"the CPU device's math has no {', '.join(map(repr, unknown))}; hip_devicelib.cpu.FUNCTIONS has the names"
         )
     with _lock:
         return _bitcode(tuple(sorted(wanted)))

@@ -1,0 +1,90 @@
+"""What the CPU device's math is as bitcode: complete, the same each time, without calls, without fast-math flags."""
+
+from __future__ import annotations
+
+import hashlib
+
+import llvmlite.binding as llvm
+import pytest
+from devicelib_samples import run_python
+
+from hip_devicelib import NotFoundError
+from hip_devicelib.cpu import FUNCTIONS, bitcode_of, math_library
+
+NAMES = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 exp10 expm1 log log2 log10 log1p
+pow cbrt rsqrt hypot erf erfc sincos""".split()
+
+
+def parse(bitcode: bytes) -> llvm.ModuleRef:
+    module = llvm.parse_bitcode(bitcode)
+    module.verify()
+    return module
+
+
+def test_every_function_exists_for_both_formats() -> None:
+    assert set(FUNCTIONS) == {f"__hip_cpu_{name}_f{bits}" for name in NAMES for bits in (32, 64)}
+    module = parse(math_library())
+    assert {f.name for f in module.functions if not f.is_declaration} == set(FUNCTIONS)
+    for symbol, entry in FUNCTIONS.items():
+        function = module.get_function(symbol)
+        assert [str(argument.type) for argument in function.arguments] == list(entry.parameters)
+        assert str(function.global_value_type).split(" ")[0] == entry.result
+        assert 0.5 <= entry.ulp <= {"tan": 3, "erf": 4, "erfc": 4}.get(entry.name, 2)
+
+
+def test_the_module_fits_any_machine() -> None:
+    module = parse(math_library())
+    assert module.triple in ("", "unknown-unknown-unknown")
+    assert module.data_layout == ""
+
+
+def test_a_part_holds_only_what_was_asked_for() -> None:
+    wanted = ["__hip_cpu_exp_f32", "__hip_cpu_sin_f64", "__hip_cpu_exp_f32"]
+    module = parse(bitcode_of(wanted))
+    assert {f.name for f in module.functions if not f.is_declaration} == set(wanted)
+    assert [v.name for v in module.global_variables] == ["__hip_cpu_two_over_pi"]
+    assert not list(parse(bitcode_of(wanted[:1])).global_variables)
+
+
+def test_linking_brings_only_what_is_called() -> None:
+    module = llvm.parse_assembly(
+        """
+        declare double @__hip_cpu_sin_f64(double)
+        define double @caller(double %x) {
+            %y = call double @__hip_cpu_sin_f64(double %x)
+            ret double %y
+        }
+        """
+    )
+    module.link_in(parse(math_library()))
+    module.link_in(parse(bitcode_of(["__hip_cpu_sin_f64"])))
+    module.verify()
+    assert {f.name for f in module.functions if not f.is_declaration} == {"caller", "__hip_cpu_sin_f64"}
+
+
+def test_unknown_symbols_are_named() -> None:
+    with pytest.raises(NotFoundError, match=r"'__hip_cpu_gamma_f32', 'sin'"):
+        bitcode_of(["sin", "__hip_cpu_sin_f32", "__hip_cpu_gamma_f32"])
+
+
+def test_bitcode_is_the_same_in_every_process() -> None:
+    program = "import hashlib, hip_devicelib.cpu as c; print(hashlib.sha256(c.math_library()).hexdigest())"
+    assert run_python(program).stdout.strip() == hashlib.sha256(math_library()).hexdigest()
+    assert math_library() is math_library()
+
+
+@pytest.mark.parametrize("symbol", FUNCTIONS)
+def test_functions_call_only_intrinsics_and_carry_no_fast_flags(symbol: str) -> None:
+    function = parse(bitcode_of([symbol])).get_function(symbol)
+    blocks = 0
+    for block in function.blocks:
+        blocks += 1
+        for instruction in block.instructions:
+            words = str(instruction).replace(",", " ").split()
+            assert not {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"} & set(words)
+            if instruction.opcode == "call":
+                *_, callee = instruction.operands
+                assert callee.name.rpartition(".")[0] in {
+                    f"llvm.{n}" for n in ("fma", "fabs", "sqrt", "rint", "copysign")
+                }
+    assert blocks == (3 if symbol in {f"__hip_cpu_{n}_f64" for n in ("sin", "cos", "tan", "sincos")} else 1)

@@ -1,0 +1,131 @@
+"""The stated error bounds: float32 against float64 on many arguments, float64 against mpmath on fewer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cpu_math_loops import Array, errors, loop, points
+from cpu_math_reference import double, precise
+
+from hip_devicelib.cpu import FUNCTIONS, Function
+
+PARTS = {"sincos": ("sin", "cos")}
+
+
+def arguments_of(entry: Function, count: int) -> list[Array]:
+    inputs = sum(p != "ptr" for p in entry.parameters)
+    if inputs == 1:
+        return [points(entry.bits, count, seed=1)]
+    first, second = points(entry.bits, count, seed=1), points(entry.bits, count, seed=2)
+    edges = first[:21]
+    grid = [part.ravel() for part in np.meshgrid(edges, np.append(edges, [3, -3, 4, 0.25, -0.25]).astype(first.dtype))]
+    random = np.random.default_rng(3)
+    base = np.exp(random.normal(size=count // 2) * 3).astype(first.dtype)
+    # powers over the whole range of results
+    power = (random.uniform(-1.02, 1.02, base.size) * (150 if entry.bits == 32 else 1075) / np.log2(base)).astype(
+        base.dtype
+    )
+    second = second[random.permutation(second.size)]
+    return [np.concatenate(parts) for parts in ((grid[0], first, base), (grid[1], second, power))]
+
+
+def assert_within(entry: Function, name: str, inputs: list[Array], got: Array, high: Array, low: Array) -> None:
+    wrong = errors(got, high, low)
+    worst = int(np.argmax(wrong))
+    assert wrong[worst] <= entry.ulp, (
+        f"{name}{tuple(float(x[worst]) for x in inputs)} = {got[worst]!r}, exactly {high[worst]!r} + {low[worst]!r}"
+    )
+
+
+@pytest.mark.parametrize("symbol", [s for s in FUNCTIONS if s.endswith("f32")])
+def test_float32(symbol: str) -> None:
+    entry = FUNCTIONS[symbol]
+    inputs = arguments_of(entry, 50_000)
+    for name, got in zip(PARTS.get(entry.name, (entry.name,)), loop(symbol)(*inputs), strict=True):
+        high = double(name, *inputs)
+        assert_within(entry, name, inputs, got, high, np.zeros_like(high))
+
+
+@pytest.mark.parametrize("symbol", [s for s in FUNCTIONS if s.endswith("f64")])
+def test_float64(symbol: str) -> None:
+    entry = FUNCTIONS[symbol]
+    inputs = arguments_of(entry, 2_000)
+    for name, got in zip(PARTS.get(entry.name, (entry.name,)), loop(symbol)(*inputs), strict=True):
+        assert_within(entry, name, inputs, got, *precise(name, *inputs))
+
+
+def test_arguments_closest_to_multiples_of_half_pi() -> None:
+    """Where reduction loses most: the hardest argument of float64 and some of float32, and their neighbours."""
+    hardest = np.array([6381956970095103.0 * 2.0**797, 5.319372648326541e255], np.float64)
+    for name in ("sin", "cos", "tan"):
+        entry = FUNCTIONS[f"__hip_cpu_{name}_f64"]
+        assert_within(entry, name, [hardest], loop(entry.symbol)(hardest)[0], *precise(name, hardest))
+        single = np.array([16367173.0 * 2.0**72, 12775215.0, 5.1, 4.2166e8, 3.4e38], np.float32)
+        entry = FUNCTIONS[f"__hip_cpu_{name}_f32"]
+        high, low = precise(name, single.astype(np.float64))
+        assert_within(entry, name, [single], loop(entry.symbol)(single)[0], high, low)
+
+
+def exact_cases() -> list[tuple[str, tuple[float, ...], float]]:
+    inf, nan = float("inf"), float("nan")
+    cases: list[tuple[str, tuple[float, ...], float]] = [
+        ("pow", (x, 0.0), 1.0) for x in (0.0, -0.0, inf, -inf, nan, 2.0, -3.0)
+    ]
+    cases += [("pow", (1.0, y), 1.0) for y in (inf, -inf, nan, 1e30, -0.5)]
+    cases += [
+        ("pow", (-1.0, inf), 1.0),
+        ("pow", (-1.0, -inf), 1.0),
+        ("pow", (-8.0, 1 / 3), nan),
+        ("pow", (nan, 1.0), nan),
+    ]
+    cases += [
+        ("pow", (-0.0, -3.0), -inf),
+        ("pow", (-0.0, -2.0), inf),
+        ("pow", (-0.0, 3.0), -0.0),
+        ("pow", (0.0, 0.5), 0.0),
+    ]
+    cases += [
+        ("pow", (-inf, 3.0), -inf),
+        ("pow", (-inf, -3.0), -0.0),
+        ("pow", (-inf, 0.5), inf),
+        ("pow", (0.5, -inf), inf),
+    ]
+    cases += [("pow", (-2.0, 3.0), -8.0), ("pow", (10.0, 2.0), 100.0), ("pow", (2.0, -126.0), 2.0**-126)]
+    cases += [
+        ("hypot", (inf, nan), inf),
+        ("hypot", (nan, -inf), inf),
+        ("hypot", (3.0, -4.0), 5.0),
+        ("hypot", (0.0, -0.0), 0.0),
+    ]
+    cases += [("atan2", (0.0, -0.0), np.pi), ("atan2", (-0.0, 0.0), -0.0), ("atan2", (-0.0, -1.0), -np.pi)]
+    cases += [("atan2", (inf, -inf), 3 * np.pi / 4), ("atan2", (1.0, -inf), np.pi), ("atan2", (-1.0, 0.0), -np.pi / 2)]
+    for name in ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "cbrt", "erf"):
+        cases += [(name, (0.0,), 0.0), (name, (-0.0,), -0.0), (name, (nan,), nan)]
+    cases += [(name, (0.0,), 1.0) for name in ("cos", "cosh", "exp", "exp2", "exp10", "erfc")]
+    cases += [(name, (-0.0,), -inf) for name in ("log", "log2", "log10", "rsqrt")]
+    cases += [(name, (-1.0,), nan) for name in ("log", "log2", "log10", "rsqrt", "acosh")]
+    cases += [(name, (x,), nan) for name in ("sin", "cos", "tan") for x in (inf, -inf)]
+    cases += [("exp2", (float(k),), 2.0**k) for k in (-149, -126, -1, 1, 10, 127)]
+    cases += [("log2", (2.0**k,), float(k)) for k in (-149, -126, -1, 0, 1, 127)]
+    cases += [("acos", (1.0,), 0.0), ("acos", (-1.0,), np.pi), ("acosh", (1.0,), 0.0), ("atanh", (-1.0,), -inf)]
+    cases += [("erfc", (-inf,), 2.0), ("erfc", (inf,), 0.0), ("tanh", (-inf,), -1.0), ("erf", (inf,), 1.0)]
+    cases += [
+        ("cbrt", (-27.0,), -3.0),
+        ("cbrt", (2.0**-147,), 2.0**-49),
+        ("log1p", (-1.0,), -inf),
+        ("log10", (1000.0,), 3.0),
+    ]
+    return cases
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_results_that_are_exact(bits: int) -> None:
+    for name, inputs, expected in exact_cases():
+        function = loop(f"__hip_cpu_{name}_f{bits}")
+        kind = np.dtype(f"f{bits // 8}").type
+        # an odd number of elements runs through the vector loop and what is left over
+        (got,) = function(*(np.full(37, value, kind) for value in inputs))
+        wanted = np.full(37, expected, kind)
+        np.testing.assert_array_equal(got, wanted, err_msg=f"{name}{inputs}")
+        if not np.isnan(expected):
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted), err_msg=f"sign of {name}{inputs}")

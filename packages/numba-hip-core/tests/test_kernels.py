@@ -428,3 +428,19 @@ def test_types_are_shown(capsys):
     kernel[1, 2](hip.device_array(2, np.float32))
     kernel.inspect_types()
     assert "int64" in capsys.readouterr().out
+
+
+def test_functions_that_the_host_has_called_before():
+    @njit
+    def double(x):
+        return 2 * x
+
+    assert double(4) == 8
+
+    @hip.jit
+    def kernel(out):
+        out[hip.grid(1)] = double(hip.grid(1))
+
+    out = np.zeros(4)
+    kernel[1, 4](out)
+    np.testing.assert_array_equal(out, [0, 2, 4, 6])

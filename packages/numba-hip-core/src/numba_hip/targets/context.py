@@ -168,6 +168,15 @@ class HipContext(BaseContext):
         """How each loop of a ufunc is lowered; `KeyError` for one that kernels do not have."""
         return ufunc_loops(ufunc_key)
 
+    def get_constant_generic(self, builder: ir.IRBuilder, ty: Any, val: Any) -> ir.Value:
+        """Numba's hook for a global value; a function is known by its type, and has no address on a device.
+
+        Once anything was compiled by ``njit``, Numba itself would take the address of the function's dispatcher.
+        """
+        if isinstance(ty, types.Dispatcher):
+            return self.get_dummy_value()
+        return super().get_constant_generic(builder, ty, val)
+
     def load_additional_registries(self) -> None:
         """Install the lowering of Python's builtins and of the kernel language."""
         for registry in (*import_lowering_of_builtins(), language.lowering_registry()):

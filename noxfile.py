@@ -152,6 +152,9 @@ def build(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks against hand-written peers; ``nox -s bench -- --quick`` only shows that they run."""
-    session.install(*local(*PACKAGES))
-    session.run("python", "-m", "benchmarks", *session.posargs)
+    """Benchmarks against peers in environments of their own; ``nox -s bench -- --quick`` only shows that they run."""
+    session.install(*local(*PACKAGES), "matplotlib>=3.9")
+    peers = str(session.cache_dir / "bench-peers")
+    session.run("python", "-m", "benchmarks.environments", peers)
+    plot = str(Path(session.create_tmp()) / "benchmarks.svg")
+    session.run("python", "-m", "benchmarks", "--environments", peers, "--plot", plot, *session.posargs)

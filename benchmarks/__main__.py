@@ -7,7 +7,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks import report, runner
+from benchmarks import environments, report, runner
 from benchmarks.catalog import BENCHMARKS
 
 RESULTS = Path(__file__).parent / "results"
@@ -26,6 +26,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=_rounds, help="how often each is timed (31, or 3 with --quick)")
     parser.add_argument("--quick", action="store_true", help="little data and few rounds: shows that all run, no more")
     parser.add_argument("--output", type=Path, help="the JSON file to write; by default one in benchmarks/results")
+    parser.add_argument("--environments", type=Path, help="where ``python -m benchmarks.environments`` put the peers")
+    parser.add_argument("--plot", type=Path, help="a file for a plot of the ratios; needs matplotlib")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.benchmark if name not in BENCHMARKS]
     if unknown:
@@ -37,16 +39,21 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what *arguments* ask for; the exit status."""
     options = _parse(arguments)
     rounds = options.rounds or (3 if options.quick else 31)
-    results = {}
+    peers = environments.load(options.environments) if options.environments else {}
+    results, unmeasured = {}, {}
     for name in options.benchmark or BENCHMARKS:
+        benchmark = BENCHMARKS[name]
+        unmeasured[name] = runner.unmeasured(benchmark, peers)
         try:
-            results[name] = runner.run(BENCHMARKS[name], rounds=rounds, quick=options.quick)
+            results[name] = runner.run(benchmark, rounds=rounds, quick=options.quick, environments=peers)
         except runner.BenchmarkError as error:
             print(error, file=sys.stderr)
             return 1
-        print(report.table(BENCHMARKS[name], results[name]), flush=True)
+        print(report.table(benchmark, results[name], unmeasured[name]), flush=True)
     output = options.output or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}.json"
-    report.save(output, results, quick=options.quick)
+    report.save(output, results, quick=options.quick, unmeasured=unmeasured, environments=peers)
+    if options.plot:
+        report.plot(options.plot, results)
     print(f"{rounds} rounds, all checked against NumPy; written to {output}")
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class Case(ABC):
@@ -34,6 +34,8 @@ class Benchmark:
     """Implementations of the same thing, each made by a function of whether it is only to be shown that they run.
 
     Results are compared with the implementation *peer*. *scale* and *unit* say how to write the time of one operation.
+    *aim* is the ratio of processor time to the peer's that `hip` is meant to reach. *unable* says, for each other
+    system that has no implementation here, why.
     """
 
     name: str
@@ -42,3 +44,5 @@ class Benchmark:
     scale: float
     unit: str
     implementations: Mapping[str, Callable[[bool], Case]]
+    aim: float | None = None
+    unable: Mapping[str, str] = field(default_factory=dict)

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from benchmarks import empty_launch, saxpy
+from benchmarks import black_scholes, empty_launch, histogram, mandelbrot, matmul, nbody, reduction, saxpy, stencil
 from benchmarks.case import Benchmark
 
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (saxpy.BENCHMARK, empty_launch.BENCHMARK)
+    benchmark.name: benchmark
+    for benchmark in (
+        saxpy.BENCHMARK,
+        black_scholes.BENCHMARK,
+        mandelbrot.BENCHMARK,
+        nbody.BENCHMARK,
+        matmul.NAIVE,
+        matmul.TILED,
+        reduction.TREE,
+        reduction.SHUFFLES,
+        histogram.BENCHMARK,
+        stencil.BENCHMARK,
+        empty_launch.BENCHMARK,
+    )
 }

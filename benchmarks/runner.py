@@ -7,9 +7,10 @@ turns round by round, so that a machine that grows slow, or warm, does so for al
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from statistics import median
@@ -17,8 +18,12 @@ from types import TracebackType
 from typing import Any
 
 from benchmarks.case import Benchmark
+from benchmarks.environments import REQUIREMENTS, Environment
 
 ROOT = Path(__file__).resolve().parent.parent
+
+OWN = Environment(sys.executable)
+"""The environment that we run in, which has our packages and Numba."""
 
 
 class BenchmarkError(Exception):
@@ -28,11 +33,13 @@ class BenchmarkError(Exception):
 class Worker:
     """A process that runs one implementation; it is stopped at the end of a ``with`` block."""
 
-    def __init__(self, benchmark: str, implementation: str, quick: bool) -> None:
+    def __init__(self, benchmark: str, implementation: str, quick: bool, environment: Environment = OWN) -> None:
         self.name = f"{benchmark}/{implementation}"
-        command = [sys.executable, "-m", "benchmarks.worker", benchmark, implementation, "quick" if quick else "full"]
+        size = "quick" if quick else "full"
+        command = [environment.python, "-m", "benchmarks.worker", benchmark, implementation, size]
+        variables = {**os.environ, **environment.variables}
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=variables
         )
 
     def __enter__(self) -> Worker:
@@ -68,16 +75,36 @@ class Worker:
             raise BenchmarkError(f"{self.name} is wrong: {wrong}")
 
 
-def run(benchmark: Benchmark, *, rounds: int, quick: bool = False) -> dict[str, Any]:
+def unmeasured(benchmark: Benchmark, environments: Mapping[str, Environment]) -> dict[str, str]:
+    """The peers that `run` leaves out, and why."""
+    reasons = dict(benchmark.unable)
+    for name in benchmark.implementations:
+        if name in REQUIREMENTS and name not in environments:
+            reasons[name] = "its environment was not made"
+        elif name in REQUIREMENTS and environments[name].missing:
+            reasons[name] = environments[name].missing
+    return reasons
+
+
+def run(
+    benchmark: Benchmark, *, rounds: int, quick: bool = False, environments: Mapping[str, Environment] | None = None
+) -> dict[str, Any]:
     """Time each implementation of *benchmark* *rounds* times, in turns; each is checked before and after.
+
+    Peers that are installed apart from us run in their *environments*; `unmeasured` tells which are left out.
 
     Returns, for each implementation, its device, the seconds of an operation in every round (``wall`` and ``cpu``, the
     processor time of all its threads), their medians, and the ratios of the medians to those of the peer.
     """
-    names = list(benchmark.implementations)
+    environments = environments or {}
+    left_out = unmeasured(benchmark, environments)
+    names = [name for name in benchmark.implementations if name not in left_out]
     with ExitStack() as stack:
-        workers = {name: stack.enter_context(Worker(benchmark.name, name, quick)) for name in names}
-        devices = {name: worker.receive()["device"] for name, worker in workers.items()}
+        workers, devices = {}, {}
+        for name in names:  # one after the other: compiling is work, too
+            worker = Worker(benchmark.name, name, quick, environments.get(name, OWN))
+            workers[name] = stack.enter_context(worker)
+            devices[name] = worker.receive()["device"]
         for worker in workers.values():
             worker.check()
         times: dict[str, list[dict[str, float]]] = {name: [] for name in names}

@@ -2,81 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+
 import numpy as np
 
-from benchmarks.case import Benchmark, Case
+from benchmarks.case import Benchmark
+from benchmarks.problem import PEERS, Problem, implementations
 
-A = np.float32(0.5)
+THREADS = 256
 
 
-class _Saxpy(Case):
+class Saxpy(Problem):
+    """16M float32."""
+
+    outputs = ("y",)
+    a = np.float32(0.5)
+
     def __init__(self, quick: bool) -> None:
         rng = np.random.default_rng(1)
-        size = 2**16 if quick else 2**24
-        self.x = rng.standard_normal(size, dtype=np.float32)
-        self.y = rng.standard_normal(size, dtype=np.float32)
+        self.size = 2**16 if quick else 2**24
+        self.arrays = {name: rng.standard_normal(self.size, dtype=np.float32) for name in ("x", "y")}
 
-    def check_against_numpy(self, result: np.ndarray) -> None:
-        """*result* has to be one step from ``self.y``; a fused product and sum is rounded once instead of twice."""
-        np.testing.assert_allclose(result, A * self.x + self.y, rtol=1e-5, atol=1e-6)
-
-
-class Hip(_Saxpy):
-    """A kernel with one thread for each element."""
-
-    THREADS = 256
-
-    def __init__(self, quick: bool) -> None:
-        super().__init__(quick)
-        from numba import hip
-
-        @hip.jit
-        def saxpy(a, x, y):
-            i = hip.grid(1)
-            if i < y.size:
-                y[i] = a * x[i] + y[i]
-
-        self.hip = hip
-        self.kernel = saxpy
-        self.blocks = -(-self.x.size // self.THREADS)
-        self.d_x = hip.to_device(self.x)
-        self.d_y = hip.to_device(self.y)
-
-    def run(self) -> None:
-        self.kernel[self.blocks, self.THREADS](A, self.d_x, self.d_y)
-        self.hip.synchronize()
-
-    def check(self) -> None:
-        self.d_y.copy_to_device(self.y)
-        self.run()
-        self.check_against_numpy(self.d_y.copy_to_host())
-
-    def device(self) -> str:
-        return str(self.hip.get_current_device().name)
+    def verify(self, results: Mapping[str, np.ndarray]) -> None:
+        # A fused product and sum is rounded once instead of twice.
+        wanted = self.a * self.arrays["x"] + self.arrays["y"]
+        np.testing.assert_allclose(results["y"], wanted, rtol=1e-5, atol=1e-6)
 
 
-class Njit(_Saxpy):
-    """Hand-written ``njit(parallel=True)``."""
+def hip(problem: Saxpy, on: SimpleNamespace) -> Callable[[], None]:
+    """One thread for each element."""
+    from numba import hip
 
-    def __init__(self, quick: bool) -> None:
-        super().__init__(quick)
-        from numba import njit, prange
+    @hip.jit(fastmath=True)
+    def saxpy(a, x, y):
+        i = hip.grid(1)
+        if i < y.size:
+            y[i] = a * x[i] + y[i]
 
-        @njit(parallel=True)
-        def saxpy(a, x, y):
-            for i in prange(y.size):
-                y[i] = a * x[i] + y[i]
+    blocks = -(-problem.size // THREADS)
+    return lambda: saxpy[blocks, THREADS](problem.a, on.x, on.y)
 
-        self.function = saxpy
-        self.own_y = self.y.copy()
 
-    def run(self) -> None:
-        self.function(A, self.x, self.own_y)
+def njit(problem: Saxpy, on: SimpleNamespace) -> Callable[[], None]:
+    """One loop."""
+    from numba import njit, prange
 
-    def check(self) -> None:
-        self.own_y[:] = self.y
-        self.run()
-        self.check_against_numpy(self.own_y)
+    @njit(parallel=True, fastmath=True)
+    def saxpy(a, x, y):
+        for i in prange(y.size):
+            y[i] = a * x[i] + y[i]
+
+    return lambda: saxpy(problem.a, on.x, on.y)
 
 
 BENCHMARK = Benchmark(
@@ -85,5 +62,6 @@ BENCHMARK = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations={"hip": Hip, "njit-parallel": Njit},
+    implementations=implementations("saxpy", Saxpy, hip=hip, njit=njit, peers=tuple(PEERS)),
+    aim=1.0,
 )

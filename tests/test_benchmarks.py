@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import __main__, report, runner, worker
+from benchmarks import __main__, environments, report, runner, worker
 from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS
+from benchmarks.environments import REQUIREMENTS, Environment
+from benchmarks.problem import PEERS
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,20 +42,78 @@ class Sleepy(Case):
         np.testing.assert_equal(self.ran, 1)
 
 
-def test_all_benchmarks_run_and_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_benchmark_runs_and_is_right(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
     output = tmp_path / "results" / "quick.json"
-    assert __main__.main(["--quick", "--rounds", "2", "--output", str(output)]) == 0
+    assert __main__.main([name, "--quick", "--rounds", "2", "--output", str(output)]) == 0
     document = json.loads(output.read_text())
     assert document["quick"] is True
     assert document["machine"]["cores"] >= 1
-    assert set(document["benchmarks"]) == set(BENCHMARKS) == {"saxpy", "empty-launch"}
-    for name, results in document["benchmarks"].items():
-        assert set(results) == set(BENCHMARKS[name].implementations)
-        for result in results.values():
-            assert len(result["rounds"]) == 2
-            assert all(times["wall"] > 0 and times["cpu"] > 0 for times in result["rounds"])
-        assert results[BENCHMARKS[name].peer]["ratio"] == {"wall": 1.0, "cpu": 1.0}
+    assert set(document["benchmarks"]) == {name}
+    results = document["benchmarks"][name]
+    assert set(results) == {"hip", "njit-parallel"}
+    for result in results.values():
+        assert len(result["rounds"]) == 2
+        assert all(times["wall"] > 0 and times["cpu"] > 0 for times in result["rounds"])
+    assert results[BENCHMARKS[name].peer]["ratio"] == {"wall": 1.0, "cpu": 1.0}
+    others = set() if name == "empty-launch" else set(REQUIREMENTS)
+    assert set(document["unmeasured"][name]) == others
+
+
+@pytest.mark.parametrize("name", [name for name in BENCHMARKS if name != "empty-launch"])
+def test_wrong_outputs_are_noticed(name: str) -> None:
+    problem = BENCHMARKS[name].implementations["njit-parallel"](True).problem  # type: ignore[attr-defined]
+    untouched = {output: problem.arrays[output] for output in problem.outputs}
+    with pytest.raises(AssertionError):
+        problem.verify(untouched)
+
+
+def test_every_peer_that_a_benchmark_has_is_one_that_the_module_of_the_peer_has() -> None:
+    for benchmark in BENCHMARKS.values():
+        for peer in REQUIREMENTS.keys() & benchmark.implementations.keys():
+            module, toolkit = PEERS[peer]
+            source = (ROOT / (module.replace(".", "/") + ".py")).read_text()
+            function = benchmark.name.replace("n-body", "nbody").replace("-", "_")
+            assert f"def {function}(" in source
+            assert f"class {toolkit}:" in source
+        assert not benchmark.unable.keys() & benchmark.implementations.keys()
+
+
+def test_peers_that_are_not_there_are_named() -> None:
+    made = {"taichi": Environment(missing="no wheel"), "warp": Environment("python")}
+    saxpy, tree = BENCHMARKS["saxpy"], BENCHMARKS["tree-reduction"]
+    no_environment = "its environment was not made"
+    wanted = {"opencl-intel": no_environment, "opencl-pocl": no_environment, "taichi": "no wheel"}
+    assert runner.unmeasured(saxpy, made) == wanted
+    assert "GPU back ends only" in runner.unmeasured(tree, made)["taichi"]
+    results = {"hip": {"device": "d", "median": {"cpu": 1, "wall": 1}, "ratio": {"cpu": 1, "wall": 1}}}
+    lines = report.table(saxpy, results, wanted).splitlines()
+    assert lines[0].endswith("aim 1.0 of its processor time")
+    assert lines[-1].split(maxsplit=1) == ["taichi", "not measured: no wheel"]
+
+
+def test_an_environment_that_cannot_be_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "REQUIREMENTS", {"nothing": (str(tmp_path / "no-such.whl"),)})
+    made = environments.make(tmp_path / "peers")
+    assert "no-such.whl" in made["nothing"].missing
+    assert environments.load(tmp_path / "peers") == made
+
+
+def test_a_peer_runs_with_its_python_and_its_variables(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "{\\"device\\": \\"$PEER_OF $3 $4 $5\\"}"\n')
+    python.chmod(0o755)
+    with runner.Worker("saxpy", "warp", True, Environment(str(python), {"PEER_OF": "ours"})) as process:
+        assert process.receive() == {"device": "ours saxpy warp quick"}
+
+
+def test_the_plot_has_every_implementation_and_the_aims(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="draws with matplotlib")
+    ratios = {"hip": {"ratio": {"cpu": 1.5}}, "warp": {"ratio": {"cpu": 3.0}}}
+    report.plot(tmp_path / "plot.svg", {"saxpy": ratios, "warp-reduction": {"hip": ratios["hip"]}})
+    drawn = (tmp_path / "plot.svg").read_text()
+    assert all(f"<!-- {word} -->" in drawn for word in ("hip", "warp", "saxpy", "warp-reduction", "aim of hip"))
 
 
 def test_times_are_of_one_operation() -> None:
@@ -130,7 +190,7 @@ def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as caught:
         __main__.main(["saxpi"])
     assert caught.value.code == 2
-    assert "no benchmark saxpi; there are saxpy, empty-launch" in capsys.readouterr().err
+    assert f"no benchmark saxpi; there are {', '.join(BENCHMARKS)}" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         __main__.main(["--rounds", "0"])
     assert "at least one" in capsys.readouterr().err

@@ -1,0 +1,104 @@
+"""Environments of the peers, one each, made by ``python -m benchmarks.environments FOLDER``.
+
+What is in them, or why a peer cannot be had on this machine, is kept in ``environments.json`` in the folder, which
+``python -m benchmarks --environments FOLDER`` reads. A peer that was made is not made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+INDEX = "environments.json"
+
+REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
+    "opencl-intel": ("pyopencl>=2025", "intel-opencl-rt>=2025", "intel-cmplr-lib-rt>=2025"),
+    "opencl-pocl": ("pyopencl>=2025", "pocl-binary-distribution>=3"),
+    "taichi": ("taichi>=1.7",),
+    "warp": ("warp-lang>=1.6",),
+}
+"""What each peer is installed from; intel-opencl-rt loads libraries of intel-cmplr-lib-rt without depending on it."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The Python that has a peer, and the environment variables that the peer needs; or, instead, why there is none."""
+
+    python: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    packages: Mapping[str, str] = field(default_factory=dict)
+    missing: str = ""
+
+
+class CommandError(Exception):
+    """A command that did not do what it should, with its last words."""
+
+
+def make(folder: Path) -> dict[str, Environment]:
+    """Make the environments of all peers in *folder*; those that were made before are kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = load(folder) if (folder / INDEX).exists() else {}
+    for name in REQUIREMENTS:
+        if name not in made or made[name].missing:
+            made[name] = _make_one(folder.resolve() / name, name)
+            print(f"{name}: {made[name].missing or made[name].packages}", flush=True)
+        (folder / INDEX).write_text(json.dumps({name: asdict(one) for name, one in made.items()}, indent=1) + "\n")
+    return made
+
+
+def load(folder: Path) -> dict[str, Environment]:
+    """What was made in *folder*."""
+    return {name: Environment(**fields) for name, fields in json.loads((folder / INDEX).read_text()).items()}
+
+
+def _make_one(folder: Path, name: str) -> Environment:
+    python = folder / "bin" / "python"
+    try:
+        venv.create(folder, clear=True, with_pip=True)
+        _say([str(python), "-m", "pip", "install", "--quiet", "numpy", *REQUIREMENTS[name]])
+        variables = _intel_variables(folder) if name == "opencl-intel" else {}
+        _probe(str(python), name, variables)
+    except (CommandError, OSError, subprocess.CalledProcessError) as error:
+        return Environment(missing=str(error))
+    listed = json.loads(_say([str(python), "-m", "pip", "list", "--format", "json"]))
+    packages = {
+        package["name"]: package["version"] for package in listed if package["name"] not in ("pip", "setuptools")
+    }
+    return Environment(str(python), variables, packages)
+
+
+def _intel_variables(folder: Path) -> dict[str, str]:
+    """Where the OpenCL loader finds Intel's runtime: the file that comes in its wheel has a path to be filled in."""
+    vendors = folder / "vendors"
+    vendors.mkdir(exist_ok=True)
+    (vendors / "intel.icd").write_text(f"{folder / 'lib' / 'libintelocl.so'}\n")
+    return {"OCL_ICD_VENDORS": str(vendors)}
+
+
+def _probe(python: str, name: str, variables: Mapping[str, str]) -> None:
+    """Run one small kernel and check it; `CommandError` if that fails."""
+    command = [python, "-m", "benchmarks.worker", "saxpy", name, "quick"]
+    answers = _say(command, commands="check\nquit\n", variables=variables).splitlines()
+    if json.loads(answers[-1]) != {"right": True}:
+        raise CommandError(f"computes a wrong saxpy: {answers[-1]}")
+
+
+def _say(command: list[str], *, commands: str = "", variables: Mapping[str, str] | None = None) -> str:
+    result = subprocess.run(
+        command, cwd=ROOT, input=commands, capture_output=True, text=True, env={**os.environ, **(variables or {})}
+    )
+    if result.returncode:
+        words = [line.strip() for line in result.stderr.splitlines() if "error" in line.lower()]
+        raise CommandError(words[-1] if words else f"ended with status {result.returncode}")
+    return result.stdout
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]))

@@ -20,6 +20,7 @@ from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations, waves
 from hip_runtime.drivers.cpu.spmd.faults import MAX_POINTS, MEMORY_CODE, divergence_code
 from hip_runtime.drivers.cpu.spmd.keeping import Keeping, decide_keeping
+from hip_runtime.drivers.cpu.spmd.parallel import is_independent, mark_independent
 from hip_runtime.drivers.cpu.spmd.private import find_kept_allocas, private_type
 from hip_runtime.drivers.cpu.spmd.regioncode import RegionCode, Surroundings
 from hip_runtime.drivers.cpu.spmd.regions import Point, Program, Region
@@ -111,6 +112,7 @@ class BlockFunction:
             if how is not Keeping.COMPUTED
         }
         each, single = find_kept_allocas(program)
+        self.independent = not single
         allocas = {alloca: storage.per_thread(private_type(alloca), alloca.name) for alloca in each}
         allocas |= {alloca: storage.per_block(private_type(alloca), alloca.name) for alloca in single}
         results: dict[Point, Place] = {}
@@ -159,6 +161,7 @@ class BlockFunction:
         builder = self.builder
         code = RegionCode(self.around, region, builder)
         code.load_common()
+        first = len(self.function.blocks)
         loop = ThreadLoop(builder, self.item, self.place)
         if region.masked:
             self.skip_unless(self.has_not_returned, loop)
@@ -173,7 +176,9 @@ class BlockFunction:
             builder.branch(loop.latch)
 
         code.write(loop.linear, leave)
-        loop.end()
+        branches = loop.end()
+        if self.independent and is_independent(region):
+            mark_independent(branches, self.function.blocks[first:], code.variables)
 
     def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
         """End the turn of a thread that is not *active*."""

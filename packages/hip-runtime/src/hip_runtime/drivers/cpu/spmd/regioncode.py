@@ -56,6 +56,11 @@ class RegionCode:
         self._restored = [value for value in region.live if value in self._used or value in self._defined]
         self._once: dict[Instruction, ir.Value] = {}
 
+    @property
+    def variables(self) -> set[ir.Value]:
+        """The places of the local variables."""
+        return {*self._variables.values(), *self._incoming.values()}
+
     def load_common(self) -> None:
         """In front of the loop: load what is the same for all threads, before any of them changes it."""
         around = self._around

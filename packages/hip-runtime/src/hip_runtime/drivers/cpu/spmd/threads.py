@@ -56,16 +56,15 @@ class ThreadLoop:
             linear = builder.udiv(linear, I32(extent))
         return indices
 
-    def end(self) -> ir.Instruction:
-        """Close the loop; the builder is behind it. Gives the branch that goes back to the start of the innermost."""
+    def end(self) -> list[ir.Instruction]:
+        """Close the loop; the builder is behind it. Gives the branches that go back to the start of each level."""
         builder = self._builder
         builder.position_at_end(self.latch)
-        innermost = None
+        branches = []
         for index, limit, head in reversed(self._levels):
             following = builder.add(index, I64(1), flags=("nuw", "nsw"))
             index.add_incoming(following, builder.block)
             after = builder.append_basic_block("threads.end")
-            branch = builder.cbranch(builder.icmp_unsigned("<", following, limit), head, after)
-            innermost = innermost or branch
+            branches.append(builder.cbranch(builder.icmp_unsigned("<", following, limit), head, after))
             builder.position_at_end(after)
-        return innermost
+        return branches

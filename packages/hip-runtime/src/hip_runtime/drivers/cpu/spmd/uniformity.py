@@ -80,7 +80,7 @@ class Uniformity:
             name = instruction.callee
             if operations.is_uniform(name):
                 return False
-            if not _is_arithmetic(name):
+            if not is_arithmetic(name):
                 return True
         if instruction.opcode == "phi":
             pairs = zip(instruction.operands, instruction.targets, strict=True)
@@ -146,7 +146,7 @@ class Uniformity:
         return False
 
 
-def _is_arithmetic(name: str) -> bool:
+def is_arithmetic(name: str) -> bool:
     """Whether a function only computes, from its arguments. LLVM's intrinsics that touch memory take pointers, which
     those of C's math library that are called by name here do not."""
     return name.startswith(_ARITHMETIC)

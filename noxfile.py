@@ -158,3 +158,12 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.environments", peers)
     plot = str(Path(session.create_tmp()) / "benchmarks.svg")
     session.run("python", "-m", "benchmarks", "--environments", peers, "--plot", plot, *session.posargs)
+
+
+@nox.session
+def cuda_suite(session: nox.Session) -> None:
+    """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``nox -s cuda_suite -- test_array`` runs a part."""
+    tested = local(*PACKAGES)
+    # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
+    session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
+    session.run("python", "-m", "tools.cuda_suite", "--cache", str(session.cache_dir), *session.posargs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -100,6 +101,7 @@ def main(arguments: list[str]) -> int:
     except FetchError as error:
         print(error, file=sys.stderr)
         return 2
+    os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
     report = Report()
     modules = test_modules(tests, chosen.words)
     if not modules:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from tools.cuda_suite import plugin_names
+from tools.cuda_suite.worker import run_tests
 
-ROOT = Path(__file__).parents[2]
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.1
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["tools.cuda_suite.preload"])
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def _run_rest(tests: Path, module: str, folder: Path, results: Results, everythi
     """Run the tests that have no result yet, and add theirs; returns whether the process came to its end."""
     process, record = _start(tests, module, folder, {"done": list(results), "all": everything})
     hung = _wait(process, record, seconds)
-    output = (folder / "output").read_text(errors="replace")[-2000:]
+    written = folder / "output"
+    output = written.read_text(errors="replace")[-2000:] if written.exists() else ""
     current = ""
     for event in _events(record):
         if event["event"] == "left out":
@@ -92,10 +95,10 @@ def _run_rest(tests: Path, module: str, folder: Path, results: Results, everythi
         elif event["event"] == "result":
             results[event["id"]] = _worse(results.get(event["id"]), event)
             current = ""
-    if not hung and process.returncode in (0, 1, 2, 5):
+    if not hung and process.exitcode in (0, 1, 2, 5):
         return True
     outcome = "hung" if hung else "crashed"
-    message = f"no end after {seconds:.0f} s" if hung else f"the process ended with code {process.returncode}: {output}"
+    message = f"no end after {seconds:.0f} s" if hung else f"the process ended with code {process.exitcode}: {output}"
     results[current or module] = Result(outcome, message, seconds if hung else 0.0)
     return False
 
@@ -106,37 +109,31 @@ def _worse(known: Result | None, event: dict[str, Any]) -> Result:
     return known if known is not None and known.bad else new
 
 
-def _start(tests: Path, module: str, folder: Path, order: dict[str, Any]) -> tuple[subprocess.Popen[bytes], Path]:
+def _start(tests: Path, module: str, folder: Path, order: dict[str, Any]) -> tuple[BaseProcess, Path]:
     record, leave_out = folder / "record", folder / "leave_out"
     record.write_text("")
     leave_out.write_text(json.dumps(order))
-    environment = {
-        "NUMBA_HIP_DEVICE": "cpu",
-        **os.environ,
+    variables = {
         plugin_names.TESTS: str(tests),
         plugin_names.RECORD: str(record),
         plugin_names.LEAVE_OUT: str(leave_out),
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
-    pytest = [sys.executable, "-m", "pytest", "-p", "tools.cuda_suite.plugin", "-p", "no:cacheprovider", "-q"]
-    settings = ["-c", os.devnull, "--rootdir", str(tests), "-o", "consider_namespace_packages=true"]
-    command = [*pytest, *settings, "--import-mode=importlib", "--tb=short", str(tests / module)]
-    with (folder / "output").open("wb") as output:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    process = _processes.Process(target=run_tests, args=(str(tests), module, str(folder), variables))
+    process.start()
     return process, record
 
 
-def _wait(process: subprocess.Popen[bytes], record: Path, seconds: float) -> bool:
+def _wait(process: BaseProcess, record: Path, seconds: float) -> bool:
     """Wait for the end of *process*; where nothing is recorded for *seconds*, kill it and return True."""
     size, since = 0, time.monotonic()
-    while process.poll() is None:
-        time.sleep(POLL_SECONDS)
+    while process.is_alive():
+        process.join(POLL_SECONDS)
         now = record.stat().st_size
         if now != size:
             size, since = now, time.monotonic()
         elif time.monotonic() - since > seconds:
             process.kill()
-            process.wait()
+            process.join()
             return True
     return False
 

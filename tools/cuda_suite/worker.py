@@ -1,0 +1,24 @@
+"""The process of a test module."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def run_tests(tests: str, module: str, folder: str, variables: dict[str, str]) -> None:
+    """Run the tests of *module*, as a process of its own whose output goes to a file in *folder*.
+
+    *variables* are what the plugin reads from the environment.
+    """
+    import pytest
+
+    os.environ.update(variables)
+    os.chdir(folder)
+    output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    settings = ["-c", os.devnull, "--rootdir", tests, "-o", "consider_namespace_packages=true"]
+    plugins = ["-p", "tools.cuda_suite.plugin", "-p", "no:cacheprovider"]
+    status = pytest.main([*plugins, "-q", *settings, "--import-mode=importlib", "--tb=short", str(Path(tests) / module)])
+    os._exit(int(status))  # as a program would end: without waiting for threads that a test left behind

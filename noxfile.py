@@ -38,6 +38,10 @@ RUFF = "ruff>=0.17,<0.18"
 MYPY = "mypy>=2.4,<2.5"
 
 
+HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")
+"""Extras of hip-runtime that bring each generation of hip-python."""
+
+
 def local(*packages: str, extra: str = "") -> list[str]:
     """Arguments that install *packages* from this tree, all at once: they depend on each other, and no index has them.
 
@@ -66,17 +70,32 @@ def tests(session: nox.Session, layer: str) -> None:
 
 
 @nox.session
+@nox.parametrize("release", HIP_PYTHONS, ids=HIP_PYTHONS)
+def hip_python(session: nox.Session, release: str) -> None:
+    """The driver of AMD GPUs with one generation of hip-python, over the stand-in for the HIP runtime."""
+    # Not with the extra for tests, which asks for one release of hip-python itself.
+    session.install(*local("hip-devicelib"), *local("hip-runtime", extra=f"[{release}]"), "hypothesis>=6.100", *PYTEST)
+    tests = sorted(str(path) for path in Path("packages/hip-runtime/tests").glob("test_hip_*.py"))
+    run_pytest(session, *tests, "packages/hip-runtime/tests/test_driver_contract.py")
+
+
+@nox.session
 def rocm(session: nox.Session) -> None:
     """The tests that need ROCm's compilers, beside a real ROCm that is unpacked without root; no GPU is needed.
 
     Skipped where the packages of ROCm cannot be had. They are unpacked once, into nox's cache.
     """
-    session.install(*local("hip-devicelib", extra="[test]"), *local("hip-runtime", "numba-hip-core"), *PYTEST)
+    tested = local("hip-devicelib", "hip-runtime", extra="[test]")
+    session.install(*tested, *local("numba-hip-core"), *PYTEST)
     prefix = str(session.cache_dir / "rocm-prefix")
     launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM])
     if not launcher or not Path(launcher.strip()).is_file():
         session.skip(f"no ROCm to test with: {str(launcher).strip()}")
-    tests = ("packages/hip-devicelib/tests", "packages/numba-hip-core/tests/test_amd.py")
+    tests = (
+        "packages/hip-devicelib/tests",
+        "packages/hip-runtime/tests/test_hip_runtime.py",
+        "packages/numba-hip-core/tests/test_amd.py",
+    )
     run_pytest(session, *tests, python="rocm-python")
 
 

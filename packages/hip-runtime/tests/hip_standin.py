@@ -119,15 +119,15 @@ def compiler() -> list[str] | None:
     return None
 
 
-def build(folder: Path) -> Path:
-    """Compile the stand-in into *folder*; skips the test where there is no compiler."""
+def build(folder: Path, *flags: str) -> Path:
+    """Compile the stand-in into *folder*, with more *flags*; skips the test where there is no compiler."""
     command = compiler()
     if command is None:
         pytest.skip("needs a C compiler: cc, gcc, clang, or the Python package ziglang")
     library = folder / "libamdhip64.so"
     sources = sorted(map(str, _SOURCES.glob("*.c")))
     done = subprocess.run(
-        [*command, *_FLAGS, *sources, "-o", str(library)], capture_output=True, text=True, check=False
+        [*command, *_FLAGS, *flags, *sources, "-o", str(library)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return library

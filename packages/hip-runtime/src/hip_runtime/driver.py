@@ -80,8 +80,9 @@ class Driver(Protocol):
     """Everything the runtime needs from one kind of device.
 
     Work given a stream other than `DEFAULT_STREAM` may be done later; *owners* is whatever must stay alive until then.
-    A kernel's fault in such work is kept, the work behind it on the stream is dropped, and the next synchronisation of
-    the stream (or of an event on it, or of the device) raises the `KernelFault`, after which the stream works again.
+    A kernel's fault in such work is kept, the work behind it on the stream is dropped by devices that can do so (the
+    CPU device; a GPU does it all the same), and the next synchronisation of the stream (or of an event on it, or of the
+    device) raises the `KernelFault`, after which the stream works again.
     Work on the default stream waits for all work given to other blocking streams before it.
     """
 

@@ -113,9 +113,18 @@ class Calls:
         parameters = SIGNATURES.get(name)
         if parameters is None:
             raise AttributeError(name)
-        found: Function = self._bind(name, c_int, parameters)
-        setattr(self, name, found)
-        return found
+        function: Function = self._bind(name, c_int, parameters)
+
+        def call_first(*arguments: Any) -> int:
+            try:
+                code = function(*arguments)
+            except SystemError as error:
+                # hip-python looks for the symbol now, and says what is wrong in an exception that ctypes runs into.
+                raise UnsupportedError(f"the HIP runtime of this machine has no {name}: {error.__cause__}") from error
+            setattr(self, name, function)
+            return code
+
+        return call_first
 
     def activate(self, device: int) -> None:
         """Make *device* the current one of this thread. Not remembered: others in the process change it, too."""

@@ -6,12 +6,20 @@
 from __future__ import annotations
 
 import enum
+import os
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 HIP_ERROR_NO_DEVICE = 100
 """``hipErrorNoDevice`` of ``hip/hip_runtime_api.h``."""
+
+KFD = "/dev/kfd"
+"""The device file of the kernel's driver for computing on AMD GPUs."""
+
+VISIBILITY = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+"""Environment variables that keep GPUs from the runtime."""
 
 
 class State(enum.Enum):
@@ -50,7 +58,9 @@ def probe() -> Probe:
         return _count(hip)
     except Exception as error:
         if isinstance(error, RuntimeError) and "failed to dlopen" in str(error):
-            return Probe(State.NO_RUNTIME, f"no HIP runtime library was found ({error})")
+            # Up to 10.0 hip-python puts names into its text as Python writes bytes.
+            reason = re.sub(r"b'([^']*)'", r"\1", str(error))
+            return Probe(State.NO_RUNTIME, f"no HIP runtime library was found ({reason})")
         return Probe(State.BROKEN, f"the HIP runtime does not work: {type(error).__name__}: {error}")
 
 
@@ -76,8 +86,21 @@ def _count(hip: Any) -> Probe:
         # The status is an enum that knows its own name; hipGetErrorName gives wrong ones.
         return Probe(State.BROKEN, f"the HIP runtime answers {getattr(status, 'name', 'error')} ({int(status)})")
     if devices < 1:
-        return Probe(State.NO_DEVICE, "the HIP runtime finds no AMD GPU")
+        return _explain_no_device()
     return Probe(State.FOUND, f"the HIP runtime finds {devices} AMD GPU{'s' * (devices > 1)}", devices)
+
+
+def _explain_no_device() -> Probe:
+    """There is no GPU, or it is kept from us: the runtime answers the same."""
+    reason = "the HIP runtime finds no AMD GPU"
+    if os.path.exists(KFD) and not os.access(KFD, os.R_OK | os.W_OK):
+        return Probe(
+            State.BROKEN,
+            f"{reason}, and this user may not open {KFD}, through which it would: add the user to the groups that own "
+            f"{KFD} and /dev/dri/renderD* (render, video)",
+        )
+    hiding = [f"{name}={os.environ[name]!r}" for name in VISIBILITY if name in os.environ]
+    return Probe(State.NO_DEVICE, reason + (f" with {' and '.join(hiding)}" if hiding else ""))
 
 
 def _first(answer: Any) -> Any:

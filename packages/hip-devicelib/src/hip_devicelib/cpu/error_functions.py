@@ -10,7 +10,7 @@ from __future__ import annotations
 from hip_devicelib.cpu.coefficients import POLYNOMIALS
 from hip_devicelib.cpu.exponentials import reduce, scale
 from hip_devicelib.cpu.expressions import Code, Real, fma, select
-from hip_devicelib.cpu.pairs import multiply
+from hip_devicelib.cpu.pairs import add_ordered, multiply
 
 
 def _complement(code: Code, magnitude: Real) -> Real:
@@ -24,7 +24,9 @@ def _complement(code: Code, magnitude: Real) -> Real:
     t = fma(fma(-t, divisor, x - 4.0), reciprocal, t)
     factor = inverse * divisor
     factor = fma(fma(-factor, denominator, 1.0), factor, factor)
-    factor = code.horner(t, POLYNOMIALS["erfc", code.format.bits]) * factor
+    constant, *rest = POLYNOMIALS["erfc", code.format.bits]
+    scaled = add_ordered(code.real(constant), t * code.horner(t, rest))
+    factor = fma(scaled.low, factor, scaled.high * factor)
     square = multiply(x, x)
     n, bits, r = reduce(code, -square.high)
     low = r.low - square.low
@@ -36,7 +38,7 @@ def _complement(code: Code, magnitude: Real) -> Real:
 def erfc(code: Code, x: Real) -> Real:
     far = _complement(code, abs(x))
     near = 1.0 - fma(x, code.polynomial(x * x, "erf"), x)
-    return select(abs(x) < 0.5, near, select(x < 0.0, 2.0 - far, far))
+    return select(abs(x) < 0.65, near, select(x < 0.0, 2.0 - far, far))
 
 
 def erf(code: Code, x: Real) -> Real:

@@ -2,7 +2,7 @@
 
 (1 + 2 x) exp(x*x) erfc(x) is smooth from 0 to infinity in t = (x - 4) / (x + 4): one polynomial (Shepherd and
 Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < infinity", 1981). The square in the
-exponential keeps its rounding error. erf below 0.85 is an odd polynomial, beyond it 1 - erfc; erfc next to 0 is 1 - erf.
+exponential keeps its rounding error. erf below 0.85 is an odd polynomial, then 1 - erfc; erfc next to 0 is 1 - erf.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """asin, acos, atan, atan2.
 
-asin of \\|x\\| <= 1/2 is an odd polynomial; beyond, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)). atan takes the reciprocal
+asin of \\|x\\| <= 1/2 is an odd polynomial; then asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)). atan takes the reciprocal
 of what exceeds 1 and is an odd polynomial on [0, 1]: one long polynomial costs less than a second reduction with its
 rounding errors.
 """

@@ -1,13 +1,13 @@
 """Arguments of sin, cos and tan modulo pi/2, over the whole range of the format.
 
-float32 is reduced in float64, whose 53 bits hold its product with a word of 2/pi to what is needed: multiply by those
-digits of 2/pi that matter for the quadrant and the rest (Payne and Hanek, "Radian reduction for trigonometric functions",
-1983), picked by three selects. The instructions are the same for all arguments.
+float32 is reduced in float64, whose 53 bits leave room for the product: multiply by those digits of 2/pi that matter for
+the quadrant and the rest (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), picked by three
+selects. The instructions are the same for all arguments.
 
 float64 up to 2**40 subtracts n pi/2 as a sum of three words (Cody and Waite, 1980; with a fused multiply-add the first
 difference is exact). Beyond, four words of 2/pi are read from a table of 32 rows and the products are kept exact. That
-is behind a branch: it costs more than all the rest, and next to no argument needs it. LLVM's vectoriser turns the branch
-into selects and masked gathers; code that skips what no lane needs skips it.
+is behind a branch: it costs more than all the rest, and next to no argument needs it. LLVM's vectoriser turns the
+branch into selects and masked gathers; code that skips what no lane needs skips it.
 """
 
 from __future__ import annotations

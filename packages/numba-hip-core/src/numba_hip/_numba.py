@@ -185,3 +185,15 @@ def definition_of(value: object) -> Any:
 def python_identity() -> str:
     """Which Python this is: bytecode is that of one release."""
     return f"{sys.implementation.cache_tag} {sys.version}"
+
+
+def bounds_check_in_progress() -> tuple[Any, Any, Any] | None:
+    """Index, extent and axis of the bounds check that Numba is lowering, if the caller's caller is that.
+
+    Numba raises without saying which index it was, as that is known on the device only.
+    """
+    caller = sys._getframe(2)
+    if caller.f_code is not cgutils.do_boundscheck.__code__:
+        return None
+    found = caller.f_locals
+    return found["ind"], found["dimlen"], found["axis"]

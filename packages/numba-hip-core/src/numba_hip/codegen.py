@@ -52,6 +52,8 @@ class HipCodeLibrary(CodeLibrary):
         """Functions of linked code that this library itself calls, by the symbols of their adapters."""
         self.linked_code: dict[str, LinkedCode] = {}
         """Code to link, by its digest."""
+        self.location: str | None = None
+        """The place in the source of what is being lowered."""
         self.source: str | None = None
         """The file of the function, where there is one."""
         self.faults: dict[int, Fault] = {}

@@ -9,7 +9,8 @@ from numba.core import types, typing
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags, sanitize_compile_result_entries
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
 from numba.core.errors import NumbaError
-from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowering
+from numba.core.lowering import Lower
+from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.linked_code import read_all
@@ -26,6 +27,27 @@ class HipCompileResult(CompileResult):
     def entry_point(self) -> int:
         """A number that no other compile result of this process has."""
         return id(self)
+
+
+class LocatedLower(Lower):
+    """Numba's lowering, which tells the library that it writes where in the source it is."""
+
+    def notify_loc(self, loc: Any) -> None:
+        """Called before each instruction."""
+        self.library.location = f"{loc.filename}:{loc.line} in {self.func_ir.func_id.func_name}"
+        super().notify_loc(loc)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class HipLowering(BaseNativeLowering):
+    """The pass that lowers to LLVM IR."""
+
+    _name = "hip_lowering"
+
+    @property
+    def lowering_class(self) -> type[LocatedLower]:
+        """What lowers."""
+        return LocatedLower
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -69,7 +91,7 @@ class HipCompiler(CompilerBase):
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
         manager.add_pass(IRLegalization, "ensure that the IR is legal")
         manager.add_pass(AnnotateTypes, "annotate types")
-        manager.add_pass(NativeLowering, "lower to LLVM IR")
+        manager.add_pass(HipLowering, "lower to LLVM IR")
         manager.add_pass(PackLibrary, "pack the library")
         manager.finalize()
         return [manager]

@@ -21,5 +21,20 @@ cache_dir: Setting[Path] = Setting(
     _user_cache,
 )
 
-SETTINGS: tuple[Setting[Path], ...] = (cache_dir,)
+
+def _switch(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError("must be 0 or 1")
+    return text == "1"
+
+
+boundscheck: Setting[bool] = Setting(
+    "NUMBA_HIP_BOUNDSCHECK",
+    "1 makes an index out of range raise IndexError in every kernel whose boundscheck option is not given; the default "
+    "is 0. Read when a kernel is compiled.",
+    _switch,
+    lambda: False,
+)
+
+SETTINGS: tuple[Setting[Path] | Setting[bool], ...] = (cache_dir, boundscheck)
 """All settings, for tools that list them."""

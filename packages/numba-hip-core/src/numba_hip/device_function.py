@@ -97,14 +97,12 @@ def _typeof_device_function(value: DeviceFunction, context: Any) -> types.Dispat
     return types.Dispatcher(value)
 
 
-def device_jit(target: str, *args: Any, **options: Any) -> Callable[[Callable[..., Any]], DeviceFunction]:
+def device_jit(target: CompileTarget, *args: Any, **options: Any) -> Callable[[Callable[..., Any]], DeviceFunction]:
     """The decorator with which Numba compiles overloads for *target*; it passes options that are not ours, too."""
-    from numba_hip.targets.registry import compile_target
-
     del args
     known = {name: options[name] for name in ("fastmath", "inline", "forceinline") if options.get(name)}
 
     def decorate(py_func: Callable[..., Any]) -> DeviceFunction:
-        return DeviceFunction(py_func, CompileOptions(**known), compile_target(target))
+        return DeviceFunction(py_func, CompileOptions(**known), target)
 
     return decorate

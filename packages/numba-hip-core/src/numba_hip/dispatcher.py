@@ -19,9 +19,10 @@ from numba_hip.conversion import choose_overload
 from numba_hip.errors import KernelArgumentError, KernelSignatureError
 from numba_hip.faults import exception_describer
 from numba_hip.forall import ForAll
+from numba_hip.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.inspection import Inspection
 from numba_hip.kernel_code import KernelCode, compile_kernel
-from numba_hip.launch import ConfiguredKernel, LaunchConfig, ReadyLaunch, is_plain
+from numba_hip.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
 from numba_hip.options import CompileOptions
 from numba_hip.output import with_output
 from numba_hip.transfer import Transfer
@@ -50,6 +51,8 @@ class LoadedKernel(NamedTuple):
     function: Function
     packing: Sequence[Packer]
     code: KernelCode
+    record: IndexRecord | None
+    """Where a kernel with bounds checks notes indices."""
 
 
 class CompileStats(NamedTuple):
@@ -307,7 +310,10 @@ class Dispatcher(Inspection):
         launch = loaded.function.configure(
             config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared
         )
-        ready = configured.ready[key] = ReadyLaunch(with_output(launch, config.stream), loaded.packing, loaded.code)
+        started: LaunchFunction = with_output(launch, config.stream)
+        if loaded.record is not None:
+            started = RecordedLaunch(started, loaded.record, loaded.code.parameters)
+        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code)
         return ready
 
     def _load(self, key: tuple[Any, ...], args: Sequence[Any], device: Device) -> LoadedKernel:
@@ -315,8 +321,9 @@ class Dispatcher(Inspection):
         kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
         code = self._compile(kinds, device.target)
         function = device.load(code.code_object).function(code.name)
-        function.describe_fault = exception_describer(code.faults)
-        loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters), code)
+        record = IndexRecord() if code.target.checked else None
+        function.describe_fault = exception_describer(code.faults, record)
+        loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters), code, record)
         return loaded
 
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hip_runtime.errors import KernelFault
+from numba_hip.index_faults import MESSAGE, IndexRecord
 from numba_hip.targets.callconv import Fault
 
 
-def exception_describer(faults: Mapping[int, Fault]) -> Callable[[KernelFault], BaseException]:
+def exception_describer(
+    faults: Mapping[int, Fault], record: IndexRecord | None = None
+) -> Callable[[KernelFault], BaseException]:
     """A function that turns what a device reports into the exception that the kernel raised.
+
+    *record* is where a kernel with bounds checks notes indices.
 
     The message starts with the thread and the block that raised first, as Numba CUDA's does:
     ``tid=[x, y, z] ctaid=[x, y, z]: message``.
@@ -21,6 +26,10 @@ def exception_describer(faults: Mapping[int, Fault]) -> Callable[[KernelFault], 
             return reported
         place = f"tid={list(reported.thread)} ctaid={list(reported.block)}"
         first, *others = fault.arguments or ("",)
+        if record is not None and first == MESSAGE:
+            # The record is for one fault at a time, and a fault may be described again.
+            known = reported.__dict__
+            first = known["found_index"] = known.get("found_index") or record.find(reported) or MESSAGE
         message = f"{place}: {first}" if first != "" else place
         if fault.location is not None:
             message += f" ({fault.location})"

@@ -134,7 +134,7 @@ def compile_kernel(
     Raises `numba.core.errors.TypingError` and its relatives at the user's line, `KernelSignatureError` for a kernel
     that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
     """
-    made_for = compile_target(target)
+    made_for = compile_target(target, checked=options.checked)
     result = compile_function(py_func, args, None, options, made_for)
     if result.signature.return_type not in (types.none, types.void):
         raise KernelSignatureError(

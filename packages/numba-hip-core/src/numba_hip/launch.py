@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
-from hip_runtime.module import Launch, dim3
+from hip_runtime.module import dim3
 from numba_hip.arguments import Packer
 from numba_hip.kernel_code import KernelCode
-from numba_hip.output import PrintingLaunch
 
 if TYPE_CHECKING:
     from numba_hip.dispatcher import Dispatcher
 
 Dim3 = tuple[int, int, int]
+
+LaunchFunction = Callable[[bytes, object], None]
+"""What launches, given packed arguments and what has to live as long: `hip_runtime.module.Launch`, or one around it."""
 
 
 class LaunchConfig(NamedTuple):
@@ -58,7 +60,7 @@ def is_plain(given: Any) -> bool:
 class ReadyLaunch(NamedTuple):
     """A kernel on a device, configured, with what packs the arguments of a launch, and the code that it was made of."""
 
-    launch: Launch | PrintingLaunch
+    launch: LaunchFunction
     packers: Sequence[Packer]
     code: KernelCode
 

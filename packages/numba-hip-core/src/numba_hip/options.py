@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from numba_hip import config
 from numba_hip.errors import OptionError
 from numba_hip.linked_code import as_items, read_all
 
-NOT_YET = frozenset({"max_registers", "lineinfo", "exceptions", "boundscheck", "extensions"})
+NOT_YET = frozenset({"max_registers", "lineinfo", "exceptions", "extensions"})
 """Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
 
 
@@ -33,6 +34,9 @@ class CompileOptions:
     cache
         Keep compiled kernels in a directory (``NUMBA_HIP_CACHE_DIR``), where later processes find them. A device
         function is kept as part of the kernels that call it.
+    boundscheck
+        Whether an index out of range raises `IndexError`, in this kernel and in all that it calls; the setting
+        ``NUMBA_HIP_BOUNDSCHECK`` decides where it is None. For the CPU device.
     link
         LLVM bitcode and LLVM IR that define functions of `declare_device`: paths of files, or `LinkedCode`.
     """
@@ -45,6 +49,7 @@ class CompileOptions:
     launch_bounds: int | tuple[int, int] | None = None
     cache: bool = False
     link: tuple[Any, ...] = ()
+    boundscheck: bool | None = None
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -72,8 +77,14 @@ class CompileOptions:
     def stamp(self) -> str:
         """Text that differs where the options make different code."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cache"}
+        chosen["boundscheck"] = self.checked
         chosen["link"] = [code.digest for code in read_all(self.link)]
         return repr({name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()})
+
+    @property
+    def checked(self) -> bool:
+        """Whether indices are checked."""
+        return config.boundscheck() if self.boundscheck is None else bool(self.boundscheck)
 
     @property
     def max_block_threads(self) -> int:

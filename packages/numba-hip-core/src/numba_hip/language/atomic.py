@@ -43,7 +43,8 @@ def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Val
         indices = [(args[1], index_type)]
     values = [context.cast(builder, index, of, types.intp) for index, of in indices]
     array = context.make_array(kind)(context, builder, args[0])
-    return cgutils.get_item_pointer(context, builder, kind, array, values, wraparound=True)
+    checked = context.enable_boundscheck
+    return cgutils.get_item_pointer(context, builder, kind, array, values, wraparound=True, boundscheck=checked)
 
 
 def _rmw(operation: str) -> Update:

@@ -96,4 +96,4 @@ class HipCallConv(MinimalCallConv):
 class SpmdCallConv(HipCallConv):
     """The calling convention on the CPU device, where every function takes the work item."""
 
-    hidden = (("item", ITEM),)
+    hidden: tuple[tuple[str, ir.Type], ...] = (("item", ITEM),)

@@ -37,6 +37,10 @@ class CpuContext(HipContext):
         return self._index(builder, "thread_idx", axis)
 
     def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
+    def hidden_parameters(self) -> Sequence[tuple[str, ir.Type]]:
+        """Names and types, pointers, of what kernels take behind their arguments and hand on to what they call."""
+        return ()
+
         """Index of the block in the grid."""
         return self._index(builder, "block_idx", axis)
 
@@ -140,7 +144,8 @@ class CpuContext(HipContext):
         descriptor = function.fndesc
         module = self.create_module(f"{name}.entry")
         packer = self.get_arg_packer(descriptor.argtypes)
-        passed = list(packer.argument_types)
+        hidden = self.hidden_parameters()
+        passed = [*packer.argument_types, *(kind for _, kind in hidden)]
         printing = output.add_parameter(library, passed, self.global_address_space)
         entry_type = ir.FunctionType(ir.VoidType(), [ITEM, *passed])
         entry = ir.Function(module, entry_type, name)
@@ -169,3 +174,5 @@ def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argu
         (argument.name, "ptr" if isinstance(argument.type, ir.PointerType) else str(argument.type))
         for argument in arguments
     )
+        for parameter, (hidden_name, _) in zip(arguments[len(packer.argument_types) :], hidden, strict=False):
+            parameter.name = hidden_name

@@ -8,6 +8,7 @@ from functools import partial
 
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip.codegen import AmdCodegen, CpuCodegen, HipCodegen
+from numba_hip.errors import OptionError
 from numba_hip.targets import numba_target
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
@@ -25,6 +26,8 @@ class CompileTarget:
     numba_name: str
     typing_context: HipTypingContext
     target_context: HipContext
+    checked: bool = False
+    """Whether code for it checks indices."""
 
     @property
     def contexts(self) -> tuple[HipTypingContext, HipContext]:
@@ -32,20 +35,22 @@ class CompileTarget:
         return self.typing_context, self.target_context
 
 
-_targets: dict[str, CompileTarget] = {}
+_targets: dict[tuple[str, bool], CompileTarget] = {}
 _lock = threading.Lock()
 
 
-def compile_target(name: str) -> CompileTarget:
+def compile_target(name: str, *, checked: bool = False) -> CompileTarget:
     """The compile target called *name*: ``"cpu"``, or an AMD GPU such as ``"gfx942"`` or ``"gfx90a:xnack+"``.
 
-    Raises `hip_devicelib.errors.UnknownTargetError` for a name that there is not.
+    Where it is *checked*, an index out of range raises, in all functions. Raises `OptionError` for AMD GPUs then, and
+    `hip_devicelib.errors.UnknownTargetError` for a name that there is not.
     """
-    target = _targets.get(name)
+    key = name, checked
+    target = _targets.get(key)
     if target is None:
         with _lock:
-            target = _targets.get(name) or _make(name)
-            _targets[name] = target
+            target = _targets.get(key) or _make(*key)
+            _targets[key] = target
     return target
 
 
@@ -54,24 +59,29 @@ def known_targets() -> list[CompileTarget]:
     return list(_targets.values())
 
 
-def _make(name: str) -> CompileTarget:
+def _make(name: str, checked: bool) -> CompileTarget:
     from numba_hip.device_function import device_jit
 
     typing_context = HipTypingContext()
-    context_class, codegen = _parts(name)
-    numba_name = numba_target.register(name)
-    target = CompileTarget(name, numba_name, typing_context, context_class(typing_context, numba_name, codegen))
+    context_class, codegen = _parts(name, checked)
+    numba_name = numba_target.register(f"{name}:checked" if checked else name)
+    context = context_class(typing_context, numba_name, codegen)
+    target = CompileTarget(name, numba_name, typing_context, context, checked)
     typing_context.compile_target = target
-    numba_target.complete(numba_name, target, partial(device_jit, name))
+    numba_target.complete(numba_name, target, partial(device_jit, target))
     return target
 
 
-def _parts(name: str) -> tuple[type[HipContext], HipCodegen]:
+def _parts(name: str, checked: bool) -> tuple[type[HipContext], HipCodegen]:
     """The class of the target context, and the code generator; here an unknown name is refused."""
     if name == CPU_TARGET:
+        from numba_hip.targets.checked import CheckedCpuContext
         from numba_hip.targets.cpu import CpuContext
 
-        return CpuContext, CpuCodegen()
+        return CheckedCpuContext if checked else CpuContext, CpuCodegen()
     from numba_hip.targets.amdgpu import AmdContext
 
-    return AmdContext, AmdCodegen(name)
+    codegen = AmdCodegen(name)
+    if checked:
+        raise OptionError(f"boundscheck is for the CPU device in this version; kernels for {name} cannot have it")
+    return AmdContext, codegen

@@ -1,0 +1,72 @@
+"""Which index was out of range: what a kernel with bounds checks notes in memory of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hip_devicelib.codeobject import Parameter
+from hip_runtime.errors import KernelFault
+
+MESSAGE = "index is out of bounds"
+"""What Numba says where it knows no more."""
+
+RECORD = "index_record"
+"""Name of the parameter of a kernel that the address of the record is passed in."""
+
+SLOT = np.dtype(
+    [("code", "<i4"), ("block", "<i4", (3,)), ("thread", "<i4", (3,)), ("unused", "<i4"), ("dimension", "<i8"),
+     ("index", "<i8"), ("extent", "<i8")]
+)  # fmt: skip
+SLOT_BYTES = 56
+VALUE_OFFSETS = (0, 4, 8, 12, 16, 20, 24, 32, 40, 48)
+"""Where in a slot code, block and thread (x, y and z of each), dimension, index and extent are, in bytes."""
+
+SLOTS = 4096
+"""How many threads can note an index in one launch. The first one of each thread of the processor is enough: the fault
+that is reported is among these."""
+
+
+class IndexRecord:
+    """The indices that threads of one kernel found out of range, the first `SLOTS` of them since `find` last found one.
+
+    In memory: a slot of which the first 8 bytes count, then the slots that were filled.
+    """
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(1 + SLOTS, SLOT)
+        self.address = int(self._slots.ctypes.data)
+
+    def find(self, fault: KernelFault) -> str | None:
+        """What the thread that *fault* names found: the dimension, the index and the extent, in words."""
+        noted = self._slots[1 : 1 + min(int(self._slots[:1].view(np.int64)[0]), SLOTS)]
+        same = noted["code"] == fault.code
+        for name in ("block", "thread"):
+            same &= (noted[name] == getattr(fault, name)).all(axis=1)
+        if not same.any():
+            return None
+        slot = noted[same][0]
+        dimension, index, extent = (int(slot[name]) for name in ("dimension", "index", "extent"))
+        self._slots[:1] = 0
+        shown = index - extent if index < 0 else index  # a negative index had the extent added before it was checked
+        where = f" of dimension {dimension}" if dimension >= 0 else ""
+        return f"index {shown} is out of range{where} with extent {extent}"
+
+
+class RecordedLaunch:
+    """A launch of a kernel that has, behind its arguments, the address of *record* as a parameter."""
+
+    __slots__ = ("_address", "_launch", "_offset", "_record")
+
+    def __init__(
+        self, launch: Callable[[bytes, object], None], record: IndexRecord, parameters: Sequence[Parameter]
+    ) -> None:
+        self._launch = launch
+        self._record = record
+        self._offset = next(parameter.offset for parameter in parameters if parameter.name == RECORD)
+        self._address = record.address.to_bytes(8, "little")
+
+    def __call__(self, arguments: bytes, owners: object = None) -> None:
+        """Launch with *arguments*, packed without the address."""
+        self._launch(arguments.ljust(self._offset, b"\0") + self._address, (owners, self._record))

@@ -59,9 +59,10 @@ from numba_hip.host_memory import (
     pinned,
     pinned_array_like,
 )
-from numba_hip.language import atomic, const, fp16, local, shared
+from numba_hip.language import atomic, cg, const, fp16, local, shared
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
+from numba_hip.language.lanes import ds_bpermute, ds_permute, mbcnt, readfirstlane, readlane
 from numba_hip.language.sync import (
     syncthreads,
     syncthreads_and,
@@ -71,6 +72,7 @@ from numba_hip.language.sync import (
     threadfence_block,
     threadfence_system,
 )
+from numba_hip.language.timing import clock64, nanosleep, wall_clock64
 from numba_hip.language.warp import (
     activemask,
     all,
@@ -95,7 +97,9 @@ from numba_hip.language.warp import (
     syncwarp,
     warpsize,
 )
+from numba_hip.language.words import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
 from numba_hip.linked_code import LinkedCode
+from numba_hip.reduction import Reduce, reduce
 from numba_hip.streams import (
     Stream,
     default_stream,
@@ -122,19 +126,22 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "DeviceArray", "Event", "In", "InOut", "LinkedCode", "MappedArray", "MemoryInfo", "Out", "Stream", "activemask",
-    "all", "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx",
-    "brev", "cbrt", "close", "clz", "compile", "compile_all", "compile_for_current_device", "const", "current_context",
-    "declare_device", "default_stream", "defer_cleanup", "detect", "device_array", "device_array_like", "eq_sync",
-    "event", "event_elapsed_time", "external_stream", "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack",
-    "get_current_device", "gpus", "grid", "gridDim", "gridsize", "guvectorize", "is_available", "is_device_array",
-    "jit", "laneid", "lanemask_lt", "legacy_default_stream", "list_devices", "local", "managed_array", "mapped",
-    "mapped_array", "mapped_array_like", "match_all_sync", "match_any_sync", "open_ipc_array",
+    "DeviceArray", "Event", "In", "InOut", "LinkedCode", "MappedArray", "MemoryInfo", "Out", "Reduce", "Stream",
+    "activemask", "all", "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync",
+    "blockDim", "blockIdx", "brev", "byte_perm", "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all",
+    "compile_for_current_device", "const", "current_context", "declare_device", "default_stream", "defer_cleanup",
+    "detect", "device_array", "device_array_like", "ds_bpermute", "ds_permute", "eq_sync", "event",
+    "event_elapsed_time", "external_stream", "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack",
+    "funnelshift_l", "funnelshift_lc", "funnelshift_r", "funnelshift_rc", "get_current_device", "gpus", "grid",
+    "gridDim", "gridsize", "guvectorize", "is_available", "is_device_array", "jit", "laneid", "lanemask_lt",
+    "legacy_default_stream", "list_devices", "local", "managed_array", "mapped", "mapped_array",
+    "mapped_array_like", "match_all_sync", "match_any_sync", "mbcnt", "nanosleep", "open_ipc_array",
     "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc", "profile_start",
-    "profile_stop", "profiling", "require_context", "select_device", "selp", "shared", "shfl", "shfl_down",
-    "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stream", "synchronize",
-    "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",
-    "threadfence_block", "threadfence_system", "to_device", "vectorize", "warpsize",
+    "profile_stop", "profiling", "readfirstlane", "readlane", "reduce", "require_context", "select_device", "selp",
+    "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor",
+    "shfl_xor_sync", "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count",
+    "syncthreads_or", "syncwarp", "threadIdx", "threadfence", "threadfence_block", "threadfence_system",
+    "to_device", "vectorize", "wall_clock64", "warpsize",
 ]  # fmt: skip
 
 _alias.install()  # the last thing: an import that fails leaves no second name behind

@@ -25,6 +25,7 @@ from numba_hip.kernel_code import KernelCode, compile_kernel
 from numba_hip.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
 from numba_hip.options import CompileOptions
 from numba_hip.output import with_output
+from numba_hip.resources import is_cooperative
 from numba_hip.transfer import Transfer
 
 if TYPE_CHECKING:
@@ -308,8 +309,9 @@ class Dispatcher(Inspection):
         loaded = self._loaded.get(key) or self._load(key, args, device)
         config = configured.config
         launch = loaded.function.configure(
-            config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared
-        )
+            config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared,
+            cooperative=is_cooperative(loaded.code.bitcode),
+        )  # fmt: skip
         started: LaunchFunction = with_output(launch, config.stream)
         if loaded.record is not None:
             started = RecordedLaunch(started, loaded.record, loaded.code.parameters)

@@ -22,6 +22,15 @@ def constant_bytes(bitcode: bytes) -> int:
     )
 
 
+GRID_BARRIERS = frozenset({"spmd.grid_barrier", "__ockl_grid_sync"})
+"""Barriers among all threads of a launch, on the CPU device and on AMD GPUs."""
+
+
+def is_cooperative(bitcode: bytes) -> bool:
+    """Whether threads wait for others of the whole grid, so that all blocks have to run at the same time."""
+    return any(function.name in GRID_BARRIERS for function in llvm.parse_bitcode(bitcode).functions)
+
+
 def shared_bytes(bitcode: bytes) -> int:
     """Bytes of the shared arrays of code of the CPU device: each at its alignment, in the order of their names."""
     end = 0

@@ -24,6 +24,8 @@ GLOBAL, SHARED, CONSTANT = 1, 3, 4
 SYNC_SCOPES = {"block": "workgroup", "device": "agent", "system": None}
 """LLVM's names of scopes; the widest one has none."""
 
+GRID_BARRIER = "__ockl_grid_sync"
+
 DYNAMIC_SHARED = "numba_hip.dynamic_shared"
 DYNAMIC_SHARED_BYTES_OFFSET = 120
 """Offset of hidden_dynamic_lds_size (u32) in the implicit arguments of code object version 5 and later."""
@@ -93,6 +95,12 @@ class AmdContext(HipContext):
         self.barrier(builder)
         return self._call(builder, "__ockl_wgred_add_i32", I32, builder.zext(vote, I32))
 
+    def grid_barrier(self, builder: ir.IRBuilder) -> None:
+        """OCKL's barrier, which HIP's ``grid_group::sync`` is made of, between fences for the whole device."""
+        builder.fence("release", "agent")
+        self._call(builder, GRID_BARRIER, ir.VoidType())
+        builder.fence("acquire", "agent")
+
     def wave_barrier(self, builder: ir.IRBuilder) -> None:
         """Lanes of a wave run together; what they wrote has to be visible."""
         builder.fence("release", "wavefront")
@@ -158,6 +166,39 @@ class AmdContext(HipContext):
             builder.zext(self._call(builder, "llvm.amdgcn.ds.bpermute", I32, address, word), wide) for word in words
         )
         return builder.bitcast(builder.or_(low, builder.shl(high, half)), value.type)
+
+    def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """Into a scalar register, from any lane, whether it is active or not."""
+        if value.type in (I32, ir.FloatType()):
+            word = builder.bitcast(value, I32)
+            return builder.bitcast(self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane), value.type)
+        wide, half = ir.IntType(64), ir.Constant(ir.IntType(64), 32)
+        bits = builder.bitcast(value, wide)
+        words = (builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, half), I32))
+        low, high = (
+            builder.zext(self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane), wide) for word in words
+        )
+        return builder.bitcast(builder.or_(low, builder.shl(high, half)), value.type)
+
+    def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """The instruction that HIP's ``__hip_ds_permute`` is."""
+        address = builder.shl(lane, ir.Constant(I32, 2))
+        word = builder.bitcast(value, I32)
+        return builder.bitcast(self._call(builder, "llvm.amdgcn.ds.permute", I32, address, word), value.type)
+
+    def clock(self, builder: ir.IRBuilder) -> ir.Value:
+        """The counter of shader cycles."""
+        return self._call(builder, "llvm.readcyclecounter", ir.IntType(64))
+
+    def wall_clock(self, builder: ir.IRBuilder) -> ir.Value:
+        """The counter of the device's constant clock."""
+        return self._call(builder, "llvm.readsteadycounter", ir.IntType(64))
+
+    def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
+        """Sleeps of 64 cycles each, some 32 nanoseconds."""
+        rounds = builder.lshr(nanoseconds, ir.Constant(I32, 5))
+        with cgutils.loop_nest(builder, [rounds], I32):
+            self._call(builder, "llvm.amdgcn.s.sleep", ir.VoidType(), ir.Constant(I32, 1))
 
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: an instruction of the hardware, or OCML's."""

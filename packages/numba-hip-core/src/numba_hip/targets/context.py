@@ -75,6 +75,10 @@ class HipContext(BaseContext):
         """A `barrier`, and for how many threads *vote* (i1) is true, an i32."""
 
     @abstractmethod
+    def grid_barrier(self, builder: ir.IRBuilder) -> None:
+        """Wait for all threads of a cooperative launch, which then see each other's writes."""
+
+    @abstractmethod
     def wave_barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for the active lanes of the wave, which then see each other's writes."""
 
@@ -114,6 +118,26 @@ class HipContext(BaseContext):
     @abstractmethod
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The *value* (i32, i64, float or double) of *lane* (i32); what an inactive one gives is not defined."""
+
+    def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """As `shuffle`, with a *lane* that is the same for all active lanes."""
+        return self.shuffle(builder, value, lane)
+
+    @abstractmethod
+    def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """What the highest active lane that names this one as *lane* (i32) has as *value* (i32 or float), else 0."""
+
+    @abstractmethod
+    def clock(self, builder: ir.IRBuilder) -> ir.Value:
+        """A counter of cycles, an i64."""
+
+    @abstractmethod
+    def wall_clock(self, builder: ir.IRBuilder) -> ir.Value:
+        """A counter of constant frequency, an i64."""
+
+    @abstractmethod
+    def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
+        """Do nothing for about this time (i32), if that makes sense."""
 
     @abstractmethod
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:

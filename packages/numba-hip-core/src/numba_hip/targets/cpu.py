@@ -23,6 +23,8 @@ NATIVE_MATH = frozenset({"ceil", "copysign", "fabs", "floor", "fma", "rint", "ro
 """Functions that processors have instructions for, or nearly so. The others come from hip-devicelib, which vectorises,
 or, where it has none, from the C math library."""
 
+GRID_BARRIER = "spmd.grid_barrier"
+
 
 class CpuContext(HipContext):
     """Lowering for the CPU device."""
@@ -77,6 +79,10 @@ class CpuContext(HipContext):
         """Wait, and count votes."""
         return self._call(builder, "spmd.barrier_count", I32, vote)
 
+    def grid_barrier(self, builder: ir.IRBuilder) -> None:
+        """Wait for all threads of the launch."""
+        self._call(builder, GRID_BARRIER, ir.VoidType())
+
     def wave_barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for the active lanes."""
         self._call(builder, "spmd.wave_barrier", ir.VoidType())
@@ -123,6 +129,31 @@ class CpuContext(HipContext):
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The value of another lane."""
         return self._call(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
+
+    def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
+        """Ask the lanes one after the other."""
+        active, own = self.active_lanes(builder), self.lane(builder)
+        slot = cgutils.alloca_once(builder, value.type)
+        builder.store(ir.Constant(value.type, 0), slot)
+        with cgutils.loop_nest(builder, [self.wave_size(builder)], I32) as (index,):
+            target, pushed = (self.shuffle(builder, word, index) for word in (lane, value))
+            wide = active.type
+            bit = builder.and_(builder.lshr(active, builder.zext(index, wide)), ir.Constant(wide, 1))
+            mine = builder.and_(builder.icmp_signed("==", target, own), builder.trunc(bit, ir.IntType(1)))
+            builder.store(builder.select(mine, pushed, builder.load(slot)), slot)
+        return builder.load(slot)
+
+    def clock(self, builder: ir.IRBuilder) -> ir.Value:
+        """The time stamp counter, or what the processor has in its place."""
+        kind = ir.FunctionType(ir.IntType(64), [])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter"), [])
+
+    def wall_clock(self, builder: ir.IRBuilder) -> ir.Value:
+        """The same counter: it runs at a constant frequency on processors of today."""
+        return self.clock(builder)
+
+    def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
+        """Nothing: it would hold up the threads that this one waits for."""
 
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: an instruction, hip-devicelib's, or the C library's."""

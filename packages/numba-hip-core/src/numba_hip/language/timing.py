@@ -1,0 +1,37 @@
+"""Clocks, and waiting without work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+
+from numba_hip.language.stub import Lower, device_function, number_type
+
+
+@device_function("clock64")
+def clock64() -> tuple[types.Type, Lower]:
+    """``clock64()``: cycles that a counter of this thread's processor has counted, an int64."""
+    return types.int64, lambda context, builder, sig, args: context.clock(builder)
+
+
+@device_function("wall_clock64")
+def wall_clock64() -> tuple[types.Type, Lower]:
+    """``wall_clock64()``: ticks of a counter of constant frequency, the same for all threads of a device, an int64."""
+    return types.int64, lambda context, builder, sig, args: context.wall_clock(builder)
+
+
+@device_function("nanosleep")
+def nanosleep(ns: types.Type) -> tuple[types.Type, Lower]:
+    """``nanosleep(ns)``: let other threads go first for about *ns* nanoseconds, an integer. A hint: on the CPU device,
+    where the threads of a block take turns on one core, nothing waits."""
+    if not isinstance(number_type(ns), types.Integer):
+        raise TypingError(f"hip.nanosleep takes an integer, the number of nanoseconds, not a {number_type(ns)}")
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        context.sleep(builder, context.cast(builder, args[0], sig.args[0], types.uint32))
+        return context.get_dummy_value()
+
+    return types.void, lower

@@ -1,0 +1,118 @@
+"""``hip.reduce``, and grids whose threads wait for one another."""
+
+import numpy as np
+import pytest
+
+import numba_hip as hip
+from hip_devicelib import amdgpu
+from hip_runtime.errors import UnsupportedError
+from numba_hip.kernel_code import compile_kernel
+from numba_hip.options import CompileOptions
+from numba_hip.resources import is_cooperative
+
+
+@hip.reduce
+def add(a, b):
+    return a + b
+
+
+largest = hip.Reduce(lambda a, b: a if a > b else b)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 31, 255, 256, 257, 1000, 65536, 100003])
+@pytest.mark.parametrize("place", [np.asarray, hip.to_device])
+def test_sums_of_every_length(count, place):
+    a = np.random.default_rng(count).integers(-1000, 1000, count)
+    assert add(place(a)) == a.sum()
+    assert add(place(a), size=count // 2) == a[: count // 2].sum()
+    assert largest(place(a), init=-5000) == a.max()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float32, np.float64, np.complex128])
+def test_types(dtype):
+    a = np.random.default_rng(1).integers(0, 3, 80).astype(dtype)
+    total = add(a, init=2)
+    assert total.dtype == dtype
+    assert total == a.sum(dtype=dtype) + 2
+
+
+def test_sums_are_the_same_each_time():
+    a = np.random.default_rng(2).random(70000)
+    first = add(a)
+    np.testing.assert_allclose(first, a.sum(), rtol=1e-12)
+    assert {float(add(a)) for _ in range(5)} == {float(first)}
+
+
+def test_results_that_stay_on_the_device():
+    stream = hip.stream()
+    a = hip.to_device(np.arange(1000.0)[::-1], stream=stream)
+    res = hip.to_device(np.full(3, 7.0), stream=stream)
+    assert add(a, res=res, stream=stream) is None
+    assert res.copy_to_host(stream=stream) is not None
+    stream.synchronize()
+    np.testing.assert_array_equal(res.copy_to_host(), [a.copy_to_host().sum(), 7, 7])
+    assert add(a[::2]) == np.arange(1000.0)[::-1][::2].sum()
+
+
+def test_arrays_without_elements():
+    assert add(np.zeros(0)) == 0
+    assert add(np.ones(5), size=0, init=3) == 3
+
+
+def test_what_cannot_be_reduced():
+    with pytest.raises(TypeError, match="one axis, got one of 2"):
+        add(np.zeros((2, 2)))
+    for size in (-1, 6, 1.5, True):
+        with pytest.raises(ValueError, match="size is .*; the array has 5 elements"):
+            add(np.zeros(5), size=size)
+    with pytest.raises(TypeError, match="res has to be an array on the device"):
+        add(np.zeros(5), res=np.zeros(1))
+    with pytest.raises(TypeError, match="res has dtype float32; the elements are float64"):
+        add(np.zeros(5), res=hip.device_array(1, np.float32))
+
+
+def shift(values, rounds):
+    grid = hip.cg.this_grid()
+    i = hip.grid(1)
+    for _ in range(rounds):
+        neighbour = values[(i + 1) % values.size]
+        grid.sync()
+        values[i] = neighbour
+        grid.sync()
+
+
+@pytest.mark.xfail(raises=UnsupportedError, strict=True, reason="the CPU device has no barrier of the grid")
+def test_threads_of_a_whole_grid_wait_for_one_another():
+    values = np.arange(128)
+    hip.jit(shift)[8, 16](values, 5)
+    np.testing.assert_array_equal(values, np.roll(np.arange(128), -5))
+
+
+def test_a_barrier_of_the_grid_makes_a_cooperative_kernel():
+    def alone(values, rounds):
+        values[0] = rounds
+
+    from numba.core import types
+
+    kinds = (types.int64[::1], types.int64)
+    for target in ("cpu", "gfx90a", "gfx942", "gfx1100", "gfx1201"):
+        assert is_cooperative(compile_kernel(shift, kinds, CompileOptions(), target).bitcode)
+        assert not is_cooperative(compile_kernel(alone, kinds, CompileOptions(), target).bitcode)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+def test_for_amd_gpus(target):
+    from numba.core import types
+
+    code = compile_kernel(shift, (types.int64[::1], types.int64), CompileOptions(), target)
+    assert "__ockl_grid_sync" in set(amdgpu.undefined_symbols(code.bitcode))
+    assert hip.compile(shift, "(int64[::1], int64)", target=target, output="object")[0][:4] == b"\x7fELF"
+    from numba_hip.reduction import _reduction_kernel
+
+    kernel = _reduction_kernel(add._functor, types.float32)
+    signature = "(float32[::1], int64, float32[::1], float32, boolean)"
+    image, _ = hip.compile(kernel, signature, target=target, output="object")
+    from hip_devicelib import metadata
+
+    (found,) = metadata.read_kernels(image)
+    assert found.shared_bytes == 256 * 4

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, Union, overload
+from typing import Any, Union, overload
 
 from llvmlite import ir
 
@@ -344,9 +344,6 @@ class Real:
     def narrowed(self, code: Code) -> Real:
         """This number of float64, rounded to the format of *code*."""
         return Real(code, code.builder.fptrunc(self.value, code.format.real))
-
-
-Value = TypeVar("Value", Real, Word, Flag)
 
 
 def fma(x: Real, y: RealLike, z: RealLike) -> Real:

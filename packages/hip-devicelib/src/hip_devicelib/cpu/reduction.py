@@ -1,7 +1,7 @@
 """Arguments of sin, cos and tan modulo pi/2, over the whole range of the format.
 
-float32 is reduced in float64, whose 53 bits leave room for the product: multiply by those digits of 2/pi that matter for
-the quadrant and the rest (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), picked by three
+float32 is reduced in float64, whose 53 bits leave room for the product: multiply by those digits of 2/pi that matter
+for the quadrant and the rest (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), picked by three
 selects. The instructions are the same for all arguments.
 
 float64 up to 2**40 subtracts n pi/2 as a sum of three words (Cody and Waite, 1980; with a fused multiply-add the first

@@ -1,0 +1,74 @@
+"""HIP's device functions on the CPU device: those of the shipped declarations that have a body, as LLVM bitcode.
+
+They stand under the same names, with the same types, as in the libraries for AMD GPUs (`Function.symbol`), so that one
+piece of LLVM IR can be linked with either. `FUNCTIONS` are those that have a body, `ABSENT` says of each other one why
+it has none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import MappingProxyType
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from hip_devicelib.cpu.functions.names import explain_absence, find_operation
+from hip_devicelib.cpu.functions.site import Operation, define_body
+from hip_devicelib.declarations import Function
+from hip_devicelib.errors import NotFoundError, UnsupportedError
+from hip_devicelib.manifest import load_reference
+
+__all__ = ["ABSENT", "FUNCTIONS", "bitcode_of"]
+
+_lock = threading.Lock()
+
+
+def _sort() -> tuple[dict[str, tuple[Function, Operation]], dict[str, str]]:
+    present, absent = {}, {}
+    for declaration in load_reference().functions:
+        operation = find_operation(declaration)
+        if operation is None:
+            absent[declaration.symbol] = explain_absence(declaration)
+        else:
+            present[declaration.symbol] = (declaration, operation)
+    return present, absent
+
+
+_bodies, _absent = _sort()
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType({symbol: entry[0] for symbol, entry in _bodies.items()})
+"""The declarations that have a body, by the name of their wrapper (``hipdl_sinf__f32``)."""
+
+ABSENT: Mapping[str, str] = MappingProxyType(_absent)
+"""Why each of the other declarations has no body, by the name of its wrapper."""
+
+
+def bitcode_of(symbols: Iterable[str]) -> bytes:
+    """Bitcode of a module that defines the wrappers *symbols*, and what they call of the CPU device's math.
+
+    All are ``linkonce_odr`` and ``alwaysinline``. What stays undefined are functions of the C library (``fmod``,
+    ``ldexp``, ``tgamma``, ...). Raises `UnsupportedError` for a function without a body, with the reason, and
+    `NotFoundError` for a name that is no wrapper of the shipped declarations.
+    """
+    wanted = sorted(set(symbols))
+    for symbol in wanted:
+        if symbol in ABSENT:
+            function = load_reference().by_symbol[symbol]
+            raise UnsupportedError(f"{function} is not there on the CPU device: {ABSENT[symbol]}")
+        if symbol not in FUNCTIONS:
+            raise NotFoundError(
+                f"HIP's device functions have no wrapper {symbol!r}; 'hip-devicelib show NAME' prints those of a name"
+            )
+    with _lock:
+        return _bitcode(tuple(wanted))
+
+
+@cache
+def _bitcode(symbols: tuple[str, ...]) -> bytes:
+    module = ir.Module(name="hip_cpu_functions", context=ir.Context())
+    for symbol in symbols:
+        define_body(module, *_bodies[symbol])
+    return bytes(llvm.parse_assembly(str(module), llvm.create_context()).as_bitcode())

@@ -1,0 +1,141 @@
+"""Functions of numbers that need series: those of the CPU device's math library, what follows from them, and those
+that the C math library has.
+
+Fast forms (``__sinf``) are the accurate ones: on this device they cost the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
+from hip_devicelib.cpu.expressions import Real, Word, choose, fma, select
+from hip_devicelib.cpu.functions.site import Operation, Site, call_math, number_of
+
+_PI = (3.141592653589793, 1.2246467991473532e-16)
+_SQRT_HALF = (0.7071067811865476, -4.833646656726457e-17)
+_TWO_OVER_SQRT_PI = 1.1283791670955126
+
+
+def _library(name: str) -> Operation:
+    return lambda site, *operands: call_math(name, *operands)
+
+
+def _wide(operation: Operation) -> Operation:
+    """*operation* computed in float64, also for float32."""
+
+    def build(site: Site, *operands: Any) -> Any:
+        return operation(site, *(x.widened() if isinstance(x, Real) and site.single else x for x in operands))
+
+    return build
+
+
+def _from_c(name: str) -> Operation:
+    """The C library's function *name*; integers among its arguments are ``int``."""
+
+    def operation(site: Site, *operands: Any) -> Real:
+        spelled = f"{name}f" if site.single else name
+        return Real(site, site.call_c(spelled, site.format.real, *(operand.value for operand in operands)))
+
+    return operation
+
+
+def _power(site: Site, x: Real, exponent: Word) -> Real:
+    """x to an integer, which float64 holds exactly."""
+    return call_math("pow", x, number_of(x.code, exponent))
+
+
+def _length(site: Site, *operands: Real) -> Real:
+    """The root of the sum of the squares, without overflow in between; infinite where one of them is."""
+    first, *rest = operands
+    total = abs(first)
+    for operand in rest:
+        total = call_math("hypot", total, operand)
+    return total
+
+
+def _inverse_length(site: Site, *operands: Real) -> Real:
+    """1 / the length, also where that overflows."""
+    large = abs(operands[0]) > 1.0
+    for operand in operands[1:]:
+        large = large | (abs(operand) > 1.0)
+    factor = choose(large, 0.25, 1.0)
+    return 1.0 / _length(site, *(operand * factor for operand in operands)) * factor
+
+
+def _sincospi(x: Real) -> tuple[Real, Real]:
+    """sin and cos of pi x, for float64: x is reduced by quarters exactly before it is multiplied."""
+    code = x.code
+    turn = fma((x * 0.5).rint(), -2.0, x)  # from -1 to 1
+    doubled = (turn + turn).rint()
+    r = fma(doubled, -0.5, turn)
+    angle = r * _PI[0]
+    rest = fma(r, _PI[1], fma(r, _PI[0], -angle))
+    sine, cosine = call_math("sin", angle), call_math("cos", angle)
+    sine, cosine = fma(rest, cosine, sine), fma(-rest, sine, cosine)
+    odd = abs(doubled).equals(1.0)
+    turned = abs(doubled).equals(2.0)
+    first = select(odd, cosine, sine)
+    second = select(odd, sine, cosine)
+    negative_sine = turned | doubled.equals(-1.0)
+    negative_cosine = turned | doubled.equals(1.0)
+    first = select(negative_sine, -first, first)
+    second = select(negative_cosine, -second, second)
+    # An integer has the sine 0 with its own sign, half an odd number the cosine +0.
+    exact = r.equals(0.0)
+    first = select(exact & ~odd, code.real(0.0).with_sign_of(x), first)
+    second = select(exact & odd, code.real(0.0), second)
+    return first, second
+
+
+def _sincos(x: Real) -> tuple[Real, Real]:
+    return call_math("sin", x), call_math("cos", x)
+
+
+def _both(pair: Any, wide: bool) -> Operation:
+    """A function that stores both results through its pointers."""
+
+    def operation(site: Site, x: Real, first: Any, second: Any) -> None:
+        results = pair(x.widened() if wide and site.single else x)
+        for pointer, result in zip((first, second), results, strict=True):
+            value = result.narrowed(site) if result.code.format != site.format else result
+            site.builder.store(value.value, site.builder.bitcast(pointer, site.format.real.as_pointer()))
+
+    return operation
+
+
+def _normal_cdf(site: Site, x: Real) -> Real:
+    """erfc(-x / sqrt(2)) / 2, for float64, corrected by the rounding error of the argument."""
+    scaled = x * -_SQRT_HALF[0]
+    rest = fma(x, -_SQRT_HALF[1], fma(x, -_SQRT_HALF[0], -scaled))
+    slope = call_math("exp", -(scaled * scaled)) * _TWO_OVER_SQRT_PI
+    value = call_math("erfc", scaled)
+    corrected = fma(-rest, slope, value)
+    return select(abs(x) < 40.0, corrected, value) * 0.5
+
+
+def _inverse_root(site: Site, x: Real) -> Real:
+    return 1.0 / call_math("cbrt", x)
+
+
+_NAMES = {entry.name for entry in FUNCTIONS.values() if entry.symbol.startswith(PREFIX)} - {"sincos"}
+_C_NAMES = "lgamma tgamma j0 j1 jn y0 y1 yn"
+
+MATHEMATICS: Mapping[str, Operation] = {
+    **{name: _library(name) for name in sorted(_NAMES)},
+    **{name: _from_c(name) for name in _C_NAMES.split()},
+    "pown": _wide(_power),
+    "rcbrt": _wide(_inverse_root),
+    "rhypot": _wide(_inverse_length),
+    "len3": _wide(_length),
+    "len4": _wide(_length),
+    "rlen3": _wide(_inverse_length),
+    "rlen4": _wide(_inverse_length),
+    "sinpi": _wide(lambda site, x: _sincospi(x)[0]),
+    "cospi": _wide(lambda site, x: _sincospi(x)[1]),
+    "sincos": _both(_sincos, False),
+    "sincospi": _both(_sincospi, True),
+    "ncdf": _wide(_normal_cdf),
+}
+"""By the name that OCML has for them."""

@@ -1,0 +1,238 @@
+"""Functions of numbers that need no series: arithmetic, rounding, comparison, classification.
+
+Operations work on float32 and float64. Those of ``__half`` compute in float32, whose 24 bits are enough for the result,
+rounded once more, to be the nearest number (2 * 11 + 2 bits are, for sums, products, quotients and roots).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hip_devicelib.cpu.expressions import Flag, Real, Word, fma, select
+from hip_devicelib.cpu.functions.site import HALF, Operation, Site, number_of
+
+INF = float("inf")
+
+
+def _intrinsic(name: str) -> Operation:
+    return lambda site, *operands: site.intrinsic(name, *operands)
+
+
+def _from_c(name: str) -> Operation:
+    """The C library's function *name*, whose result and arguments are numbers."""
+
+    def operation(site: Site, *operands: Real) -> Real:
+        spelled = f"{name}f" if site.single else name
+        return Real(site, site.call_c(spelled, site.format.real, *(operand.value for operand in operands)))
+
+    return operation
+
+
+def _scale(site: Site, x: Real, exponent: Word) -> Real:
+    """x * 2**exponent, rounded once."""
+    builder = site.builder
+    power = exponent.value
+    if exponent.bits == 64:  # past these limits nothing changes any more
+        limit = 1 << 14
+        for name, bound in (("llvm.smin", limit), ("llvm.smax", -limit)):
+            power = site.call_intrinsic(name, power.type, power, site.word(bound, 64).value)
+        power = builder.trunc(power, site.word(0, 32).value.type)
+    name = "ldexpf" if site.single else "ldexp"
+    return Real(site, site.call_c(name, site.format.real, x.value, power))
+
+
+def _extreme(greater: bool) -> Operation:
+    """The larger or smaller one; the other one where one is NaN. Of two zeros -0 is the smaller."""
+
+    def operation(site: Site, x: Real, y: Real) -> Real:
+        bits_x, bits_y = x.word(), y.word()
+        zero = (bits_x & bits_y) if greater else (bits_x | bits_y)
+        chosen = select(x > y, x, y) if greater else select(x < y, x, y)
+        chosen = select(x.equals(y), zero.real(), chosen)
+        return select(x.is_nan(), y, select(y.is_nan(), x, chosen))
+
+    return operation
+
+
+def _extreme_half(greater: bool, keeps_nan: bool) -> Operation:
+    """As the header has it: y where both are equal (x for the minimum)."""
+
+    def operation(site: Site, x: Real, y: Real) -> Real:
+        chosen = select(x > y, x, y) if greater else select(x > y, y, x)
+        if keeps_nan:
+            return select(x.is_nan(), x, select(y.is_nan(), y, chosen))
+        return select(x.is_nan(), y, select(y.is_nan(), x, chosen))
+
+    return operation
+
+
+def _positive_difference(site: Site, x: Real, y: Real) -> Real:
+    return select(x.unordered(y), x + y, select(x > y, x - y, 0.0))
+
+
+def _clamp(site: Site, x: Real) -> Real:
+    """x between 0 and 1; NaN stays."""
+    return select(x < 0.0, site.real(0.0), select(x > 1.0, site.real(1.0), x))
+
+
+def _rounded_half(value: Real) -> Real:
+    builder = value.code.builder
+    return Real(value.code, builder.fpext(builder.fptrunc(value.value, HALF), value.value.type))
+
+
+def _saturated(operation: Operation) -> Operation:
+    return lambda site, *operands: _clamp(site, _rounded_half(operation(site, *operands)))
+
+
+def _fma_half(site: Site, x: Real, y: Real, z: Real) -> Real:
+    """x * y + z of three halves, such that rounding it to half gives the nearest number.
+
+    The product is exact in float32. The sum is rounded to odd: where it is inexact, its last bit is set.
+    """
+    a = x * y
+    total = a + z
+    shadow = total - a
+    error = (a - (total - shadow)) + (z - shadow)
+    bits = total.word()
+    away = ~((error > 0.0) ^ (total > 0.0))
+    neighbour = select(away, bits + 1, bits - 1)
+    inexact = (error < 0.0) | (error > 0.0)
+    return select(inexact & ~bits.odd(), neighbour, bits).real()
+
+
+def _fma(site: Site, x: Real, y: Real, z: Real) -> Real:
+    return _fma_half(site, x, y, z) if site.result_type == HALF else fma(x, y, z)
+
+
+def _exponent(site: Site, x: Real) -> Word:
+    """The unbiased exponent of a finite number other than 0, denormals included."""
+    form = site.format
+    magnitude = abs(x)
+    small = magnitude < form.tiny
+    bits = select(small, magnitude * 2.0**64, magnitude).word() >> form.fraction
+    return bits - select(small, site.word(form.bias + 64), site.word(form.bias))
+
+
+def _resized(x: Word, bits: int) -> Word:
+    return x if x.bits == bits else x.resized(bits)
+
+
+def _ilogb(site: Site, x: Real) -> Word:
+    """The exponent; for 0 and NaN the least integer, for infinities the largest."""
+    exponent = _resized(_exponent(site, x), 32)
+    exponent = select(abs(x).equals(INF), site.word(0x7FFFFFFF, 32), exponent)
+    return select(x.equals(0.0) | x.is_nan(), site.word(-0x80000000, 32), exponent)
+
+
+def _logb(site: Site, x: Real) -> Real:
+    exponent = number_of(site, _exponent(site, x))
+    exponent = select(abs(x).equals(INF), site.real(INF), exponent)
+    return select(x.is_nan(), x, select(x.equals(0.0), site.real(-INF), exponent))
+
+
+def _is_finite(site: Site, x: Real) -> Flag:
+    return abs(x) < INF
+
+
+def _is_normal(site: Site, x: Real) -> Flag:
+    magnitude = abs(x)
+    return (magnitude < INF) & (magnitude >= site.format.tiny)
+
+
+def _sign(site: Site, x: Real) -> Flag:
+    return ~(x.word() >> (site.format.bits - 1)).equals(0)
+
+
+def _frexp(site: Site, x: Real, exponent: Any) -> Real:
+    regular = _is_finite(site, x) & ~x.equals(0.0)
+    power = _resized(select(regular, _exponent(site, x) + 1, site.word(0)), 32)
+    site.builder.store(power.value, _typed(site, exponent, power.value.type))
+    fraction = _scale(site, x, Word(site, site.builder.neg(power.value)))
+    return select(regular, fraction, x)
+
+
+def _typed(site: Site, pointer: Any, kind: Any) -> Any:
+    """*pointer* as one to *kind*, for llvmlite's own types."""
+    return site.builder.bitcast(pointer, kind.as_pointer())
+
+
+def _modf(site: Site, x: Real, whole: Any) -> Real:
+    integer = site.intrinsic("llvm.trunc", x)
+    site.builder.store(integer.value, _typed(site, whole, site.format.real))
+    infinite = abs(x).equals(INF)
+    return select(infinite, site.real(0.0), x - integer).with_sign_of(x)
+
+
+def _remquo(site: Site, x: Real, y: Real, quotient: Any) -> Real:
+    spelled = "remquof" if site.single else "remquo"
+    return Real(site, site.call_c(spelled, site.format.real, x.value, y.value, quotient))
+
+
+def _nearest_reciprocal(site: Site, x: Real) -> Real:
+    return 1.0 / x
+
+
+def _compare(ordered: Callable[[Real, Real], Flag]) -> Operation:
+    return lambda site, x, y: ordered(x, y)
+
+
+def _less_or_greater(x: Real, y: Real) -> Flag:
+    return (x < y) | (x > y)
+
+
+_add, _subtract = (lambda site, x, y: x + y), (lambda site, x, y: x - y)
+_multiply, _divide = (lambda site, x, y: x * y), (lambda site, x, y: x / y)
+_square_root = _intrinsic("llvm.sqrt")
+_is_nan: Operation = lambda site, x: x.is_nan()  # noqa: E731
+_is_infinite: Operation = lambda site, x: abs(x).equals(INF)  # noqa: E731
+
+REALS: Mapping[str, Operation] = {
+    **{name: _intrinsic(f"llvm.{name}") for name in "fabs ceil floor trunc rint nearbyint round copysign".split()},
+    **{name: _from_c(name) for name in "fmod remainder nextafter".split()},
+    "add": _add,
+    "sub": _subtract,
+    "mul": _multiply,
+    "div": _divide,
+    "fma": _fma,
+    "sqrt": _square_root,
+    "reciprocal": _nearest_reciprocal,
+    "negate": lambda site, x: -x,
+    "fmax": _extreme(True),
+    "fmin": _extreme(False),
+    "fdim": _positive_difference,
+    "saturate": _clamp,
+    "scalbn": _scale,
+    "ilogb": _ilogb,
+    "logb": _logb,
+    "frexp": _frexp,
+    "modf": _modf,
+    "remquo": _remquo,
+    "isnan": _is_nan,
+    "isinf": _is_infinite,
+    "isfinite": _is_finite,
+    "isnormal": _is_normal,
+    "signbit": _sign,
+    "isgreater": _compare(Real.__gt__),
+    "isgreaterequal": _compare(Real.__ge__),
+    "isless": _compare(Real.__lt__),
+    "islessequal": _compare(Real.__le__),
+    "islessgreater": _compare(_less_or_greater),
+    "isunordered": _compare(Real.unordered),
+    "equal": _compare(Real.equals),
+    "different": _compare(lambda x, y: ~x.equals(y)),
+    "equal or unordered": _compare(lambda x, y: ~_less_or_greater(x, y)),
+    "less or unordered": _compare(lambda x, y: ~(x >= y)),
+    "less, equal or unordered": _compare(lambda x, y: ~(x > y)),
+    "greater or unordered": _compare(lambda x, y: ~(x <= y)),
+    "greater, equal or unordered": _compare(lambda x, y: ~(x < y)),
+    "half maximum": _extreme_half(True, False),
+    "half minimum": _extreme_half(False, False),
+    "half maximum or NaN": _extreme_half(True, True),
+    "half minimum or NaN": _extreme_half(False, True),
+    "saturated add": _saturated(_add),
+    "saturated sub": _saturated(_subtract),
+    "saturated mul": _saturated(_multiply),
+    "saturated fma": _saturated(_fma_half),
+}
+"""By what they do; `hip_devicelib.cpu.functions.names` has the names of HIP for them."""

@@ -1,0 +1,122 @@
+"""Where the body of a HIP function is built, and what comes of it.
+
+An operation is a function ``(site, *operands)``. Its operands are those of the declaration: numbers as `Real` (of
+``__half`` as float32), integers as `Word`, pointers as LLVM values. What it returns is made into the declared type: a
+`Real` is rounded to it, a `Flag` becomes 0 or 1, a `Word` loses high bits or gets zeros before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
+from hip_devicelib.cpu.expressions import FLOAT32, FLOAT64, Code, Flag, Format, Real, Word
+from hip_devicelib.cpu.library import define
+from hip_devicelib.declarations import CType, Function
+
+Operation = Callable[..., Any]
+
+HALF = ir.HalfType()
+_NUMBERS = ("float", "half")
+
+
+class Site(Code):
+    """The place of the body of one declaration, in the format of its widest number."""
+
+    def __init__(self, builder: ir.IRBuilder, form: Format, declaration: Function) -> None:
+        super().__init__(builder, form)
+        self.declaration = declaration
+
+    @property
+    def arguments(self) -> list[Any]:
+        """The arguments as LLVM values of the declared types."""
+        return list(self.builder.function.args)
+
+    @property
+    def result_type(self) -> Any:
+        """The LLVM type of the result."""
+        return self.builder.function.function_type.return_type
+
+    def call_intrinsic(self, name: str, result: Any, *arguments: Any, types: tuple[Any, ...] | None = None) -> Any:
+        """A call of LLVM's intrinsic *name*, overloaded on *types*, else on the type of the first argument."""
+        signature = ir.FunctionType(result, [argument.type for argument in arguments])
+        overloads = (arguments[0].type,) if types is None else types
+        return self.builder.call(self.builder.module.declare_intrinsic(name, overloads, signature), arguments)
+
+    def call_c(self, name: str, result: Any, *arguments: Any) -> Any:
+        """A call of the C library's function *name*."""
+        module = self.builder.module
+        function = module.globals.get(name)
+        if function is None:
+            function = ir.Function(module, ir.FunctionType(result, [argument.type for argument in arguments]), name)
+            function.attributes.add("nounwind")
+        return self.builder.call(function, arguments)
+
+
+def call_math(name: str, *operands: Real) -> Real:
+    """The CPU device's own math function *name*, which becomes part of the module."""
+    code = operands[0].code
+    module = code.builder.module
+    entry = FUNCTIONS[f"{PREFIX}{name}_f{code.format.bits}"]
+    function = module.globals.get(entry.symbol) or define(module, entry)
+    return Real(code, code.builder.call(function, [operand.value for operand in operands]))
+
+
+def number_of(code: Code, integer: Word) -> Real:
+    """*integer*, read as signed, as a number of the format of *code*."""
+    return Real(code, code.builder.sitofp(integer.value, code.format.real))
+
+
+def llvm_type(kind: CType) -> Any:
+    """The type of *kind* in llvmlite. Vectors are not among them."""
+    if kind.kind in ("pointer", "reference"):
+        return ir.IntType(8).as_pointer()
+    if kind.kind == "integer":
+        return ir.IntType(kind.bits)
+    if kind.kind == "float":
+        return ir.FloatType() if kind.bits == 32 else ir.DoubleType()
+    return {"void": ir.VoidType(), "bool": ir.IntType(1), "half": HALF, "bfloat16": ir.IntType(16)}[kind.kind]
+
+
+def define_body(module: ir.Module, declaration: Function, operation: Operation) -> ir.Function:
+    """Add to *module* the wrapper of *declaration*, with *operation* as its body."""
+    kinds = [parameter.type for parameter in declaration.parameters]
+    signature = ir.FunctionType(llvm_type(declaration.result), [llvm_type(kind) for kind in kinds])
+    function = ir.Function(module, signature, declaration.symbol)
+    function.linkage = "linkonce_odr"
+    for attribute in ("alwaysinline", "nounwind"):
+        function.attributes.add(attribute)
+    site = Site(ir.IRBuilder(function.append_basic_block("entry")), _format(declaration), declaration)
+    operands = [_operand(site, kind, value) for kind, value in zip(kinds, function.args, strict=True)]
+    _return(site, operation(site, *operands))
+    return function
+
+
+def _format(declaration: Function) -> Format:
+    kinds = [declaration.result, *(parameter.type for parameter in declaration.parameters)]
+    return FLOAT64 if any(kind.kind == "float" and kind.bits == 64 for kind in kinds) else FLOAT32
+
+
+def _operand(site: Site, kind: CType, value: Any) -> Any:
+    if kind.kind in _NUMBERS:
+        widened = value if value.type == site.format.real else site.builder.fpext(value, site.format.real)
+        return Real(site, widened)
+    return Word(site, value) if kind.kind in ("integer", "bool", "bfloat16") else value
+
+
+def _return(site: Site, result: Any) -> None:
+    builder, kind = site.builder, site.result_type
+    if isinstance(kind, ir.VoidType):
+        builder.ret_void()
+        return
+    value = result.value if isinstance(result, (Real, Word, Flag)) else result
+    if value.type != kind and isinstance(result, Real):
+        if kind == HALF and value.type != ir.FloatType():
+            value = builder.fptrunc(value, ir.FloatType())  # no processor converts float64 to half in one step
+        value = builder.fptrunc(value, kind)
+    elif value.type != kind:
+        value = builder.zext(value, kind) if value.type.width < kind.width else builder.trunc(value, kind)
+    builder.ret(value)

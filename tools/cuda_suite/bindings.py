@@ -1,5 +1,19 @@
-"""Stands for ``cuda.core``: the one class of NVIDIA's bindings that tests name in ``assertRaises``."""
+"""Stands for ``cuda.core``: names of NVIDIA's bindings that test modules import whether their tests apply or not."""
+
+from typing import NoReturn
 
 from hip_runtime.errors import HipRuntimeError as CUDAError
 
-__all__ = ["CUDAError"]
+
+class Device:
+    """Refuses to be made: there is no device of CUDA's."""
+
+    def __init__(self, number: int = 0) -> None:
+        _refuse(number)
+
+
+def _refuse(number: int) -> NoReturn:
+    raise CUDAError(f"cuda.core has no device {number} here")
+
+
+__all__ = ["CUDAError", "Device"]

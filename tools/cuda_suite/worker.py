@@ -20,5 +20,6 @@ def run_tests(tests: str, module: str, folder: str, variables: dict[str, str]) -
     os.dup2(output, 2)
     settings = ["-c", os.devnull, "--rootdir", tests, "-o", "consider_namespace_packages=true"]
     plugins = ["-p", "tools.cuda_suite.plugin", "-p", "no:cacheprovider"]
-    status = pytest.main([*plugins, "-q", *settings, "--import-mode=importlib", "--tb=short", str(Path(tests) / module)])
+    options = ["-q", "--import-mode=importlib", "--tb=short"]
+    status = pytest.main([*plugins, *options, *settings, str(Path(tests) / module)])
     os._exit(int(status))  # as a program would end: without waiting for threads that a test left behind

@@ -1,15 +1,17 @@
 """Makes a child process pose as `numba.cuda` when it first imports that; see `numba_hip_cuda.children`."""
 
+from __future__ import annotations
+
 import importlib.util
 import os
 import sys
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 
 
 class _PoseWhenAsked:
     """Answers for `numba.cuda` by posing, which puts a finder in its own place."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if fullname != "numba.cuda" and not fullname.startswith("numba.cuda."):
             return None
         sys.meta_path.remove(self)
@@ -19,7 +21,7 @@ class _PoseWhenAsked:
         return importlib.util.find_spec(fullname)
 
 
-def _run_the_next():
+def _run_the_next() -> None:
     """Run the ``sitecustomize`` that would have been found without this one."""
     here = os.path.dirname(os.path.abspath(__file__))
     others = [entry for entry in sys.path if os.path.abspath(entry) != here]

@@ -5,7 +5,6 @@ import pytest
 
 import numba_hip as hip
 from hip_devicelib import amdgpu
-from hip_runtime.errors import UnsupportedError
 from numba_hip.kernel_code import compile_kernel
 from numba_hip.options import CompileOptions
 from numba_hip.resources import is_cooperative
@@ -81,7 +80,6 @@ def shift(values, rounds):
         grid.sync()
 
 
-@pytest.mark.xfail(raises=UnsupportedError, strict=True, reason="the CPU device has no barrier of the grid")
 def test_threads_of_a_whole_grid_wait_for_one_another():
     values = np.arange(128)
     hip.jit(shift)[8, 16](values, 5)

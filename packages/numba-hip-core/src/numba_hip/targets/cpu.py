@@ -29,20 +29,23 @@ GRID_BARRIER = "spmd.grid_barrier"
 class CpuContext(HipContext):
     """Lowering for the CPU device."""
 
+    implement_powi_as_math_call = True
+    implement_pow_as_math_call = True
+
     @cached_property
     def call_conv(self) -> SpmdCallConv:
         """How functions call one another: with the work item as a hidden parameter."""
         return SpmdCallConv(self)
+
+    def hidden_parameters(self) -> Sequence[tuple[str, ir.Type]]:
+        """Names and types, pointers, of what kernels take behind their arguments and hand on to what they call."""
+        return ()
 
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the thread in its block."""
         return self._index(builder, "thread_idx", axis)
 
     def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
-    def hidden_parameters(self) -> Sequence[tuple[str, ir.Type]]:
-        """Names and types, pointers, of what kernels take behind their arguments and hand on to what they call."""
-        return ()
-
         """Index of the block in the grid."""
         return self._index(builder, "block_idx", axis)
 
@@ -183,6 +186,8 @@ class CpuContext(HipContext):
         item, *arguments = entry.args
         item.name = "item"
         item.add_attribute("noalias")
+        for parameter, (hidden_name, _) in zip(arguments[len(packer.argument_types) :], hidden, strict=False):
+            parameter.name = hidden_name
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         if printing:
             output.store_parameter(builder, arguments[-1], self.global_address_space)
@@ -205,5 +210,3 @@ def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argu
         (argument.name, "ptr" if isinstance(argument.type, ir.PointerType) else str(argument.type))
         for argument in arguments
     )
-        for parameter, (hidden_name, _) in zip(arguments[len(packer.argument_types) :], hidden, strict=False):
-            parameter.name = hidden_name

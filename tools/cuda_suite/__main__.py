@@ -108,14 +108,16 @@ def main(arguments: list[str]) -> int:
         print(f"no test module has {' or '.join(chosen.words)} in its path", file=sys.stderr)
         return 2
 
+    everything: dict[str, object] = {}
+
     def show(module: str, outcomes: Results) -> None:
         counts = Counter(report.column(test, result) for test, result in outcomes.items())
+        if chosen.results:
+            everything.update({test: asdict(one) for test, one in outcomes.items()})
+            chosen.results.write_text(json.dumps(everything, indent=1))
         print(f"{module}: {', '.join(f'{counts[name]} {name}' for name in COLUMNS if counts[name])}", flush=True)
 
     results = run_modules(tests, modules, everything=chosen.all, jobs=chosen.jobs, seconds=chosen.seconds, done=show)
-    if chosen.results:
-        everything = {test: asdict(one) for outcomes in results.values() for test, one in outcomes.items()}
-        chosen.results.write_text(json.dumps(everything, indent=1))
     if chosen.update:
         report.update(results)
         report = Report()

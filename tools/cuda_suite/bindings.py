@@ -1,4 +1,4 @@
-"""Stands for ``cuda.core``: names of NVIDIA's bindings that test modules import whether their tests apply or not."""
+"""Stands for ``cuda.core``: names of NVIDIA's bindings that modules import whether their tests apply or not."""
 
 from typing import NoReturn
 

@@ -459,3 +459,43 @@ def test_fields_that_there_are_not():
     with pytest.raises(rt.ArrayError, match="no field 'a' in elements of type float64; fields: none"):
         rt.to_device(np.zeros(3))["a"]
     np.testing.assert_array_equal(array.copy_to_host(), before)
+
+
+@pytest.mark.parametrize("shape", [[3, 4], (np.int32(3), 4), np.array([3, 4])])
+def test_a_shape_is_any_sequence_of_whole_numbers(device: Device, shape: Any) -> None:
+    assert rt.device_array(shape).shape == (3, 4)
+    assert rt.device_array(np.array(5)).shape == (5,)
+
+
+@pytest.mark.parametrize("shape", [1.5, np.float64(2), [1.0], np.array([1.5]), np.array(1.5), "ab", {"a": 1}])
+def test_a_shape_of_another_type_is_an_error_of_type_too(device: Device, shape: Any) -> None:
+    with pytest.raises(rt.ArrayTypeError, match="shape must be a whole number or a sequence of them") as caught:
+        rt.device_array(shape)
+    assert isinstance(caught.value, (TypeError, ValueError))
+
+
+def test_ravel_in_the_order_of_the_array(device: Device) -> None:
+    for array in (np.arange(24).reshape(2, 3, 4), np.asfortranarray(np.arange(24).reshape(2, 3, 4))):
+        found = rt.to_device(array)
+        assert found.ravel("A").address == found.address
+        np.testing.assert_array_equal(found.ravel("A").copy_to_host(), array.ravel("A"))
+    strided = rt.to_device(np.arange(24).reshape(2, 3, 4))[:, ::2]
+    np.testing.assert_array_equal(strided.ravel("A").copy_to_host(), strided.copy_to_host().ravel())
+
+
+def test_flags(device: Device) -> None:
+    found = rt.to_device(np.arange(6).reshape(2, 3))
+    assert found.flags == {"C_CONTIGUOUS": True, "F_CONTIGUOUS": False}
+    assert found.T.flags == {"C_CONTIGUOUS": False, "F_CONTIGUOUS": True}
+    assert found[0].flags == {"C_CONTIGUOUS": True, "F_CONTIGUOUS": True}
+
+
+def test_an_array_bound_to_a_stream_is_the_same_array(device: Device) -> None:
+    found, stream = rt.to_device(np.arange(3)), Stream()
+    bound = found.bind(stream)
+    assert bound.stream is stream
+    assert found.stream is None
+    assert bound.address == found.address
+    bound.copy_to_device(np.arange(3, 6))
+    stream.synchronize()
+    assert found.copy_to_host().tolist() == [3, 4, 5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 from types import ModuleType
 
@@ -254,3 +255,22 @@ def test_copies_that_cannot_be() -> None:
     locked.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         arrays.device_to_host(locked, array, 1)
+
+
+def test_the_extent_of_host_memory() -> None:
+    array = np.arange(10, dtype=np.int16)
+    backwards = array[::-2]
+    assert arrays.host_memory_extents(backwards) == (array.ctypes.data + 2, array.ctypes.data + 20)
+    assert arrays.host_memory_size(array) == 20
+    assert arrays.host_memory_size(np.asarray(np.uint32(1))) == 4
+    assert arrays.host_memory_size(ctypes.c_double(1.5)) == 8
+    assert arrays.host_pointer(array.ctypes.data) == arrays.host_pointer(array) == array.ctypes.data
+    assert arrays.host_pointer(b"text", readonly=True)
+    with pytest.raises(ValueError, match="read-only"):
+        arrays.host_pointer(b"text")
+
+
+def test_memory_of_a_device_is_required_where_there_is_none() -> None:
+    arrays.require_device_memory(numba_hip.device_array(1))
+    with pytest.raises(TypeError, match="memory of a device is required, got ndarray"):
+        arrays.require_device_memory(np.zeros(1))

@@ -11,6 +11,7 @@ from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
 from hip_runtime.errors import (
     ArrayError,
     ArrayIndexError,
+    ArrayTypeError,
     CopyError,
     DeviceUnavailableError,
     EventError,
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArrayError",
     "ArrayIndexError",
+    "ArrayTypeError",
     "Buffer",
     "CopyError",
     "Device",

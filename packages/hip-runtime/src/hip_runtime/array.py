@@ -124,6 +124,17 @@ class DeviceArray:
         """Whether elements follow each other, the first axis fastest."""
         return self.layout.is_f_contiguous
 
+    @property
+    def flags(self) -> dict[str, bool]:
+        """``C_CONTIGUOUS`` and ``F_CONTIGUOUS``: whether the elements follow each other in that order."""
+        return {"C_CONTIGUOUS": self.is_c_contiguous(), "F_CONTIGUOUS": self.is_f_contiguous()}
+
+    def bind(self, stream: StreamLike = None) -> DeviceArray:
+        """The same array with another `stream`, where its copies go that are given none."""
+        bound = self._view(self.layout)
+        bound.stream = stream
+        return bound
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a device array without dimensions")
@@ -240,7 +251,12 @@ class DeviceArray:
         return self._view(layouts.reshape(self.layout, extents, order))
 
     def ravel(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
-        """All elements along one axis: a view where they are contiguous in *order*, else a copy."""
+        """All elements along one axis: a view where they are contiguous in *order*, else a copy.
+
+        *order* ``"A"`` is Fortran's for an array that is contiguous in that order alone, else C's.
+        """
+        if order == "A":
+            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
         contiguous = self.is_f_contiguous() if order == "F" else self.is_c_contiguous()
         source = self if contiguous else self.copy(order, stream)
         return source.reshape(self.size, order=order)

@@ -80,6 +80,10 @@ class ArrayError(HipRuntimeError, ValueError):
     """A shape, stride, index or type that an array cannot have."""
 
 
+class ArrayTypeError(ArrayError, TypeError):
+    """A shape or stride that is no number at all, or no whole one."""
+
+
 class ArrayIndexError(ArrayError, IndexError):
     """An index outside of an array. Being an `IndexError` too, it ends iteration as Python expects."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hip_runtime.errors import ArrayError, ArrayIndexError
+from hip_runtime.errors import ArrayError, ArrayIndexError, ArrayTypeError
 
 Shape = tuple[int, ...]
 
@@ -87,14 +87,9 @@ def _is_dense(axes: Any, itemsize: int, size: int) -> bool:
 
 def normalise_shape(shape: Any) -> Shape:
     """*shape*, a whole number or a sequence of them, as a tuple of non-negative integers."""
-    try:
-        extents = (
-            tuple(operator.index(extent) for extent in shape)
-            if isinstance(shape, Sequence)
-            else (operator.index(shape),)
-        )
-    except TypeError:
-        raise ArrayError(f"shape must be a whole number or a sequence of them, not {shape!r}") from None
+    extents = _whole_numbers(shape)
+    if extents is None:
+        raise ArrayTypeError(f"shape must be a whole number or a sequence of them, not {shape!r}")
     if any(extent < 0 for extent in extents):
         raise ArrayError(f"shape {extents} has a negative extent; each must be 0 or more")
     return extents
@@ -102,15 +97,21 @@ def normalise_shape(shape: Any) -> Shape:
 
 def normalise_strides(strides: Any, ndim: int) -> Shape:
     """*strides*, bytes for each of *ndim* axes, as a tuple."""
-    try:
-        distances = (
-            tuple(operator.index(s) for s in strides) if isinstance(strides, Sequence) else (operator.index(strides),)
-        )
-    except TypeError:
-        raise ArrayError(f"strides must be whole numbers of bytes, not {strides!r}") from None
+    distances = _whole_numbers(strides)
+    if distances is None:
+        raise ArrayTypeError(f"strides must be whole numbers of bytes, not {strides!r}")
     if len(distances) != ndim:
         raise ArrayError(f"strides {distances} are for {len(distances)} axes; the shape has {ndim}")
     return distances
+
+
+def _whole_numbers(value: Any) -> tuple[int, ...] | None:
+    """*value* as a tuple of integers: it is one, or a sequence or a one-dimensional array of them; else ``None``."""
+    several = isinstance(value, Sequence) or getattr(value, "ndim", 0) == 1
+    try:
+        return tuple(operator.index(number) for number in value) if several else (operator.index(value),)
+    except TypeError:
+        return None
 
 
 def dense(shape: Shape, itemsize: int, order: str = "C") -> Layout:

@@ -8,6 +8,7 @@ import numpy as np
 
 import numba_hip
 from hip_runtime import Device, DeviceArray
+from hip_runtime.copying import host_layout
 from hip_runtime.stream import stream_handle
 
 HostArray = np.ndarray[Any, Any]
@@ -90,16 +91,42 @@ def is_device_memory(obj: Any) -> bool:
     return hasattr(obj, "address") or hasattr(obj, "__cuda_array_interface__")
 
 
+def require_device_memory(obj: Any) -> None:
+    """`TypeError` unless *obj* has memory on a device."""
+    if not is_device_memory(obj):
+        raise TypeError(f"memory of a device is required, got {type(obj).__name__}")
+
+
 def device_memory_size(obj: Any) -> int:
     """Bytes of an array or a buffer on a device."""
     return int(obj.nbytes)
 
 
-def _host_address(obj: Any, writable: bool) -> int:
-    view = np.asarray(obj)
-    if writable and not view.flags.writeable:
+def host_memory_extents(obj: Any) -> tuple[int, int]:
+    """Addresses of the first byte of *obj* (an array, or anything with a buffer) and of the one after its last."""
+    array = _host_array(obj)
+    first, end = host_layout(array).extent
+    return array.ctypes.data + first, array.ctypes.data + end
+
+
+def host_memory_size(obj: Any) -> int:
+    """Bytes from the first to the last of *obj*, an array or anything with a buffer."""
+    low, high = host_memory_extents(obj)
+    return high - low
+
+
+def _host_array(obj: Any) -> HostArray:
+    return obj if isinstance(obj, np.ndarray) else np.frombuffer(obj, np.uint8)
+
+
+def host_pointer(obj: Any, readonly: bool = False) -> int:
+    """Address of the host memory of *obj*: an address, an array, or anything with a buffer."""
+    if isinstance(obj, int):
+        return obj
+    array = _host_array(obj)
+    if not readonly and not array.flags.writeable:
         raise ValueError("the host memory to copy to is read-only")
-    return view.ctypes.data
+    return array.ctypes.data
 
 
 def _copy(target: int, source: int, size: int, stream: Any, owners: Any) -> None:
@@ -109,12 +136,12 @@ def _copy(target: int, source: int, size: int, stream: Any, owners: Any) -> None
 
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes of the host's *src* to the device's *dst*."""
-    _copy(device_pointer(dst), _host_address(src, False), size, stream, (dst, src))
+    _copy(device_pointer(dst), host_pointer(src, readonly=True), size, stream, (dst, src))
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes of the device's *src* to the host's *dst*."""
-    _copy(_host_address(dst, True), device_pointer(src), size, stream, (dst, src))
+    _copy(host_pointer(dst), device_pointer(src), size, stream, (dst, src))
 
 
 def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:

@@ -185,6 +185,10 @@ MODULES: Mapping[str, Module] = {
                 "device_memset",
                 "device_pointer",
                 "is_device_memory",
+                "require_device_memory",
+                "host_memory_extents",
+                "host_memory_size",
+                "host_pointer",
                 "device_memory_size",
             ),
             **_from(

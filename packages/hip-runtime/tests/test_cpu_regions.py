@@ -277,6 +277,27 @@ read:
     np.testing.assert_array_equal(out.copy_to_host(), (threads & 7) * threads)
 
 
+@pytest.mark.parametrize("align", [16, 64, 256])
+@pytest.mark.parametrize("both", [False, True], ids=["passing", "kept"])
+def test_private_memory_is_aligned(device: Device, align: int, both: bool) -> None:
+    body = f"""
+  %a = alloca i32, align {align}
+  %u = ptrtoint ptr %a to i64
+  call void @spmd.barrier(ptr %item)
+  {"%w" if both else "%unused"} = ptrtoint ptr %a to i64
+  %r = add i64 {"%w, 0" if both else "%u, 0"}
+  %p = getelementptr i64, ptr %out, i32 %t
+  store i64 %r, ptr %p
+  ret void
+"""
+    out = to_device(np.zeros(33, np.int64))
+    launch(device, kernel(body, [("out", "ptr")]), 1, 33, out.address)
+    addresses = out.copy_to_host()
+    assert (addresses != 0).all()
+    assert (addresses % align == 0).all()
+    assert np.unique(addresses).size == 33
+
+
 # waves
 
 

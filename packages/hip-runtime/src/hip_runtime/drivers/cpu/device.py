@@ -20,11 +20,13 @@ from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, Memory
 from hip_runtime.drivers.cpu import code, dispatcher, finaliser, memory, streams
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.item import SHARED_BYTES
+from hip_runtime.drivers.cpu.phases import run_phases
 from hip_runtime.drivers.cpu.spmd.faults import make_fault
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
 from hip_runtime.errors import (
     InvalidHandleError,
     KernelFault,
+    LaunchError,
     OutOfDeviceMemoryError,
     SymbolError,
     UnsupportedError,
@@ -180,6 +182,10 @@ class CpuDriver:
         if program.takes_dynamic_shared:
             arguments += _WORD.pack(dynamic_shared)
         dispatch = self._dispatch or self._start()
+        if program.context_bytes:
+            if not cooperative:
+                raise LaunchError(f"kernel {function.kernel.name!r} waits for the whole grid; launch it as cooperative")
+            dispatch = partial(self._run_phases, dispatch, function.kernel.name, program)
         if stream > PER_THREAD_STREAM:
 
             def run(owners: object = owners) -> None:
@@ -194,6 +200,11 @@ class CpuDriver:
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
             raise_fault(_fault(function, program, fault, describe))
+
+    def _run_phases(
+        self, dispatch: Any, kernel: str, program: finaliser.Program, entry: int, arguments: bytes, *grid: int
+    ) -> int | None:
+        return run_phases(dispatch, kernel, program, arguments, grid, self._heap.limit)  # type: ignore[arg-type]
 
     # streams and events
 

@@ -26,7 +26,7 @@ from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
 from hip_runtime.drivers.cpu.spmd.emission import run_block
-from hip_runtime.drivers.cpu.spmd.operations import FAULT, SharedArray, lay_out_shared
+from hip_runtime.drivers.cpu.spmd.operations import FAULT, GRID_BARRIER, SharedArray, lay_out_shared
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
 from hip_runtime.drivers.cpu.spmd.reader import read_function
 from hip_runtime.drivers.cpu.spmd.regions import cut_function
@@ -76,7 +76,17 @@ class Program:
     The code is freed when the last reference goes.
     """
 
-    __slots__ = ("_engine", "entries", "entry", "form", "image", "locations", "reason", "takes_dynamic_shared")
+    __slots__ = (
+        "_engine",
+        "context_bytes",
+        "entries",
+        "entry",
+        "form",
+        "image",
+        "locations",
+        "reason",
+        "takes_dynamic_shared",
+    )
 
     def __init__(self, image: bytes, entries: Sequence[str]) -> None:
         self.image = image
@@ -86,6 +96,7 @@ class Program:
         self.form = self.reason = ""
         self.locations: tuple[str, ...] = ()
         self.takes_dynamic_shared = False
+        self.context_bytes = 0
 
 
 def check(code: CodeObject) -> None:
@@ -164,7 +175,9 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         form, why = choose_form(reach, config.cpu_form())
         arrays = reach.shared_arrays
         _check_shared(kernel, arrays)
-        item = Item(ir.Module("spmd.worker", context=ir.Context()), block, kernel.wave_size, arrays)
+        limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
+        worker = ir.Module("spmd.worker", context=ir.Context())
+        item = Item(worker, block, kernel.wave_size, arrays, limit, GRID_BARRIER in reach.functions)
         notes: tuple[str, ...] = ()
         if form == "regions":
             module = _declare_first(module, reach, scratch)
@@ -174,12 +187,12 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
             notes = tuple(point.call.location for point in cut.points)
         else:
             body = run_threads(kernel, item)
-        limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
-        build_worker(kernel, item, body, limit)
-        _link(module, item.module, kernel, scratch)
+        build_worker(kernel, item, body)
+        _link(module, worker, kernel, scratch)
         program = _compile(module, PROGRAM_SYMBOL)
         program.form, program.reason, program.locations = form, why, notes
         program.takes_dynamic_shared = reach.uses_dynamic_shared
+        program.context_bytes = item.context_bytes
         return program
 
 

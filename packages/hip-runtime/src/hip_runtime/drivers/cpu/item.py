@@ -28,29 +28,45 @@ SHARED_BYTES = 65536
 class Item:
     """The layout of the work item of one program, and what it refers to."""
 
-    def __init__(self, module: ir.Module, block: Dim3, wave_size: int, arrays: Sequence[SharedArray]) -> None:
+    def __init__(
+        self,
+        module: ir.Module,
+        block: Dim3,
+        wave_size: int,
+        arrays: Sequence[SharedArray] = (),
+        dynamic_limit: int | None = None,
+        waits_for_grid: bool = False,
+    ) -> None:
         self.module = module
+        self.dynamic_limit = dynamic_limit
+        """Bytes that the dynamic shared memory can have, where the kernel uses any."""
+        self.waits_for_grid = waits_for_grid
+        self.context_bytes = 0
+        """What a block that waits for the grid needs; known when its function was written."""
         self.block = block
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
+            contexts=PTR,
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 
-    def store_shared(self, builder: ir.IRBuilder, item: ir.Value, dynamic_bytes: ir.Value | None, limit: int) -> None:
-        """Make room for the shared memory of a block on the stack, of which *limit* bytes can be dynamic, and let
-        *item* refer to it."""
-        for symbol, array in self.arrays.items():
-            place = allocate(builder, ir.ArrayType(ir.IntType(8), max(array.nbytes, 1)), "shared")
-            place.align = array.align
-            self.layout.store(builder, place, item, self._shared[symbol])
-        if dynamic_bytes is not None:
-            place = allocate(builder, ir.ArrayType(ir.IntType(8), max(limit, 1)), "dynamic.shared")
-            place.align = 64
-            self.layout.store(builder, place, item, "dynamic_shared")
-            self.layout.store(builder, dynamic_bytes, item, "dynamic_bytes")
+    @property
+    def shared_memory(self) -> dict[str, tuple[int, int]]:
+        """The arrays of shared memory by the field of the item that refers to each: bytes and alignment."""
+        memory = {self._shared[symbol]: (array.nbytes, array.align) for symbol, array in self.arrays.items()}
+        if self.dynamic_limit is not None:
+            memory["dynamic_shared"] = self.dynamic_limit, 64
+        return memory
+
+    def store_shared(self, builder: ir.IRBuilder, item: ir.Value) -> None:
+        """Make room for the shared memory of a block on the stack, and let *item* refer to it."""
+        for field, (nbytes, align) in self.shared_memory.items():
+            place = allocate(builder, ir.ArrayType(ir.IntType(8), max(nbytes, 1)), "shared")
+            place.align = align
+            self.layout.store(builder, place, item, field)
 
     def define_functions(self) -> None:
         """Define everything that a kernel may call and that is not an operation at which threads wait."""

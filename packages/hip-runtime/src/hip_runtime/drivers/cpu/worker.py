@@ -47,11 +47,11 @@ Body = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value]], None]
 """Runs the threads of one block: it is given a builder, the work item, whose block index is set, and the arguments."""
 
 
-def build_worker(kernel: Kernel, item: Item, body: Body, dynamic_limit: int | None) -> None:
+def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
     """Define the worker of *kernel* in the module of *item*, and what the kernel calls.
 
-    With *dynamic_limit* the kernel uses up to so many bytes of dynamic shared memory; how many they are stands behind
-    its arguments as an ``i64``.
+    Behind the packed arguments stand, in words of 64 bits: the bytes of dynamic shared memory, where the kernel uses
+    it; the address of the contexts of the blocks, where it waits for the grid.
     """
     module = item.module
     item.define_functions()
@@ -64,8 +64,9 @@ def build_worker(kernel: Kernel, item: Item, body: Body, dynamic_limit: int | No
     item.layout.store(builder, frame, place, "frame")
     buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
-    dynamic_bytes = None if dynamic_limit is None else _load_word(builder, buffer, kernel.argument_bytes)
-    item.store_shared(builder, place, dynamic_bytes, dynamic_limit or 0)
+    _store_hidden(builder, buffer, kernel.argument_bytes, item, place)
+    if not item.waits_for_grid:
+        item.store_shared(builder, place)
     grid = [FRAME.load(builder, frame, "grid", number) for number in range(3)]
 
     def run_block(index: ir.Value) -> None:
@@ -105,9 +106,13 @@ def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Paramete
     return builder.load(place, name=parameter.name, align=1, typ=PARAMETER_TYPES[parameter.type])
 
 
-def _load_word(builder: ir.IRBuilder, buffer: ir.Value, offset: int) -> ir.Value:
-    place = builder.gep(buffer, [I64(offset)], inbounds=True, source_etype=I8)
-    return builder.load(place, align=1, typ=I64)
+def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: Item, place: ir.Value) -> None:
+    """Put the words behind the arguments into the work item."""
+    fields = (("dynamic_bytes", item.dynamic_limit is not None), ("contexts", item.waits_for_grid))
+    for field in (name for name, used in fields if used):
+        word = builder.gep(buffer, [I64(offset)], inbounds=True, source_etype=I8)
+        item.layout.store(builder, builder.load(word, align=1, typ=item.layout.fields[field]), place, field)
+        offset += 8
 
 
 def _store_block_index(

@@ -17,7 +17,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
-from hip_runtime.drivers.cpu.spmd import operations, waves
+from hip_runtime.drivers.cpu.spmd import grid, operations, waves
 from hip_runtime.drivers.cpu.spmd.faults import MAX_POINTS, MEMORY_CODE, divergence_code
 from hip_runtime.drivers.cpu.spmd.keeping import Keeping, decide_keeping
 from hip_runtime.drivers.cpu.spmd.parallel import is_independent, mark_independent
@@ -34,6 +34,9 @@ BLOCK_FUNCTION = "spmd.block"
 
 Condition = Callable[[ir.Value], ir.Value]
 """Whether something holds for the thread with a number."""
+
+
+SizeOf = Callable[[ir.Type], int]
 
 
 def run_block(program: Program, item: Item, kind: ir.FunctionType, source: Any, layout: Any) -> Body:
@@ -57,7 +60,7 @@ def run_block(program: Program, item: Item, kind: ir.FunctionType, source: Any, 
 class BlockFunction:
     """A block function that is being written."""
 
-    def __init__(self, program: Program, item: Item, kind: ir.FunctionType, source: Any, size_of: object) -> None:
+    def __init__(self, program: Program, item: Item, kind: ir.FunctionType, source: Any, size_of: SizeOf) -> None:
         self.program = program
         self.item = item
         self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)
@@ -79,9 +82,13 @@ class BlockFunction:
     def build(self) -> ir.Function:
         builder = self.builder
         first = builder.block
-        there = self.storage.make(builder)
-        if there is not None:
-            self._check_memory(there)
+        self.context = grid.Context(self) if self.item.waits_for_grid else None
+        if self.context is not None:
+            self.context.begin()
+        else:
+            there = self.storage.make(builder)
+            if there is not None:
+                self._check_memory(there)
         if self.waves:
             scheduler = waves.WaveScheduler(self)
             scheduler.write()
@@ -90,6 +97,8 @@ class BlockFunction:
         self.entry.branch(first)
         finish = ir.IRBuilder(self.finish)
         self.storage.give_back(finish)
+        if self.context is not None:
+            self.context.end(finish)
         finish.ret_void()
         return self.function
 
@@ -113,8 +122,10 @@ class BlockFunction:
         }
         each, single = find_kept_allocas(program)
         self.independent = not single
-        allocas = {alloca: storage.per_thread(private_type(alloca), alloca.name) for alloca in each}
-        allocas |= {alloca: storage.per_block(private_type(alloca), alloca.name) for alloca in single}
+        allocas = {
+            alloca: storage.private(private_type(alloca), alloca.align, alloca.name, alloca in each)
+            for alloca in (*each, *single)
+        }
         results: dict[Point, Place] = {}
         passed: dict[Point, list[Place]] = {}
         for point in program.points:
@@ -294,12 +305,9 @@ class BlockFunction:
     def perform(self, point: Point, masked: bool) -> None:
         """What *point* does once all threads that take part are there."""
         name = point.operation
-        if name == operations.GRID_BARRIER:
-            raise UnsupportedError(
-                f"kernel {self.program.function.name!r} waits for all threads of the grid, which the CPU device cannot "
-                "do yet; split the kernel in two"
-            )
-        if name == operations.BARRIER_COUNT:
+        if self.context is not None and name == operations.GRID_BARRIER:
+            self.context.wait(point)
+        elif name == operations.BARRIER_COUNT:
             self._count_votes(point, masked)
         elif point in self.around.results:
             waves.WaveOperation(self, point, self.has_not_returned if masked else None).write_all()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I8, I64, PTR, VOID, allocate
+from hip_runtime.errors import UnsupportedError
 
 STACK_LIMIT = 256 << 10
 """Bytes of the stack that the memory of a block may take; what is larger comes from the heap."""
+
+
+ALIGNMENT = 64
+"""Alignment of every place, that of a cache line and of the widest vectors; also that of a context."""
 
 
 @dataclass(eq=False)
@@ -19,7 +26,8 @@ class Place:
     kind: ir.Type
     count: int
     name: str
-    nbytes: int
+    nbytes: int = 0
+    align: int = ALIGNMENT
     base: ir.Value = field(init=False)
 
     @property
@@ -46,12 +54,15 @@ class Place:
 
 
 class Storage:
-    """All memory of one block function: places are asked for first, and then made."""
+    """All memory of one block function: places are asked for first, and then made, in one of two ways.
 
-    def __init__(self, threads: int, size_of: object) -> None:
-        assert callable(size_of)
+    A block that runs from start to end has them on the stack and, what does not fit there, on the heap. A block that
+    stops to wait for the grid has them in a *context*, memory that it is given, with room for a number at its start.
+    """
+
+    def __init__(self, threads: int, size_of: Callable[[ir.Type], int]) -> None:
         self._threads = threads
-        self._size_of = size_of
+        self._size_of = cache(size_of)
         self._places: list[Place] = []
         self._heap: list[ir.Value] = []
 
@@ -63,9 +74,17 @@ class Storage:
         """A place with one value."""
         return self._place(kind, 1, name)
 
+    def private(self, kind: ir.Type, align: int, name: str, each: bool) -> Place:
+        """Room for private memory of type *kind*, for each thread or once; only its address is of use."""
+        align = max(align, 1)
+        nbytes = max(-(-self._size_of(kind) // align) * align, 1)
+        place = self._place(ir.ArrayType(I8, nbytes), self._threads if each else 1, name)
+        place.align = max(place.align, align)
+        return place
+
     def _place(self, kind: ir.Type, count: int, name: str) -> Place:
-        place = Place(kind, count, name, 0)
-        place.nbytes = count * self._size_of(place.stored)
+        place = Place(kind, count, name)
+        place.nbytes = -(-count * self._size_of(place.stored) // ALIGNMENT) * ALIGNMENT
         self._places.append(place)
         return place
 
@@ -73,25 +92,44 @@ class Storage:
         """Make all places, at the start of the function. Where memory of the heap is needed: whether there was any."""
         total = sum(place.nbytes for place in self._places)
         for place in sorted(self._places, key=lambda place: -place.nbytes):
-            if total > STACK_LIMIT:
+            if total > STACK_LIMIT and place.align <= ALIGNMENT:
                 total -= place.nbytes
-                place.base = builder.call(self._function(builder, "malloc", PTR, I64), [I64(place.nbytes)])
+                place.base = builder.call(
+                    _function(builder, "aligned_alloc", PTR, I64, I64), [I64(ALIGNMENT), I64(place.nbytes)]
+                )
                 self._heap.append(place.base)
             else:
                 place.base = allocate(builder, ir.ArrayType(place.stored, place.count), place.name)
-                place.base.align = 64 if place.count > 1 else None
+                place.base.align = place.align
         found = None
         for base in self._heap:
             there = builder.icmp_unsigned("!=", base, PTR(None))
             found = there if found is None else builder.and_(found, there)
         return found
 
+    @property
+    def context_bytes(self) -> int:
+        """What a context for the places that were asked for needs."""
+        return ALIGNMENT + sum(place.nbytes for place in self._places)
+
+    def make_in(self, builder: ir.IRBuilder, context: ir.Value) -> None:
+        """Make all places in *context*, which is aligned to `ALIGNMENT`."""
+        offset = ALIGNMENT
+        for place in self._places:
+            if place.align > ALIGNMENT:
+                raise UnsupportedError(
+                    f"memory aligned to {place.align} bytes cannot be used in a kernel that waits for the grid; at "
+                    f"most {ALIGNMENT} bytes can"
+                )
+            place.base = builder.gep(context, [I64(offset)], inbounds=True, source_etype=I8)
+            offset += place.nbytes
+
     def give_back(self, builder: ir.IRBuilder) -> None:
         """Free what came from the heap."""
         for base in self._heap:
-            builder.call(self._function(builder, "free", VOID, PTR), [base])
+            builder.call(_function(builder, "free", VOID, PTR), [base])
 
-    @staticmethod
-    def _function(builder: ir.IRBuilder, name: str, result: ir.Type, argument: ir.Type) -> ir.Value:
-        known = builder.module.globals.get(name)
-        return known or ir.Function(builder.module, ir.FunctionType(result, [argument]), name)
+
+def _function(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Value:
+    known = builder.module.globals.get(name)
+    return known or ir.Function(builder.module, ir.FunctionType(result, arguments), name)

@@ -180,15 +180,17 @@ def test_kernels_run_after_fork():
 
 def test_import_is_quick_and_loads_no_more_than_it_needs():
     code = """
-import sys, time, numba
-numba_at = time.process_time()
+import sys, time
+start = time.process_time()
+import numba
+between = time.process_time()
 import numba_hip
-spent = time.process_time() - numba_at
+spent = (time.process_time() - between) / (between - start)
 loaded = [name for name in ("clang", "hip", "msgpack", "numba.cuda") if name in sys.modules]
 print(spent, loaded)
 """
     results = [run(code).stdout.split(" ", 1) for _ in range(3)]
-    assert min(float(spent) for spent, _ in results) < 0.150, "seconds of processor time beyond those of `import numba`"
+    assert min(float(spent) for spent, _ in results) < 0.25, "of the processor time of `import numba`"
     assert results[0][1].strip() == "[]"
 
 

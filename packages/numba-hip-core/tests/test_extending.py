@@ -1,0 +1,132 @@
+"""Functions and types that a user teaches kernels, before and after kernels were compiled."""
+
+import numpy as np
+import pytest
+from numba import njit, types
+from numba.core.errors import NumbaError
+
+import numba_hip as hip
+from numba_hip import extending
+
+TARGETS = ["gfx90a", "gfx942", "gfx1100", "gfx1201"]
+
+
+class Interval:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+
+class IntervalType(types.Type):
+    def __init__(self):
+        super().__init__("Interval")
+
+
+def test_a_type_after_kernels_were_compiled():
+    hip.jit(lambda out: None)[1, 1](np.zeros(1))
+
+    @extending.register_model(IntervalType)
+    class IntervalModel(extending.models.StructModel):
+        def __init__(self, manager, kind):
+            super().__init__(manager, kind, [("low", types.float64), ("high", types.float64)])
+
+    extending.make_attribute_wrapper(IntervalType, "low", "low")
+    extending.make_attribute_wrapper(IntervalType, "high", "high")
+
+    @extending.type_callable(Interval)
+    def _type(context):
+        return lambda low, high: IntervalType() if isinstance(low, types.Float) else None
+
+    @extending.lower_builtin(Interval, types.Float, types.Float)
+    def _make(context, builder, signature, args):
+        interval = context.make_helper(builder, signature.return_type)
+        interval.low, interval.high = args
+        return interval._getvalue()
+
+    @extending.overload_attribute(IntervalType, "width")
+    def _width(interval):
+        return lambda interval: interval.high - interval.low
+
+    @extending.overload_method(IntervalType, "contains")
+    def _contains(interval, x):
+        return lambda interval, x: interval.low <= x < interval.high
+
+    @njit
+    def joined(a, b):
+        return Interval(min(a.low, b.low), max(a.high, b.high))
+
+    def kernel(x, out):
+        i = hip.grid(1)
+        both = joined(Interval(x[i], x[i] + 1.0), Interval(2.0, 3.0))
+        out[0, i] = both.width
+        out[1, i] = both.contains(2.5) + both.low
+
+    x, out = np.arange(5.0), np.zeros((2, 5))
+    hip.jit(kernel)[1, 5](x, out)
+    np.testing.assert_array_equal(out[0], np.maximum(x + 1, 3) - np.minimum(x, 2))
+    np.testing.assert_array_equal(out[1], 1 + np.minimum(x, 2))
+    for target in TARGETS:
+        image, _ = hip.compile(kernel, "(float64[::1], float64[:,::1])", target=target, output="object")
+        assert image[:4] == b"\x7fELF"
+
+
+def twice(x):
+    raise NotImplementedError
+
+
+def test_a_function_that_holds_in_kernels_alone():
+    @extending.overload(twice)
+    def _twice(x):
+        if isinstance(x, types.Integer):
+            return lambda x: x * 2
+        if isinstance(x, types.Float):
+            return lambda x: x + x + hip.grid(1)
+        return None
+
+    def kernel(x, out):
+        i = hip.grid(1)
+        out[i] = twice(x[i])
+
+    for dtype, extra in ((np.int64, 0), (np.float32, 1)):
+        x = np.arange(6).astype(dtype)
+        out = np.zeros_like(x)
+        hip.jit(kernel)[2, 3](x, out)
+        np.testing.assert_array_equal(out, 2 * x + extra * np.arange(6))
+    for target in TARGETS:
+        hip.compile(kernel, "(float32[::1], float32[::1])", target=target, output="object")
+    with pytest.raises(NumbaError, match="cannot find any matches for function.*twice.* for the current target"):
+        njit(lambda x: twice(x))(1)
+    with pytest.raises(NumbaError, match="twice") as caught:
+        hip.compile(kernel, "(complex64[::1], complex64[::1])", target="cpu", output="llvm")
+    assert "test_extending.py" in str(caught.value)
+
+
+def test_an_intrinsic():
+    @extending.intrinsic
+    def fused(typing_context, a, b, c):
+        def lower(context, builder, signature, args):
+            return context.call_math(builder, "fma", args)
+
+        return a(a, a, a), lower
+
+    @extending.intrinsic(prefer_literal=True)
+    def power(typing_context, n):
+        if not isinstance(n, types.Literal):
+            return None
+        value = 2.0**n.literal_value
+        return types.float64(n), lambda context, builder, signature, args: context.get_constant(types.float64, value)
+
+    def kernel(x, out):
+        i = hip.grid(1)
+        out[i] = fused(x[i], x[i], x[i]) + power(5)
+
+    x, out = np.arange(4.0), np.zeros(4)
+    hip.jit(kernel)[1, 4](x, out)
+    np.testing.assert_array_equal(out, x * x + x + 32)
+    for target in TARGETS:
+        hip.compile(kernel, "(float64[::1], float64[::1])", target=target, output="object")
+
+
+def test_names():
+    import numba.hip.extending
+
+    assert numba.hip.extending is extending

@@ -73,6 +73,7 @@ from numba_hip.language.sync import (
     threadfence_system,
 )
 from numba_hip.language.timing import clock64, nanosleep, wall_clock64
+from numba_hip.language.vectors import VECTORS
 from numba_hip.language.warp import (
     activemask,
     all,
@@ -117,6 +118,8 @@ EXTENSIONS = "numba_hip.extensions"
 
 
 def __getattr__(name: str) -> Any:
+    if name in VECTORS:
+        return VECTORS[name]
     for entry_point in entry_points(group=EXTENSIONS, name=name):
         value = globals()[name] = entry_point.load()
         return value

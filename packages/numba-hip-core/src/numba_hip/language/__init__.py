@@ -41,6 +41,7 @@ def _load_features() -> None:
         sync,
         timing,
         ufuncs,
+        vectors,
         warp,
         words,
     )

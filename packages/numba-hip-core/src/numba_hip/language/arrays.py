@@ -14,6 +14,7 @@ from numba.extending import overload_classmethod
 from numba.np import numpy_support
 
 from numba_hip.language.stub import given
+from numba_hip.language.vectors import element_of
 
 CANNOT_ALLOCATE = (
     "this makes a new array, and a kernel cannot allocate memory: pass an array for the result, as in "
@@ -56,7 +57,10 @@ def element_type(function: str, dtype: types.Type) -> types.Type:
         return dtype.dtype
     if isinstance(dtype, types.TypeRef):
         return dtype.instance_type
-    raise TypingError(f"{function}: the dtype has to be a type of numbers, got {dtype}")
+    vector = element_of(dtype)
+    if vector is not None:
+        return vector
+    raise TypingError(f"{function}: the dtype has to be a type of numbers or of vectors, got {dtype}")
 
 
 def bytes_of(function: str, context: Any, shape: Sequence[int], dtype: types.Type) -> int:

@@ -80,7 +80,9 @@ def test_reversal_through_shared_memory(device: Device, shape: tuple[int, int, i
     count = threads_of(shape)
     values = np.random.default_rng(0).integers(0, 1 << 30, 3 * count, np.int32)
     out = to_device(values)
-    function = launch(device, kernel(REVERSE, [("out", "ptr")], SHARED, shared_bytes=4096), 3, shape, out.address)
+    code_object = kernel(REVERSE, [("out", "ptr")], SHARED, shared_bytes=4096)
+    with config.cpu_form.scope("auto"):
+        function = launch(device, code_object, 3, shape, out.address)
     np.testing.assert_array_equal(out.copy_to_host(), values.reshape(3, count)[:, ::-1].ravel())
     assert function.form == f"{shape}: regions (the kernel calls spmd.barrier)"
 
@@ -115,7 +117,8 @@ def test_shared_memory_without_a_barrier_stays_a_loop(device: Device) -> None:
     body = REVERSE.replace("  call void @spmd.barrier(ptr %item)\n", "").replace("i32 %mirror", "i32 %t")
     values = np.arange(64, dtype=np.int32)
     out = to_device(values)
-    function = launch(device, kernel(body, [("out", "ptr")], SHARED, shared_bytes=4096), 1, 64, out.address)
+    with config.cpu_form.scope("auto"):
+        function = launch(device, kernel(body, [("out", "ptr")], SHARED, shared_bytes=4096), 1, 64, out.address)
     np.testing.assert_array_equal(out.copy_to_host(), values)
     assert function.form == "(64, 1, 1): loop (no thread waits for another)"
 

@@ -26,8 +26,8 @@ def jit(function_or_signature: Any = None, *, device: bool = False, **options: A
     (``"void(float32[:], int32)"``, a tuple of types, or a list of either) it compiles at once, for those types alone.
 
     A kernel is launched as ``kernel[grid, block, stream, dynamic_shared](...)``. Its arguments can be numbers, tuples
-    of them, NumPy arrays (copied to the device, and back after the launch), device arrays, and objects with a
-    ``__cuda_array_interface__``.
+    of them, records, NumPy arrays (copied to the device, and back after the launch; `In`, `Out` and `InOut` say which
+    way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack.
 
     The other options are those of `numba_hip.options.CompileOptions`; an unknown one is an `OptionError`.
     """

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from numba.core import cgutils, compiler, serialize, types
+from numba.core import cgutils, compiler, fastmathpass, serialize, types
 from numba.core.base import BaseContext
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
@@ -129,6 +129,11 @@ def fold_argument_types(pysig: Any, args: Sequence[Any], kws: dict[str, Any]) ->
         lambda index, parameter, values: types.StarArgTuple(values),
     )
     return tuple(folded)
+
+
+def mark_fastmath(module: Any, options: Any) -> None:
+    """Give the floating-point operations of a module, and its calls, LLVM's flags for *options* of ``fastmath``."""
+    fastmathpass.rewrite_module(module, options)
 
 
 def is_numba_dispatcher(value: object) -> bool:

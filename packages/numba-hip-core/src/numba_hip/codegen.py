@@ -13,7 +13,6 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
-from hip_devicelib.cpu import FUNCTIONS, bitcode_of
 from hip_devicelib.errors import InvalidIRError
 from numba_hip.errors import LinkedCodeError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
@@ -249,6 +248,8 @@ class CpuCodegen(HipCodegen):
         module = library.linked()
         for part in external:
             _link_in(module, part)
+        from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take their time to load
+
         wanted = [function.name for function in module.functions if function.name in FUNCTIONS]
         if wanted:
             module.link_in(llvm.parse_bitcode(bitcode_of(wanted)))

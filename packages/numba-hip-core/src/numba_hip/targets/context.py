@@ -18,10 +18,9 @@ from numba.core.base import BaseContext
 from numba.core.datamodel import default_manager
 
 from numba_hip import language
-from numba_hip._numba import NoAllocation, import_lowering_of_builtins
+from numba_hip._numba import NoAllocation, import_lowering_of_builtins, mark_fastmath
 from numba_hip.language.arrays import CANNOT_ALLOCATE
 from numba_hip.language.fp16 import models
-from numba_hip.language.ufuncs import ufunc_loops
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import HipCallConv
 
@@ -190,7 +189,15 @@ class HipContext(BaseContext):
 
     def get_ufunc_info(self, ufunc_key: Any) -> dict[str, Any]:
         """How each loop of a ufunc is lowered; `KeyError` for one that kernels do not have."""
+        from numba_hip.language.ufuncs import ufunc_loops  # Numba's table of loops takes its time to load
+
         return ufunc_loops(ufunc_key)
+
+    def post_lowering(self, mod: ir.Module, library: HipCodeLibrary) -> None:
+        """What is left to do with a module once a function is lowered: the flags of ``fastmath``."""
+        del library
+        if self.fastmath:
+            mark_fastmath(mod, self.fastmath)
 
     def get_constant_generic(self, builder: ir.IRBuilder, ty: Any, val: Any) -> ir.Value:
         """Numba's hook for a global value; a function is known by its type, and has no address on a device.

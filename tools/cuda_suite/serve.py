@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
@@ -22,6 +23,12 @@ OURS = {
     "cuda.core._utils.cuda_utils": HERE / "bindings.py",
 }
 """Modules of numba-cuda that serve its tests alone or that it depends on, and the files here that stand for them."""
+
+SETTINGS = {"CUDA_ENABLE_NRT": 0, "CUDA_DEBUG_POLY": 0}
+"""Settings that numba-cuda adds to Numba's, and that tests set and put back."""
+
+CHILD = HERE / "child"
+ROOT = HERE.parents[1]
 
 PACKAGES = {name.rpartition(".")[0] for name in OURS}
 
@@ -53,8 +60,14 @@ class SuiteFinder(MetaPathFinder):
 
 
 def serve(tests: Path) -> None:
-    """Pose as `numba.cuda`, and serve the tests in the folder *tests* beneath it."""
+    """Pose as `numba.cuda`, and serve the tests in the folder *tests* beneath it; in child processes, too."""
+    from numba.core import config
+
     from numba_hip_cuda import pose_as_cuda
 
     pose_as_cuda()
     sys.meta_path.insert(0, SuiteFinder(tests))
+    for name, value in SETTINGS.items():
+        vars(config).setdefault(name, value)
+    path = [str(CHILD), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, path)))

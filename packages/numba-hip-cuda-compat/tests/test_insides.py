@@ -14,7 +14,9 @@ from numba.core import types
 
 import numba_hip
 from hip_runtime import DeviceArray
-from numba_hip_cuda import arrays
+from numba_hip.errors import OptionError
+from numba_hip.vectorize import HipUFunc
+from numba_hip_cuda import arrays, posing
 from numba_hip_cuda.catalog import FORWARDED, MODULES
 
 
@@ -274,3 +276,46 @@ def test_memory_of_a_device_is_required_where_there_is_none() -> None:
     arrays.require_device_memory(numba_hip.device_array(1))
     with pytest.raises(TypeError, match="memory of a device is required, got ndarray"):
         arrays.require_device_memory(np.zeros(1))
+
+
+# Ufuncs.
+
+
+def test_numbas_vectorize_for_cuda_is_ours_while_posing(cuda: ModuleType) -> None:
+    @numba.vectorize(["float64(float64, float64)"], target="cuda")
+    def add(x, y):  # type: ignore[no-untyped-def]
+        return x + y
+
+    assert isinstance(add, HipUFunc)
+    np.testing.assert_array_equal(add(np.arange(3.0), 1.0), [1, 2, 3])
+
+    @numba.guvectorize(["(float64[:], float64[:])"], "(n)->()", target="cuda")
+    def total(row, out):  # type: ignore[no-untyped-def]
+        out[0] = 0
+        for i in range(row.size):
+            out[0] += row[i]
+
+    np.testing.assert_array_equal(total(np.arange(6.0).reshape(2, 3)), [3, 12])
+
+
+def test_ufuncs_of_cuda_take_its_name_as_target(cuda: ModuleType) -> None:
+    @cuda.vectorize(["int64(int64)"], target="cuda")
+    def square(x):  # type: ignore[no-untyped-def]
+        return x * x
+
+    assert square(np.array([3])).tolist() == [9]
+    with pytest.raises(OptionError, match="target is 'parallel'; numba.cuda makes functions for 'cuda'"):
+        cuda.vectorize(["int64(int64)"], target="parallel")
+    with pytest.raises(OptionError, match="target is 'cpu'"):
+        cuda.guvectorize(["(int64[:], int64[:])"], "(n)->(n)", target="cpu")
+
+
+def test_numba_forgets_our_ufuncs_when_posing_ends() -> None:
+    from numba.np.ufunc.decorators import Vectorize
+
+    before = Vectorize.target_registry.ondemand["cuda"]
+    for _ in range(2):
+        with posing():
+            assert isinstance(numba.vectorize(["int64(int64)"], target="cuda")(lambda x: x), HipUFunc)
+        assert Vectorize.target_registry.ondemand["cuda"] is before
+        assert "cuda" not in dict(Vectorize.target_registry)

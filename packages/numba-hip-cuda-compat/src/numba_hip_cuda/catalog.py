@@ -35,7 +35,6 @@ SAME = """
     event event_elapsed_time profile_start profile_stop profiling
     to_device device_array device_array_like pinned pinned_array pinned_array_like mapped mapped_array
     mapped_array_like managed_array from_cuda_array_interface defer_cleanup open_ipc_array
-    vectorize guvectorize
     set_memory_manager BaseCUDAMemoryManager HostOnlyCUDAMemoryManager GetIpcHandleMixin MemoryInfo MemoryPointer
     MappedMemory PinnedMemory IpcHandle is_float16_supported is_bfloat16_supported
 """.split()
@@ -78,6 +77,10 @@ SHIMS = "detect implementation is_supported_version cuda_error HAS_NUMBA".split(
 
 COMPILE = "compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device".split()
 
+NVIDIA_CODE = "PTXSource LTOIR Cubin Fatbin".split()
+
+NO_CUDA_CPP = "CUDA C++ is compiled by NVIDIA's compiler; link HIP C++ or bitcode, see numba_hip.LinkedCode"
+NO_KINDS = "numba_hip.LinkedCode tells by the name of a file what is in it"
 NO_PTX = "PTX, LTO-IR and cubins are code for NVIDIA's GPUs"
 NO_NVVM = "NVVM is NVIDIA's compiler; kernels are compiled by LLVM here"
 NO_NVRTC = "NVRTC is NVIDIA's compiler for C++; hip_devicelib compiles HIP C++"
@@ -116,14 +119,18 @@ MODULES: Mapping[str, Module] = {
             **_from("numba.core.types", *TYPES),
             **_from("numba_hip_cuda.shims", *SHIMS),
             **_from("numba_hip_cuda.toolkit", *COMPILE),
+            **_from("numba_hip_cuda.ufuncs", "vectorize", "guvectorize"),
             **RENAMED,
+            "LinkableCode": "numba_hip:LinkedCode",
             "CudaSupportError": ERRORS["CudaSupportError"],
             "config": "numba.core:config",
             "literal_unroll": "numba.misc.special:literal_unroll",
             **{name: f"{CUDA}.{place}:" for name, place in SUBMODULES.items()},
         },
         absent={
-            **_absent(NO_PTX, "PTXSource", "LTOIR", "Cubin", "Fatbin"),
+            **_absent(NO_PTX, *NVIDIA_CODE),
+            **_absent(NO_CUDA_CPP, "CUSource"),
+            **_absent(NO_KINDS, "Archive", "Object"),
             "runtime": NO_CUDA_RUNTIME,
             "nvvm": NO_NVVM,
         },
@@ -213,6 +220,15 @@ MODULES: Mapping[str, Module] = {
         absent=_absent(NO_LINKER, "Linker", "_Linker"),
     ),
     f"{CUDA}.cudadrv.error": Module(names=ERRORS),
+    f"{CUDA}.cudadrv.linkable_code": Module(
+        names={"LinkableCode": "numba_hip:LinkedCode"},
+        absent={
+            **_absent(NO_PTX, *NVIDIA_CODE),
+            **_absent(NO_CUDA_CPP, "CUSource"),
+            **_absent(NO_KINDS, "Archive", "Object"),
+        },
+    ),
+    f"{CUDA}.vectorizers": Module(names=_from("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
     f"{CUDA}.descriptor": Module(names=_from("numba_hip_cuda.registries", "cuda_target")),
     f"{CUDA}.dispatcher": Module(names={"CUDADispatcher": "numba_hip.dispatcher:Dispatcher"}),
     f"{CUDA}.errors": Module(names={}, rest="numba.core.errors"),

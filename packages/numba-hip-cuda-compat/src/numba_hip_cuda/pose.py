@@ -17,13 +17,11 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import numba
-from numba.core.target_extension import CUDA as CUDA_OF_NUMBA
-from numba.core.target_extension import target_registry
 
 from hip_runtime import config
-from numba_hip.targets.numba_target import HIP
+from numba_hip_cuda import children as child_processes
+from numba_hip_cuda import numba_target
 from numba_hip_cuda.catalog import CUDA, FORWARDED, MODULES
-from numba_hip_cuda.children import begin, end
 from numba_hip_cuda.names import available, look_up
 
 WARP_SIZE = 32
@@ -155,9 +153,9 @@ def pose_as_cuda(*, children: bool = False) -> None:
             _check_name_is_free()
             sys.meta_path.insert(0, _finder)
             config.cpu_wave_size.preset(WARP_SIZE)
-            _set_target(HIP)
+            numba_target.begin()
         if children:
-            begin()
+            child_processes.begin()
 
 
 def stop_posing() -> None:
@@ -167,8 +165,8 @@ def stop_posing() -> None:
             return
         sys.meta_path.remove(_finder)
         config.cpu_wave_size.preset(None)
-        _set_target(CUDA_OF_NUMBA)
-        end()
+        numba_target.end()
+        child_processes.end()
         posed = sys.modules.get(CUDA)
         for name in [name for name in sys.modules if _is_cuda(name)]:
             del sys.modules[name]
@@ -186,12 +184,6 @@ def posing(*, children: bool = False) -> Iterator[ModuleType]:
     finally:
         if not already:
             stop_posing()
-
-
-def _set_target(target: type) -> None:
-    """Make *target* what Numba takes ``"cuda"`` for."""
-    target_registry.pop("cuda", None)  # Numba's registries refuse to have an entry changed
-    target_registry["cuda"] = target
 
 
 def _check_name_is_free() -> None:

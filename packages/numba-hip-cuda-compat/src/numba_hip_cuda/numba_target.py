@@ -1,0 +1,51 @@
+"""What Numba's own decorators take ``target="cuda"`` for: `numba_hip` while posing, what it was before afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core.target_extension import CUDA, target_registry
+from numba.np.ufunc.decorators import GUVectorize, Vectorize
+
+from numba_hip.targets.numba_target import HIP
+
+NAME = "cuda"
+
+_numbas: dict[Any, Callable[[], Any]] = {}
+"""How each of Numba's decorators of ufuncs would get at `numba.cuda`, kept while posing lasts."""
+
+
+def begin() -> None:
+    """Let ``"cuda"`` stand for `numba_hip`."""
+    _set(HIP)
+    for decorator, builder in ((Vectorize, "CUDAVectorize"), (GUVectorize, "CUDAGUFuncVectorize")):
+        registry = decorator.target_registry
+        registry.pop(NAME, None)
+        _numbas[decorator] = registry.ondemand.pop(NAME)
+        registry.ondemand[NAME] = _builder(builder)
+
+
+def end() -> None:
+    """Undo `begin`."""
+    _set(CUDA)
+    for decorator, numbas in _numbas.items():
+        registry = decorator.target_registry
+        registry.pop(NAME, None)
+        registry.ondemand.pop(NAME, None)  # gone if it was asked for
+        registry.ondemand[NAME] = numbas
+    _numbas.clear()
+
+
+def _set(target: type) -> None:
+    target_registry.pop(NAME, None)  # Numba's registries refuse to have an entry changed
+    target_registry[NAME] = target
+
+
+def _builder(name: str) -> Callable[[], Any]:
+    def load() -> Any:
+        from numba_hip_cuda import ufuncs
+
+        return getattr(ufuncs, name)
+
+    return load

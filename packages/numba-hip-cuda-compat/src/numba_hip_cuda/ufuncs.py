@@ -1,0 +1,30 @@
+"""``cuda.vectorize`` and ``cuda.guvectorize``, which take a *target* that can only be theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba_hip
+from numba_hip.errors import OptionError
+from numba_hip.guvectorize import GUVectorizeBuilder as CUDAGUFuncVectorize
+from numba_hip.vectorize import VectorizeBuilder as CUDAVectorize
+
+
+def vectorize(ftylist_or_function: Any = (), target: str = "cuda", **options: Any) -> Any:
+    """`numba_hip.vectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
+    _check(target)
+    return numba_hip.vectorize(ftylist_or_function, **options)
+
+
+def guvectorize(*signatures: Any, target: str = "cuda", **options: Any) -> Any:
+    """`numba_hip.guvectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
+    _check(target)
+    return numba_hip.guvectorize(*signatures, **options)
+
+
+def _check(target: str) -> None:
+    if target not in ("cuda", "hip"):
+        raise OptionError(f"target is {target!r}; numba.cuda makes functions for 'cuda', numba.vectorize for others")
+
+
+__all__ = ["CUDAGUFuncVectorize", "CUDAVectorize", "guvectorize", "vectorize"]

@@ -181,7 +181,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def cuda_suite(session: nox.Session) -> None:
-    """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``nox -s cuda_suite -- test_array`` for a part."""
+    """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``-- test_array`` runs a part."""
     tested = local(*PACKAGES)
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")

@@ -1,8 +1,9 @@
 """What ``fastmath`` allows reaches the code, on every target, and only where it was asked for."""
 
-import numba_hip as hip
 import numpy as np
 import pytest
+
+import numba_hip as hip
 
 
 def total(values, out):

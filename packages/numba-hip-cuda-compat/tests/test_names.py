@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from types import ModuleType
 
@@ -11,7 +12,7 @@ import pytest
 import hip_runtime.errors
 import numba_hip
 from hip_runtime.errors import UnsupportedError
-from numba_hip_cuda import catalog, shims
+from numba_hip_cuda import catalog, posing, shims
 from numba_hip_cuda.catalog import MODULES
 from numba_hip_cuda.names import UnavailableNameError, UnknownNameError, available, look_up
 
@@ -159,7 +160,15 @@ def test_a_star_import_takes_what_there_is(check: Callable[..., str]) -> None:
     """)
 
 
-def test_available_names_resolve() -> None:
+def test_modules_are_there_only_while_posing() -> None:
+    with posing() as module:
+        assert module.devicearray is importlib.import_module("numba.cuda.cudadrv.devicearray")
+    with pytest.raises(UnavailableNameError, match="there only while numba_hip_cuda poses"):
+        module.devicearray  # noqa: B018
+    assert "numba.cuda" not in sys.modules
+
+
+def test_available_names_resolve(cuda: ModuleType) -> None:
     listed = available("numba.cuda")
     assert listed == sorted(listed)
     assert {"grid", "jit", "as_cuda_array"} <= set(listed)

@@ -8,8 +8,12 @@ such name at all.
 from __future__ import annotations
 
 import importlib
+import sys
 
 from numba_hip_cuda.catalog import CUDA, MODULES
+
+ORIGIN = "numba_hip_cuda"
+"""Where the specs of posed modules say that they come from."""
 
 
 class UnknownNameError(AttributeError):
@@ -46,8 +50,8 @@ def look_up(module: str, name: str) -> object:
 def _resolve(module: str, name: str, where: str) -> object:
     """What *where*, ``module:name``, stands for."""
     source, _, attribute = where.partition(":")
-    if not attribute:  # the module itself, which is there while posing lasts
-        return importlib.import_module(source)
+    if not attribute:
+        return _module_beneath(module, name, source)
     try:
         return getattr(importlib.import_module(source), attribute)
     except AttributeError:
@@ -55,6 +59,14 @@ def _resolve(module: str, name: str, where: str) -> object:
             f"{module}.{name} would be {source}.{attribute}, which the installed numba-hip-core does not have "
             f"(numba_hip_cuda poses as {CUDA}); it has {', '.join(available(module)) or 'no name of this module'}"
         ) from None
+
+
+def _module_beneath(module: str, name: str, source: str) -> object:
+    """The posed module *source*: to import it when posing has ended would give that of Numba."""
+    posed = sys.modules.get(CUDA)
+    if posed is None or posed.__spec__ is None or posed.__spec__.origin != ORIGIN:
+        raise UnavailableNameError(f"{module}.{name} is a module, which is there only while {ORIGIN} poses as {CUDA}")
+    return importlib.import_module(source)
 
 
 def available(module: str) -> list[str]:

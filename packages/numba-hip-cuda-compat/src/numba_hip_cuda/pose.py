@@ -22,7 +22,7 @@ from hip_runtime import config
 from numba_hip_cuda import children as child_processes
 from numba_hip_cuda import numba_target
 from numba_hip_cuda.catalog import CUDA, FORWARDED, MODULES
-from numba_hip_cuda.names import available, look_up
+from numba_hip_cuda.names import ORIGIN, available, look_up
 
 WARP_SIZE = 32
 """Threads of a warp on every GPU of NVIDIA's."""
@@ -83,13 +83,13 @@ class _PoseFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname in MODULES:
-            return ModuleSpec(fullname, _PosedLoader(), origin="numba_hip_cuda", is_package=True)
+            return ModuleSpec(fullname, _PosedLoader(), origin=ORIGIN, is_package=True)
         if not _is_cuda(fullname):
             return None
         module = _import_forwarded(fullname)
         if module is None:
             raise PosedModuleNotFoundError(_describe_missing(fullname))
-        spec = ModuleSpec(fullname, _ForwardingLoader(module), origin="numba_hip_cuda")
+        spec = ModuleSpec(fullname, _ForwardingLoader(module), origin=ORIGIN)
         spec.submodule_search_locations = getattr(module, "__path__", None)
         return spec
 

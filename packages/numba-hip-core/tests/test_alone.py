@@ -1,7 +1,7 @@
 """Tests that need a process of their own.
 
-Numba keeps the implementations of array methods for the target that first asked for them. Where its CPU target has, in the
-same process, NumPy's reductions as methods do not compile in kernels: a known defect.
+Numba keeps the implementations of array methods for the target that first asked for them. Where its CPU target has,
+in the same process, NumPy's reductions as methods do not compile in kernels: a known defect.
 """
 
 import subprocess

@@ -177,15 +177,3 @@ def test_misuse(source, says):
     exec(f"def kernel(out, flags):\n    {source}", namespace)
     with pytest.raises(NumbaError, match=says):
         hip.jit(namespace["kernel"])[1, 1](np.zeros(1), np.zeros(1, np.bool_))
-
-
-def test_an_index_that_is_a_remainder_of_mixed_signs():
-    @hip.jit
-    def kernel(table, places):
-        i = hip.grid(1)
-        rows, columns = table.shape
-        hip.atomic.add(table, (places[i] % rows, places[i] % columns), 1)
-
-    table, places = np.zeros((3, 4), np.int32), np.arange(24, dtype=np.uint64)
-    kernel[1, 24](table, places)
-    assert (table == 2).all()

@@ -162,7 +162,7 @@ def test_operands_are_cast_to_the_elements():
     ("source", "says"),
     [
         ("hip.atomic.add(out, (0, 0), 1)", "an array of 1 dimensions cannot be indexed with"),
-        ("hip.atomic.add(out, 0.5, 1)", "cannot be indexed with float64"),
+        ("hip.atomic.add(out, 1j, 1)", "cannot be indexed with complex128"),
         ("hip.atomic.add(3, 0, 1)", "the first argument has to be an array"),
         ("hip.atomic.and_(out, 0, 1)", "works on integers, not on float64"),
         ("hip.atomic.add(table, 0, 1)", "read-only"),
@@ -177,3 +177,15 @@ def test_misuse(source, says):
     exec(f"def kernel(out, flags):\n    {source}", namespace)
     with pytest.raises(NumbaError, match=says):
         hip.jit(namespace["kernel"])[1, 1](np.zeros(1), np.zeros(1, np.bool_))
+
+
+def test_an_index_that_is_a_remainder_of_mixed_signs():
+    @hip.jit
+    def kernel(table, places):
+        i = hip.grid(1)
+        rows, columns = table.shape
+        hip.atomic.add(table, (places[i] % rows, places[i] % columns), 1)
+
+    table, places = np.zeros((3, 4), np.int32), np.arange(24, dtype=np.uint64)
+    kernel[1, 24](table, places)
+    assert (table == 2).all()

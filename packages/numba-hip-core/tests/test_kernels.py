@@ -1,6 +1,7 @@
 """Kernels on the current device, their results against NumPy."""
 
 import collections
+import enum
 import math
 
 import numpy as np
@@ -444,3 +445,20 @@ def test_functions_that_the_host_has_called_before():
     out = np.zeros(4)
     kernel[1, 4](out)
     np.testing.assert_array_equal(out, [0, 2, 4, 6])
+
+
+class Planet(enum.Enum):
+    EARTH = (5.976e24, 6378)
+    MARS = (6.421e23, 3397)
+
+
+def test_members_of_an_enum_of_tuples_are_arguments():
+    @hip.jit
+    def kernel(first, second, out):
+        out[0] = first == second
+        out[1] = first is second
+
+    for first, second in [(Planet.EARTH, Planet.EARTH), (Planet.EARTH, Planet.MARS)]:
+        out = np.full(2, -1)
+        kernel[1, 1](first, second, out)
+        assert out.tolist() == [first is second] * 2

@@ -219,6 +219,8 @@ def leaf_count(kind: types.Type) -> int:
     """How many parameters of a kernel an argument of Numba type *kind* becomes."""
     if isinstance(kind, types.BaseTuple):
         return sum(leaf_count(member) for member in kind)
+    if isinstance(kind, types.EnumMember):
+        return leaf_count(kind.dtype)
     if isinstance(kind, types.Array):
         return 5 + 2 * int(kind.ndim)
     return 2 if isinstance(kind, types.Complex) else 1

@@ -1,7 +1,8 @@
 """``hip.atomic``: operations on an element of an array that no other thread can come between.
 
-Each takes an array in global or shared memory, an index (an integer, or a tuple of as many as the array has dimensions)
-and operands, which are cast to the type of the elements; each returns the element as it was before. The elements are
+Each takes an array in global or shared memory, an index (a number, or a tuple of as many as the array has dimensions;
+the remainder of an unsigned and a signed integer is a float to Numba, so floats are taken, and cut to integers) and
+operands, which are cast to the type of the elements; each returns the element as it was before. The elements are
 integers, float32 or float64; the order of memory operations around it is relaxed, as in CUDA and HIP.
 """
 
@@ -27,7 +28,7 @@ def _element(function: str, ary: types.Type, idx: types.Type, floats: bool) -> t
     if not ary.mutable:
         raise TypingError(f"hip.atomic.{function}: the array is read-only")
     indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
-    if not all(isinstance(index, types.Integer) for index in indices) or len(indices) != ary.ndim:
+    if not all(isinstance(index, (types.Integer, types.Float)) for index in indices) or len(indices) != ary.ndim:
         raise TypingError(f"hip.atomic.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
     if isinstance(ary.dtype, types.Integer) or (floats and ary.dtype in (types.float32, types.float64)):
         return ary.dtype

@@ -7,11 +7,16 @@ They are plain loops over the elements, in the order of the array, by the one th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from llvmlite import ir
 from numba.core import types
-from numba.extending import overload, overload_method
+from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
+from numba.extending import overload
+
+from numba_hip.language.registry import lowering, typing
 
 Implementation = Callable[..., Any] | None
 
@@ -29,7 +34,44 @@ def _accumulator(kind: types.Type) -> types.Type:
     return kind
 
 
-def _reduction(name: str, *functions: Any, method: bool = True) -> Callable[[Any], Any]:
+class _Methods(AttributeTemplate):
+    """Types ``a.sum`` and its like. Not by `overload_method`: Numba enters what those of all its targets are lowered to
+    under one key, and that of its CPU target would take the place of ours once a program has used both."""
+
+    key = types.Array
+    templates: ClassVar[dict[str, type[AbstractTemplate]]] = {}
+
+    def generic_resolve(self, array: types.Array, attribute: str) -> types.Type | None:
+        template = self.templates.get(attribute)
+        return None if template is None else types.BoundFunction(template, array)
+
+
+typing.register_attr(_Methods)
+
+
+def _make_method(name: str, function: Any) -> None:
+    """Make *function* of one array the method *name* of arrays."""
+
+    class Template(AbstractTemplate):
+        key = f"hip.array.{name}"
+
+        def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
+            if args or kws:
+                raise TypingError(f"array.{name} takes no arguments in a kernel: it reduces the whole array")
+            of_function = self.context.resolve_function_type(function, (self.this,), {})
+            return signature(of_function.return_type, recvr=self.this)
+
+    _Methods.templates[name] = Template
+
+    @lowering.lower(Template.key, types.Array)
+    def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        kind = context.typing_context.resolve_value_type(function)
+        call = context.get_function(kind, kind.get_call_type(context.typing_context, sig.args, {}))
+        context.add_linking_libs(getattr(call, "libs", ()))
+        return call(builder, args)
+
+
+def _reduction(name: str, *functions: Any) -> Callable[[Any], Any]:
     """Make the decorated definition NumPy's *functions* of one array, and the method *name* of arrays."""
 
     def decorate(define: Callable[[Any], Implementation]) -> Callable[[Any], Implementation]:
@@ -38,8 +80,7 @@ def _reduction(name: str, *functions: Any, method: bool = True) -> Callable[[Any
 
         for function in functions:
             overload(function, target="hip")(of_array)
-        if method:
-            overload_method(types.Array, name, target="hip")(of_array)
+        _make_method(name, functions[0])
         return define
 
     return decorate

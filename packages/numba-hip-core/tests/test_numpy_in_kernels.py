@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from numba import literal_unroll
+from numba import literal_unroll, njit
 from numba.core.errors import NumbaError
 
 import numba_hip as hip
@@ -180,3 +180,22 @@ def test_fused_multiplication_and_addition_by_its_name_in_python():
 
     x = np.array([1 + 2.0**-30, 1 - 2.0**-30])
     assert run(kernel, x, np.zeros(1))[0] == -(2.0**-60)
+
+
+def test_methods_of_arrays_after_numba_has_compiled_them_for_the_host():
+    def total(a, out):
+        out[0] = a.sum() + a.mean() + a.max() + a.argmin()
+
+    a = np.arange(4, dtype=np.int16)
+    host, out = np.zeros(1), np.zeros(1)
+    run(total, a.astype(np.float32), np.zeros(1))
+    njit(total)(a, host)
+    assert run(total, a, out)[0] == host[0] == 6 + 1.5 + 3 + 0
+
+
+def test_a_reduction_along_an_axis():
+    def rows(a, out):
+        out[:] = a.sum(1)
+
+    with pytest.raises(NumbaError, match=r"array.sum takes no arguments in a kernel: it reduces the whole array"):
+        run(rows, np.zeros((2, 2)), np.zeros(2))

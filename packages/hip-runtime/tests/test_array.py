@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from typing import Any
 
 import numpy as np
@@ -257,9 +258,9 @@ def test_copies_on_a_stream(device: Device) -> None:
     array = rt.to_device(source, stream=stream)
     assert array.stream is stream
     view = array[::2, ::-1]
-    first = view.copy_to_host()
-    view.copy_to_device(np.zeros((5, 100)))
-    second = array.copy_to_host()
+    first = view.copy_to_host(stream=stream)
+    view.copy_to_device(np.zeros((5, 100)), stream=stream)
+    second = array.copy_to_host(stream=stream)
     stream.synchronize()
     np.testing.assert_array_equal(first, source[::2, ::-1])
     assert second[::2].sum() == 0
@@ -268,11 +269,28 @@ def test_copies_on_a_stream(device: Device) -> None:
     np.testing.assert_array_equal(np.asarray(array[1]), source[1])
 
 
+def test_copies_without_a_stream_wait_for_that_of_the_array(device: Device) -> None:
+    stream, gate = Stream(), threading.Event()
+    array = rt.to_device(np.zeros(4, np.int32), stream=stream)
+    stream.add_callback(lambda fault: gate.wait(10))
+    threading.Timer(0.05, gate.set).start()
+    source = np.arange(4, dtype=np.int32)
+    array.copy_to_device(source)
+    assert gate.is_set()
+    source[:] = 9
+    gate.clear()
+    stream.add_callback(lambda fault: gate.wait(10))
+    threading.Timer(0.05, gate.set).start()
+    found = array.copy_to_host()
+    assert gate.is_set()
+    assert found.tolist() == [0, 1, 2, 3]
+
+
 def test_source_of_a_copy_on_a_stream_lives_until_it_is_done(device: Device) -> None:
     stream = Stream()
     array = rt.device_array(1 << 20, np.uint8, stream=stream)
     for value in range(20):
-        array.copy_to_device(np.full(1 << 20, value, np.uint8))
+        array.copy_to_device(np.full(1 << 20, value, np.uint8), stream=stream)
     stream.synchronize()
     assert (array.copy_to_host(stream=rt.Stream(handle=0)) == 19).all()
 

@@ -192,7 +192,6 @@ class DeviceArray:
         if copy is False:
             raise ArrayError("a device array cannot become a NumPy array without a copy")
         host = self.copy_to_host()
-        self._wait(None)
         return host if dtype is None else host.astype(dtype)
 
     # copies
@@ -200,8 +199,8 @@ class DeviceArray:
     def copy_to_host(self, ary: HostArray | None = None, stream: StreamLike = None) -> HostArray:
         """Copy to *ary*, which must have the same shape and element type, or to a new array; returns it.
 
-        On a stream of its own the copy may be done later: synchronize the stream before reading. `CopyError` changes
-        nothing.
+        On a *stream* that is given the copy may be done later: synchronize that stream before reading. Without one, the
+        copy is made in the order of the array's own stream, and waited for. `CopyError` changes nothing.
         """
         if ary is None:
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
@@ -209,12 +208,15 @@ class DeviceArray:
         elif not isinstance(ary, np.ndarray):
             raise CopyError(f"ary must be a NumPy array, not {type(ary).__name__}")
         copying.to_host(ary, self, self._handle(stream))
+        if stream is None:
+            self._wait(None)
         return ary
 
     def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
         """Copy from *ary*, a host or device array of the same shape and element type, into this array.
 
-        On a stream of its own the copy may be done later: leave *ary* alone until then. `CopyError` changes nothing.
+        On a *stream* that is given the copy may be done later: leave *ary* alone until then. Without one, the copy is
+        made in the order of the array's own stream, and one from the host is waited for. `CopyError` changes nothing.
         """
         self._check_writable()
         if isinstance(ary, DeviceArray):
@@ -229,6 +231,8 @@ class DeviceArray:
         if source.dtype.hasobject:
             raise CopyError(f"ary of type {type(ary).__name__} holds Python objects; convert it to {self.dtype}")
         copying.to_device(self, source, self._handle(stream))
+        if stream is None:
+            self._wait(None)
 
     def copy(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
         """A contiguous copy on the device."""

@@ -17,6 +17,7 @@ OURS = {
     "numba.cuda.testing": HERE / "testing.py",
     "numba.cuda.memory_management": HERE / "memory.py",
     "numba.cuda.memory_management.nrt": HERE / "memory.py",
+    "numba.cuda.launchconfig": HERE / "absent.py",
     "cuda": HERE / "bindings.py",
     "cuda.core": HERE / "bindings.py",
     "cuda.core._utils": HERE / "bindings.py",

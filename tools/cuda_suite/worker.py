@@ -13,9 +13,11 @@ def run_tests(tests: str, module: str, folder: str, variables: dict[str, str]) -
     """
     import pytest
 
+    os.setsid()  # signals to the group of a test's process reach its children, and nobody else
     os.environ.update(variables)
     os.chdir(folder)
     output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     settings = ["-c", os.devnull, "--rootdir", tests, "-o", "consider_namespace_packages=true"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
@@ -78,6 +79,24 @@ def test_a_name_that_hip_cannot_have_says_why(cuda: ModuleType) -> None:
 def test_a_function_of_the_toolkit_can_be_imported_and_refuses_when_called(cuda: ModuleType, name: str) -> None:
     with pytest.raises(UnsupportedError, match=rf"numba\.cuda\.{name} has no counterpart on HIP .* assembly language"):
         getattr(cuda, name)(lambda: None, ())
+
+
+@pytest.mark.parametrize("name", [*catalog.CODE, "cudadrv.driver._Linker"])
+def test_a_kind_of_nvidias_code_can_be_named_and_not_made(cuda: ModuleType, name: str) -> None:
+    kind = functools.reduce(getattr, name.split("."), cuda)
+    with pytest.raises(UnsupportedError, match=rf"numba\.cuda's {kind.__name__} has no counterpart on HIP: "):
+        kind("file")
+
+
+def test_every_module_is_there_without_being_imported(check: Callable[..., str]) -> None:
+    check("""
+        import numba_hip_cuda
+        numba_hip_cuda.pose_as_cuda()
+        from numba import cuda
+        assert cuda.core.typeinfer is not None and cuda.typing.templates is not None
+        assert cuda.target.CUDATargetContext.__name__ == "HipContext"
+        assert cuda.is_float16_supported() is cuda.get_current_device().supports_float16 is True
+    """)
 
 
 def test_the_driver_tells_of_devices_and_refuses_the_rest(cuda: ModuleType) -> None:

@@ -47,6 +47,7 @@ ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
     "COMPUTE_CAPABILITY": lambda a: compute_capability(a.target),
     "COMPUTE_CAPABILITY_MAJOR": lambda a: compute_capability(a.target)[0],
     "COMPUTE_CAPABILITY_MINOR": lambda a: compute_capability(a.target)[1],
+    "supports_float16": lambda a: True,  # as does every AMD GPU that ROCm has targets for
     "compute_capability": lambda a: compute_capability(a.target),
 }
 """The names that numba.cuda gives to device attributes, which `Device` answers to beside its own."""

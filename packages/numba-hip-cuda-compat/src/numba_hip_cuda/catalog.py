@@ -36,7 +36,7 @@ SAME = """
     to_device device_array device_array_like pinned pinned_array pinned_array_like mapped mapped_array
     mapped_array_like managed_array from_cuda_array_interface defer_cleanup open_ipc_array
     set_memory_manager BaseCUDAMemoryManager HostOnlyCUDAMemoryManager GetIpcHandleMixin MemoryInfo MemoryPointer
-    MappedMemory PinnedMemory IpcHandle is_float16_supported is_bfloat16_supported
+    MappedMemory PinnedMemory IpcHandle is_bfloat16_supported
 """.split()
 """Names that mean the same under `numba_hip`."""
 
@@ -67,25 +67,15 @@ RENAMED = {
 }
 """Names that `numba_hip` has under another name."""
 
-SUBMODULES = {
-    **{name: name for name in "args compiler cudadrv descriptor extending kernels types stubs".split()},
-    **{name: f"cudadrv.{name}" for name in "devicearray devices driver error".split()},
-}
-"""Modules of `numba.cuda` that are there without being imported."""
-
-SHIMS = "detect implementation is_supported_version cuda_error HAS_NUMBA".split()
+SHIMS = "is_float16_supported detect implementation is_supported_version cuda_error HAS_NUMBA".split()
 
 COMPILE = "compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device".split()
 
-NVIDIA_CODE = "PTXSource LTOIR Cubin Fatbin".split()
+CODE = "PTXSource LTOIR Cubin Fatbin CUSource Archive Object".split()
 
-NO_CUDA_CPP = "CUDA C++ is compiled by NVIDIA's compiler; link HIP C++ or bitcode, see numba_hip.LinkedCode"
-NO_KINDS = "numba_hip.LinkedCode tells by the name of a file what is in it"
-NO_PTX = "PTX, LTO-IR and cubins are code for NVIDIA's GPUs"
 NO_NVVM = "NVVM is NVIDIA's compiler; kernels are compiled by LLVM here"
 NO_NVRTC = "NVRTC is NVIDIA's compiler for C++; hip_devicelib compiles HIP C++"
 NO_CUDA_RUNTIME = "there is no CUDA runtime beneath; numba_hip.get_current_device() tells what there is"
-NO_LINKER = "CUDA's linker is NVIDIA's; code is linked by hip_devicelib"
 NO_CUDA_LIBS = "there are no CUDA libraries to look for"
 NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
 
@@ -108,29 +98,22 @@ def _from(module: str, *names: str) -> dict[str, str]:
     return {name: f"{module}:{name}" for name in names}
 
 
-def _absent(reason: str, *names: str) -> dict[str, str]:
-    return dict.fromkeys(names, reason)
-
-
 MODULES: Mapping[str, Module] = {
     CUDA: Module(
         names={
             **_from("numba_hip", *SAME, *VECTOR_TYPES),
             **_from("numba.core.types", *TYPES),
             **_from("numba_hip_cuda.shims", *SHIMS),
-            **_from("numba_hip_cuda.toolkit", *COMPILE),
+            **_from("numba_hip_cuda.toolkit", *COMPILE, *CODE),
             **_from("numba_hip_cuda.ufuncs", "vectorize", "guvectorize"),
             **RENAMED,
             "LinkableCode": "numba_hip:LinkedCode",
             "CudaSupportError": ERRORS["CudaSupportError"],
             "config": "numba.core:config",
             "literal_unroll": "numba.misc.special:literal_unroll",
-            **{name: f"{CUDA}.{place}:" for name, place in SUBMODULES.items()},
+            **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
         },
         absent={
-            **_absent(NO_PTX, *NVIDIA_CODE),
-            **_absent(NO_CUDA_CPP, "CUSource"),
-            **_absent(NO_KINDS, "Archive", "Object"),
             "runtime": NO_CUDA_RUNTIME,
             "nvvm": NO_NVVM,
         },
@@ -183,7 +166,7 @@ MODULES: Mapping[str, Module] = {
         names={
             "CudaAPIError": ERRORS["CudaDriverError"],
             **_from("numba_hip_cuda.errors", "LinkerError", "DeadMemoryError"),
-            **_from("numba_hip_cuda.toolkit", "driver", "Driver", "_have_nvjitlink"),
+            **_from("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),
             **_from(
                 "numba_hip_cuda.arrays",
                 "host_to_device",
@@ -217,16 +200,10 @@ MODULES: Mapping[str, Module] = {
                 "IpcHandle",
             ),
         },
-        absent=_absent(NO_LINKER, "Linker", "_Linker"),
     ),
     f"{CUDA}.cudadrv.error": Module(names=ERRORS),
     f"{CUDA}.cudadrv.linkable_code": Module(
-        names={"LinkableCode": "numba_hip:LinkedCode"},
-        absent={
-            **_absent(NO_PTX, *NVIDIA_CODE),
-            **_absent(NO_CUDA_CPP, "CUSource"),
-            **_absent(NO_KINDS, "Archive", "Object"),
-        },
+        names={"LinkableCode": "numba_hip:LinkedCode", **_from("numba_hip_cuda.toolkit", *CODE)},
     ),
     f"{CUDA}.vectorizers": Module(names=_from("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
     f"{CUDA}.descriptor": Module(names=_from("numba_hip_cuda.registries", "cuda_target")),

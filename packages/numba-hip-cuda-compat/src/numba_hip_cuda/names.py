@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from numba_hip_cuda.catalog import CUDA, MODULES
+from numba_hip_cuda.catalog import CUDA, FORWARDED, MODULES
 
 ORIGIN = "numba_hip_cuda"
 """Where the specs of posed modules say that they come from."""
@@ -33,6 +33,8 @@ def look_up(module: str, name: str) -> object:
     where = table.names.get(name)
     if where is not None:
         return _resolve(module, name, where)
+    if f"{module}.{name}" in MODULES or f"{module}.{name}" in FORWARDED:  # Numba CUDA imports all of its modules
+        return _module_beneath(module, name, f"{module}.{name}")
     if name in table.absent:
         raise UnavailableNameError(
             f"{module}.{name} has no counterpart on HIP (numba_hip_cuda poses as {CUDA}): {table.absent[name]}"

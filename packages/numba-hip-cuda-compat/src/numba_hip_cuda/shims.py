@@ -14,6 +14,11 @@ def is_supported_version() -> bool:
     return True
 
 
+def is_float16_supported() -> bool:
+    """Whether kernels can work with float16: every device can."""
+    return bool(numba_hip.get_current_device().supports_float16)
+
+
 def cuda_error() -> DeviceUnavailableError | None:
     """Why there is no device to use, or None if there is one."""
     try:

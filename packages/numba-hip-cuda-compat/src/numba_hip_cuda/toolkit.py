@@ -31,6 +31,51 @@ compile_ptx = _refused("compile_ptx", NO_PTX)
 compile_ptx_for_current_device = _refused("compile_ptx_for_current_device", NO_PTX)
 
 
+class _Refused:
+    """A class of things that only NVIDIA's tools can work with: it can be named, and making one is refused."""
+
+    reason = "it is code for NVIDIA's GPUs; numba_hip.LinkedCode takes LLVM bitcode and IR, and HIP C++"
+
+    def __init__(self, *args: Any, **kws: Any) -> None:
+        raise UnsupportedError(f"numba.cuda's {type(self).__name__} has no counterpart on HIP: {self.reason}")
+
+
+class PTXSource(_Refused):
+    """PTX."""
+
+
+class LTOIR(_Refused):
+    """NVVM's intermediate code, for linking."""
+
+
+class Cubin(_Refused):
+    """Machine code of an NVIDIA GPU."""
+
+
+class Fatbin(_Refused):
+    """Machine code of several NVIDIA GPUs."""
+
+
+class Archive(_Refused):
+    """A library of machine code of NVIDIA GPUs."""
+
+
+class Object(_Refused):
+    """An object file with machine code of an NVIDIA GPU."""
+
+
+class CUSource(_Refused):
+    """CUDA C++."""
+
+    reason = "CUDA C++ is compiled by NVIDIA's compiler; numba_hip.LinkedCode takes HIP C++"
+
+
+class _Linker(_Refused):
+    """CUDA's linker."""
+
+    reason = "code is linked by hip_devicelib"
+
+
 def _have_nvjitlink() -> bool:
     """Whether NVIDIA's linker is there: it is not."""
     return False

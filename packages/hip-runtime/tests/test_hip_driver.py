@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import struct
 import threading
 import weakref
@@ -451,6 +452,20 @@ def test_fault_is_raised_by_a_copy_on_the_default_stream(driver: HipDriver) -> N
         code.launch("fault", seen, 3, 8, grid=2, block=64 // 2)
         with pytest.raises(KernelFault, match="error code 8"):
             driver.synchronize_device(0)
+    driver.free(seen)
+
+
+def test_details_of_a_fault(driver: HipDriver) -> None:
+    seen = driver.alloc(0, 64)
+    found = []
+    with Loaded(driver, "fault") as code:
+        for number in (100, 9):  # the stand-in's kernel adds details to codes over 99
+            code.launch("fault", seen, 35, number, grid=2, block=64 // 2)
+            with pytest.raises(KernelFault) as caught:
+                driver.synchronize_device(0)
+            found.append(caught.value)
+    assert [fault.details for fault in found] == [(100, -3, 0, 2**63 - 1), ()], "nothing is left of those before"
+    assert pickle.loads(pickle.dumps(found[0])).details == found[0].details
     driver.free(seen)
 
 

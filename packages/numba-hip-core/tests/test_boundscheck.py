@@ -13,7 +13,6 @@ from numba.core.errors import NumbaError
 import numba_hip as hip
 from hip_runtime.errors import SettingError
 from numba_hip import config
-from numba_hip.errors import OptionError
 
 pytestmark = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="bounds are checked on the CPU device")
 
@@ -289,11 +288,6 @@ def test_the_cache_keeps_both_ways(tmp_path):
                 assert tuple(map(len, dispatcher.stats[1:])) == expected
             with pytest.raises(IndexError, match="index 2 is out of range"):
                 hip.jit(cache=True, boundscheck=True)(kernel)[1, 3](np.zeros(2))
-
-
-def test_amd_gpus_are_refused():
-    with pytest.raises(OptionError, match="boundscheck is for the CPU device in this version; kernels for gfx90a"):
-        hip.compile(read, "(float64[::1], int64[::1], float64[::1])", target="gfx90a")
 
 
 def test_code_that_does_not_compile_says_so_as_always():

@@ -96,11 +96,13 @@ class KernelFault(HipRuntimeError):
     """A kernel stopped one of its threads with an error code.
 
     ``code`` is the kernel's own number for what went wrong; ``block`` and ``thread`` are (x, y, z) indices; ``kernel``
-    is the symbol of the kernel. ``describe`` is set by a layer above, see `Function.describe_fault`.
+    is the symbol of the kernel. ``details`` are four numbers that the kernel gave beside the code, on AMD GPUs, or none
+    where all are 0. ``describe`` is set by a layer above, see `Function.describe_fault`.
     """
 
-    def __init__(self, kernel: str, code: int, block: Index3, thread: Index3) -> None:
+    def __init__(self, kernel: str, code: int, block: Index3, thread: Index3, details: tuple[int, ...] = ()) -> None:
         super().__init__(kernel, code, block, thread)
+        self.details = details
         self.kernel = kernel
         self.code = code
         self.block = block
@@ -115,7 +117,7 @@ class KernelFault(HipRuntimeError):
         return self if self.describe is None else self.describe(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.kernel, self.code, self.block, self.thread)
+        return type(self), (self.kernel, self.code, self.block, self.thread, self.details)
 
 
 class BlockMemoryError(KernelFault):

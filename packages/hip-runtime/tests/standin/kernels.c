@@ -27,13 +27,15 @@ static void count(const Grid *grid) {
     __atomic_add_fetch(counter, threads_of(grid), __ATOMIC_RELAXED);
 }
 
-/* Says what went wrong, as docs/design/hip-driver.md has it. */
+/* Says what went wrong, as docs/design/hip-driver.md has it; with details where the code is over 99. */
 static void report(const Grid *grid, int32_t code, uint32_t block, uint32_t thread) {
     struct { int32_t *record; int32_t claimed; } *fault = grid->fault;
     int32_t unclaimed = 0;
     if (!__atomic_compare_exchange_n(&fault->claimed, &unclaimed, 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
     int32_t words[8] = {0, code, (int32_t)block, 0, 0, (int32_t)thread, 0, 0};
     memcpy(fault->record + 1, words + 1, sizeof words - sizeof *words);
+    int64_t details[4] = {code, -(int64_t)thread, 0, INT64_MAX};
+    if (code > 99) memcpy(fault->record + 8, details, sizeof details);
     __atomic_store_n(fault->record, 1, __ATOMIC_RELEASE);
 }
 

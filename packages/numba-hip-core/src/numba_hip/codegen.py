@@ -18,6 +18,7 @@ from numba_hip.errors import LinkedCodeError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
 from numba_hip.targets.callconv import Fault
+from numba_hip.targets.fault_record import variable_name
 
 MANGLED_PREFIX = "_Z"
 """What symbols of functions that Numba compiled start with."""
@@ -295,9 +296,12 @@ class AmdCodegen(HipCodegen):
     ) -> bytes:
         """Link, inline and optimise for this GPU. Kernels that linked code has of its own are left out."""
         adapters, *codes = [bytes(part.as_bitcode()) for part in external] or [b""]
-        own = [bytes(library.linked().as_bitcode()), *([adapters] if adapters else [])]
+        linked = library.linked()
+        fault = [variable.name for variable in linked.global_variables if variable.name == variable_name(name)]
+        own = [bytes(linked.as_bitcode()), *([adapters] if adapters else [])]
+        level = 3 if options.opt else 0
         try:
-            return self._amdgpu.optimise(own, self.target, libraries=codes, level=3 if options.opt else 0)
+            return self._amdgpu.optimise(own, self.target, libraries=codes, keep=fault, level=level)
         except InvalidIRError as error:
             if not codes:
                 raise

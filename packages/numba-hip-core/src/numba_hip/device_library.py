@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from llvmlite import binding as llvm
+
 import hip_devicelib
 from hip_devicelib import Library
 from hip_devicelib.errors import NotFoundError
@@ -26,7 +28,18 @@ def link_device_library(bitcode: bytes, target: str) -> bytes:
     except NotFoundError as error:
         raise NotFoundError(f"the kernel calls {', '.join(missing)} of ROCm's device library: {error}") from error
     forwards = write_forwards(missing, library)
-    return hip_devicelib.optimise([bitcode, forwards], target, libraries=[library.bitcode])
+    return hip_devicelib.optimise(
+        [bitcode, forwards], target, libraries=[library.bitcode], keep=_visible_variables(bitcode)
+    )
+
+
+def _visible_variables(bitcode: bytes) -> list[str]:
+    """Names of the variables that *bitcode* defines for others to see, as its kernels are."""
+    return [
+        variable.name
+        for variable in llvm.parse_bitcode(bitcode).global_variables
+        if not variable.is_declaration and variable.linkage is llvm.Linkage.external
+    ]
 
 
 def write_forwards(names: Iterable[str], library: Library) -> str:

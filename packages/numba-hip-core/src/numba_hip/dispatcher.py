@@ -53,7 +53,7 @@ class LoadedKernel(NamedTuple):
     packing: Sequence[Packer]
     code: KernelCode
     record: IndexRecord | None
-    """Where a kernel with bounds checks notes indices."""
+    """Where a kernel with bounds checks notes indices on the CPU device."""
 
 
 class CompileStats(NamedTuple):
@@ -323,7 +323,7 @@ class Dispatcher(Inspection):
         kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
         code = self._compile(kinds, device.target)
         function = device.load(code.code_object).function(code.name)
-        record = IndexRecord() if code.target.checked else None
+        record = IndexRecord() if code.target.checked and device.is_cpu else None
         function.describe_fault = exception_describer(code.faults, record)
         loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters), code, record)
         return loaded

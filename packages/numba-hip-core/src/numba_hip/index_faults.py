@@ -47,11 +47,15 @@ class IndexRecord:
         if not same.any():
             return None
         slot = noted[same][0]
-        dimension, index, extent = (int(slot[name]) for name in ("dimension", "index", "extent"))
         self._slots[:1] = 0
-        shown = index - extent if index < 0 else index  # a negative index had the extent added before it was checked
-        where = f" of dimension {dimension}" if dimension >= 0 else ""
-        return f"index {shown} is out of range{where} with extent {extent}"
+        return describe_index(*(int(slot[name]) for name in ("dimension", "index", "extent")))
+
+
+def describe_index(dimension: int, index: int, extent: int) -> str:
+    """What was out of range, in words; *dimension* is -1 where it is not known."""
+    shown = index - extent if index < 0 else index  # a negative index had the extent added before it was checked
+    where = f" of dimension {dimension}" if dimension >= 0 else ""
+    return f"index {shown} is out of range{where} with extent {extent}"
 
 
 class RecordedLaunch:

@@ -9,7 +9,7 @@ from numba_hip import config
 from numba_hip.errors import OptionError
 from numba_hip.linked_code import as_items, read_all
 
-NOT_YET = frozenset({"max_registers", "lineinfo", "exceptions", "extensions"})
+NOT_YET = frozenset({"max_registers", "lineinfo", "extensions"})
 """Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
 
 
@@ -23,7 +23,10 @@ class CompileOptions:
     opt
         Optimise. Without it the code is as it was lowered, for looking at.
     debug
-        Python's error model: a division by zero raises.
+        Python's error model, in which a division by zero raises, and ``exceptions``.
+    exceptions
+        Whether the host learns of exceptions that the kernel raises on an AMD GPU. Without it a thread that raises
+        stops, and nobody is told; that costs nothing. The CPU device always tells.
     inline
         ``"never"`` or ``"always"``: whether Numba inlines a device function before typing.
     forceinline
@@ -36,7 +39,7 @@ class CompileOptions:
         function is kept as part of the kernels that call it.
     boundscheck
         Whether an index out of range raises `IndexError`, in this kernel and in all that it calls; the setting
-        ``NUMBA_HIP_BOUNDSCHECK`` decides where it is None. For the CPU device.
+        ``NUMBA_HIP_BOUNDSCHECK`` decides where it is None.
     link
         LLVM bitcode and LLVM IR that define functions of `declare_device`: paths of files, or `LinkedCode`.
     """
@@ -50,6 +53,7 @@ class CompileOptions:
     cache: bool = False
     link: tuple[Any, ...] = ()
     boundscheck: bool | None = None
+    exceptions: bool = False
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -85,6 +89,11 @@ class CompileOptions:
     def checked(self) -> bool:
         """Whether indices are checked."""
         return config.boundscheck() if self.boundscheck is None else bool(self.boundscheck)
+
+    @property
+    def reports_faults(self) -> bool:
+        """Whether exceptions reach the host on AMD GPUs, too."""
+        return bool(self.exceptions or self.debug or self.checked)
 
     @property
     def max_block_threads(self) -> int:

@@ -15,8 +15,10 @@ from numba_hip._numba import lowered_symbol
 from numba_hip.codegen import HipCodeLibrary
 from numba_hip.language import output
 from numba_hip.targets.attributes import add_attribute
+from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu import parameters_of
+from numba_hip.targets.fault_record import report_fault
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
 """Address spaces: the device's memory, shared memory (LDS), and constant memory."""
@@ -207,6 +209,11 @@ class AmdContext(HipContext):
         symbol = f"llvm.{name}.{bits}" if name in NATIVE_MATH else f"__ocml_{OCML_NAMES.get(name, name)}_{bits}"
         return self._call(builder, symbol, kind, *arguments)
 
+    def fault_details(self, builder: ir.IRBuilder) -> ir.Value | None:
+        """In the entry of a kernel: a slot that all functions write details of a fault to, an array of i64."""
+        del builder
+        return None
+
     def build_entry(
         self, library: HipCodeLibrary, function: Any, name: str, options: Any
     ) -> tuple[tuple[str, str], ...]:
@@ -233,7 +240,13 @@ class AmdContext(HipContext):
         callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
         callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
         values = packer.from_arguments(builder, arguments)
-        self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values)
+        slot = self.fault_details(builder)
+        hidden = [] if slot is None else [builder.bitcast(slot, ITEM)]
+        status, _ = self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values, hidden)
+        if options.reports_faults and library.all_faults():
+            with builder.if_then(status.is_error, likely=False):
+                details = [] if slot is None else cgutils.unpack_tuple(builder, builder.load(slot))
+                report_fault(self, builder, name, status.code, details)
         builder.ret_void()
         library.add_ir_module(module)
         return parameters_of(descriptor.args, packer, entry.args)

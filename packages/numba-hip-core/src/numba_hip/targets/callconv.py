@@ -8,6 +8,7 @@ A function is ``i32 f(result*, [hidden,] arguments...)``; the status says whethe
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +59,21 @@ class HipCallConv(MinimalCallConv):
                 parameter.name = name
                 parameter.add_attribute("noalias")
 
-    def call_function(self, builder: ir.IRBuilder, callee: Any, resty: Any, argtys: Any, args: Any) -> tuple[Any, Any]:
-        """Call *callee*; the hidden parameters are those of the function being built."""
+    def call_function(
+        self,
+        builder: ir.IRBuilder,
+        callee: Any,
+        resty: Any,
+        argtys: Any,
+        args: Any,
+        hidden: Sequence[ir.Value] | None = None,
+    ) -> tuple[Any, Any]:
+        """Call *callee*; the hidden parameters are those of the function being built where *hidden* does not say."""
         slot_type = callee.args[0].type.pointee
         slot = cgutils.alloca_once(builder, slot_type)
         builder.store(cgutils.get_null_value(slot_type), slot)
         arguments = self._get_arg_packer(argtys).as_arguments(builder, args)
-        hidden = self.hidden_values(builder)
+        hidden = self.hidden_values(builder) if hidden is None else hidden
         status = self._get_return_status(builder, builder.call(callee, [slot, *hidden, *arguments]))
         return status, self.context.get_returned_value(builder, resty, builder.load(slot))
 

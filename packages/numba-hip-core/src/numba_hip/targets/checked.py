@@ -6,6 +6,7 @@ function gets its address as one more hidden parameter; kernels have it behind t
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,8 @@ from numba.core import cgutils
 from numba_hip._numba import bounds_check_in_progress
 from numba_hip.index_faults import MESSAGE, RECORD, SLOT_BYTES, SLOTS, VALUE_OFFSETS
 from numba_hip.targets.attributes import add_attribute
-from numba_hip.targets.callconv import ITEM, Fault, SpmdCallConv
-from numba_hip.targets.context import I32
+from numba_hip.targets.callconv import ITEM, Fault, HipCallConv, SpmdCallConv
+from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu import CpuContext
 
 I64 = ir.IntType(64)
@@ -25,10 +26,12 @@ NOTE = "numba_hip.note_index"
 AXES = "xyz"
 
 
-class CheckedCallConv(SpmdCallConv):
-    """The calling convention of the CPU device, with the record of indices beside the work item."""
+class CheckingCallConv(HipCallConv):
+    """A calling convention with something to note an index in."""
 
-    hidden: tuple[tuple[str, ir.Type], ...] = (("item", ITEM), (RECORD, ITEM))
+    @abstractmethod
+    def note_index(self, builder: ir.IRBuilder, code: ir.Value, numbers: tuple[ir.Value, ir.Value, ir.Value]) -> None:
+        """Note for the fault *code* (i32) what was out of range: dimension (-1: unknown), index and extent (i64)."""
 
     def return_user_exc(
         self, builder: ir.IRBuilder, exc: Any, exc_args: Any = None, loc: Any = None, func_name: str | None = None
@@ -44,12 +47,21 @@ class CheckedCallConv(SpmdCallConv):
         library.faults[fault.code] = fault
         code = ir.Constant(I32, fault.code)
         dimension = axis if isinstance(axis, ir.Value) else ir.Constant(I64, -1 if axis is None else axis)
+        self.note_index(builder, code, (_widen(builder, dimension), _widen(builder, index), _widen(builder, extent)))
+        self._return_errcode_raw(builder, code)
+
+
+class CheckedCallConv(CheckingCallConv, SpmdCallConv):
+    """The calling convention of the CPU device, with the record of indices beside the work item."""
+
+    hidden: tuple[tuple[str, ir.Type], ...] = (("item", ITEM), (RECORD, ITEM))
+
+    def note_index(self, builder: ir.IRBuilder, code: ir.Value, numbers: tuple[ir.Value, ir.Value, ir.Value]) -> None:
+        """In the record, with block and thread."""
         _, record = self.hidden_values(builder)
         where = [self.context.block_index(builder, letter) for letter in AXES]
         where += [self.context.thread_index(builder, letter) for letter in AXES]
-        values = [record, code, *where, _widen(builder, dimension), _widen(builder, index), _widen(builder, extent)]
-        builder.call(_note_function(builder.module), values)
-        self._return_errcode_raw(builder, code)
+        builder.call(_note_function(builder.module), [record, code, *where, *numbers])
 
 
 def _widen(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
@@ -78,8 +90,8 @@ def _note_function(module: ir.Module) -> ir.Function:
     return function
 
 
-class CheckedCpuContext(CpuContext):
-    """Lowering for the CPU device, with bounds checks."""
+class Checked(HipContext):
+    """The part of a target context that has bounds checks in every function."""
 
     @property
     def enable_boundscheck(self) -> bool:
@@ -89,6 +101,10 @@ class CheckedCpuContext(CpuContext):
     @enable_boundscheck.setter
     def enable_boundscheck(self, value: bool) -> None:
         """Numba sets this for every function; this context checks in all of them."""
+
+
+class CheckedCpuContext(Checked, CpuContext):
+    """Lowering for the CPU device, with bounds checks."""
 
     @cached_property
     def call_conv(self) -> CheckedCallConv:

@@ -8,7 +8,6 @@ from functools import partial
 
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip.codegen import AmdCodegen, CpuCodegen, HipCodegen
-from numba_hip.errors import OptionError
 from numba_hip.targets import numba_target
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
@@ -42,7 +41,7 @@ _lock = threading.Lock()
 def compile_target(name: str, *, checked: bool = False) -> CompileTarget:
     """The compile target called *name*: ``"cpu"``, or an AMD GPU such as ``"gfx942"`` or ``"gfx90a:xnack+"``.
 
-    Where it is *checked*, an index out of range raises, in all functions. Raises `OptionError` for AMD GPUs then, and
+    Where it is *checked*, an index out of range raises, in all functions. Raises
     `hip_devicelib.errors.UnknownTargetError` for a name that there is not.
     """
     key = name, checked
@@ -80,8 +79,6 @@ def _parts(name: str, checked: bool) -> tuple[type[HipContext], HipCodegen]:
 
         return CheckedCpuContext if checked else CpuContext, CpuCodegen()
     from numba_hip.targets.amdgpu import AmdContext
+    from numba_hip.targets.checked_amdgpu import CheckedAmdContext
 
-    codegen = AmdCodegen(name)
-    if checked:
-        raise OptionError(f"boundscheck is for the CPU device in this version; kernels for {name} cannot have it")
-    return AmdContext, codegen
+    return CheckedAmdContext if checked else AmdContext, AmdCodegen(name)

@@ -1,9 +1,10 @@
 """Faults of kernels: how code for a GPU tells that one of its threads stopped with an error.
 
 A kernel ``k`` that can do so defines the global variable ``k.fault``, 16 bytes: the address of a record (filled in when
-the kernel is taken from its module) and a 32-bit word that is 0 until a thread claims the fault. The record is 32 bytes
-of host memory, eight 32-bit words: 1 once the others are written, the code, block x y z, thread x y z. The thread that
-changes the word from 0 to 1 writes the record; see ``docs/design/hip-driver.md``.
+the kernel is taken from its module) and a 32-bit word that is 0 until a thread claims the fault. The record is 64 bytes
+of host memory: eight 32-bit words, which are 1 once the others are written, the code, block x y z, thread x y z; and
+four 64-bit numbers with details. The thread that changes the word from 0 to 1 writes the record; see
+``docs/design/hip-driver.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hip_runtime.drivers.hip.errors import NOT_FOUND
 from hip_runtime.errors import KernelFault, ModuleLoadError
 
 _VARIABLE_BYTES = 16
-_RECORD = struct.Struct("<8i")
+_RECORD = struct.Struct("<8i4q")
 _WORD_OFFSET = 8
 _MEMCPY_DEFAULT = 4
 HOST_MALLOC_PORTABLE = 1
@@ -49,11 +50,10 @@ class FaultRecord:
         """The fault, if there is one, which is thereby forgotten. The kernels that can have written it are done."""
         if not self._address:
             return None
-        state, code, *indices = _RECORD.unpack(ctypes.string_at(self._address, _RECORD.size))
+        state, code, bx, by, bz, tx, ty, tz, *details = _RECORD.unpack(ctypes.string_at(self._address, _RECORD.size))
         if not state:
             return None
-        block, thread = tuple(indices[:3]), tuple(indices[3:])
-        fault = KernelFault(self._kernel, code, block, thread)
+        fault = KernelFault(self._kernel, code, (bx, by, bz), (tx, ty, tz), tuple(details) if any(details) else ())
         fault.describe = self.describe
         ctypes.memset(self._address, 0, _RECORD.size)
         self._calls.call("hipMemcpy", self._variable + _WORD_OFFSET, bytes(8), 8, _MEMCPY_DEFAULT)

@@ -1,0 +1,49 @@
+"""AMD GPUs with bounds checks: a thread keeps the index that it found out of range, and its kernel reports it.
+
+Every function gets one more hidden parameter, the address of a slot in the thread's own memory; once all is inlined
+those are registers. The thread that reports the fault of the launch writes them into its record.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from numba_hip.targets.amdgpu import AmdContext
+from numba_hip.targets.callconv import ITEM
+from numba_hip.targets.checked import I64, Checked, CheckingCallConv
+
+SLOT = "index_slot"
+NUMBERS = ir.ArrayType(I64, 4)
+"""What a slot holds: dimension, index and extent, and 1 once it holds them."""
+
+
+class CheckedAmdCallConv(CheckingCallConv):
+    """The calling convention of AMD GPUs, with the slot for an index as a hidden parameter."""
+
+    hidden: tuple[tuple[str, ir.Type], ...] = ((SLOT, ITEM),)
+
+    def note_index(self, builder: ir.IRBuilder, code: ir.Value, numbers: tuple[ir.Value, ir.Value, ir.Value]) -> None:
+        """Keep *numbers* in the slot."""
+        del code
+        (parameter,) = self.hidden_values(builder)
+        slot = builder.bitcast(parameter, NUMBERS.as_pointer())
+        for position, number in enumerate((*numbers, I64(1))):
+            builder.store(number, cgutils.gep_inbounds(builder, slot, 0, position))
+
+
+class CheckedAmdContext(Checked, AmdContext):
+    """Lowering for one AMD GPU, with bounds checks."""
+
+    @cached_property
+    def call_conv(self) -> CheckedAmdCallConv:
+        """How functions call one another: with the slot."""
+        return CheckedAmdCallConv(self)
+
+    def fault_details(self, builder: ir.IRBuilder) -> ir.Value:
+        """The slot, with nothing in it."""
+        slot = cgutils.alloca_once(builder, NUMBERS, name=SLOT)
+        builder.store(ir.Constant(NUMBERS, None), slot)
+        return slot

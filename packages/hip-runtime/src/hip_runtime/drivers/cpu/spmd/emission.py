@@ -18,6 +18,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import grid, operations, waves
+from hip_runtime.drivers.cpu.spmd.exclusive import find_exclusive
 from hip_runtime.drivers.cpu.spmd.faults import MAX_POINTS, MEMORY_CODE, divergence_code
 from hip_runtime.drivers.cpu.spmd.keeping import Keeping, decide_keeping
 from hip_runtime.drivers.cpu.spmd.parallel import is_independent, mark_independent
@@ -137,7 +138,10 @@ class BlockFunction:
         arguments = [*self.function.args]
         words = max((len(point.end.operands) - 1 for point in program.points), default=0)
         keys = [storage.per_thread(I32, "key") for _ in range(words)]
-        return Surroundings(program, symbols, arguments, self.entry, keeping, kept, allocas, results, passed, keys)
+        exclusive = find_exclusive(program.homes)
+        return Surroundings(
+            program, symbols, arguments, self.entry, keeping, kept, allocas, results, passed, keys, exclusive
+        )
 
     def _check_memory(self, there: ir.Value) -> None:
         builder = self.builder

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I32, allocate
+from hip_runtime.drivers.cpu.spmd.exclusive import write_exclusive
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.keeping import Keeping
@@ -35,6 +36,8 @@ class Surroundings:
     """What threads pass to them, behind the work item."""
     keys: list[Place]
     """Who goes first among the lanes of a wave, see `rounds`."""
+    exclusive: frozenset[Instruction] = frozenset()
+    """Atomic operations on memory of this block alone, see `exclusive`."""
 
 
 class RegionCode:
@@ -128,7 +131,8 @@ class RegionCode:
                 continue
             if instruction.opcode != "phi":
                 operands = [self._operand(operand) for operand in instruction.operands]
-                self._values[instruction] = write_instruction(builder, instruction, operands)
+                write = write_exclusive if instruction in self._around.exclusive else write_instruction
+                self._values[instruction] = write(builder, instruction, operands)
             if instruction in crossing:
                 builder.store(self._values[instruction], self._variable(instruction))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 from typing import Any
 
@@ -218,7 +219,7 @@ def test_copies_that_do_not_fit_change_nothing(device: Device) -> None:
     for key, value in [((0, 0), "text"), (slice(None), np.zeros(2, np.float32)), (0, np.zeros(3, complex)), (0, None)]:
         if value is None:
             continue
-        with pytest.raises(CopyError, match="cannot store"):
+        with pytest.raises(CopyError, match="cannot store|could not broadcast input array from shape"):
             array[key] = value
     with pytest.raises(ArrayError, match="broadcast"):
         array[0] = rt.to_device(np.zeros(2, np.float32))
@@ -299,7 +300,7 @@ def test_as_numpy(device: Device) -> None:
     array = rt.to_device(np.arange(3))
     np.testing.assert_array_equal(np.asarray(array), [0, 1, 2])
     assert np.array(array, dtype=np.float32).dtype == np.float32
-    with pytest.raises(ArrayError, match="without a copy"):
+    with pytest.raises(ArrayError, match="`copy=False` is not possible"):
         array.__array__(copy=False)
 
 
@@ -455,6 +456,37 @@ def test_fields_of_structured_arrays():
     array["c"]["x"] = rt.to_device(np.arange(5, dtype=np.int8))
     host["b"], host["c"]["x"] = 1, np.arange(5)
     np.testing.assert_array_equal(array.copy_to_host(), host)
+
+
+def test_records_are_views():
+    records = rt.to_device(np.array([(1, (2.0, 3))], [("a", "i4"), ("b", [("x", "f8"), ("y", "i2")])]))
+    records[0]["a"] = 5
+    records[0]["b"]["x"] = 7.5
+    assert records.copy_to_host()[0].item() == (5, (7.5, 3))
+
+
+def test_names_of_numba_cuda():
+    array = rt.to_device(np.arange(12, dtype=np.int32).reshape(3, 4))
+    assert array.gpu_data is array.buffer
+    part = array[1:, 1]
+    assert part.gpu_data.address == array.address + 20
+    assert part.alloc_size == part.gpu_data.nbytes == part.gpu_data.size == 20
+    assert part.device_ctypes_pointer.value == part.gpu_data.device_pointer == part.address
+    with pytest.raises(ArrayError, match="bytes 8 to 40 are not within the 20"):
+        part.gpu_data.view(8, 40)
+    inner = part.gpu_data.view(4)
+    assert (inner.address, inner.nbytes) == (part.address + 4, 16)
+    assert inner.device_ctypes_pointer.value == inner.address
+
+
+@pytest.mark.parametrize(("shape", "shown"), [((1, 2, 3), "(2,3)"), ((2,), "(2,)"), ((5, 1), "(5,1)")])
+def test_values_that_do_not_fit(shape, shown):
+    array = rt.to_device(np.arange(35))
+    message = f"could not broadcast input array from shape {shown} into shape (35,)"
+    with pytest.raises(CopyError, match=re.escape(message)):
+        array[:] = np.zeros(shape)
+    array[:] = np.zeros((1, 35), np.int64)
+    assert not array.copy_to_host().any()
 
 
 def test_fields_of_one_record():

@@ -118,9 +118,17 @@ def test_transpose_and_squeeze(data: st.DataObject, array: np.ndarray) -> None:
                 layout.squeeze(layout_of(array), axis)
 
 
-@pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2)])
-def test_transpose_needs_a_permutation(axes: tuple[int, ...]) -> None:
-    with pytest.raises(ArrayError, match="not a permutation of the 2 axes"):
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ((0,), "not a permutation of the 2 axes"),
+        ((0, 1, 2), "not a permutation of the 2 axes"),
+        ((0, 0), "repeated axis"),
+        ((0, 2), "axis 2 is out of bounds for array of dimension 2"),
+    ],
+)
+def test_transpose_needs_a_permutation(axes: tuple[int, ...], message: str) -> None:
+    with pytest.raises(ArrayError, match=message):
         layout.transpose(layout.dense((2, 3), 4), axes)
 
 

@@ -14,6 +14,7 @@ from hip_runtime.device import Device
 from hip_runtime.errors import ArrayError, CopyError
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
+from hip_runtime.names import ArrayNames
 from hip_runtime.stream import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 StreamLike = Stream | int | None
 
 
-class DeviceArray:
+class DeviceArray(ArrayNames):
     """An array whose elements are on *device*, from *address* on, inside *buffer*.
 
     Shape, strides, element type and address never change. Slices, transposes and reshapes are views: they share the
@@ -190,7 +191,7 @@ class DeviceArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if copy is False:
-            raise ArrayError("a device array cannot become a NumPy array without a copy")
+            raise ArrayError("`copy=False` is not possible: a device array becomes a NumPy array by a copy alone")
         host = self.copy_to_host()
         return host if dtype is None else host.astype(dtype)
 
@@ -316,18 +317,18 @@ class DeviceArray:
         self.setitem(key, value)
 
     def getitem(self, index: Any, stream: StreamLike = None) -> Any:
-        """A view for slices and names of fields; the element itself, copied to the host, for an integer on each axis.
+        """A view for slices, names of fields and records; for an integer on each axis the element, copied to the host.
 
-        So is a field of an array without axes, which is a record.
+        A record is an array without axes; its fields that are numbers are copied to the host, too.
         """
         if isinstance(index, str):
             found = self.field(index)
-            single = found.dtype.names is None
+            single = True
         else:
             layout, offset = layouts.index(self.layout, index)
             found = self._view(layout, offset)
             single = _all_integers(index)
-        if found.ndim or not single:
+        if found.ndim or not single or found.dtype.names is not None:
             return found
         host = found.copy_to_host(stream=stream)
         self._wait(stream)
@@ -384,10 +385,26 @@ def _all_integers(index: Any) -> bool:
 def _host_value(value: Any, target: DeviceArray) -> HostArray:
     try:
         source = np.asarray(value)
+        while source.ndim > target.ndim and source.shape[0] == 1:  # which NumPy leaves out, too
+            source = source[0]
+        _check_broadcast(source.shape, target.shape)
         if source.dtype != target.dtype:
             source = source.astype(target.dtype, casting="same_kind" if isinstance(value, np.ndarray) else "unsafe")
         return np.broadcast_to(source, target.shape)
+    except CopyError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise CopyError(
             f"cannot store {value!r} in an array of shape {target.shape} and type {target.dtype}: {error}"
         ) from None
+
+
+def _check_broadcast(source: Shape, target: Shape) -> None:
+    """`CopyError`, in NumPy's words, unless what has shape *source* can be repeated to fill *target*."""
+    try:
+        fits = np.broadcast_shapes(source, target) == target
+    except ValueError:
+        fits = False
+    if not fits:
+        shown = [str(shape).replace(" ", "") for shape in (source, target)]
+        raise CopyError(f"could not broadcast input array from shape {shown[0]} into shape {shown[1]}")

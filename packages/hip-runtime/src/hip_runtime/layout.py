@@ -160,10 +160,12 @@ def _infer(layout: Layout, shape: Sequence[int]) -> Shape:
 
 def transpose(layout: Layout, axes: Sequence[int] | None = None) -> Layout:
     """Axes in another order; reversed where *axes* is ``None``."""
-    order = tuple(reversed(range(layout.ndim))) if axes is None else tuple(operator.index(axis) for axis in axes)
-    order = tuple(axis + layout.ndim if axis < 0 else axis for axis in order)
-    if sorted(order) != list(range(layout.ndim)):
-        raise ArrayError(f"axes {tuple(axes or ())} are not a permutation of the {layout.ndim} axes of the array")
+    given = tuple(reversed(range(layout.ndim))) if axes is None else tuple(operator.index(axis) for axis in axes)
+    if len(given) != layout.ndim:
+        raise ArrayError(f"axes {given} are not a permutation of the {layout.ndim} axes of the array")
+    order = tuple(check_axis(axis, layout.ndim) for axis in given)
+    if len(set(order)) != len(order):
+        raise ArrayError("repeated axis in transpose")  # as NumPy says it
     return Layout(tuple(layout.shape[a] for a in order), tuple(layout.strides[a] for a in order), layout.itemsize)
 
 
@@ -194,18 +196,21 @@ def reinterpret(layout: Layout, itemsize: int) -> Layout:
     nbytes = layout.shape[-1] * layout.itemsize
     if layout.size and layout.shape[-1] != 1 and layout.strides[-1] != layout.itemsize:
         raise ArrayError(
-            f"elements of {itemsize} instead of {layout.itemsize} bytes need a contiguous last axis; strides are "
-            f"{layout.strides}"
+            f"To change to a dtype of a different size, the last axis must be contiguous; elements have "
+            f"{layout.itemsize} bytes and are {layout.strides[-1]} apart"
         )
     if nbytes % itemsize:
-        raise ArrayError(f"the last axis has {nbytes} bytes, which is no multiple of {itemsize}")
+        raise ArrayError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis "
+            "of the array."
+        )  # as NumPy says it
     return Layout((*layout.shape[:-1], nbytes // itemsize), (*layout.strides[:-1], itemsize), itemsize)
 
 
 def check_axis(axis: int, ndim: int) -> int:
     """*axis*, counted from the end where negative, as a number from 0."""
     if not -ndim <= axis < ndim:
-        raise ArrayError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+        raise ArrayError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import weakref
@@ -93,6 +94,35 @@ class Buffer:
     def closed(self) -> bool:
         """Whether the memory was given back by `close`."""
         return self._finalizer is not None and not self._finalizer.alive
+
+    def view(self, start: int, stop: int | None = None) -> Buffer:
+        """Bytes *start* to *stop* (all the rest by default) of this buffer, which lives as long as the view does.
+
+        `ArrayError` where that reaches outside of the buffer.
+        """
+        end = self.nbytes if stop is None else stop
+        if not 0 <= start <= end <= self.nbytes:
+            raise ArrayError(f"bytes {start} to {end} are not within the {self.nbytes} of {self!r}")
+        if end - start == self.nbytes:
+            return self
+        return Buffer(self.address + start, end - start, kind=self.kind, owner=self)
+
+    @property
+    def size(self) -> int:
+        """``nbytes``, as Numba CUDA names it; so it does the properties below."""
+        return self.nbytes
+
+    @property
+    def device_pointer(self) -> int:
+        """``address``."""
+        return self.address
+
+    device_pointer_value = device_pointer
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """``address`` as an integer of ctypes."""
+        return ctypes.c_size_t(self.address)
 
     def __repr__(self) -> str:
         return f"<Buffer of {self.nbytes} bytes at {self.address:#x}, {self.kind.value}>"

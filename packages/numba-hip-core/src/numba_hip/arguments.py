@@ -15,6 +15,7 @@ from numba.np import numpy_support
 from hip_devicelib.codeobject import Parameter
 from hip_runtime import DeviceArray, as_device_array, is_device_array
 from hip_runtime.interop import speaks_dlpack
+from hip_runtime.names import set_numba_type
 from numba_hip._numba import type_code
 from numba_hip.errors import KernelArgumentError
 from numba_hip.hints import ArgHint
@@ -82,6 +83,9 @@ def is_record(array: DeviceArray | np.ndarray[Any, Any]) -> bool:
 def _typeof_device_array(value: DeviceArray, context: Any) -> types.Type:
     del context
     return describe(value).type
+
+
+set_numba_type(lambda array: describe(array).type)
 
 
 def is_on_device(value: object) -> bool:

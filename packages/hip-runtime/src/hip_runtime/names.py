@@ -1,0 +1,56 @@
+"""Names of Numba CUDA for what a device array is made of; programs that pass addresses on use them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hip_runtime.memory import Buffer
+
+if TYPE_CHECKING:
+    from hip_runtime.array import DeviceArray
+    from hip_runtime.layout import Layout
+
+
+class ArrayNames:
+    """The part of `DeviceArray` that has Numba CUDA's names."""
+
+    __slots__ = ()
+
+    address: int
+    buffer: Buffer
+    layout: Layout
+
+    numba_type: ClassVar[Callable[[Any], Any] | None] = None
+    """Set by a layer above that compiles with Numba: gives the Numba type of an array."""
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba asks every object for that it is to type; absent where no layer above knows types."""
+        if ArrayNames.numba_type is None:
+            raise AttributeError("_numba_type_")
+        return ArrayNames.numba_type(self)
+
+    @property
+    def gpu_data(self) -> Buffer:
+        """The memory of this array alone, from its first byte to its last; it keeps the whole allocation alive."""
+        first, end = self.layout.extent
+        start = self.address + first - self.buffer.address
+        return self.buffer.view(start, start + end - first)
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes from the first to the last element, with what lies between them."""
+        first, end = self.layout.extent
+        return end - first
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """The address of element (0, ..., 0) as an integer of ctypes."""
+        return ctypes.c_size_t(self.address)
+
+
+def set_numba_type(give: Callable[[DeviceArray], Any]) -> None:
+    """Let Numba type device arrays by *give*."""
+    ArrayNames.numba_type = staticmethod(give)

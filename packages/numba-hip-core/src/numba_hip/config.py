@@ -36,5 +36,13 @@ boundscheck: Setting[bool] = Setting(
     lambda: False,
 )
 
-SETTINGS: tuple[Setting[Path] | Setting[bool], ...] = (cache_dir, boundscheck)
+simulator: Setting[bool] = Setting(
+    "NUMBA_HIP_SIMULATOR",
+    "1 makes hip.jit leave kernels to Python, one thread at a time, for debuggers; the default is 0. Read when a "
+    "function is decorated.",
+    _switch,
+    lambda: False,
+)
+
+SETTINGS: tuple[Setting[Path] | Setting[bool], ...] = (cache_dir, boundscheck, simulator)
 """All settings, for tools that list them."""

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from numba.core import sigutils
 
+from numba_hip import config
 from numba_hip.dispatcher import Dispatcher
 from numba_hip.options import CompileOptions
 
@@ -49,6 +50,14 @@ def _dispatcher(function: Any, options: CompileOptions, device: bool, signatures
         function = function.py_func
     if not callable(function) or not hasattr(function, "__code__"):
         raise TypeError(f"hip.jit takes a Python function, or a signature; got {function!r}")
-    dispatcher = Dispatcher(function, options, device=device)
+    dispatcher = _class()(function, options, device=device)
     dispatcher.compile_explicit(signatures)
     return dispatcher
+
+
+def _class() -> type[Dispatcher]:
+    if not config.simulator():
+        return Dispatcher
+    from numba_hip.simulator.dispatcher import SimulatedDispatcher
+
+    return SimulatedDispatcher

@@ -13,7 +13,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import register_model, typeof_impl
 
 from numba_hip.language.registry import lowering, typing
-from numba_hip.language.stub import Lower, Stub, device_function, given
+from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, given, interpreter
 
 AXES = ("x", "y", "z")
 
@@ -25,6 +25,12 @@ class Dim3(Stub):
         super().__init__(name, meaning, __name__)
         self.query = query
         """Name of the method of the target context that answers for one axis."""
+
+    def __getattr__(self, axis: str) -> Any:
+        thread = interpreter()
+        if axis not in AXES or thread is None:
+            raise AttributeError(f"hip.{self.__qualname__} has no attribute {axis!r} outside of kernels")
+        return INTERPRETED[f"{self.__qualname__}.axis"](thread, AXES.index(axis))
 
 
 class Dim3Type(types.Dummy):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from llvmlite import ir
 from numba.core import types
@@ -22,6 +24,27 @@ Definition = Callable[..., "tuple[types.Type, Lower] | None"]
 """What types a call: of the types of the arguments, it gives the type of the result and what lowers the call."""
 
 
+INTERPRETED: dict[str, Callable[..., Any]] = {}
+"""What the simulator does for a function of the kernel language, by its name, given the thread first."""
+
+_current = threading.local()
+
+
+def interpreter() -> Any:
+    """The simulated thread that runs in this thread of the system, or None."""
+    return getattr(_current, "thread", None)
+
+
+@contextmanager
+def interpreted_by(thread: Any) -> Iterator[None]:
+    """A block in which names of the kernel language mean what they mean for *thread*, of the simulator."""
+    before, _current.thread = interpreter(), thread
+    try:
+        yield
+    finally:
+        _current.thread = before
+
+
 class Stub:
     """A name of the kernel language; outside of kernels it only has a name and a docstring."""
 
@@ -34,8 +57,16 @@ class Stub:
     def __repr__(self) -> str:
         return f"<hip.{self.__qualname__}, of the kernel language>"
 
-    def __call__(self, *args: Any, **kws: Any) -> NoReturn:
-        """Refuse: there is no thread here to answer for."""
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        """Refuse, outside of the simulator: there is no thread here to answer for."""
+        thread = interpreter()
+        if thread is not None:
+            function = INTERPRETED.get(self.__qualname__)
+            if function is None:
+                raise NotImplementedError(
+                    f"the simulator does not know hip.{self.__qualname__}; run the kernel without it"
+                )
+            return function(thread, *args, **kws)
         raise TypeError(f"hip.{self.__qualname__} means something in a kernel only; this is a call from Python")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import typeof_impl
 
 from numba_hip.language.registry import lowering, typing
-from numba_hip.language.stub import Lower, Stub, device_function, number_type
+from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, interpreter, number_type
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
@@ -29,9 +29,42 @@ class ModuleQuery(Stub):
         self.query = query
         """Name of the method of the target context that answers, with an i32."""
 
+    def __index__(self) -> int:
+        thread = interpreter()
+        if thread is None:
+            raise TypeError(f"hip.{self.__qualname__} is a number in a kernel only")
+        return int(INTERPRETED[self.__qualname__](thread))
+
+    __int__ = __index__
+    __hash__ = Stub.__hash__
+
+    def __bool__(self) -> bool:
+        return interpreter() is None or int(self) != 0
+
+    def __eq__(self, other: object) -> bool:
+        return self is other if interpreter() is None else int(self) == _number(other)
+
 
 laneid = ModuleQuery("laneid", "``hip.laneid``: index of this thread in its wave, an int32.", "lane")
 warpsize = ModuleQuery("warpsize", "``hip.warpsize``: lanes of a wave, 32 or 64, an int32.", "wave_size")
+
+
+def _forward(name: str) -> None:
+    """Let ModuleQuery have operator *name* of int: the simulator computes with it."""
+
+    def apply(self: ModuleQuery, *others: Any) -> Any:
+        return getattr(int(self), name)(*map(_number, others))
+
+    setattr(ModuleQuery, name, apply)
+
+
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, ModuleQuery) else value
+
+
+_OPERATORS = "add sub mul floordiv truediv mod and or xor lshift rshift pow".split()
+for _name in ("lt", "le", "gt", "ge", "neg", *_OPERATORS, *(f"r{_operator}" for _operator in _OPERATORS)):
+    _forward(f"__{_name}__")
 
 
 class ModuleQueries:

@@ -1,0 +1,63 @@
+"""Kernels whose launches are simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hip_runtime import config as runtime_config
+from hip_runtime import current_device
+from hip_runtime.errors import LaunchError
+from numba_hip.arguments import check_arguments
+from numba_hip.dispatcher import Dispatcher
+from numba_hip.language import stub
+from numba_hip.launch import ConfiguredKernel
+from numba_hip.simulator import functions
+from numba_hip.simulator.arrays import Arguments, wait_for_device
+from numba_hip.simulator.schedule import Grid
+
+
+class SimulatedDispatcher(Dispatcher):
+    """What ``@hip.jit`` makes under ``NUMBA_HIP_SIMULATOR=1``: a kernel that Python itself runs.
+
+    Signatures that it is given are not compiled. Kernels run when they are launched, whatever the stream, and the
+    launch returns when they are done.
+    """
+
+    def compile_explicit(self, signatures: Iterable[Any]) -> None:
+        """Nothing: there is no code to make."""
+
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        """Called from a simulated kernel, a device function runs; elsewhere it is refused as ever."""
+        if stub.interpreter() is not None:
+            return self.py_func(*args, **kws)
+        return super().__call__(*args, **kws)
+
+    def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
+        """Run the kernel with plain Python. Raises what a thread of it raised; host arrays are as before then."""
+        config = configured.config
+        args = self._with_defaults(args)
+        check_arguments(args, self._names)
+        _check_extents(config.grid, config.block, self.options.max_block_threads)
+        wait_for_device()
+        arguments = Arguments()
+        functions.load()
+        passed = [arguments.prepare(value) for value in args]
+        Grid(
+            self.py_func, passed, config.grid, config.block, config.dynamic_shared, runtime_config.cpu_wave_size()
+        ).run()
+        arguments.write_back()
+
+
+def _check_extents(grid: Sequence[int], block: Sequence[int], most: int) -> None:
+    device = current_device()
+    threads = block[0] * block[1] * block[2]
+    if threads > most:
+        raise LaunchError(f"block {tuple(block)} has {threads} threads; at most {most}")
+    for name, extents, limits in (
+        ("grid", grid, device.attributes.max_grid_dim),
+        ("block", block, device.attributes.max_block_dim),
+    ):
+        for extent, limit in zip(extents, limits, strict=True):
+            if extent > limit:
+                raise LaunchError(f"{name} {tuple(extents)} is larger than {tuple(limits)}, the most there can be")

@@ -1,0 +1,228 @@
+"""What the simulator does for the kernel language: index and barriers, memory, atomics, bits."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.np import numpy_support
+
+from numba_hip.language.stub import INTERPRETED
+from numba_hip.language.vectors import VECTORS, VectorStub
+from numba_hip.simulator.schedule import Thread, call_site
+
+UNDEFINED = 0xFF
+"""What fills memory that is not initialised: NaN as floats, -1 as integers, so that it is seen."""
+
+HostArray = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+
+def means(name: str) -> Callable[[Function], Function]:
+    """Make the decorated function what the simulator does for ``hip.<name>``."""
+
+    def enter(function: Function) -> Function:
+        INTERPRETED[name] = function
+        return function
+
+    return enter
+
+
+def load() -> None:
+    """Enter all functions; importing does."""
+    from numba_hip.simulator import waves  # noqa: F401
+
+
+INTERPRETED["threadIdx.axis"] = lambda thread, axis: thread.index[axis]
+INTERPRETED["blockIdx.axis"] = lambda thread, axis: thread.block.index[axis]
+INTERPRETED["blockDim.axis"] = lambda thread, axis: thread.block.grid.block_dim[axis]
+INTERPRETED["gridDim.axis"] = lambda thread, axis: thread.block.grid.grid_dim[axis]
+INTERPRETED["laneid"] = lambda thread: thread.lane
+INTERPRETED["warpsize"] = lambda thread: thread.block.grid.wave_size
+
+
+def _axes(ndim: int, values: list[int]) -> int | tuple[int, ...]:
+    if ndim not in (1, 2, 3):
+        raise ValueError(f"the number of axes can be 1, 2 or 3, not {ndim!r}")
+    return values[0] if ndim == 1 else tuple(values[:ndim])
+
+
+@means("grid")
+def _grid(thread: Thread, ndim: int) -> int | tuple[int, ...]:
+    block = thread.block
+    extents = block.grid.block_dim
+    return _axes(ndim, [at * n + i for at, n, i in zip(block.index, extents, thread.index, strict=True)])
+
+
+@means("gridsize")
+def _gridsize(thread: Thread, ndim: int) -> int | tuple[int, ...]:
+    grid = thread.block.grid
+    return _axes(ndim, [blocks * n for blocks, n in zip(grid.grid_dim, grid.block_dim, strict=True)])
+
+
+# Barriers.
+
+INTERPRETED["syncthreads"] = lambda thread: thread.wait("block", None, lambda met, one: None)
+INTERPRETED["syncthreads_count"] = lambda thread, predicate: thread.wait(
+    "block", bool(predicate), lambda met, one: sum(met.values())
+)
+INTERPRETED["syncthreads_and"] = lambda thread, predicate: thread.wait(
+    "block", bool(predicate), lambda met, one: int(all(met.values()))
+)
+INTERPRETED["syncthreads_or"] = lambda thread, predicate: thread.wait(
+    "block", bool(predicate), lambda met, one: int(any(met.values()))
+)
+for _fence in ("threadfence", "threadfence_block", "threadfence_system"):
+    INTERPRETED[_fence] = lambda thread: None
+
+
+class _GridGroup:
+    def __init__(self, thread: Thread) -> None:
+        self._thread = thread
+
+    def sync(self) -> int:
+        """Wait for all threads of the grid."""
+        self._thread.wait("grid", None, lambda met, one: None)
+        return 0
+
+
+INTERPRETED["cg.this_grid"] = _GridGroup
+
+# Memory.
+
+
+def _dtype(given: Any) -> np.dtype[Any]:
+    if isinstance(given, VectorStub):
+        element = numpy_support.as_dtype(given.kind.base)
+        return np.dtype([(name, element) for name in "xyzw"[: given.kind.count]])
+    found: np.dtype[Any] = np.dtype(numpy_support.as_dtype(given) if isinstance(given, types.Type) else given)
+    return found
+
+
+def _undefined(shape: Any, dtype: np.dtype[Any]) -> Any:
+    extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    memory = np.full(math.prod(extents) * dtype.itemsize, UNDEFINED, np.uint8)
+    return _seen(memory.view(dtype).reshape(extents))
+
+
+def _seen(array: HostArray) -> Any:
+    return array if array.dtype.names is None else array.view(np.recarray)
+
+
+@means("local.array")
+def _local(thread: Thread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    del alignment
+    return _undefined(shape, _dtype(dtype))
+
+
+@means("shared.array")
+def _shared(thread: Thread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    del alignment
+    block, kind = thread.block, _dtype(dtype)
+    if shape in (0, (0,)):
+        size = block.grid.dynamic_shared
+        memory = block.shared.setdefault(("dynamic", 0, 0), np.full(size, UNDEFINED, np.uint8))
+        return _seen(memory[: size - size % kind.itemsize].view(kind))
+    site = call_site()
+    if site not in block.shared:
+        block.shared[site] = _undefined(shape, kind)
+    return block.shared[site]
+
+
+INTERPRETED["const.array_like"] = lambda thread, ndarray: np.array(ndarray)
+
+# Atomics: no other thread can come between, as only one runs.
+
+
+def _atomic(name: str, update: Callable[[Any, Any], Any]) -> None:
+    def apply(thread: Thread, ary: HostArray, idx: Any, val: Any) -> Any:
+        index = tuple(map(int, idx)) if isinstance(idx, tuple) else int(idx)
+        old = ary[index]
+        ary[index] = update(old, np.asarray(val).astype(ary.dtype)[()])
+        return old
+
+    INTERPRETED[f"atomic.{name}"] = apply
+
+
+UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda old, val: old + val,
+    "sub": lambda old, val: old - val,
+    "and_": lambda old, val: old & val,
+    "or_": lambda old, val: old | val,
+    "xor": lambda old, val: old ^ val,
+    "exch": lambda old, val: val,
+    "max": lambda old, val: val if val > old else old,
+    "min": lambda old, val: val if val < old else old,
+    "nanmax": np.fmax,
+    "nanmin": np.fmin,
+    "inc": lambda old, val: 0 if old >= val else old + 1,
+    "dec": lambda old, val: val if old == 0 or old > val else old - 1,
+}
+for _name, _update in UPDATES.items():
+    _atomic(_name, _update)
+
+
+@means("atomic.cas")
+def _cas(thread: Thread, ary: HostArray, idx: Any, old: Any, val: Any) -> Any:
+    found = ary[idx]
+    if found == old:
+        ary[idx] = val
+    return found
+
+
+INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val: _cas(thread, ary, 0, old, val)
+
+# Numbers.
+
+
+def _bits(x: Any) -> tuple[int, int]:
+    """The bits of an integer, and how many it has: 64 for one of Python's."""
+    width = 8 * x.dtype.itemsize if isinstance(x, np.generic) else 64
+    return int(x) & ((1 << width) - 1), width
+
+
+@means("brev")
+def _brev(thread: Thread, x: Any) -> Any:
+    bits, width = _bits(x)
+    found = int(f"{bits:0{width}b}"[::-1], 2)
+    return np.uint64(found).astype(x.dtype) if isinstance(x, np.generic) else found
+
+
+INTERPRETED["popc"] = lambda thread, x: bin(_bits(x)[0]).count("1")
+INTERPRETED["clz"] = lambda thread, x: _bits(x)[1] - _bits(x)[0].bit_length()
+INTERPRETED["ffs"] = lambda thread, x: (_bits(x)[0] & -_bits(x)[0]).bit_length()
+INTERPRETED["cbrt"] = lambda thread, x: np.cbrt(x)
+INTERPRETED["selp"] = lambda thread, predicate, a, b: a if predicate else b
+INTERPRETED["clock64"] = INTERPRETED["wall_clock64"] = lambda thread: time.perf_counter_ns()
+INTERPRETED["nanosleep"] = lambda thread, ns: None
+
+
+@means("fma")
+def _fma(thread: Thread, a: Any, b: Any, c: Any) -> Any:
+    from fractions import Fraction
+
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    return np.result_type(a, b, c).type(float(exact))
+
+
+def _vector(stub: VectorStub) -> None:
+    element = numpy_support.as_dtype(stub.kind.base).type
+    dtype = _dtype(stub)
+
+    def make(thread: Thread, *parts: Any) -> Any:
+        numbers = [number for part in parts for number in (part.item() if isinstance(part, np.void) else (part,))]
+        if len(numbers) != stub.kind.count:
+            raise TypeError(f"hip.{stub.kind} has {stub.kind.count} components; {len(numbers)} were given")
+        return np.array([tuple(map(element, numbers))], dtype).view(np.recarray)[0]
+
+    INTERPRETED[stub.__qualname__] = make
+
+
+for _stub in set(VECTORS.values()):
+    _vector(_stub)

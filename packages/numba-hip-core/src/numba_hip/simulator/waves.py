@@ -1,0 +1,118 @@
+"""What the simulator does for operations among the lanes of a wave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba_hip.language.stub import INTERPRETED
+from numba_hip.simulator.functions import means
+from numba_hip.simulator.schedule import Thread
+
+Lanes = dict[int, Any]
+ALL = (1 << 64) - 1
+
+
+def _meet(thread: Thread, value: Any, result: Callable[[Lanes, Thread], Any], mask: int = -1) -> Any:
+    return thread.wait("wave", value, result, int(mask))
+
+
+def _bits_of(lanes: Lanes, mask: int = -1) -> int:
+    return sum(1 << lane for lane in lanes) & int(mask) & ALL
+
+
+def _votes(lanes: Lanes, mask: int) -> int:
+    return _bits_of({lane: vote for lane, vote in lanes.items() if vote}, mask)
+
+
+VOTES: dict[str, Callable[[int, int], Any]] = {
+    "all": lambda votes, active: votes == active,
+    "any": lambda votes, active: votes != 0,
+    "eq": lambda votes, active: votes in (0, active),
+    "ballot": lambda votes, active: votes,
+}
+
+
+def _vote(name: str, result: Callable[[int, int], Any]) -> None:
+    def masked(thread: Thread, mask: int, predicate: Any) -> Any:
+        return _meet(thread, bool(predicate), lambda met, one: result(_votes(met, mask), _bits_of(met, mask)), mask)
+
+    INTERPRETED[f"{name}_sync"] = masked
+    if name != "eq":
+        INTERPRETED[name] = lambda thread, predicate: masked(thread, -1, predicate)
+
+
+for _name, _result in VOTES.items():
+    _vote(_name, _result)
+
+INTERPRETED["activemask"] = lambda thread: _meet(thread, None, lambda met, one: _bits_of(met))
+INTERPRETED["lanemask_lt"] = lambda thread: (1 << thread.lane) - 1
+INTERPRETED["syncwarp"] = lambda thread, mask=-1: _meet(thread, None, lambda met, one: None, mask)
+
+
+def _from_group(lane: int, operand: int, width: int) -> int:
+    return (lane & ~(width - 1)) | (operand & (width - 1))
+
+
+def _from_below(lane: int, operand: int, width: int) -> int:
+    return lane - operand if lane - operand >= (lane & -width) else lane
+
+
+def _from_above(lane: int, operand: int, width: int) -> int:
+    return lane + operand if lane + operand < (lane & -width) + width else lane
+
+
+def _from_other(lane: int, operand: int, width: int) -> int:
+    return lane ^ operand if (lane ^ operand) < (lane & -width) + width else lane
+
+
+def _shuffle(name: str, source: Callable[[int, int, int], int]) -> None:
+    def masked(thread: Thread, mask: int, value: Any, lane: int, width: int | None = None) -> Any:
+        lanes = thread.block.grid.wave_size if width is None else int(width)
+
+        def pull(met: Lanes, one: Thread) -> Any:
+            return met.get(source(one.lane, int(lane), lanes), value)
+
+        return _meet(thread, value, pull, mask)
+
+    INTERPRETED[f"{name}_sync"] = masked
+    INTERPRETED[name] = lambda thread, value, lane, width=None: masked(thread, -1, value, lane, width)
+
+
+_shuffle("shfl", _from_group)
+_shuffle("shfl_up", _from_below)
+_shuffle("shfl_down", _from_above)
+_shuffle("shfl_xor", _from_other)
+
+
+@means("match_any_sync")
+def _match_any(thread: Thread, mask: int, value: Any) -> int:
+    return int(_meet(
+        thread, value, lambda met, one: _bits_of({n: v for n, v in met.items() if v == met[one.lane]}, mask), mask
+    ))  # fmt: skip
+
+
+@means("match_all_sync")
+def _match_all(thread: Thread, mask: int, value: Any) -> tuple[int, bool]:
+    def compare(met: Lanes, one: Thread) -> tuple[int, bool]:
+        taking_part = {lane: given for lane, given in met.items() if int(mask) >> lane & 1}
+        same = all(given == met[one.lane] for given in taking_part.values())
+        return (_bits_of(taking_part) if same else 0), same
+
+    found: tuple[int, bool] = _meet(thread, value, compare, mask)
+    return found
+
+
+@means("readlane")
+def _readlane(thread: Thread, value: Any, lane: int) -> Any:
+    return _meet(thread, value, lambda met, one: met.get(int(lane), value))
+
+
+@means("readfirstlane")
+def _readfirstlane(thread: Thread, value: Any) -> Any:
+    return _meet(thread, value, lambda met, one: met[min(met)])
+
+
+@means("mbcnt")
+def _mbcnt(thread: Thread, mask: int, base: int = 0) -> int:
+    return bin(int(mask) & ((1 << thread.lane) - 1)).count("1") + int(base)

@@ -1,0 +1,227 @@
+"""Kernels run by Python give what compiled ones give, and can be watched."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import hip
+from numba.core import types
+
+from numba_hip import config
+
+
+def both(function: Any, grid: Any, block: Any, *args: Any, shared: int = 0) -> list[np.ndarray[Any, Any]]:
+    """Run *function* simulated and compiled; the arrays after it, which have to be the same."""
+    results = []
+    for simulated in (False, True):
+        copies = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+        with config.simulator.scope(simulated):
+            hip.jit(function)[grid, block, 0, shared](*copies)
+        results.append([copy for copy in copies if isinstance(copy, np.ndarray)])
+    for compiled, interpreted in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, interpreted)
+    return results[1]
+
+
+def test_threads_blocks_and_grids() -> None:
+    def kernel(out: Any) -> None:
+        x, y = hip.grid(2)
+        if x < out.shape[0] and y < out.shape[1]:
+            out[x, y] = 100 * x + y + 1000 * hip.blockIdx.x + 5 * hip.threadIdx.y + hip.gridsize(1) + hip.blockDim.y
+
+    (out,) = both(kernel, (2, 2), (3, 2), np.zeros((5, 4)))
+    assert out[4, 3] == 400 + 3 + 1000 + 5 + 6 + 2
+
+
+def test_barriers_in_a_loop_and_shared_memory() -> None:
+    def total(values: Any, sums: Any) -> None:
+        part = hip.shared.array(64, types.float64)
+        i = hip.threadIdx.x
+        part[i] = values[hip.grid(1)]
+        hip.syncthreads()
+        step = 32
+        while step:
+            if i < step:
+                part[i] += part[i + step]
+            hip.syncthreads()
+            step //= 2
+        if i == 0:
+            sums[hip.blockIdx.x] = part[0]
+
+    _, sums = both(total, 2, 64, np.arange(128.0), np.zeros(2))
+    assert sums.tolist() == [sum(range(64)), sum(range(64, 128))]
+
+
+def test_threads_that_returned_are_not_waited_for() -> None:
+    def kernel(out: Any) -> None:
+        i = hip.grid(1)
+        if i >= 5:
+            return
+        out[i] = hip.syncthreads_count(i < 3) + 10 * hip.syncthreads_or(i == 4) + 100 * hip.syncthreads_and(i < 4)
+
+    (out,) = both(kernel, 1, 8, np.zeros(8))
+    assert out.tolist() == [13] * 5 + [0] * 3
+
+
+def test_dynamic_shared_memory_and_atomics() -> None:
+    def kernel(out: Any, counts: Any) -> None:
+        one = hip.shared.array(0, types.int32)
+        i = hip.threadIdx.x
+        one[i] = i
+        hip.syncthreads()
+        out[i] = one[one.size - 1 - i]
+        hip.atomic.add(counts, i % 2, 1)
+        hip.atomic.max(counts, 2, i)
+        hip.atomic.inc(counts, 3, 5)
+
+    out, counts = both(kernel, 1, 8, np.zeros(8), np.zeros(4, np.int32), shared=32)
+    assert out.tolist() == list(range(8))[::-1]
+    assert counts.tolist() == [4, 4, 7, 2]
+
+
+def test_lanes_of_a_wave() -> None:
+    def kernel(out: Any, bits: Any) -> None:
+        i = hip.threadIdx.x
+        out[i] = hip.shfl_xor(i, 1) + 100 * hip.shfl_down_sync(-1, i, 4, 8)
+        if hip.laneid % 2 == 0:
+            bits[i] = hip.ballot_sync(0xFFFF, i > 4)
+        else:
+            bits[i] = hip.activemask() + hip.match_any_sync(-1, i // 4) * (hip.warpsize > 1)
+
+    both(kernel, 1, 16, np.zeros(16, np.int64), np.zeros(16, np.uint64))
+
+
+def test_a_barrier_of_the_grid() -> None:
+    def kernel(values: Any, out: Any) -> None:
+        i = hip.grid(1)
+        values[i] = i + 1
+        hip.cg.this_grid().sync()
+        out[i] = values[values.size - 1 - i]
+
+    _, out = both(kernel, 2, 3, np.zeros(6), np.zeros(6))
+    assert out.tolist() == [6, 5, 4, 3, 2, 1]
+
+
+def test_records_tuples_hints_and_arrays_of_the_device() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit(device=True)
+        def twice(x: Any) -> Any:
+            return 2 * x
+
+        @hip.jit("void(float64[:])")
+        def kernel(records: Any, pair: Any, read: Any, on_device: Any) -> None:
+            records[0].a = twice(pair[0][1])
+            read[0] = 7
+            on_device[0] = records.size
+
+    records = np.zeros(2, [("a", "f8"), ("b", "i4")])
+    read, device_array = np.zeros(1), hip.to_device(np.zeros(3))
+    kernel[1, 1](records, (np.array([1.0, 4.0]), 1), hip.In(read), device_array[::-1])
+    assert records["a"][0] == 8
+    assert read[0] == 0
+    assert device_array.copy_to_host().tolist() == [0, 0, 2]
+    with pytest.raises(TypeError, match="device function"):
+        twice(1)
+
+
+def test_what_a_thread_raises_reaches_the_host_with_its_frames() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def kernel(out: Any) -> None:
+            out[hip.grid(1)] = 1
+            hip.syncthreads()
+            if hip.grid(1) == 3:
+                raise ValueError("three")
+            hip.syncthreads()
+
+    out, before = np.zeros(4), threading.active_count()
+    with pytest.raises(ValueError, match=r"tid=\[1, 0, 0\] ctaid=\[1, 0, 0\]: three") as caught:
+        kernel[2, 2](out)
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert caught.value.__cause__.__traceback__ is not None
+    assert out.tolist() == [0, 0, 0, 0], "nothing is copied back"
+    assert threading.active_count() == before
+
+
+def test_an_index_out_of_range_is_an_index_error() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def kernel(out: Any) -> None:
+            out[hip.grid(1)] = 1
+
+    with pytest.raises(IndexError, match=r"tid=\[3, 0, 0\]"):
+        kernel[1, 4](np.zeros(3))
+
+
+def test_barriers_that_not_all_threads_reach_are_told() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def kernel(out: Any) -> None:
+            if hip.threadIdx.x < 2:
+                hip.syncthreads()
+            else:
+                hip.syncthreads()
+
+    before = threading.active_count()
+    with pytest.raises(ValueError, match=r"2 at .*test_simulator\.py:\d+; 2 at .*test_simulator\.py") as caught:
+        kernel[1, 4](np.zeros(1))
+    assert "for ever" in str(caught.value)
+    assert threading.active_count() == before
+
+
+def test_a_tracer_sees_the_lines_of_a_kernel() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def kernel(out: Any) -> None:
+            i = hip.grid(1)
+            out[i] = i
+
+    seen = []
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code is kernel.py_func.__code__ and event == "return":
+            seen.append(frame.f_locals["i"])
+        return trace
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        kernel[2, 2](np.zeros(4))
+    finally:
+        sys.settrace(previous)
+    assert seen == [0, 1, 2, 3]
+
+
+def test_launches_that_cannot_be_are_refused() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def kernel(out: Any) -> None:
+            out[0] = 1
+
+    out = np.zeros(1)
+    with pytest.raises(ValueError, match="5000"):
+        kernel[1, 5000](out)
+    with pytest.raises(TypeError, match="takes 1 arguments"):
+        kernel[1, 1](out, 2)
+    assert out[0] == 0
+
+
+def test_what_the_simulator_does_not_know_is_named() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def kernel(out: Any) -> None:
+            out[0] = hip.fp16.hsin(out[0])
+
+    with pytest.raises(NotImplementedError, match="fp16.hsin"):
+        kernel[1, 1](np.zeros(1, np.float16))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -100,6 +101,17 @@ from numba_hip.language.warp import (
 )
 from numba_hip.language.words import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
 from numba_hip.linked_code import LinkedCode
+from numba_hip.memory_managers import (
+    BaseCUDAMemoryManager,
+    BaseMemoryManager,
+    GetIpcHandleMixin,
+    HostOnlyCUDAMemoryManager,
+    HostOnlyMemoryManager,
+    MappedMemory,
+    MemoryPointer,
+    PinnedMemory,
+    set_memory_manager,
+)
 from numba_hip.reduction import Reduce, reduce
 from numba_hip.streams import (
     Stream,
@@ -123,13 +135,22 @@ def __getattr__(name: str) -> Any:
     for entry_point in entry_points(group=EXTENSIONS, name=name):
         value = globals()[name] = entry_point.load()
         return value
+    if name == "libdevice":
+        return import_module("numba_hip.libdevice")
+    from numba_hip.language.hip_functions import find  # the declarations are read when one is asked for
+
+    function = find(name)
+    if function is not None:
+        return globals().setdefault(name, function)
     if name == "pose_as_cuda":
         raise AttributeError("hip.pose_as_cuda comes with another package: pip install numba-hip-cuda-compat")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
-    "DeviceArray", "Event", "In", "InOut", "LinkedCode", "MappedArray", "MemoryInfo", "Out", "Reduce", "Stream",
+    "BaseCUDAMemoryManager", "BaseMemoryManager", "DeviceArray", "Event", "GetIpcHandleMixin",
+    "HostOnlyCUDAMemoryManager", "HostOnlyMemoryManager", "In", "InOut", "LinkedCode", "MappedArray", "MappedMemory",
+    "MemoryInfo", "MemoryPointer", "Out", "PinnedMemory", "Reduce", "Stream",
     "activemask", "all", "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync",
     "blockDim", "blockIdx", "brev", "byte_perm", "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all",
     "compile_for_current_device", "const", "current_context", "declare_device", "default_stream", "defer_cleanup",
@@ -141,6 +162,7 @@ __all__ = [
     "mapped_array_like", "match_all_sync", "match_any_sync", "mbcnt", "nanosleep", "open_ipc_array",
     "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc", "profile_start",
     "profile_stop", "profiling", "readfirstlane", "readlane", "reduce", "require_context", "select_device", "selp",
+    "set_memory_manager",
     "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor",
     "shfl_xor_sync", "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count",
     "syncthreads_or", "syncwarp", "threadIdx", "threadfence", "threadfence_block", "threadfence_system",

@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
+from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import InvalidIRError
 from numba_hip.errors import LinkedCodeError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
@@ -249,11 +250,7 @@ class CpuCodegen(HipCodegen):
         module = library.linked()
         for part in external:
             _link_in(module, part)
-        from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take their time to load
-
-        wanted = [function.name for function in module.functions if function.name in FUNCTIONS]
-        if wanted:
-            module.link_in(llvm.parse_bitcode(bitcode_of(wanted)))
+        self._link_device_library(module)
         keep_only(module, name)
         tuning = llvm.create_pipeline_tuning_options(speed_level=2 if options.opt else 0)
         tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
@@ -261,6 +258,20 @@ class CpuCodegen(HipCodegen):
         builder.getModulePassManager().run(module, builder)
         module.verify()
         return bytes(module.as_bitcode())
+
+    def _link_device_library(self, module: llvm.ModuleRef) -> None:
+        """Link what the kernel calls of the CPU device's math, and of HIP's functions by their symbols."""
+        from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take their time to load
+
+        declared = [function.name for function in module.functions if function.is_declaration]
+        math = [name for name in declared if name in FUNCTIONS]
+        if math:
+            module.link_in(llvm.parse_bitcode(bitcode_of(math)))
+        wrappers = [name for name in declared if name.startswith(SYMBOL_PREFIX)]
+        if wrappers:
+            from hip_devicelib.cpu import functions
+
+            module.link_in(llvm.parse_bitcode(functions.bitcode_of(wrappers)))
 
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""

@@ -1,6 +1,7 @@
 """What a kernel for an AMD GPU needs of the device library: OCML's math and OCKL's block operations.
 
-hip-devicelib has each function of HIP's header under a symbol of its own; a kernel calls it by its name.
+hip-devicelib has each function of HIP's header under a symbol of its own. The lowering of the kernel language calls
+some by their names, and a kernel that names a function of HIP's calls its symbol.
 """
 
 from __future__ import annotations
@@ -43,10 +44,16 @@ def _visible_variables(bitcode: bytes) -> list[str]:
 
 
 def write_forwards(names: Iterable[str], library: Library) -> str:
-    """LLVM IR that defines each of *names* as a call of what *library* has under that name."""
+    """LLVM IR that defines each of *names* as a call of what *library* has under that name.
+
+    Names that are symbols of the library need no such thing.
+    """
     functions = {function.name: function for function in library.functions}
+    symbols = {function.symbol for function in library.functions}
     lines: list[str] = []
     for name in names:
+        if name in symbols:
+            continue
         function = functions.get(name)
         if function is None:
             raise NotFoundError(f"the device library for {library.target} has no function {name!r}")

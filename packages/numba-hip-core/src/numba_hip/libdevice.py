@@ -1,0 +1,57 @@
+"""``hip.libdevice``: HIP's functions by the names and in the manner of CUDA's libdevice.
+
+``libdevice.sinf`` is HIP's ``sinf``, ``libdevice.popc`` its ``__popc``, ``libdevice.fast_sinf`` its ``__sinf``. Each
+name has one function, not several overloads, and what it would write through pointers it returns: ``sincosf(x)`` is a
+pair, ``modf(x)`` too. The names are those that NVIDIA's libdevice has, as far as HIP has the function:
+https://docs.nvidia.com/cuda/libdevice-users-guide/function-desc.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hip_devicelib.declarations import Function
+from hip_devicelib.manifest import load_reference
+from numba_hip.decorators import jit
+from numba_hip.language.hip_functions import HipFunction
+
+RENAMED = {
+    "isfinited": "__ocml_isfinite_f64",
+    "isinfd": "__ocml_isinf_f64",
+    "isnand": "__ocml_isnan_f64",
+    "signbitd": "__ocml_signbit_f64",
+}
+"""Names that follow no rule."""
+
+INTEGER_EXTREMES = {"llmax": max, "llmin": min, "ullmax": max, "ullmin": min, "umax": max, "umin": min}
+"""HIP has these for int alone; in kernels Python's work on every type of integers."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in INTEGER_EXTREMES:
+        value: Any = _make_extreme(INTEGER_EXTREMES[name])
+    else:
+        function = _find(name)
+        if function is None:
+            raise AttributeError(
+                f"HIP has no function for libdevice.{name}; those that it has are hip.NAME by HIP's names, and "
+                "'hip-devicelib list' prints them"
+            )
+        value = HipFunction(name, (function,), __name__, returns_outputs=True)
+    return globals().setdefault(name, value)
+
+
+def _find(name: str) -> Function | None:
+    """HIP's function for libdevice's *name*: of overloads the first, which is that of the C library."""
+    fast = name.startswith("fast_")
+    candidates = (f"__{name[len('fast_') :]}",) if fast else (RENAMED.get(name, name), f"__{name}")
+    by_name = load_reference().by_name
+    return next((by_name[candidate][0] for candidate in candidates if candidate in by_name), None)
+
+
+def _make_extreme(extreme: Any) -> Any:
+    @jit(device=True)
+    def of_two(x, y):  # type: ignore[no-untyped-def]  # for kernels alone
+        return extreme(x, y)
+
+    return of_two

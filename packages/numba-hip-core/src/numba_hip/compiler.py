@@ -104,6 +104,8 @@ def numba_flags(options: CompileOptions) -> Flags:
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.error_model = "python" if options.debug else "numpy"
+    if options.keeps_lines:
+        flags.debuginfo = flags.dbg_directives_only = True
     if options.fastmath:
         flags.fastmath = options.fastmath
     if options.forceinline:

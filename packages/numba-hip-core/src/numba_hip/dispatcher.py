@@ -85,6 +85,7 @@ class Dispatcher(Inspection):
             "fastmath": options.fastmath,
             "forceinline": options.forceinline,
             "link": options.link,
+            "lineinfo": options.keeps_lines,
         }
         self.overloads: dict[Types, KernelCode] = {}
         self._by_target: dict[tuple[str, Types], KernelCode] = {}

@@ -9,7 +9,7 @@ from numba_hip import config
 from numba_hip.errors import OptionError
 from numba_hip.linked_code import as_items, read_all
 
-NOT_YET = frozenset({"max_registers", "lineinfo", "extensions"})
+NOT_YET = frozenset({"max_registers", "extensions"})
 """Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
 
 
@@ -23,7 +23,11 @@ class CompileOptions:
     opt
         Optimise. Without it the code is as it was lowered, for looking at.
     debug
-        Python's error model, in which a division by zero raises, and ``exceptions``.
+        Python's error model, in which a division by zero raises, ``exceptions`` and ``lineinfo``.
+    lineinfo
+        Keep in the code which line of the source each instruction comes from (line tables of DWARF). The instructions
+        are the same. What a device function of its own is made of counts as the line that calls it, unless it has the
+        option, too.
     exceptions
         Whether the host learns of exceptions that the kernel raises on an AMD GPU. Without it a thread that raises
         stops, and nobody is told; that costs nothing. The CPU device always tells.
@@ -54,6 +58,7 @@ class CompileOptions:
     link: tuple[Any, ...] = ()
     boundscheck: bool | None = None
     exceptions: bool = False
+    lineinfo: bool = False
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -75,7 +80,7 @@ class CompileOptions:
     @classmethod
     def of_dispatcher(cls, dispatcher: Any) -> CompileOptions:
         """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
-        known = {"fastmath", "inline", "forceinline", "link"}
+        known = {"fastmath", "inline", "forceinline", "link", "lineinfo"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
 
     def stamp(self) -> str:
@@ -89,6 +94,11 @@ class CompileOptions:
     def checked(self) -> bool:
         """Whether indices are checked."""
         return config.boundscheck() if self.boundscheck is None else bool(self.boundscheck)
+
+    @property
+    def keeps_lines(self) -> bool:
+        """Whether the code has line tables."""
+        return bool(self.lineinfo or self.debug)
 
     @property
     def reports_faults(self) -> bool:

@@ -19,6 +19,7 @@ from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu import parameters_of
 from numba_hip.targets.fault_record import report_fault
+from numba_hip.targets.line_tables import locate_entry
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
 """Address spaces: the device's memory, shared memory (LDS), and constant memory."""
@@ -231,6 +232,8 @@ class AmdContext(HipContext):
         if isinstance(options.launch_bounds, tuple):
             add_attribute(entry, "amdgpu-waves-per-eu", str(options.launch_bounds[1]))
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        if options.keeps_lines:
+            locate_entry(self, builder, function)
         arguments = [
             builder.addrspacecast(argument, kind) if isinstance(kind, ir.PointerType) else argument
             for argument, kind in zip(entry.args, flat, strict=False)  # not the buffer for what is printed

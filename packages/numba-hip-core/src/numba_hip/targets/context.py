@@ -23,6 +23,7 @@ from numba_hip.language.arrays import CANNOT_ALLOCATE
 from numba_hip.language.fp16 import models
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import HipCallConv
+from numba_hip.targets.line_tables import LineTableBuilder
 
 if TYPE_CHECKING:
     from llvmlite import binding as llvm
@@ -37,6 +38,7 @@ class HipContext(BaseContext):
     """Lowering for one compile target."""
 
     strict_alignment = True
+    DIBuilder = LineTableBuilder
     constant_address_space = 0
     global_address_space = 0
     """Address spaces of captured arrays and of variables of a module."""

@@ -15,6 +15,7 @@ from numba_hip.codegen import SHARED_PREFIX, HipCodeLibrary
 from numba_hip.language import output
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.context import I32, HipContext
+from numba_hip.targets.line_tables import locate_entry
 
 INDEX_RANGES = {"thread_idx": (0, 1024), "block_idx": (0, 2**31 - 1), "block_dim": (1, 1025), "grid_dim": (1, -(2**31))}
 """What each index can be, as LLVM's ``!range``: from the first number up to and without the second."""
@@ -174,7 +175,6 @@ class CpuContext(HipContext):
         self, library: HipCodeLibrary, function: Any, name: str, options: Any
     ) -> tuple[tuple[str, str], ...]:
         """Add the kernel *name*: ``void name(item, arguments...)``, which reports an exception as a fault."""
-        del options
         descriptor = function.fndesc
         module = self.create_module(f"{name}.entry")
         packer = self.get_arg_packer(descriptor.argtypes)
@@ -189,6 +189,8 @@ class CpuContext(HipContext):
         for parameter, (hidden_name, _) in zip(arguments[len(packer.argument_types) :], hidden, strict=False):
             parameter.name = hidden_name
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        if options.keeps_lines:
+            locate_entry(self, builder, function)
         if printing:
             output.store_parameter(builder, arguments[-1], self.global_address_space)
         callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)

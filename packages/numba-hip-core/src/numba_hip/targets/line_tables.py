@@ -1,0 +1,42 @@
+"""Which lines of the source machine code comes from: what ``lineinfo`` and ``debug`` add to a kernel, as DWARF.
+
+Numba makes LLVM's metadata. Here it is made independent of the running numbers in Numba's symbols, so that code is the
+same whatever was compiled before, and is cut down to line tables, which change no instruction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core.debuginfo import DIBuilder
+
+
+class LineTableBuilder(DIBuilder):
+    """Numba's builder of debug information, for line tables. Variables are not described: they live in registers."""
+
+    def initialize(self) -> None:
+        """Describe the compile unit."""
+        self.emission_kind = "LineTablesOnly"
+        super().initialize()
+
+    def mark_variable(self, builder: ir.IRBuilder, *args: Any, **kws: Any) -> None:
+        """Leave out a variable."""
+
+    def _di_subroutine_type(self, line: int, function: ir.Function, argmap: dict[str, Any]) -> Any:
+        return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
+
+    def _di_subprogram(self, name: str, linkagename: str, line: int, function: ir.Function, argmap: Any) -> Any:
+        return super()._di_subprogram(name, name, line, function, argmap)
+
+
+def locate_entry(context: Any, builder: ir.IRBuilder, function: Any) -> None:
+    """Say that the kernel that *builder* is in is *function*, a compile result, at its first line.
+
+    LLVM drops the lines of what is inlined into a function that has none itself.
+    """
+    source = function.type_annotation.func_id
+    tables = LineTableBuilder(builder.module, source.filename, context, True)
+    tables.mark_subprogram(builder.function, source.func_qualname, (), (), source.firstlineno)
+    tables.mark_location(builder, source.firstlineno)
+    tables.finalize()

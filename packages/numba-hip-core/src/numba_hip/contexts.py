@@ -47,8 +47,9 @@ class Context:
         self.device.synchronize()
 
     def get_memory_info(self) -> MemoryInfo:
-        """Free and total bytes."""
-        return MemoryInfo(*self.device.memory_info())
+        """Free and total bytes, as the memory manager of the device sees them."""
+        plugin = getattr(self.device.memory_manager, "plugin", None)
+        return MemoryInfo(*(self.device.memory_info() if plugin is None else plugin.get_memory_info()))
 
     def memalloc(self, bytesize: int) -> Buffer:
         """A buffer of *bytesize* bytes on the device."""

@@ -86,7 +86,11 @@ class Workplace:
         return float(value), int(hits), int(misses)
 
     def entries(self):
-        return sorted(path for path in self.cache.rglob("*") if path.is_file())
+        """Files of kernels; machine code of the CPU device is in a folder of its own."""
+        return sorted(path for path in self.cache.glob("??/*") if path.is_file())
+
+    def machine_code(self):
+        return sorted(self.cache.glob("machine-code/??/*"))
 
 
 @pytest.fixture
@@ -100,6 +104,29 @@ def test_another_process_finds_a_kernel(workplace):
     assert workplace.run() == (112, 1, 0)
     assert len(workplace.entries()) == 1
     assert stat.S_IMODE(workplace.cache.stat().st_mode) == 0o700
+
+
+COUNTED = """
+from hip_runtime.drivers.cpu import finaliser
+made, finalise = [], finaliser.finalise
+finaliser.finalise = lambda *what: made.append(what) or finalise(*what)
+import program
+print(len(made))
+"""
+
+
+def test_another_process_finds_machine_code(workplace):
+    workplace.write("counted.py", COUNTED)
+    command = [sys.executable, "-B", "counted.py"]
+    counts = []
+    for _ in range(2):
+        run = subprocess.run(
+            command, cwd=workplace.folder, env=workplace.environment(), capture_output=True, text=True, check=True
+        )
+        counts.append(int(run.stdout.split()[-1]))
+        assert run.stdout.startswith("112.0 ")
+    assert counts == [1, 0]
+    assert len(workplace.machine_code()) == 1
 
 
 @pytest.mark.parametrize(
@@ -305,7 +332,7 @@ def test_entries_hold_no_pickles(here):
             raise IndexError("below", 3)
 
     cached(kernel)[1, 1](np.zeros(1))
-    (entry,) = (path for path in here.rglob("*") if path.is_file())
+    (entry,) = here.glob("??/*.entry")
     data = entry.read_bytes()
     start = data.index(b'{"name"')
     header, _ = json.JSONDecoder().raw_decode(data[start:].decode("latin-1"))
@@ -372,7 +399,10 @@ def test_a_kernel_runs_where_nothing_can_be_written(here, monkeypatch):
 
     kernel, values = cached(np_kernel.py_func), np.zeros(1)
     monkeypatch.setattr(os, "replace", refuse)
-    with pytest.warns(NumbaWarning, match="not kept in the cache.*No space left.*NUMBA_HIP_CACHE_DIR"):
+    with (
+        pytest.warns(RuntimeWarning, match="machine code .* is not kept.*No space left.*NUMBA_HIP_CACHE_DIR"),
+        pytest.warns(NumbaWarning, match="not kept in the cache.*No space left.*NUMBA_HIP_CACHE_DIR"),
+    ):
         kernel[1, 1](values)
     assert values[0] == 1
     assert not [path for path in here.rglob("*") if path.is_file()]

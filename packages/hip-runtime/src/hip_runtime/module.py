@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from hip_devicelib.codeobject import CodeObject, Kernel
@@ -68,6 +69,16 @@ class Function:
         """
         forms = getattr(self.handle, "forms", {})
         return "\n".join(f"{block}: {form} ({reason})" for block, (form, reason) in forms.items())
+
+    def keep_code(self, directory: Path, variable: str) -> None:
+        """Keep in *directory* the machine code that is made when the kernel is launched, for other processes to use.
+
+        Nothing is kept on devices that have nothing to make. *variable* is the setting that errors advise to change.
+        Raises `hip_devicelib.errors.CacheError` where the directory cannot be used, or others can write to it.
+        """
+        keep = getattr(self.handle, "keep_code", None)
+        if keep is not None:
+            keep(directory, variable)
 
     def launch(
         self,

@@ -78,6 +78,7 @@ class Dispatcher(Inspection):
         """Whether this kernel was made by `specialize`, and is for one tuple of argument types."""
         self.identity = ""
         self._cache: CodeCache | None = None
+        self._kept: set[tuple[str, Types]] = set()  # targets and types of the code that has a place in the cache
         self._hits: Counter[Types] = Counter()
         self._misses: Counter[Types] = Counter()
         self.targetoptions = {
@@ -249,6 +250,7 @@ class Dispatcher(Inspection):
             self._cache = self._cache or CodeCache()
             place = self._cache.place(self.py_func, args, self.options, target)
         if self._cache is not None and place is not None:
+            self._kept.add((target, args))
             code = self._cache.load(place)
             if code is not None:
                 self._hits[args] += 1
@@ -326,6 +328,8 @@ class Dispatcher(Inspection):
         function = device.load(code.code_object).function(code.name)
         record = IndexRecord() if code.target.checked and device.is_cpu else None
         function.describe_fault = exception_describer(code.faults, record)
+        if (device.target, kinds) in self._kept:
+            function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
         loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters), code, record)
         return loaded
 

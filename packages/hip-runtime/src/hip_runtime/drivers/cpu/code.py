@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
+from pathlib import Path
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.kept import KeptCode
 from hip_runtime.errors import ModuleLoadError
 
 _lock = threading.Lock()
@@ -43,6 +45,7 @@ class Function:
         self.module = module
         self.kernel = kernel
         self.workers: dict[Dim3, finaliser.Program] = {}
+        self._kept: KeptCode | None = None
         module.functions.add(self)
 
     @property
@@ -50,11 +53,16 @@ class Function:
         """For each block shape that it was compiled for: the form of its code (see `forms`), and why it has it."""
         return {block: (program.form, program.reason) for block, program in self.workers.items()}
 
+    def keep_code(self, directory: Path, variable: str) -> None:
+        """Keep programs in *directory* from one process to the next, see `kept`."""
+        self._kept = KeptCode(directory, variable)
+
     def worker(self, block: Dim3) -> finaliser.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
         with _lock:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
-                self.workers[block] = finaliser.finalise(self.module.code, self.kernel, block)
+                finalise = finaliser.finalise if self._kept is None else self._kept.finalise
+                self.workers[block] = finalise(self.module.code, self.kernel, block)
             return self.workers[block]

@@ -248,7 +248,17 @@ def _compile(module: Any, *entries: str) -> Program:
         if not variable.is_declaration and variable.name not in entries and variable.linkage.name != "appending":
             variable.linkage = "internal"
     _optimise(module)
-    image = machine.emit_object(module)
+    return _load_checked(machine.emit_object(module), entries)
+
+
+def load_image(image: bytes) -> Program:
+    """The program whose object file is *image*, which `finalise` made, in this process or another."""
+    with _lock:
+        target_machine()
+        return _load_checked(image, (PROGRAM_SYMBOL,))
+
+
+def _load_checked(image: bytes, entries: Sequence[str]) -> Program:
     missing = [name for name in undefined_symbols(image) if not llvm.address_of_symbol(name)]
     if missing:
         raise SymbolError(

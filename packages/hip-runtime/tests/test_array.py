@@ -463,6 +463,11 @@ def test_records_are_views():
     records[0]["a"] = 5
     records[0]["b"]["x"] = 7.5
     assert records.copy_to_host()[0].item() == (5, (7.5, 3))
+    host = np.zeros(1, records.dtype)[0]
+    assert records[0].copy_to_host(host) is host
+    assert host.item() == (5, (7.5, 3))
+    with pytest.raises(CopyError, match="shape"):
+        records.copy_to_host(host)
 
 
 def test_names_of_numba_cuda():

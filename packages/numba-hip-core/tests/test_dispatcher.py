@@ -93,7 +93,7 @@ def test_specialize():
     assert (values == 3).all()
     assert kernel.specialize(np.zeros(3, np.float32), np.float32(5)) is special
     assert kernel.specialize(hip.device_array(3), np.float32(5)) is not special
-    with pytest.raises(RuntimeError, match="kernel add is specialised already"):
+    with pytest.raises(RuntimeError, match="already specialized: kernel add"):
         special.specialize(values, np.float32(1))
     with pytest.raises(KernelArgumentError, match=r"compiled for \(array\(float32, 1d, C\), float32\) only"):
         special[1, 32](np.zeros((2, 2)), np.float32(1))
@@ -265,3 +265,22 @@ def test_a_callback_that_raises_prevents_the_launch():
     assert (on_device.copy_to_host() == 1).all()
     del on_device, target
     assert free_memory() == free
+
+
+def test_specialising_for_types():
+    @hip.jit
+    def fill(array, value):
+        array[hip.grid(1)] = value
+
+    made = fill.specialize(types.float32[::1], types.int64)
+    assert fill.specializations == {(hip.get_current_device().target, (types.float32[::1], types.int64)): made}
+    assert isinstance(made.get_shared_mem_per_block(), int)
+
+    eager = hip.jit("void(float32[::1], int64)")(fill.py_func)
+    assert isinstance(eager.get_local_mem_per_thread(), int)
+    with pytest.raises(RuntimeError, match="already specialized: kernel fill is for"):
+        eager.specialize(types.float32[::1], types.int64)
+    (code,) = eager.overloads.values()
+    assert not code.cooperative
+    assert code._type_annotation is code.annotation
+    assert code.max_cooperative_grid_blocks((8, 4)) == code.max_cooperative_grid_blocks(32) >= 1

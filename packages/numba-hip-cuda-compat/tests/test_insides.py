@@ -62,7 +62,7 @@ def test_numbas_types_and_settings(cuda: ModuleType) -> None:
     assert cuda.types.Array is types.Array
     assert cuda.config is numba.core.config
     assert cuda.HAS_NUMBA is True
-    assert cuda.cudadrv.devicearray.DeviceNDArray is numba_hip.DeviceArray is cuda.devicearray.DeviceNDArray
+    assert cuda.cudadrv.devicearray.DeviceNDArray is cuda.devicearray.DeviceNDArray
 
 
 def test_errors_of_nvidias_tools_are_classes_of_their_own(cuda: ModuleType) -> None:

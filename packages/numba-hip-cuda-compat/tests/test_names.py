@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import sys
 from collections.abc import Callable
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import hip_runtime.errors
@@ -81,11 +81,35 @@ def test_a_function_of_the_toolkit_can_be_imported_and_refuses_when_called(cuda:
         getattr(cuda, name)(lambda: None, ())
 
 
-@pytest.mark.parametrize("name", [*catalog.CODE, "cudadrv.driver._Linker"])
-def test_a_kind_of_nvidias_code_can_be_named_and_not_made(cuda: ModuleType, name: str) -> None:
-    kind = functools.reduce(getattr, name.split("."), cuda)
-    with pytest.raises(UnsupportedError, match=rf"numba\.cuda's {kind.__name__} has no counterpart on HIP: "):
-        kind("file")
+@pytest.mark.parametrize("name", catalog.CODE)
+def test_a_kind_of_nvidias_code_can_be_made_and_not_linked(cuda: ModuleType, name: str) -> None:
+    code = getattr(cuda, name)("code for another GPU", name="other")
+    assert (code.data, code.name) == ("code for another GPU", "other")
+    with pytest.raises(cuda.cudadrv.driver.LinkerError, match="other"):
+        cuda.jit("void()", link=[code])(lambda: None)
+
+
+def test_nvidias_linker_can_be_named_and_not_made(cuda: ModuleType) -> None:
+    with pytest.raises(UnsupportedError, match=r"numba\.cuda's _Linker has no counterpart on HIP: "):
+        cuda.cudadrv.driver._Linker()
+
+
+def test_arrays_of_given_strides(cuda: ModuleType) -> None:
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray, DeviceRecord, auto_device
+
+    array = DeviceNDArray((1, 10), (800, 8), np.float64)
+    assert isinstance(array, DeviceNDArray)
+    assert array.flags == {"C_CONTIGUOUS": True, "F_CONTIGUOUS": True}
+    array.copy_to_device(np.arange(10.0).reshape(1, 10))
+    same = DeviceNDArray((10,), (8,), np.float64, gpu_data=array.gpu_data)
+    np.testing.assert_array_equal(same.copy_to_host(), np.arange(10.0))
+    with pytest.raises(TypeError, match="gpu_data must be a buffer of the device, got int"):
+        DeviceNDArray(3, 8, np.float64, gpu_data=17)
+    host = np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0]
+    record, new = auto_device(host)
+    assert new
+    assert isinstance(record, DeviceRecord)
+    assert record.copy_to_host().item() == (1, 2.5)
 
 
 def test_every_module_is_there_without_being_imported(check: Callable[..., str]) -> None:
@@ -146,7 +170,7 @@ def test_modules_beneath(check: Callable[..., str]) -> None:
         import numba.cuda.args, numba_hip, hip_runtime.errors
         assert CudaSupportError is hip_runtime.errors.DeviceUnavailableError
         assert CudaAPIError is CudaDriverError is hip_runtime.errors.HipRuntimeError
-        assert DeviceNDArray is numba_hip.DeviceArray
+        assert issubclass(numba_hip.DeviceArray, DeviceNDArray)
         assert numba.cuda.args.__name__ == "numba.cuda.args"
     """)
 

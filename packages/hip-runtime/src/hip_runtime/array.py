@@ -200,12 +200,16 @@ class DeviceArray(ArrayNames):
     def copy_to_host(self, ary: HostArray | None = None, stream: StreamLike = None) -> HostArray:
         """Copy to *ary*, which must have the same shape and element type, or to a new array; returns it.
 
+        A record is copied to a record or an array without axes.
+
         On a *stream* that is given the copy may be done later: synchronize that stream before reading. Without one, the
         copy is made in the order of the array's own stream, and waited for. `CopyError` changes nothing.
         """
         if ary is None:
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             ary = np.empty(self.shape, self.dtype, order=order)  # type: ignore[call-overload]
+        elif isinstance(ary, np.void):
+            return _fill_record(ary, self.copy_to_host(stream=stream))
         elif not isinstance(ary, np.ndarray):
             raise CopyError(f"ary must be a NumPy array, not {type(ary).__name__}")
         copying.to_host(ary, self, self._handle(stream))
@@ -380,6 +384,14 @@ class DeviceArray(ArrayNames):
 def _all_integers(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return all(hasattr(part, "__index__") for part in parts)
+
+
+def _fill_record(record: np.void, contents: HostArray) -> Any:
+    """Write *contents*, an array without axes, to the fields of *record*, which is returned."""
+    copying.check_fit(record, contents)
+    for name in contents.dtype.names or ():  # a record need not share its memory with any array
+        record[name] = contents[name]
+    return record
 
 
 def _host_value(value: Any, target: DeviceArray) -> HostArray:

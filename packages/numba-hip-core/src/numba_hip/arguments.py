@@ -148,6 +148,10 @@ def type_of(value: Any, name: str) -> types.Type:
 
 def argument_type(value: Any, name: str) -> types.Type:
     """The type that a kernel is compiled for when argument *name* is *value*, which is not copied for it."""
+    if isinstance(value, types.Type):
+        return value
+    if isinstance(value, type):
+        return typeof(value)
     if isinstance(value, ArgHint):
         return argument_type(value.value, name)
     if isinstance(value, np.ndarray) and not is_on_device(value):

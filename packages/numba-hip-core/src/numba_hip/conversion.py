@@ -23,7 +23,9 @@ def choose_overload(kernel: str, overloads: Sequence[Types], given: Types, targe
     shown = "; ".join(", ".join(map(str, overload)) for overload in overloads)
     passed = ", ".join(map(str, given))
     if not possible:
-        raise KernelArgumentError(f"kernel {kernel} was compiled for ({shown}) only; the launch passes ({passed})")
+        raise KernelArgumentError(
+            f"No matching definition: kernel {kernel} was compiled for ({shown}) only; the launch passes ({passed})"
+        )
     best = min(possible.values())
     chosen = [overload for overload, rating in possible.items() if rating == best]
     if len(chosen) > 1:

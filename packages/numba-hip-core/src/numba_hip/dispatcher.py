@@ -164,11 +164,18 @@ class Dispatcher(Inspection):
         return [code.signature for code in self.overloads.values()]
 
     def specialize(self, *args: Any) -> Dispatcher:
-        """This kernel for the types of *args* alone, compiled for the current device; nothing is copied or launched."""
-        if self.specialized:
-            raise RuntimeError(f"kernel {self.__name__} is specialised already, for ({self._shown_signatures()})")
+        """This kernel for the types of *args* alone, compiled for the current device; nothing is copied or launched.
+
+        *args* are values, or Numba types. Refused with a `RuntimeError` where there is one signature already.
+        """
+        if self.specialized or len(self._explicit) == 1:
+            raise RuntimeError(
+                f"Dispatcher already specialized: kernel {self.__name__} is for ({self._shown_signatures()})"
+            )
         given = self._with_defaults(args)
-        check_arguments(given, self._names)
+        for value, name in zip(given, self._names, strict=True):
+            if not isinstance(value, (types.Type, type)):
+                check_arguments([value], [name])
         found = tuple(argument_type(value, name) for value, name in zip(given, self._names, strict=True))
         target = current_device().target
         kinds = choose_overload(self.__name__, self._explicit, found, target) if self._explicit else found
@@ -196,6 +203,11 @@ class Dispatcher(Inspection):
             target.typing_context.forget_device_function(self)
         for target_name, args in known:
             self._compile(args, target_name)
+
+    @property
+    def specializations(self) -> dict[tuple[str, Types], Dispatcher]:
+        """The kernels that `specialize` made, by target and argument types."""
+        return dict(self._specialisations)
 
     def _shown_signatures(self) -> str:
         return "; ".join(", ".join(map(str, args)) for args in self.overloads)

@@ -21,14 +21,15 @@ class Inspection:
     """The part of a dispatcher that shows code and what it takes of a device.
 
     Each method takes a signature that was compiled (a tuple of types, a string or a Numba signature), and gives a
-    dictionary of all where that is left out; `NotCompiledError` for one that was not. A specialised kernel gives what
-    belongs to its one signature.
+    dictionary of all where that is left out; `NotCompiledError` for one that was not. A kernel that is specialised, or
+    was given one signature by `jit`, gives what its code takes of a device for that one.
     """
 
     __name__: str
     is_device_function: bool
     overloads: dict[Types, KernelCode]
     specialized: bool
+    _explicit: list[Types]
 
     def compile(self, signature: Any, target: str | None = None) -> KernelCode:
         """Compile for *signature* and *target*."""
@@ -87,7 +88,7 @@ class Inspection:
 
     def _measure(self, signature: Any, measure: Callable[[KernelCode], int]) -> Any:
         self._refuse_device_function("resources")
-        if signature is None and self.specialized:
+        if signature is None and (self.specialized or len(self._explicit) == 1):
             (code,) = self.overloads.values()
             return measure(code)
         return self._inspect(signature, None, measure)

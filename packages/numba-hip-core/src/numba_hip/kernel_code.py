@@ -11,7 +11,8 @@ from llvmlite import binding as llvm
 from numba.core import types, typing
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
-from hip_runtime import config
+from hip_runtime import config, current_device
+from hip_runtime.module import dim3
 from numba_hip import resources
 from numba_hip.codegen import symbol_of
 from numba_hip.compiler import compile_function
@@ -91,6 +92,26 @@ class KernelCode:
             self.name, self.parameters, self.argument_bytes, shared_bytes=resources.shared_bytes(self.bitcode),
             wave_size=config.cpu_wave_size(), max_block_threads=self.options.max_block_threads,
         )  # fmt: skip
+
+    @property
+    def _type_annotation(self) -> Any:
+        """``annotation`` by the name that it has in Numba's results of compiling."""
+        return self.annotation
+
+    @cached_property
+    def cooperative(self) -> bool:
+        """Whether threads wait for others of the whole grid, so that all blocks have to run at the same time."""
+        return resources.is_cooperative(self.bitcode)
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """Most blocks of *blockdim* threads, with *dynsmemsize* bytes of shared memory, that can wait for one another.
+
+        On the current device, which has to be one of this code's target. `LaunchError` for a block that cannot be.
+        """
+        device = current_device()
+        function = device.load(self.code_object).function(self.name)
+        blocks = function.max_active_blocks(dim3("blockdim", blockdim), dynsmemsize)
+        return int(blocks * device.attributes.compute_units)
 
     @property
     def signature(self) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import numba_hip
-from hip_runtime import Device, DeviceArray
+from hip_runtime import Buffer, Device, DeviceArray
 from hip_runtime.copying import host_layout
+from hip_runtime.layout import Layout, normalise_shape, normalise_strides
 from hip_runtime.stream import stream_handle
 
 HostArray = np.ndarray[Any, Any]
@@ -21,6 +22,8 @@ def auto_device(obj: Any, stream: Any = 0, copy: bool = True, user_explicit: boo
         return obj, False
     if hasattr(obj, "__cuda_array_interface__"):
         return numba_hip.as_device_array(obj), False
+    if isinstance(obj, np.void):
+        return from_record_like(obj, stream, contents=obj if copy else None), True
     return numba_hip.to_device(np.asarray(obj), stream=stream, copy=copy), True
 
 
@@ -32,6 +35,54 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceAr
     if whole.nbytes != ary.nbytes:
         raise ValueError(f"gpu_data has {whole.nbytes} bytes, an array like ary takes {ary.nbytes}")
     return whole.reshape(-1).view(ary.dtype).reshape(ary.shape)
+
+
+def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None, *, contents: Any = None) -> DeviceArray:
+    """A record on the device of the type of *rec*: new, with *contents* if given, or at the start of *gpu_data*."""
+    if gpu_data is not None:
+        return DeviceRecord(rec.dtype, stream, gpu_data)
+    record = DeviceRecord(rec.dtype, stream)
+    if contents is not None:
+        record.copy_to_device(np.array(contents))
+    return record
+
+
+class _Standin(type):
+    """Makes a class that is called as one of Numba CUDA's, and whose instances are device arrays."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, DeviceArray)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, DeviceArray)
+
+
+class DeviceNDArray(metaclass=_Standin):
+    """Every device array is one of these; calling it makes one of given strides, in *gpu_data* where that is given."""
+
+    def __new__(  # type: ignore[misc]
+        cls, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
+    ) -> DeviceArray:
+        kind = np.dtype(dtype)
+        layout = Layout(normalise_shape(shape), normalise_strides(strides, np.size(shape)), kind.itemsize)
+        device: Device = numba_hip.get_current_device()
+        if gpu_data is None:
+            first, end = layout.extent
+            buffer = device.allocate(end - first)
+            return DeviceArray(
+                layout, kind, buffer, device=device, address=buffer.address - first, stream=stream or None
+            )
+        if not isinstance(gpu_data, Buffer):
+            raise TypeError(f"gpu_data must be a buffer of the device, got {type(gpu_data).__name__}")
+        return DeviceArray(layout, kind, gpu_data, device=device, stream=stream or None)
+
+
+class DeviceRecord(metaclass=_Standin):
+    """A device array without axes of structured elements; calling it makes one."""
+
+    def __new__(cls, dtype: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceArray:  # type: ignore[misc]
+        record: DeviceArray = DeviceNDArray((), (), dtype, stream, gpu_data)  # type: ignore[assignment]
+        return record
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> DeviceArray:

@@ -142,12 +142,14 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.cudadrv.devicearray": Module(
         names={
-            "DeviceNDArray": "numba_hip:DeviceArray",
             "is_cuda_ndarray": "numba_hip:is_device_array",
             **_from(
                 "numba_hip_cuda.arrays",
                 "auto_device",
                 "from_array_like",
+                "from_record_like",
+                "DeviceNDArray",
+                "DeviceRecord",
                 "is_contiguous",
                 "array_core",
                 "verify_cuda_ndarray_interface",
@@ -165,7 +167,8 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.cudadrv.driver": Module(
         names={
             "CudaAPIError": ERRORS["CudaDriverError"],
-            **_from("numba_hip_cuda.errors", "LinkerError", "DeadMemoryError"),
+            "LinkerError": "numba_hip.errors:LinkedCodeError",
+            **_from("numba_hip_cuda.errors", "DeadMemoryError"),
             **_from("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),
             **_from(
                 "numba_hip_cuda.arrays",

@@ -39,9 +39,5 @@ class CCSupportError(RuntimeError):
     """A compute capability that the toolkit does not support."""
 
 
-class LinkerError(RuntimeError):
-    """An error of CUDA's linker."""
-
-
 class DeadMemoryError(RuntimeError):
     """Memory that was freed already."""

@@ -40,34 +40,41 @@ class _Refused:
         raise UnsupportedError(f"numba.cuda's {type(self).__name__} has no counterpart on HIP: {self.reason}")
 
 
-class PTXSource(_Refused):
+class _Code:
+    """Code for NVIDIA's GPUs: it can be named and kept, so that a module with some can be imported; not linked."""
+
+    def __init__(self, data: Any, name: str | None = None, **callbacks: Any) -> None:
+        self.data = data
+        self.name = name or f"<{type(self).__name__}>"
+        self.callbacks = callbacks
+
+
+class PTXSource(_Code):
     """PTX."""
 
 
-class LTOIR(_Refused):
+class LTOIR(_Code):
     """NVVM's intermediate code, for linking."""
 
 
-class Cubin(_Refused):
+class Cubin(_Code):
     """Machine code of an NVIDIA GPU."""
 
 
-class Fatbin(_Refused):
+class Fatbin(_Code):
     """Machine code of several NVIDIA GPUs."""
 
 
-class Archive(_Refused):
+class Archive(_Code):
     """A library of machine code of NVIDIA GPUs."""
 
 
-class Object(_Refused):
+class Object(_Code):
     """An object file with machine code of an NVIDIA GPU."""
 
 
-class CUSource(_Refused):
+class CUSource(_Code):
     """CUDA C++."""
-
-    reason = "CUDA C++ is compiled by NVIDIA's compiler; numba_hip.LinkedCode takes HIP C++"
 
 
 class _Linker(_Refused):

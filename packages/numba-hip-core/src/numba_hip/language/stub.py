@@ -55,7 +55,7 @@ class Stub:
         self.__module__ = module
 
     def __repr__(self) -> str:
-        return f"<hip.{self.__qualname__}, of the kernel language>"
+        return f"<function {self.__qualname__} of hip>"
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """Refuse, outside of the simulator: there is no thread here to answer for."""

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import hip_devicelib as hip
-from hip_devicelib import CompileError, Extension, HeaderError, Rocm
+from hip_devicelib import CompileError, Extension, HeaderError, Library, Rocm, supply_extension
+from hip_devicelib.cache import Cache
 from hip_devicelib.compilers import Compiler, find_compilers
 from hip_devicelib.extension import build_extension
 from hip_devicelib.header import Header, read_header
@@ -29,7 +32,8 @@ __device__ int count(int x) { return twice(x); }
 def test_only_what_the_user_wrote_is_declared(tmp_path: Path) -> None:
     (tmp_path / "scale.h").write_text("__attribute__((device)) inline double scale(double x) { return x * 3; }\n")
     source = "#define __device__ __attribute__((device))\n" + SOURCE.replace("sin(x)", "sinf(x)")
-    found = parse_extension(HEADER, source, [f"-I{tmp_path}", "-DSCALE=2"])
+    found, included = parse_extension(HEADER, source, [f"-I{tmp_path}", "-DSCALE=2"])
+    assert included == (tmp_path / "scale.h",)
     assert [function.qualified for function in found.functions] == ["scale", "mine::cube", "divide", "wave", "count"]
     assert [(item.name, item.reason.split(":")[0]) for item in found.omissions] == [("twice", "is a function template")]
 
@@ -112,3 +116,45 @@ def test_intents_of_what_is_not_there(
     wrong = Extension("__device__ void f(int x, int *p) { *p = x; }", intents=intents)  # type: ignore[arg-type]
     with pytest.raises(HeaderError, match=message):
         build_extension(wrong, read_header(real_rocm), compilers[0], "gfx90a")
+
+
+class Counting:
+    """A compiler that counts what it is asked."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self.compiled = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.compiler, name)
+
+    def compile(self, *args: Any) -> bytes:
+        self.compiled += 1
+        return self.compiler.compile(*args)
+
+
+def test_an_extension_is_built_again_when_something_in_it_changes(
+    real_rocm: Rocm, compilers: list[Compiler], extension: Extension, tmp_path: Path
+) -> None:
+    store, compiler = Cache(tmp_path / "cache"), Counting(compilers[0])
+
+    def supply(wanted: Extension, target: str = "gfx90a") -> tuple[Library, bool]:
+        before = compiler.compiled
+        library = supply_extension(wanted, target, rocm=real_rocm, compiler=cast(Compiler, compiler), cache=store)
+        return library, compiler.compiled > before
+
+    first, built = supply(extension)
+    assert built
+    again, built = supply(extension)
+    assert not built
+    assert again == first
+    for changed in (replace(extension, options=("-DSCALE=4",)), replace(extension, source=SOURCE + "\n#define MORE\n")):
+        assert supply(changed)[1]
+    assert supply(extension, "gfx1100")[1]
+    (tmp_path / "scale.h").write_text("__device__ inline double scale(double x) { return x - SCALE; }\n")
+    other, built = supply(extension)
+    assert built
+    assert other.bitcode != first.bitcode
+    (tmp_path / "scale.h").write_text("__device__ inline double scale(double x) { return x + missing; }\n")
+    with pytest.raises(CompileError, match=r"scale\.h:1:\d+: error: use of undeclared identifier 'missing'"):
+        supply(extension)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hip_devicelib.rocm import Rocm as Rocm
     from hip_devicelib.rocm import find_rocm as find_rocm
     from hip_devicelib.supply import supply_declarations as supply_declarations
+    from hip_devicelib.supply import supply_extension as supply_extension
     from hip_devicelib.supply import supply_library as supply_library
     from hip_devicelib.target import TARGETS as TARGETS
     from hip_devicelib.target import Target as Target
@@ -80,7 +81,7 @@ _HOMES = {
     "manifest": ("load_reference",),
     "metadata": ("describe", "read_kernels", "read_target"),
     "rocm": ("Rocm", "find_rocm"),
-    "supply": ("supply_declarations", "supply_library"),
+    "supply": ("supply_declarations", "supply_extension", "supply_library"),
     "target": ("TARGETS", "Target", "parse_target"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from hip_devicelib.compilers import Compiler
-from hip_devicelib.declarations import Function, Intent
+from hip_devicelib.declarations import Declarations, Function, Intent
 from hip_devicelib.errors import HeaderError
 from hip_devicelib.header import Header
 from hip_devicelib.library import Library, build_library
@@ -32,24 +32,42 @@ class Extension:
     intents: Mapping[str, Mapping[str, Intent]] = field(default_factory=dict)
     name: str = "extension.hip"
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The options of clang, those for the include paths first."""
+        return (*(f"-I{path.resolve()}" for path in self.include_paths), *self.options)
+
+    @property
+    def text(self) -> str:
+        """The source as a compiler gets it behind HIP's header: its messages count the user's lines."""
+        return f'#define __device__ __attribute__((device))\n#line 1 "{self.name}"\n{self.source}\n'
+
 
 def build_extension(extension: Extension, header: Header, compiler: Compiler, target: str | Target) -> Library:
     """The library of the functions of *extension* for *target*; several such libraries can be linked at once.
 
     Raises `CompileError`, with the compiler's message and the line of the user, for source that does not compile, and
-    `HeaderError` for source without a device function, or for intents of what is not there.
+    `HeaderError` for source without a device function, or for intents of what is not there. `supply_extension` keeps
+    what it builds.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
-    options = (*(f"-I{path.resolve()}" for path in extension.include_paths), *extension.options)
     # Alone first: a message of the compiler is then about the source of the user and nothing else.
-    source = f'#define __device__ __attribute__((device))\n#line 1 "{extension.name}"\n{extension.source}\n'
-    compiler.compile(source, resolved, options)
-    declarations = parse_extension(header, source, options)
+    compiler.compile(extension.text, resolved, extension.flags)
+    declarations, _ = declare_extension(extension, header)
+    return build_declared(extension, declarations, compiler, resolved)
+
+
+def declare_extension(extension: Extension, header: Header) -> tuple[Declarations, tuple[Path, ...]]:
+    """What *extension* declares, and the files that it includes; `HeaderError`."""
+    declarations, included = parse_extension(header, extension.text, extension.flags)
     functions = tuple(_with_intents(function, extension.intents) for function in declarations.functions)
     _check_intents(extension.intents, functions)
-    library = build_library(
-        replace(declarations, functions=functions), compiler, resolved, source=source, options=options
-    )
+    return replace(declarations, functions=functions), included
+
+
+def build_declared(extension: Extension, declarations: Declarations, compiler: Compiler, target: Target) -> Library:
+    """The library of *declarations*, which are those of *extension*."""
+    library = build_library(declarations, compiler, target, source=extension.text, options=extension.flags)
     return replace(library, dropped=(*declarations.omissions, *library.dropped))
 
 

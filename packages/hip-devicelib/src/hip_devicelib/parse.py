@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from hip_devicelib.declarations import CType, Declarations, Function, Intent, Omission, Parameter, make_symbol
@@ -72,8 +73,9 @@ def parse_header(header: Header) -> Declarations:
     return Declarations(functions, tuple(plain.omissions), header.digest, header.version)
 
 
-def parse_extension(header: Header, source: str, options: Sequence[str] = ()) -> Declarations:
-    """The device functions that *source*, HIP C++ after *header*, declares itself or through what it includes.
+def parse_extension(header: Header, source: str, options: Sequence[str] = ()) -> tuple[Declarations, tuple[Path, ...]]:
+    """The device functions that *source*, HIP C++ after *header*, declares itself or through what it includes, and the
+    files that it includes.
 
     *options* are those of clang, such as ``-I`` with an absolute path. A function template is an omission: what a
     program can call is a function. Raises as `parse_header` does; lines in messages count from the start of *source*.
@@ -89,7 +91,8 @@ def parse_extension(header: Header, source: str, options: Sequence[str] = ()) ->
     if not found.functions:
         raise HeaderError("this source declares no device function (__device__) with a type that can be passed")
     functions = _without_twins(found)
-    return Declarations(functions, tuple(found.omissions), header.digest, header.version)
+    included = sorted({Path(one.include.name) for one in top.translation_unit.get_includes()})
+    return Declarations(functions, tuple(found.omissions), header.digest, header.version), tuple(included)
 
 
 def _is_after(cursor: Cursor, first_line: int) -> bool:

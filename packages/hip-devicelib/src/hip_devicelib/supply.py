@@ -16,7 +16,8 @@ from hip_devicelib import __version__
 from hip_devicelib.cache import Cache, make_key
 from hip_devicelib.compilers import Compiler, find_compiler
 from hip_devicelib.declarations import Declarations, Omission
-from hip_devicelib.errors import ManifestError
+from hip_devicelib.errors import HeaderError, ManifestError
+from hip_devicelib.extension import Extension, build_declared, declare_extension
 from hip_devicelib.header import read_header
 from hip_devicelib.library import Library, build_library
 from hip_devicelib.manifest import load, load_reference, save
@@ -78,6 +79,54 @@ def supply_library(
         return _unpack(kept, declarations)
     with _saying(f"building the device library for {resolved.id} with {chosen.identity}"):
         library = build_library(declarations, chosen, resolved)
+    store.put(key, _pack(library))
+    return library
+
+
+def supply_extension(
+    extension: Extension,
+    target: str | Target,
+    *,
+    rocm: Rocm | None = None,
+    compiler: Compiler | None = None,
+    cache: Cache | None = None,
+) -> Library:
+    """The library of the functions of *extension* for *target*, from the cache or built into it.
+
+    It is made anew when the source, a file that it includes, an option, HIP's header or the compiler changes; to know,
+    the source is parsed each time. *rocm* and *compiler* are the first that are found unless given. Raises as
+    `find_rocm`, `find_compiler` and `build_extension` do, and `CacheError`.
+    """
+    resolved = target if isinstance(target, Target) else parse_target(target)
+    found = rocm if rocm is not None else find_rocm()
+    chosen = compiler if compiler is not None else find_compiler(found)
+    store = cache if cache is not None else Cache()
+    header = read_header(found)
+    try:
+        declarations, included = declare_extension(extension, header)
+    except HeaderError:
+        chosen.compile(extension.text, resolved, extension.flags)  # what it has to say is what the user knows
+        raise
+    key = make_key(
+        "extension",
+        __version__,
+        llvmlite.__version__,
+        header.digest,
+        hashlib.sha256(save(declarations)).hexdigest(),
+        chosen.identity,
+        _device_library_digest(chosen.device_libraries),
+        resolved.id,
+        str(resolved.wave_size),
+        extension.text,
+        repr(extension.flags),
+        *(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in included),
+    )
+    kept = store.get(key)
+    if kept is not None:
+        return _unpack(kept, declarations)
+    with _saying(f"building {extension.name} for {resolved.id} with {chosen.identity}"):
+        chosen.compile(extension.text, resolved, extension.flags)
+        library = build_declared(extension, declarations, chosen, resolved)
     store.put(key, _pack(library))
     return library
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """\
 import sys
 from numba import cuda
@@ -22,6 +24,48 @@ def test_a_script_runs_posed_with_its_arguments(run_python: Callable[..., object
     result = run_python("-m", "numba_hip_cuda", "programs/script.py", "--flag", "-m", "x", folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout == f"HIP ['programs/script.py', '--flag', '-m', 'x'] {folder} 42\n"
+
+
+NOTEBOOK = """\
+import numpy as np
+from numba import cuda, vectorize
+
+@cuda.jit
+def bubble_sort(values):
+    for end in range(len(values) - 1, 0, -1):
+        for i in range(end):
+            if values[i] > values[i + 1]:
+                values[i], values[i + 1] = values[i + 1], values[i]
+
+@vectorize(["float32(float32, float32)"], target="cuda")
+def add(x, y):
+    return x + y
+
+@cuda.jit
+def number(out):
+    row, column = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] += 10 * row + column
+
+values = np.random.default_rng(7).permutation(50)
+bubble_sort[1, 1](values)
+assert (values == np.arange(50)).all()
+assert (add(np.arange(4, dtype=np.float32), np.float32(1)) == [1, 2, 3, 4]).all()
+out = np.ones((3, 4))
+number[(2, 2), (2, 2)](out)
+assert (out == 1 + 10 * np.arange(3)[:, None] + np.arange(4)).all()
+print("all right")
+"""
+
+
+@pytest.mark.parametrize("simulator", ["0", "1"])
+def test_a_notebooks_cells_run_as_they_are(
+    run_python: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulator: str
+) -> None:
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulator)
+    (tmp_path / "notebook.py").write_text(NOTEBOOK)
+    result = run_python("-m", "numba_hip_cuda", "notebook.py", folder=tmp_path)
+    assert result.stdout == "all right\n", result.stderr
 
 
 def test_a_module_runs_posed_with_its_arguments(run_python: Callable[..., object], tmp_path: Path) -> None:

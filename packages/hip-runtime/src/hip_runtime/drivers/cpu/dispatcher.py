@@ -1,9 +1,11 @@
 """The dispatcher: native code that runs the blocks of one launch, on the calling thread and the helpers of the pool.
 
-It is built once per process, and called with Python's lock released.
+It is built once per process. It lets go of Python's lock while blocks run; between two chunks, when `POLL` has passed,
+it takes the lock to run signal handlers. One that raises, as that of Ctrl-C does, ends the launch: blocks that have
+begun run to their end, the others are left out, and the exception goes on from the launch.
 
 Whether help is worth its price is decided by what a block of the same program cost the last time. A grid that should
-be done within `ALONE` nanoseconds is begun without help; where its first quarter takes longer than expected, help is
+be done within `ALONE` nanoseconds is begun without help; where its first blocks take much longer than expected, help is
 asked for after all. A program that never ran gets help.
 """
 
@@ -18,6 +20,7 @@ import warnings
 from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 
 from hip_runtime import config
@@ -39,14 +42,31 @@ from hip_runtime.drivers.cpu.pool import PoolBuilder
 ALONE = 10_000
 """Nanoseconds of work below which waking another thread costs more than it brings."""
 
+FIRST_BLOCKS = 16
+"""Blocks at most that are run before it is decided whether a launch goes on without help."""
+
 CHUNKS_PER_THREAD = 8
 """Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
+
+POLL = 50_000_000
+"""Nanoseconds after which signal handlers are given a turn, and that a chunk should not take longer than."""
+
+FIRST_CHUNKS = 64
+"""As `CHUNKS_PER_THREAD`, for a program that never ran: its blocks may take any time, and only between chunks does a
+launch end."""
 
 _OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 """What a helper brings upon itself, for a debugger or `faulthandler` to see."""
 
 _SYMBOLS = ("spmd.dispatch", "spmd.start", "spmd.reset")
 _CLOCK_MONOTONIC = 1
+_PYTHON = {
+    "PyEval_SaveThread": ir.FunctionType(PTR, []),
+    "PyEval_RestoreThread": ir.FunctionType(VOID, [PTR]),
+    "PyErr_CheckSignals": ir.FunctionType(I32, []),
+}
+"""Functions of Python's C API: to let go of the lock, to take it, to run the handlers of signals that have come."""
+
 _FAULT = struct.Struct(f"{len(FAULT_FIELDS)}i")
 _DOUBLE = ir.DoubleType()
 
@@ -57,24 +77,28 @@ def build_dispatcher(machine: str) -> ir.Module:
     module = ir.Module(name="spmd.dispatcher")
     pool = PoolBuilder(module, machine)
     now = _define_now(module)
+    python = {name: ir.Function(module, kind, name) for name, kind in _PYTHON.items()}
     alone = _define_alone(module, now)
-    together = _define_together(module, now, pool)
+    together = _define_together(module, now, pool, _define_share(module, now, python))
     dispatch = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, I32, I32, I32]), _SYMBOLS[0])
     builder = ir.IRBuilder(dispatch.append_basic_block("entry"))
     program, arguments, *grid = dispatch.args
     frame = allocate(builder, FRAME.type, "frame")
     count = _fill_frame(builder, frame, program, arguments, grid)
-    helpers = pool.helpers(builder)
-    single = builder.or_(
-        builder.icmp_unsigned("==", count, I64(1)), builder.icmp_unsigned("==", helpers, I32(0)), name="single"
-    )
-    with builder.if_else(single) as (few, many):
+    thread = allocate(builder, PTR, "thread")
+    builder.store(builder.call(python["PyEval_SaveThread"], []), thread)
+    interrupted = allocate(builder, I32, "interrupted")
+    builder.store(I32(0), interrupted)
+    with builder.if_else(builder.icmp_unsigned("==", count, I64(1))) as (few, many):
         with few:
             _run(builder, frame)
         with many:
             done = builder.call(alone, [program, frame, count])
             with builder.if_then(builder.icmp_unsigned("==", done, ir.IntType(1)(0))):
-                builder.call(together, [program, frame, count])
+                builder.call(together, [program, frame, count, thread, interrupted])
+    builder.call(python["PyEval_RestoreThread"], [builder.load(thread, typ=PTR)])
+    with builder.if_then(builder.icmp_unsigned("!=", builder.load(interrupted, typ=I32), I32(0))):
+        builder.ret(PTR(None))  # the exception is set, and ctypes raises it
     _return_fault(module, builder, frame)
     return module
 
@@ -129,14 +153,16 @@ def _define_alone(module: ir.Module, now: ir.Function) -> ir.Function:
     with builder.if_then(builder.not_(cheap)):
         builder.ret(false)
     start = builder.call(now, [])
-    first = builder.udiv(builder.add(count, I64(3)), I64(4))
+    first = _minimum(builder, builder.udiv(builder.add(count, I64(3)), I64(4)), I64(FIRST_BLOCKS))
     FRAME.store(builder, first, frame, "block_count")
     _run(builder, frame)
     # Only this thread has seen the frame so far, and it took more blocks than there were.
     FRAME.store(builder, first, frame, "next_block")
     FRAME.store(builder, count, frame, "block_count")
     middle = builder.call(now, [])
-    with builder.if_then(builder.icmp_unsigned(">", builder.sub(middle, start), I64(ALONE))):
+    # Were all like the first ones, would it take four times as long as it may?
+    projected = builder.mul(builder.sub(middle, start), builder.sdiv(count, first))
+    with builder.if_then(builder.icmp_unsigned(">", projected, I64(4 * ALONE))):
         builder.ret(false)
     _run(builder, frame)
     _store_cost(builder, program, builder.sub(builder.call(now, []), start), count)
@@ -144,16 +170,73 @@ def _define_alone(module: ir.Module, now: ir.Function) -> ir.Function:
     return alone
 
 
-def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder) -> ir.Function:
-    """``void together(program, frame, count)``: run what is left of a grid with the pool's help."""
-    together = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64]), "spmd.together")
+def _define_share(module: ir.Module, now: ir.Function, python: dict[str, ir.Function]) -> ir.Function:
+    """``i64 share(frame, own, thread, interrupted)``: what the launching thread does, chunk after chunk, with signal
+    handlers in between; how many blocks it ran. ``own`` is room for a frame of one chunk."""
+    share = ir.Function(module, ir.FunctionType(I64, [PTR] * 4), "spmd.share")
+    share.linkage = "internal"
+    builder = ir.IRBuilder(share.append_basic_block("entry"))
+    frame, own, thread, interrupted = share.args
+    ran, polled = (allocate(builder, I64, name) for name in ("ran", "polled"))
+    builder.store(I64(0), ran)
+    builder.store(builder.call(now, []), polled)
+    builder.store(builder.load(frame, typ=FRAME.type), own)
+    FRAME.store(builder, I32(0), own, "fault_taken")
+    count, chunk = (FRAME.load(builder, frame, name) for name in ("block_count", "chunk"))
+    head, go, poll, done = (builder.append_basic_block(name) for name in ("head", "go", "poll", "done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    first = builder.atomic_rmw("add", FRAME.field(builder, frame, "next_block"), chunk, "monotonic")
+    taken = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
+    ended = builder.or_(builder.icmp_unsigned(">=", first, count), builder.icmp_unsigned("!=", taken, I32(0)))
+    builder.cbranch(ended, done, go)
+    builder.position_at_end(go)
+    FRAME.store(builder, first, own, "next_block")
+    FRAME.store(builder, _minimum(builder, builder.add(first, chunk), count), own, "block_count")
+    blocks = _run(builder, own)
+    builder.store(builder.add(builder.load(ran, typ=I64), blocks), ran)
+    with builder.if_then(builder.icmp_unsigned("!=", FRAME.load(builder, own, "fault_taken"), I32(0))):
+        _hand_over_fault(builder, own, frame)
+        builder.branch(done)
+    time = builder.call(now, [])
+    passed = builder.icmp_unsigned(">=", builder.sub(time, builder.load(polled, typ=I64)), I64(POLL))
+    builder.cbranch(passed, poll, head)
+    builder.position_at_end(poll)
+    builder.store(time, polled)
+    builder.call(python["PyEval_RestoreThread"], [builder.load(thread, typ=PTR)])
+    raised = builder.call(python["PyErr_CheckSignals"], [])
+    builder.store(builder.call(python["PyEval_SaveThread"], []), thread)
+    with builder.if_then(builder.icmp_unsigned("!=", raised, I32(0))):
+        builder.store(I32(1), interrupted)
+        builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "monotonic")
+        builder.branch(done)
+    builder.branch(head)
+    builder.position_at_end(done)
+    builder.ret(builder.load(ran, typ=I64))
+    return share
+
+
+def _hand_over_fault(builder: ir.IRBuilder, own: ir.Value, frame: ir.Value) -> None:
+    """Put the fault of the frame *own* into *frame*, unless there is one."""
+    taken = builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "acq_rel")
+    with builder.if_then(builder.icmp_unsigned("==", taken, I32(0))):
+        for number in range(len(FAULT_FIELDS)):
+            FRAME.store(builder, FRAME.load(builder, own, "fault", number), frame, "fault", number)
+
+
+def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder, share: ir.Function) -> ir.Function:
+    """``void together(program, frame, count, thread, interrupted)``: run what is left of a grid with the pool's help.
+
+    ``thread`` is where the state of the launching Python thread is, ``interrupted`` where a 1 goes when a signal
+    handler raised."""
+    together = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR, PTR]), "spmd.together")
     together.linkage = "internal"
     builder = ir.IRBuilder(together.append_basic_block("entry"))
-    program, frame, count = together.args
+    program, frame, count, thread, interrupted = together.args
+    own = allocate(builder, FRAME.type, "own")
     left = builder.sub(count, FRAME.load(builder, frame, "next_block"))
     helpers = builder.zext(pool.helpers(builder), I64)
-    threads = builder.add(helpers, I64(1))
-    chunk = _maximum(builder, builder.udiv(left, builder.mul(threads, I64(CHUNKS_PER_THREAD))), I64(1))
+    chunk = _choose_chunk(builder, program, left, builder.add(helpers, I64(1)))
     FRAME.store(builder, chunk, frame, "chunk")
     # One less than there are chunks: the calling thread takes one too.
     others = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
@@ -162,13 +245,26 @@ def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder) -> 
     with builder.if_then(helped):
         builder.call(pool.join, [frame, builder.trunc(others, I32)])
     start = builder.call(now, [])
-    ran = _run(builder, frame)
+    ran = builder.call(share, [frame, own, thread, interrupted])
     with builder.if_then(builder.icmp_unsigned("!=", ran, I64(0))):
         _store_cost(builder, program, builder.sub(builder.call(now, []), start), ran)
     with builder.if_then(helped):
         builder.call(pool.leave, [frame])
     builder.ret_void()
     return together
+
+
+def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, threads: ir.Value) -> ir.Value:
+    """Blocks of a chunk: a part of those that are left, and no more than should take `POLL`."""
+    cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
+    known = builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
+    parts = builder.select(known, I64(CHUNKS_PER_THREAD), I64(FIRST_CHUNKS))
+    chunk = builder.udiv(left, builder.mul(threads, parts))
+    longest = builder.fdiv(_DOUBLE(float(POLL)), builder.select(known, cost, _DOUBLE(1.0)))
+    bounded = builder.fcmp_ordered("<", longest, builder.uitofp(chunk, _DOUBLE))
+    converted = builder.fptoui(builder.select(bounded, longest, _DOUBLE(0.0)), I64)
+    chunk = builder.select(builder.and_(known, bounded), converted, chunk)
+    return _maximum(builder, chunk, I64(1))
 
 
 def _store_cost(builder: ir.IRBuilder, program: ir.Value, time: ir.Value, blocks: ir.Value) -> None:
@@ -200,11 +296,13 @@ class Dispatcher:
     `take_fault`."""
 
     def __init__(self) -> None:
+        for name in _PYTHON:
+            llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
         self._program = finaliser.compile_ir(build_dispatcher(platform.machine()), *_SYMBOLS)
         dispatch, start, reset = self._program.entries
-        self.call = finaliser.function_at(
-            dispatch, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3
-        )
+        # Called with Python's lock, which it lets go of itself; an exception that it leaves behind is raised.
+        kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)
+        self.call = kind(dispatch)
         self._start = finaliser.function_at(start, ctypes.c_int, ctypes.c_int)
         self.reset = finaliser.function_at(reset, None)
         self.start()

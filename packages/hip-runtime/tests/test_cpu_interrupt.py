@@ -1,0 +1,142 @@
+"""Ctrl-C while a kernel runs: the launch ends between two chunks of blocks, and everything works afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from spmd_kernels import code, pack, sample
+
+from hip_runtime import Device, Function, to_device
+
+WORK = """
+define void @k(ptr noalias %item, ptr %done, i64 %turns) {
+entry:
+  %b = call i32 @spmd.block_idx.x(ptr %item)
+  %p = getelementptr i32, ptr %done, i32 %b
+  br label %head
+head:
+  %turn = phi i64 [ 0, %entry ], [ %next, %head ]
+  %old = load volatile i32, ptr %p
+  store volatile i32 %old, ptr %p
+  %next = add i64 %turn, 1
+  %more = icmp ult i64 %next, %turns
+  br i1 %more, label %head, label %out
+out:
+  store i32 1, ptr %p
+  ret void
+}"""
+"""Each block takes its time, then notes that it is done."""
+
+BLOCKS = 4000
+TURNS = 2_000_000
+"""So that a block takes some milliseconds, and the grid many seconds."""
+
+
+@contextmanager
+def signal_after(seconds: float, number: int = signal.SIGINT) -> Iterator[None]:
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), number))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+def work(device: Device) -> Function:
+    """The kernel, compiled."""
+    function = device.load(code(WORK, "k", [("done", "ptr"), ("turns", "i64")])).function("k")
+    done = to_device(np.zeros(2, np.int32))
+    function.launch(2, 1, pack(function.kernel, done.address, 1))
+    return function
+
+
+def check_that_it_works(device: Device) -> None:
+    function = device.load(sample("saxpy")).function("saxpy")
+    x, y = (to_device(np.arange(5000, dtype=np.float32)) for _ in range(2))
+    function.launch(50, 100, pack(function.kernel, y.address, x.address, 2.0, 5000))
+    np.testing.assert_array_equal(y.copy_to_host(), 3 * np.arange(5000))
+
+
+def test_interrupt_ends_a_launch(device: Device) -> None:
+    function = work(device)
+    for _ in range(2):
+        done = to_device(np.zeros(BLOCKS, np.int32))
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), signal_after(0.2):
+            function.launch(BLOCKS, 1, pack(function.kernel, done.address, TURNS))
+        assert time.monotonic() - start < 5
+        count = int(done.copy_to_host().sum())
+        time.sleep(0.05)
+        assert 0 < count < BLOCKS
+        assert int(done.copy_to_host().sum()) == count, "blocks ran after the launch had ended"
+    check_that_it_works(device)
+
+
+def test_handler_that_does_not_raise_lets_the_kernel_go_on(device: Device) -> None:
+    function = work(device)
+    done = to_device(np.zeros(300, np.int32))
+    seen: list[float] = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(int(done.copy_to_host().sum())))
+    try:
+        with signal_after(0.05, signal.SIGUSR1):
+            function.launch(300, 1, pack(function.kernel, done.address, TURNS))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(seen) == 1
+    assert seen[0] < 300, "the handler ran only after the kernel"
+    assert done.copy_to_host().all()
+
+
+def test_launches_of_other_threads_go_on(device: Device) -> None:
+    function = work(device)
+    other, done = (to_device(np.zeros(count, np.int32)) for count in (300, BLOCKS))
+    thread = threading.Thread(target=function.launch, args=(300, 1, pack(function.kernel, other.address, TURNS)))
+    thread.start()
+    with pytest.raises(KeyboardInterrupt), signal_after(0.1):
+        function.launch(BLOCKS, 1, pack(function.kernel, done.address, TURNS))
+    thread.join()
+    assert other.copy_to_host().all()
+    check_that_it_works(device)
+
+
+PROCESS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_cpu_interrupt import *
+from hip_runtime import current_device
+device = current_device()
+function = work(device)
+done = to_device(np.zeros(BLOCKS, np.int32))
+print("ready", flush=True)
+try:
+    function.launch(BLOCKS, 1, pack(function.kernel, done.address, TURNS))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+check_that_it_works(device)
+print("works")
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_ctrl_c(threads: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROCESS, str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_THREADS": threads},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    assert out == "interrupted\nworks\n"
+    assert process.returncode == 0

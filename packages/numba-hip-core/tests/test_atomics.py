@@ -166,7 +166,7 @@ def test_operands_are_cast_to_the_elements():
         ("hip.atomic.add(3, 0, 1)", "the first argument has to be an array"),
         ("hip.atomic.and_(out, 0, 1)", "works on integers, not on float64"),
         ("hip.atomic.add(table, 0, 1)", "read-only"),
-        ("hip.atomic.add(flags, 0, 1)", "works on integers, float32 and float64, not on bool"),
+        ("hip.atomic.add(flags, 0, 1)", "works on integers, float16, float32 and float64, not on bool"),
         ("hip.atomic.add(out, 0)", r"hip.atomic.add takes \(ary, idx, val\)"),
     ],
 )

@@ -62,6 +62,7 @@ from numba_hip.host_memory import (
 )
 from numba_hip.language import atomic, cg, const, fp16, local, shared
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
+from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
 from numba_hip.language.lanes import ds_bpermute, ds_permute, mbcnt, readfirstlane, readlane
 from numba_hip.language.sync import (
@@ -85,6 +86,10 @@ from numba_hip.language.warp import (
     ballot_sync,
     eq_sync,
     laneid,
+    lanemask_eq,
+    lanemask_ge,
+    lanemask_gt,
+    lanemask_le,
     lanemask_lt,
     match_all_sync,
     match_any_sync,
@@ -150,23 +155,22 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "BaseCUDAMemoryManager", "BaseMemoryManager", "DeviceArray", "Event", "GetIpcHandleMixin",
     "HostOnlyCUDAMemoryManager", "HostOnlyMemoryManager", "In", "InOut", "LinkedCode", "MappedArray", "MappedMemory",
-    "MemoryInfo", "MemoryPointer", "Out", "PinnedMemory", "Reduce", "Stream",
-    "activemask", "all", "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync",
-    "blockDim", "blockIdx", "brev", "byte_perm", "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all",
-    "compile_for_current_device", "const", "current_context", "declare_device", "default_stream", "defer_cleanup",
-    "detect", "device_array", "device_array_like", "ds_bpermute", "ds_permute", "eq_sync", "event",
-    "event_elapsed_time", "external_stream", "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack",
-    "funnelshift_l", "funnelshift_lc", "funnelshift_r", "funnelshift_rc", "get_current_device", "gpus", "grid",
-    "gridDim", "gridsize", "guvectorize", "is_available", "is_device_array", "jit", "laneid", "lanemask_lt",
-    "legacy_default_stream", "list_devices", "local", "managed_array", "mapped", "mapped_array",
-    "mapped_array_like", "match_all_sync", "match_any_sync", "mbcnt", "nanosleep", "open_ipc_array",
-    "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc", "profile_start",
-    "profile_stop", "profiling", "readfirstlane", "readlane", "reduce", "require_context", "select_device", "selp",
-    "set_memory_manager",
-    "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync", "shfl_up", "shfl_up_sync", "shfl_xor",
-    "shfl_xor_sync", "stream", "synchronize", "syncthreads", "syncthreads_and", "syncthreads_count",
-    "syncthreads_or", "syncwarp", "threadIdx", "threadfence", "threadfence_block", "threadfence_system",
-    "to_device", "vectorize", "wall_clock64", "warpsize",
+    "MemoryInfo", "MemoryPointer", "Out", "PinnedMemory", "Reduce", "Stream", "activemask", "all", "all_sync", "any",
+    "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev", "byte_perm",
+    "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all", "compile_for_current_device", "const",
+    "current_context", "declare_device", "default_stream", "defer_cleanup", "detect", "device_array",
+    "device_array_like", "ds_bpermute", "ds_permute", "eq_sync", "event", "event_elapsed_time", "external_stream",
+    "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack", "funnelshift_l", "funnelshift_lc",
+    "funnelshift_r", "funnelshift_rc", "get_current_device", "gpus", "grid", "gridDim", "gridsize", "guvectorize",
+    "is_available", "is_device_array", "jit", "laneid", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le",
+    "lanemask_lt", "ldca", "ldcg", "ldcs", "ldcv", "ldlu", "legacy_default_stream", "list_devices", "local",
+    "managed_array", "mapped", "mapped_array", "mapped_array_like", "match_all_sync", "match_any_sync", "mbcnt",
+    "nanosleep", "open_ipc_array", "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc",
+    "profile_start", "profile_stop", "profiling", "readfirstlane", "readlane", "reduce", "require_context",
+    "select_device", "selp", "set_memory_manager", "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync",
+    "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stcg", "stcs", "stream", "stwb", "stwt", "synchronize",
+    "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",
+    "threadfence_block", "threadfence_system", "to_device", "vectorize", "wall_clock64", "warpsize",
 ]  # fmt: skip
 
 _alias.install()  # the last thing: an import that fails leaves no second name behind

@@ -27,6 +27,7 @@ def _load_features() -> None:
         assignment,
         atomic,
         bits,
+        cache_hints,
         cg,
         const,
         fp16,

@@ -45,6 +45,18 @@ def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
     return tuple(extents)
 
 
+def constant_alignment(function: str, argument: types.Type) -> int:
+    """The alignment that an argument, a literal or left out, stands for."""
+    value = given(argument) if argument is not None else None
+    if value is None and not (argument is None or isinstance(argument, (types.Omitted, types.NoneType))):
+        raise TypingError(f"{function}: the alignment has to be a constant")
+    if value is None:
+        return 1
+    if not isinstance(value, int) or value < 1 or value & (value - 1):
+        raise TypingError(f"{function}: alignment is {value!r}; it has to be a power of two")
+    return value
+
+
 def element_type(function: str, dtype: types.Type) -> types.Type:
     """The type of the elements that a dtype, a Numba or NumPy type or its name, stands for."""
     name = given(dtype)

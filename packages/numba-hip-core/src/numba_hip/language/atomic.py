@@ -3,7 +3,7 @@
 Each takes an array in global or shared memory, an index (a number, or a tuple of as many as the array has dimensions;
 the remainder of an unsigned and a signed integer is a float to Numba, so floats are taken, and cut to integers) and
 operands, which are cast to the type of the elements; each returns the element as it was before. The elements are
-integers, float32 or float64; the order of memory operations around it is relaxed, as in CUDA and HIP.
+integers or floats of 16, 32 or 64 bits; the order of memory operations around it is relaxed, as in CUDA and HIP.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def _element(function: str, ary: types.Type, idx: types.Type, floats: bool) -> t
     indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
     if not all(isinstance(index, (types.Integer, types.Float)) for index in indices) or len(indices) != ary.ndim:
         raise TypingError(f"hip.atomic.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
-    if isinstance(ary.dtype, types.Integer) or (floats and ary.dtype in (types.float32, types.float64)):
+    if isinstance(ary.dtype, types.Integer) or (floats and ary.dtype in (types.float16, types.float32, types.float64)):
         return ary.dtype
-    allowed = "integers, float32 and float64" if floats else "integers"
+    allowed = "integers, float16, float32 and float64" if floats else "integers"
     raise TypingError(f"hip.atomic.{function} works on {allowed}, not on {ary.dtype}")
 
 

@@ -12,10 +12,12 @@ from numba_hip.language.stub import Lower, device_function
 
 
 @device_function("local.array")
-def array(shape: types.Type, dtype: types.Type) -> tuple[types.Type, Lower]:
-    """``local.array(shape, dtype)``: an array of this thread's own. *shape* is a constant, or a tuple of constants.
+def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) -> tuple[types.Type, Lower]:
+    """``local.array(shape, dtype, alignment=None)``: an array of this thread's own. *shape* is a constant, or a tuple
+    of constants, *alignment*, in bytes, a constant power of two.
 
     The array is not initialised."""
+    aligned = arrays.constant_alignment("hip.local.array", alignment)
     extents = arrays.constant_shape("hip.local.array", shape)
     element = arrays.element_type("hip.local.array", dtype)
     kind = types.Array(element, len(extents), "C")
@@ -25,6 +27,7 @@ def array(shape: types.Type, dtype: types.Type) -> tuple[types.Type, Lower]:
         itemsize = context.get_abi_sizeof(context.get_data_type(element))
         storage = ir.ArrayType(context.get_data_type(element), max(1, size // itemsize))
         data = cgutils.alloca_once(builder, storage)
+        data.align = max(aligned, context.get_abi_alignment(storage.element))
         return arrays.make_array(context, builder, kind, data, arrays.constants(context, extents))
 
     return kind, lower

@@ -6,10 +6,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.errors import TypingError
 
 from numba_hip.language import arrays
-from numba_hip.language.stub import Lower, device_function, given
+from numba_hip.language.stub import Lower, device_function
 
 
 @device_function("shared.array")
@@ -21,7 +20,7 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     *alignment*, in bytes, is a constant power of two. The array is not initialised."""
     extents = arrays.constant_shape("hip.shared.array", shape)
     element = arrays.element_type("hip.shared.array", dtype)
-    aligned = _alignment(alignment)
+    aligned = arrays.constant_alignment("hip.shared.array", alignment)
     kind = types.Array(element, len(extents), "C")
 
     def lower_static(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
@@ -43,14 +42,3 @@ def _count(extents: tuple[int, ...]) -> int:
     for extent in extents:
         count *= extent
     return count
-
-
-def _alignment(argument: types.Type) -> int:
-    value = given(argument) if argument is not None else None
-    if value is None and not (argument is None or isinstance(argument, (types.Omitted, types.NoneType))):
-        raise TypingError("hip.shared.array: the alignment has to be a constant")
-    if value is None:
-        return 1
-    if not isinstance(value, int) or value < 1 or value & (value - 1):
-        raise TypingError(f"hip.shared.array: alignment is {value!r}; it has to be a power of two")
-    return value

@@ -206,15 +206,33 @@ def activemask() -> tuple[types.Type, Lower]:
     return types.uint64, lambda context, builder, sig, args: context.active_lanes(builder)
 
 
-@device_function("lanemask_lt")
-def lanemask_lt() -> tuple[types.Type, Lower]:
-    """``lanemask_lt()``: the lanes below this one, bits of a uint64."""
+def _lanemask(name: str, meaning: str, of_own: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]) -> Stub:
+    def define() -> tuple[types.Type, Lower]:
+        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            own = builder.shl(ir.Constant(I64, 1), builder.zext(context.lane(builder), I64))
+            below = builder.sub(own, ir.Constant(I64, 1))
+            every = builder.lshr(ir.Constant(I64, -1), _missing_lanes(context, builder))
+            return builder.and_(of_own(builder, own, below), every)
 
-    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        own = builder.shl(ir.Constant(I64, 1), builder.zext(context.lane(builder), I64))
-        return builder.sub(own, ir.Constant(I64, 1))
+        return types.uint64, lower
 
-    return types.uint64, lower
+    define.__doc__ = f"``{name}()``: {meaning}, bits of a uint64."
+    define.__module__ = __name__
+    return device_function(name)(define)
+
+
+def _missing_lanes(context: Any, builder: ir.IRBuilder) -> ir.Value:
+    """How many of 64 lanes a wave does not have, an i64."""
+    return builder.sub(ir.Constant(I64, 64), builder.zext(context.wave_size(builder), I64))
+
+
+lanemask_lt = _lanemask("lanemask_lt", "the lanes below this one", lambda builder, own, below: below)
+lanemask_le = _lanemask("lanemask_le", "the lanes up to this one", lambda builder, own, below: builder.or_(own, below))
+lanemask_eq = _lanemask("lanemask_eq", "this lane", lambda builder, own, below: own)
+lanemask_ge = _lanemask("lanemask_ge", "the lanes from this one on", lambda builder, own, below: builder.not_(below))
+lanemask_gt = _lanemask(
+    "lanemask_gt", "the lanes above this one", lambda builder, own, below: builder.not_(builder.or_(own, below))
+)
 
 
 @device_function("syncwarp")

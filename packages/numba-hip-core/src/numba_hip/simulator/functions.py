@@ -135,6 +135,11 @@ def _shared(thread: Thread, shape: Any, dtype: Any, alignment: int | None = None
 
 INTERPRETED["const.array_like"] = lambda thread, ndarray: np.array(ndarray)
 
+for _name in ("ldca", "ldcg", "ldcs", "ldcv", "ldlu"):
+    INTERPRETED[_name] = lambda thread, ary, idx: ary[idx]
+for _name in ("stcg", "stcs", "stwb", "stwt"):
+    INTERPRETED[_name] = lambda thread, ary, idx, val: ary.__setitem__(idx, val)
+
 # Atomics: no other thread can come between, as only one runs.
 
 

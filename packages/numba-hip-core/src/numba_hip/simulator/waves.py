@@ -47,6 +47,10 @@ for _name, _result in VOTES.items():
 
 INTERPRETED["activemask"] = lambda thread: _meet(thread, None, lambda met, one: _bits_of(met))
 INTERPRETED["lanemask_lt"] = lambda thread: (1 << thread.lane) - 1
+INTERPRETED["lanemask_le"] = lambda thread: (2 << thread.lane) - 1
+INTERPRETED["lanemask_eq"] = lambda thread: 1 << thread.lane
+INTERPRETED["lanemask_ge"] = lambda thread: (1 << thread.block.grid.wave_size) - (1 << thread.lane)
+INTERPRETED["lanemask_gt"] = lambda thread: (1 << thread.block.grid.wave_size) - (2 << thread.lane)
 INTERPRETED["syncwarp"] = lambda thread, mask=-1: _meet(thread, None, lambda met, one: None, mask)
 
 

@@ -1,0 +1,87 @@
+"""Loads and stores with a hint for caches, by the names of CUDA: ``ldcg(ary, idx)``, ``stcg(ary, idx, val)``.
+
+A hint never changes what is read or written. ``ldcv`` and ``stwt`` are relaxed atomic accesses, made each time that the
+program says so; the others are plain accesses here. Elements are integers and floats.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+
+from numba_hip.language.stub import Lower, Stub, device_function
+
+
+def _check(function: str, ary: types.Type, idx: types.Type) -> None:
+    if not isinstance(ary, types.Array) or not isinstance(ary.dtype, (types.Integer, types.Float)):
+        raise TypingError(f"hip.{function}: the first argument has to be an array of integers or floats, got {ary}")
+    indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
+    if len(indices) != ary.ndim or not all(isinstance(index, types.Integer) for index in indices):
+        raise TypingError(f"hip.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
+
+
+def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    kind, index_type = sig.args[:2]
+    if isinstance(index_type, types.BaseTuple):
+        indices = list(zip(cgutils.unpack_tuple(builder, args[1], len(index_type)), index_type, strict=True))
+    else:
+        indices = [(args[1], index_type)]
+    values = [context.cast(builder, index, of, types.intp) for index, of in indices]
+    array = context.make_array(kind)(context, builder, args[0])
+    checked = context.enable_boundscheck
+    return cgutils.get_item_pointer(context, builder, kind, array, values, wraparound=True, boundscheck=checked)
+
+
+def _load(name: str, meaning: str, *, anew: bool = False) -> Stub:
+    def define(ary: types.Type, idx: types.Type) -> tuple[types.Type, Lower]:
+        _check(name, ary, idx)
+
+        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            pointer = _pointer(context, builder, sig, args)
+            if anew:
+                return builder.load_atomic(pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
+            return builder.load(pointer)
+
+        return ary.dtype, lower
+
+    return _document(name, f"``{name}(ary, idx)``: ``ary[idx]``, {meaning}.", define)
+
+
+def _store(name: str, meaning: str, *, anew: bool = False) -> Stub:
+    def define(ary: types.Type, idx: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
+        _check(name, ary, idx)
+        if not ary.mutable:
+            raise TypingError(f"hip.{name}: the array is read-only")
+
+        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            value = context.cast(builder, args[2], sig.args[2], ary.dtype)
+            pointer = _pointer(context, builder, sig, args)
+            if anew:
+                builder.store_atomic(value, pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
+            else:
+                builder.store(value, pointer)
+            return context.get_dummy_value()
+
+        return types.void, lower
+
+    return _document(name, f"``{name}(ary, idx, val)``: ``ary[idx] = val``, {meaning}.", define)
+
+
+def _document(name: str, doc: str, define: Any) -> Stub:
+    define.__doc__ = doc
+    define.__module__ = __name__
+    return device_function(name)(define)
+
+
+ldca = _load("ldca", "which may stay in all caches")
+ldcg = _load("ldcg", "cached for all threads of the device")
+ldcs = _load("ldcs", "which is read once")
+ldlu = _load("ldlu", "which is not read again")
+ldcv = _load("ldcv", "read from memory again each time", anew=True)
+stcg = _store("stcg", "cached for all threads of the device")
+stcs = _store("stcs", "which is read once")
+stwb = _store("stwb", "written back whenever the cache does")
+stwt = _store("stwt", "written to memory at once", anew=True)

@@ -73,14 +73,20 @@ def _device(text: str) -> str:
 
 
 def _cpu_form(text: str) -> str:
-    if text not in ("auto", "loop", "regions"):
-        raise ValueError("must be one of 'auto', 'loop' and 'regions'")
+    if text not in ("auto", "loop", "regions", "vectors"):
+        raise ValueError("must be one of 'auto', 'loop', 'regions' and 'vectors'")
     return text
 
 
 def _wave_size(text: str) -> int:
     if text not in ("32", "64"):
         raise ValueError("must be 32 or 64")
+    return int(text)
+
+
+def _width(text: str) -> int:
+    if text not in ("1", "2", "4", "8", "16", "32", "64"):
+        raise ValueError("must be a power of two up to 64")
     return int(text)
 
 
@@ -150,11 +156,22 @@ cpu_wave_size = Setting(
 cpu_form = Setting(
     "NUMBA_HIP_CPU_FORM",
     "The form that kernels take on the CPU device: 'loop' (the threads of a block one after another; an error for "
-    "kernels whose threads wait for one another), 'regions' (all threads from one barrier to the next), 'auto' (the "
-    "best that can run the kernel). Read when a kernel is first launched with a shape of blocks.",
+    "kernels whose threads wait for one another), 'vectors' (several threads at a time, as lanes of vectors; kernels "
+    "that cannot be run so fall to another form, with a reason), 'regions' (all threads from one barrier to the next), "
+    "'auto' (the best that can run the kernel). Read when a kernel is first launched with a shape of blocks.",
     _cpu_form,
     lambda: "auto",
 )
 
-SETTINGS: tuple[Setting[str] | Setting[int], ...] = (device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form)
+cpu_width: Setting[int | None] = Setting(
+    "NUMBA_HIP_CPU_WIDTH",
+    "How many threads the form 'vectors' runs at a time on the CPU device: a power of two up to 64, less where blocks "
+    "are not as wide; by default 16. Read when a kernel is first launched with a shape of blocks.",
+    _width,
+    lambda: None,
+)
+
+SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None], ...] = (
+    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width
+)  # fmt: skip
 """All settings, for tools that list them."""

@@ -21,7 +21,7 @@ from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kerne
 from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
-from hip_runtime.drivers.cpu.forms import choose_form
+from hip_runtime.drivers.cpu.forms import LOOP, VECTORS, choose_form, choose_width, may_loop
 from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
@@ -30,8 +30,9 @@ from hip_runtime.drivers.cpu.spmd.operations import FAULT, GRID_BARRIER, SharedA
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
 from hip_runtime.drivers.cpu.spmd.reader import read_function
 from hip_runtime.drivers.cpu.spmd.regions import cut_function
+from hip_runtime.drivers.cpu.spmd.vectors.groups import run_groups
 from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker, kernel_type, run_threads
-from hip_runtime.errors import ModuleLoadError, SymbolError
+from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
 
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
@@ -168,32 +169,57 @@ def _check_kernel(module: Any, kernel: Kernel) -> None:
 def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
     """Machine code of *kernel* for blocks of the shape *block*; its entry is a `frame.PROGRAM`."""
     with _lock, Scratch() as scratch:
-        machine = target_machine()
-        module = _read(code, scratch)
-        module.triple, module.data_layout = machine.triple, str(machine.target_data)
+        module = _read_for_here(code, scratch)
         reach = survey(module, kernel.name)
-        form, why = choose_form(reach, config.cpu_form())
-        arrays = reach.shared_arrays
-        _check_shared(kernel, arrays)
-        limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
-        worker = ir.Module("spmd.worker", context=ir.Context())
-        item = Item(worker, block, kernel.wave_size, arrays, limit, GRID_BARRIER in reach.functions)
-        notes: tuple[str, ...] = ()
-        if form == "regions":
-            module = _declare_first(module, reach, scratch)
-            prepare(module, kernel.name, reach.synchronising, machine)
-            cut = cut_function(read_function(module, module.get_function(kernel.name), item.module.context))
+        width = choose_width(block[0], config.cpu_width())
+        wanted = config.cpu_form()
+        form, why = choose_form(reach, wanted, wanted == VECTORS or may_loop(module), width)
+        _check_shared(kernel, reach.shared_arrays)
+        try:
+            return _finalise_as(form, why, module, kernel, block, reach, width, scratch)
+        except UnsupportedError as error:
+            if form != VECTORS:
+                raise
+            module = _read_for_here(code, scratch)
+            why = f"the form {VECTORS!r} cannot run it: {error}"
+            return _finalise_as(LOOP, why, module, kernel, block, reach, width, scratch)
+
+
+def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
+    machine = target_machine()
+    module = _read(code, scratch)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    return module
+
+
+def _finalise_as(
+    form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, width: int, scratch: Scratch
+) -> Program:
+    machine = target_machine()
+    limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
+    worker = ir.Module("spmd.worker", context=ir.Context())
+    item = Item(worker, block, kernel.wave_size, reach.shared_arrays, limit, GRID_BARRIER in reach.functions)
+    notes: tuple[str, ...] = ()
+    if form == LOOP:
+        body = run_threads(kernel, item)
+    else:
+        module = _declare_first(module, reach, scratch)
+        prepare(module, kernel.name, reach.synchronising, machine)
+        function = read_function(module, module.get_function(kernel.name), item.module.context)
+        if form == VECTORS:
+            body = run_groups(function, item, kernel_type(kernel), module, machine.target_data, width)
+            why = f"{why}; {width} threads at a time"
+        else:
+            cut = cut_function(function)
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data)
             notes = tuple(point.call.location for point in cut.points)
-        else:
-            body = run_threads(kernel, item)
-        build_worker(kernel, item, body)
-        _link(module, worker, kernel, scratch)
-        program = _compile(module, PROGRAM_SYMBOL)
-        program.form, program.reason, program.locations = form, why, notes
-        program.takes_dynamic_shared = reach.uses_dynamic_shared
-        program.context_bytes = item.context_bytes
-        return program
+    build_worker(kernel, item, body)
+    _link(module, worker, kernel, scratch)
+    program = _compile(module, PROGRAM_SYMBOL)
+    program.form, program.reason, program.locations = form, why, notes
+    program.takes_dynamic_shared = reach.uses_dynamic_shared
+    program.context_bytes = item.context_bytes
+    return program
 
 
 def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:

@@ -1,0 +1,150 @@
+"""The threads of a block in groups of lanes along x."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I32, PTR, allocate
+from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Function, Instruction
+from hip_runtime.drivers.cpu.spmd.private import private_type
+from hip_runtime.drivers.cpu.spmd.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
+from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes
+from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
+from hip_runtime.drivers.cpu.spmd.vectors.version import Version, find_guard
+from hip_runtime.drivers.cpu.worker import Body, counted
+from hip_runtime.errors import UnsupportedError
+
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)
+GROUP_FUNCTION = "spmd.group"
+
+
+def has_loop(function: Function) -> bool:
+    """Whether a thread can come to the same block again."""
+    state: dict[Block, int] = {}
+    waiting: list[tuple[Block, bool]] = [(function.blocks[0], False)]
+    while waiting:
+        block, left = waiting.pop()
+        if left:
+            state[block] = 2
+        elif block not in state:
+            state[block] = 1
+            waiting.append((block, True))
+            if any(state.get(target) == 1 for target in block.successors):
+                return True
+            waiting += [(target, False) for target in block.successors]
+    return False
+
+
+def run_groups(function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int) -> Body:
+    """A body of a worker that runs *width* threads along x at a time; it raises `UnsupportedError` where that cannot be done."""
+    extent = item.block[0]
+    groups = -(-extent // width)
+
+    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        group = _GroupFunction(function, item, kind, source, layout, width).build()
+        with (
+            counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
+            counted(builder, "thread.y", I32(0), I32(item.block[1])) as y,
+            counted(builder, "group", I32(0), I32(groups)) as number,
+        ):
+            first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
+            for axis, index in enumerate((first, y, z)):
+                item.layout.store(builder, index, place, "thread", axis)
+            count = builder.sub(I32(extent), first, flags=("nuw", "nsw"))
+            builder.call(group, [place, *arguments, count])
+
+    return body
+
+
+class _GroupFunction:
+    """A function that runs the group whose first thread the work item holds; its last argument is how many threads
+    there are from there on."""
+
+    def __init__(
+        self, function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int
+    ) -> None:
+        self._graph = function
+        self._item = item
+        self._symbols = Symbols(item.module, source)
+        self._size_of = lambda stored: int(stored.get_abi_size(layout))
+        self._width = width
+        taking = ir.FunctionType(kind.return_type, [*kind.args, I32])
+        self.function = ir.Function(item.module, taking, GROUP_FUNCTION)
+        for attribute in ("alwaysinline", "nounwind"):
+            self.function.attributes.add(attribute)
+        self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self._builder = ir.IRBuilder(self.function.append_basic_block("group"))
+        self._lanes = Lanes(self._builder, width)
+
+    def build(self) -> ir.Function:
+        builder, first = self._builder, self._builder.block
+        done = builder.append_basic_block("done")
+        *arguments, count = self.function.args
+        privates = self._place_private()
+        shapes, guards = self._analyse()
+        under_mask = builder.append_basic_block("under.mask")
+        mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
+        whole = self._item.block[0] // self._width > 0
+        partial = self._item.block[0] % self._width > 0
+        builder.store(self._lanes.first_lanes(count), mask_place)
+        if whole:
+            full = builder.append_basic_block("full")
+            enough = builder.icmp_unsigned(">=", count, I32(self._width))
+            builder.cbranch(enough, full, under_mask) if partial else builder.branch(full)
+            builder.position_at_end(full)
+            self._write(shapes, arguments, privates, None, done, guards, under_mask)
+        else:
+            builder.branch(under_mask)
+        builder.position_at_end(under_mask)
+        if guards or partial or not whole:
+            mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
+            self._write(self._shapes({}), arguments, privates, mask, done, {}, None)
+        else:
+            builder.unreachable()
+        self._entry.branch(first)
+        builder.position_at_end(done)
+        builder.ret_void()
+        return self.function
+
+    def _write(
+        self, shapes: Shapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
+        mask: ir.Value | None, done: ir.Block, guards: dict[Block, Block], otherwise: ir.Block | None,
+    ) -> None:  # fmt: skip
+        code = LaneCode(self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates)
+        Version(code, mask, done, guards, otherwise).write()
+
+    def _shapes(self, guards: dict[Block, Block]) -> Shapes:
+        item = self._item
+        rows_fit = item.block[0] % self._width == 0 or item.block[1] * item.block[2] == 1
+        follow = item.wave_size % self._width == 0 and rows_fit
+        return Shapes(self._graph, guards, self._size_of, self._private_bytes, follow)
+
+    def _analyse(self) -> tuple[Shapes, dict[Block, Block]]:
+        """The shapes where all lanes take the guards that there are, and these."""
+        guards: dict[Block, Block] = {}
+        while True:
+            shapes = self._shapes(guards)
+            found = find_guard(shapes, guards)
+            if found is None:
+                return shapes, guards
+            guards[found[0]] = found[1]
+
+    def _private_bytes(self, alloca: Instruction) -> int:
+        align = max(alloca.align, 1)
+        return max(-(-self._size_of(private_type(alloca)) // align) * align, 1)
+
+    def _place_private(self) -> dict[Instruction, ir.Value]:
+        places = {}
+        for alloca in (value for value in self._graph.instructions() if value.opcode == "alloca"):
+            if not isinstance(alloca.operands[0], Constant) or alloca.type != PTR:
+                raise UnsupportedError("private memory of a size that is known only at run time")
+            nbytes = self._private_bytes(alloca) * self._width
+            place = allocate(self._entry, ir.ArrayType(ir.IntType(8), nbytes), "private")
+            place.align = max(alloca.align, 64)
+            places[alloca] = place
+        return places

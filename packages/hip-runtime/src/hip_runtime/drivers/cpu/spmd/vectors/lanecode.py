@@ -1,0 +1,314 @@
+"""One instruction for all lanes of a group, in the form that the shapes of its operands ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Constant, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
+from hip_runtime.drivers.cpu.spmd.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes, size_in_memory, spell
+from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
+from hip_runtime.drivers.cpu.spmd.words import BINARY, CASTS
+from hip_runtime.errors import UnsupportedError
+
+_ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
+_DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
+_SCALAR_LAST = ("llvm.abs.", "llvm.ctlz.", "llvm.cttz.", "llvm.powi.", "llvm.is.fpclass.")
+"""Intrinsics whose last argument stays a scalar."""
+
+_TWO_TYPES = ("llvm.lrint.", "llvm.llrint.", "llvm.lround.", "llvm.llround.", "llvm.powi.")
+"""Intrinsics with two types in their names."""
+
+
+class LaneCode:
+    """Writes instructions. ``mask`` is that of the block that is being written, ``None`` where all lanes run it."""
+
+    def __init__(
+        self, lanes: Lanes, shapes: Shapes, item: Item, symbols: Symbols, entry: ir.IRBuilder,
+        arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
+    ) -> None:  # fmt: skip
+        self.lanes = lanes
+        self.builder = lanes.builder
+        self.shapes = shapes
+        self.item = item
+        self.symbols = symbols
+        self.entry = entry
+        self.arguments = arguments
+        self.privates = privates
+        self.mask: ir.Value | None = None
+        self.block: Block
+        self.values: dict[Instruction, ir.Value] = {}
+        """What is known in the block that is being written: the base of what is strided, all lanes of what varies."""
+        self.escaped: dict[Instruction, ir.Value] = {}
+        self._spread: dict[Value, ir.Value] = {}
+        self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
+
+    def begin(self, block: Block, mask: ir.Value | None) -> None:
+        """Go on with another block."""
+        self.block, self.mask = block, mask
+        self.values, self._spread, self.escaped = {}, {}, {}
+
+    # operands
+
+    def variable(self, value: Instruction, varying: bool) -> ir.Value:
+        """The place of a value between blocks: of its base, or of all lanes."""
+        found = self._variables.get((value, varying))
+        if found is None:
+            kind = self.lanes.type_of(value.type) if varying else value.type
+            found = self._variables[value, varying] = allocate(self.entry, kind, value.name)
+        return found
+
+    def scalar(self, value: Value) -> ir.Value:
+        """The base of a value that is strided."""
+        if isinstance(value, Constant):
+            return self.symbols.constant(value)
+        if isinstance(value, Symbol):
+            return self.symbols.address(value)
+        if isinstance(value, Argument):
+            return self.arguments[value.index]
+        assert isinstance(value, Instruction)
+        if value.opcode == "alloca":
+            return self.privates[value]
+        known = self.values.get(value)
+        if known is None:
+            known = self.values[value] = self.builder.load(self.variable(value, False), typ=value.type)
+        return known
+
+    def vector(self, value: Value) -> ir.Value:
+        """All lanes of a value."""
+        known = self._spread.get(value)
+        if known is not None:
+            return known
+        shape = self.shapes.of(value, self.block)
+        if shape is not VARYING:
+            known = self.lanes.spread(self.scalar(value), shape)
+        else:
+            assert isinstance(value, Instruction)
+            known = None if self.shapes.leaves_masked_loop(value, self.block) else self.values.get(value)
+            if known is None:
+                known = self.builder.load(self.variable(value, True), typ=self.lanes.type_of(value.type))
+        self._spread[value] = known
+        return known
+
+    # instructions
+
+    def write(self, instruction: Instruction) -> None:
+        """Write *instruction*, and keep its value."""
+        shape = self.shapes.own(instruction)
+        opcode = instruction.opcode
+        result: ir.Value | None
+        if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
+            result = self._load(instruction)
+        elif opcode == "store" and not (instruction.volatile or instruction.atomic):
+            result = self._store(instruction)
+        elif opcode == "fence":
+            result = write_instruction(self.builder, instruction, [])
+        elif instruction.type != VOID and shape is not VARYING:
+            plain = instruction if not shape else replace(instruction, flags=())
+            result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
+        elif opcode in _ELEMENTWISE:
+            result = self._write_elementwise(instruction)
+        elif opcode == "select":
+            result = self._select(instruction)
+        elif opcode == "getelementptr":
+            result = self._address(instruction)
+        elif opcode in ("extractvalue", "insertvalue"):
+            result = self._write_elementwise(instruction)
+        elif opcode == "call" and is_arithmetic(instruction.callee) and self._has_vector_form(instruction):
+            result = self._call(instruction)
+        else:
+            result = self._write_each(instruction)
+        if result is not None and instruction.type != VOID:
+            self.values[instruction] = result
+
+    def _vector_instruction(self, instruction: Instruction) -> Instruction:
+        return replace(instruction, type=self.lanes.type_of(instruction.type), ranges=())
+
+    def _write_elementwise(self, instruction: Instruction) -> ir.Value:
+        operands = [self.vector(value) for value in instruction.operands]
+        if instruction.opcode in _DIVISIONS and self.mask is not None:
+            ones = self.lanes.splat(ir.Constant(instruction.type, 1))
+            operands[1] = self.builder.select(self.mask, operands[1], ones)
+        return write_instruction(self.builder, self._vector_instruction(instruction), operands)
+
+    def _select(self, instruction: Instruction) -> ir.Value:
+        condition, *others = instruction.operands
+        uniform = self.shapes.of(condition, self.block) == 0
+        operands = [self.scalar(condition) if uniform else self.vector(condition), *map(self.vector, others)]
+        if isinstance(instruction.type, ir.LiteralStructType) and not uniform:
+            return self.lanes.choose(*operands)
+        return write_instruction(self.builder, self._vector_instruction(instruction), operands)
+
+    def _address(self, instruction: Instruction) -> ir.Value:
+        operands = [
+            self.scalar(value) if isinstance(value, Constant) and number else self.vector(value)
+            for number, value in enumerate(instruction.operands)
+        ]
+        return write_instruction(self.builder, self._vector_instruction(instruction), operands)
+
+    def _contiguous(self, kind: ir.Type, place: Value) -> bool:
+        nbytes = size_in_memory(kind)
+        return nbytes > 0 and self.shapes.of(place, self.block) == nbytes
+
+    def _load(self, instruction: Instruction) -> ir.Value:
+        (place,) = instruction.operands
+        if instruction.type == I1:
+            return self._write_each(instruction)
+        align = instruction.align or 1
+        if self._contiguous(instruction.type, place):
+            return self.lanes.load(instruction.type, self.scalar(place), self.mask, align)
+        return self.lanes.gather(instruction.type, self.vector(place), self.mask, align)
+
+    def _store(self, instruction: Instruction) -> None:
+        value, place = instruction.operands
+        align = instruction.align or 1
+        shape = self.shapes.of(place, self.block)
+        if shape == 0 and self.shapes.of(value, self.block) == 0:
+            write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(place)])
+        elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
+            self._write_each(instruction)
+        elif self._contiguous(value.type, place):
+            self.lanes.store(self.vector(value), self.scalar(place), self.mask, align)
+        else:
+            self.lanes.scatter(self.vector(value), self.vector(place), self.mask, align)
+
+    def _has_vector_form(self, instruction: Instruction) -> bool:
+        name = instruction.callee
+        if name.startswith(_SCALAR_LAST):
+            return self.shapes.of(instruction.arguments[-1], self.block) == 0
+        return True
+
+    def _call(self, instruction: Instruction) -> ir.Value:
+        name, arguments = instruction.callee, instruction.arguments
+        last = name.startswith(_SCALAR_LAST)
+        operands = [
+            self.scalar(value) if last and number == len(arguments) - 1 else self.vector(value)
+            for number, value in enumerate(arguments)
+        ]
+        base = _base(name)
+        kinds = [spell(operands[0].type)]
+        if name.startswith("llvm.powi."):
+            kinds.append(spell(operands[1].type))
+        elif name.startswith(_TWO_TYPES):
+            kinds.insert(0, spell(self.lanes.type_of(instruction.type)))
+        whole = ".".join([base, *kinds])
+        return self.lanes.call(whole, self.lanes.type_of(instruction.type), operands, instruction.flags)
+
+    # one lane after another
+
+    def _write_each(self, instruction: Instruction) -> ir.Value | None:
+        """Run *instruction* for one lane after another, as far as they are active."""
+        builder, lanes = self.builder, self.lanes
+        given = [self._put_away(value) for value in instruction.operands]
+        kinds = self._result_kinds(instruction.type)
+        results = [allocate(self.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in kinds]
+        mask = None if self.mask is None else self._put_away_mask(self.mask)
+        before = builder.block
+        head, turn, latch, after = (builder.append_basic_block(f"lane{part}") for part in ("", ".run", ".next", ".end"))
+        base = self._thread_index()
+        builder.branch(head)
+        builder.position_at_end(head)
+        lane = builder.phi(I32, "lane")
+        lane.add_incoming(I32(0), before)
+        active = I1(1) if mask is None else builder.trunc(self._fetch(mask, I8, lane), I1)
+        builder.cbranch(active, turn, latch)
+        builder.position_at_end(turn)
+        if any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands):
+            self._set_thread_index(builder.add(base, lane))
+        operands = [
+            self.scalar(value) if place is None else self._take(place, value.type, lane)
+            for place, value in zip(given, instruction.operands, strict=True)
+        ]
+        found = write_instruction(builder, instruction, operands)
+        for number, (place, kind) in enumerate(zip(results, kinds, strict=True)):
+            part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found
+            part = builder.zext(part, I8) if kind == I1 else part
+            builder.store(part, self._element(place, _stored(kind), lane))
+        builder.branch(latch)
+        builder.position_at_end(latch)
+        following = builder.add(lane, I32(1))
+        lane.add_incoming(following, latch)
+        builder.cbranch(builder.icmp_unsigned("<", following, I32(lanes.width)), head, after)
+        builder.position_at_end(after)
+        self._set_thread_index(base)
+        return self._collect(instruction.type, results, kinds)
+
+    def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:
+        if kind == VOID:
+            return []
+        self.lanes.type_of(kind)
+        return list(kind.elements) if isinstance(kind, ir.LiteralStructType) else [kind]
+
+    def _collect(self, kind: ir.Type, places: list[ir.Value], kinds: list[ir.Type]) -> ir.Value | None:
+        builder = self.builder
+        parts = []
+        for place, part in zip(places, kinds, strict=True):
+            loaded = builder.load(place, typ=self.lanes.type_of(_stored(part)), align=1)
+            parts.append(builder.trunc(loaded, self.lanes.type_of(I1)) if part == I1 else loaded)
+        if not isinstance(kind, ir.LiteralStructType):
+            return parts[0] if parts else None
+        whole = ir.Constant(self.lanes.type_of(kind), ir.Undefined)
+        for number, part in enumerate(parts):
+            whole = builder.insert_value(whole, part, number)
+        return whole
+
+    def _put_away(self, value: Value) -> ir.Value | None:
+        """All lanes of a value in memory, where they are not all the same."""
+        if self.shapes.of(value, self.block) == 0:
+            self.scalar(value)
+            return None
+        if isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
+            raise UnsupportedError(f"vectors cannot hold values of type {value.type} that memory is given")
+        whole = self.vector(value)
+        return self._put_away_mask(whole) if value.type == I1 else self._place(whole, value.type)
+
+    def _put_away_mask(self, mask: ir.Value) -> ir.Value:
+        return self._place(self.builder.zext(mask, self.lanes.type_of(I8)), I8)
+
+    def _place(self, whole: ir.Value, kind: ir.Type) -> ir.Value:
+        place = allocate(self.entry, ir.ArrayType(kind, self.lanes.width), "operands")
+        place.align = 64
+        self.builder.store(whole, place, align=1)
+        return place
+
+    def _take(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
+        found = self._fetch(place, _stored(kind), lane)
+        return self.builder.trunc(found, I1) if kind == I1 else found
+
+    def _fetch(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
+        return self.builder.load(self._element(place, kind, lane), typ=kind)
+
+    def _element(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
+        return self.builder.gep(place, [self.builder.zext(lane, I64)], inbounds=True, source_etype=kind)
+
+    def _thread_index(self) -> ir.Value:
+        return self.item.layout.load(self.builder, self.arguments[0], "thread", 0)
+
+    def _set_thread_index(self, index: ir.Value) -> None:
+        self.item.layout.store(self.builder, index, self.arguments[0], "thread", 0)
+
+
+def _stored(kind: ir.Type) -> ir.Type:
+    return I8 if kind == I1 else kind
+
+
+def _base(name: str) -> str:
+    """The name of an intrinsic without the types at its end."""
+    words = name.split(".")
+    while words[-1][:1] in "ifpv" and words[-1][1:].isalnum() and any(letter.isdigit() for letter in words[-1]):
+        words.pop()
+    return ".".join(words)
+
+
+def needs_a_lane(instruction: Instruction) -> bool:
+    """Whether *instruction* may only be run where a lane is active."""
+    if instruction.opcode == "call":
+        return not (is_arithmetic(instruction.callee) or operations.is_pure(instruction.callee))
+    return instruction.opcode in ("load", "store", "atomicrmw", "cmpxchg", "fence", *_DIVISIONS)

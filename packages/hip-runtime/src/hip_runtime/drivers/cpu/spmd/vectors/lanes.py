@@ -1,0 +1,159 @@
+"""Values of several lanes: their types, masks, and the intrinsics of LLVM on them, written with llvmlite's builder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, PTR, VOID
+from hip_runtime.drivers.cpu.spmd.instructions import Assembled, Part, typed
+from hip_runtime.errors import UnsupportedError
+
+_FLOATS = {"half": "f16", "float": "f32", "double": "f64"}
+
+
+class Lanes:
+    """*width* lanes; code goes to where *builder* is."""
+
+    def __init__(self, builder: ir.IRBuilder, width: int) -> None:
+        self.builder = builder
+        self.width = width
+
+    def type_of(self, kind: ir.Type) -> ir.Type:
+        """The type of a value of *kind* for each lane; `UnsupportedError` where a vector cannot hold it."""
+        if isinstance(kind, ir.LiteralStructType):
+            return ir.LiteralStructType([self.type_of(element) for element in kind.elements])
+        spell(kind)
+        return ir.VectorType(kind, self.width)
+
+    def emit(self, kind: ir.Type, parts: Sequence[Part], name: str = "") -> ir.Value:
+        """An instruction put together from *parts*."""
+        result = Assembled(self.builder.block, kind, parts, name)
+        self.builder._insert(result)
+        return result
+
+    def splat(self, value: ir.Value) -> ir.Value:
+        """*value* in all lanes."""
+        builder = self.builder
+        if isinstance(value.type, ir.LiteralStructType):
+            whole = ir.Constant(self.type_of(value.type), ir.Undefined)
+            for number in range(len(value.type.elements)):
+                whole = builder.insert_value(whole, self.splat(builder.extract_value(value, number)), number)
+            return whole
+        kind = self.type_of(value.type)
+        first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
+        return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), self.numbers(I32, 0))
+
+    def numbers(self, kind: ir.IntType, stride: int) -> ir.Value:
+        """The number of each lane times *stride*."""
+        mask = (1 << kind.width) - 1
+        vector = ir.VectorType(kind, self.width)
+        return ir.Constant(vector, [kind(number * stride & mask) for number in range(self.width)])
+
+    def spread(self, value: ir.Value, stride: int) -> ir.Value:
+        """*value* plus the number of the lane times *stride*."""
+        whole = self.splat(value)
+        if not stride:
+            return whole
+        if isinstance(value.type, ir.PointerType):
+            return self.emit(whole.type, ["getelementptr i8, ", *typed(whole), ", ", *typed(self.numbers(I64, stride))])
+        return self.builder.add(whole, self.numbers(value.type, stride))
+
+    def all_lanes(self) -> ir.Value:
+        """A mask with every lane."""
+        return ir.Constant(ir.VectorType(I1, self.width), [I1(1)] * self.width)
+
+    def no_lanes(self) -> ir.Value:
+        """A mask without any."""
+        return ir.Constant(ir.VectorType(I1, self.width), [I1(0)] * self.width)
+
+    def first_lanes(self, count: ir.Value) -> ir.Value:
+        """A mask with the first *count* lanes, an ``i32``."""
+        return self.builder.icmp_unsigned("<", self.numbers(I32, 1), self.splat(count))
+
+    def any(self, mask: ir.Value) -> ir.Value:
+        """Whether there is a lane in *mask*."""
+        bits = ir.IntType(self.width)
+        return self.builder.icmp_unsigned("!=", self.builder.bitcast(mask, bits), bits(0))
+
+    def all(self, mask: ir.Value) -> ir.Value:
+        """Whether all lanes are in *mask*."""
+        bits = ir.IntType(self.width)
+        return self.builder.icmp_unsigned("==", self.builder.bitcast(mask, bits), bits((1 << self.width) - 1))
+
+    def choose(self, mask: ir.Value, new: ir.Value, old: ir.Value) -> ir.Value:
+        """*new* for the lanes of *mask*, *old* for the others."""
+        builder = self.builder
+        if not isinstance(new.type, ir.LiteralStructType):
+            return builder.select(mask, new, old)
+        for number in range(len(new.type.elements)):
+            part = self.choose(mask, builder.extract_value(new, number), builder.extract_value(old, number))
+            old = builder.insert_value(old, part, number)
+        return old
+
+    def load(self, kind: ir.Type, place: ir.Value, mask: ir.Value | None, align: int) -> ir.Value:
+        """A value for each lane, from next to each other in memory; undefined for lanes that are not in *mask*."""
+        vector = self.type_of(kind)
+        if mask is None:
+            return self.builder.load(place, typ=vector, align=align)
+        name = f"llvm.masked.load.{spell(vector)}.p0"
+        return self._call_aligned(name, vector, [place, mask, ir.Constant(vector, ir.Undefined)], align, 1)
+
+    def store(self, value: ir.Value, place: ir.Value, mask: ir.Value | None, align: int) -> None:
+        """The reverse of `load`."""
+        if mask is None:
+            self.builder.store(value, place, align=align)
+        else:
+            name = f"llvm.masked.store.{spell(value.type)}.p0"
+            self._call_aligned(name, VOID, [value, place, mask], align, 2)
+
+    def gather(self, kind: ir.Type, places: ir.Value, mask: ir.Value | None, align: int) -> ir.Value:
+        """A value for each lane, from anywhere in memory."""
+        vector = self.type_of(kind)
+        name = f"llvm.masked.gather.{spell(vector)}.{spell(places.type)}"
+        rest = [mask or self.all_lanes(), ir.Constant(vector, ir.Undefined)]
+        return self._call_aligned(name, vector, [places, *rest], align, 1)
+
+    def scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int) -> None:
+        """The reverse of `gather`; where places are the same, the last lane's value stays."""
+        name = f"llvm.masked.scatter.{spell(value.type)}.{spell(places.type)}"
+        self._call_aligned(name, VOID, [value, places, mask or self.all_lanes()], align, 2)
+
+    def _call_aligned(self, name: str, kind: ir.Type, arguments: list[ir.Value], align: int, where: int) -> ir.Value:
+        """Call an intrinsic of masked memory. It takes the alignment as an argument of its own, in front of the mask;
+        newer versions of LLVM that print it as an attribute still read this."""
+        arguments.insert(where, I32(align))
+        return self.call(name, kind, arguments)
+
+    def call(self, name: str, kind: ir.Type, arguments: Sequence[ir.Value], flags: Sequence[str] = ()) -> ir.Value:
+        """Call the intrinsic *name*, which is declared."""
+        module = self.builder.module
+        function = module.globals.get(name)
+        if function is None:
+            function = ir.Function(module, ir.FunctionType(kind, [argument.type for argument in arguments]), name)
+        return self.builder.call(function, arguments, fastmath=tuple(flags))
+
+
+def spell(kind: ir.Type) -> str:
+    """How the names of intrinsics spell a type; `UnsupportedError` where it is none that vectors can have."""
+    if isinstance(kind, ir.VectorType):
+        return f"v{kind.count}{spell(kind.element)}"
+    if isinstance(kind, ir.IntType) and kind.width in (1, 8, 16, 32, 64):
+        return f"i{kind.width}"
+    if isinstance(kind, ir.PointerType) and not kind.addrspace:
+        return "p0"
+    found = _FLOATS.get(str(kind))
+    if found is None:
+        raise UnsupportedError(f"vectors cannot hold values of type {kind}")
+    return found
+
+
+def size_in_memory(kind: ir.Type) -> int:
+    """Bytes from one value to the next in an array of values that vectors can be loaded from; 0 where they cannot."""
+    if kind == I1:
+        return 0
+    if isinstance(kind, ir.PointerType) or kind == PTR:
+        return 8
+    name = spell(kind)
+    return int(name[1:]) // 8 if name[1:].isdigit() else I8.width // 8

@@ -1,0 +1,319 @@
+"""The code of a kernel for one group of lanes: with all of them from the start, or under a mask."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import allocate
+from hip_runtime.drivers.cpu.spmd.graph import Block, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.vectors.clusters import Cluster, find_clusters
+from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane
+from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
+from hip_runtime.errors import UnsupportedError
+
+
+class Version:
+    """Writes one version. It begins at ``start``, and goes to *done* when all lanes have returned.
+
+    *guards* are branches that all lanes are taken to go one way at, with that way; where they do not, it goes to
+    *otherwise*. ``mask`` is that of lanes which exist, ``None`` for all.
+    """
+
+    def __init__(
+        self, code: LaneCode, mask: ir.Value | None, done: ir.Block, guards: dict[Block, Block],
+        otherwise: ir.Block | None,
+    ) -> None:  # fmt: skip
+        self.code = code
+        self.builder = code.builder
+        self.shapes: Shapes = code.shapes
+        self.lanes = code.lanes
+        self.mask = mask
+        self.done = done
+        self.guards = guards
+        self.otherwise = otherwise
+        self.clusters = find_clusters(self.shapes)
+        self._masks: dict[Block, ir.Value] = {}
+        self._incoming: dict[Instruction, ir.Value] = {}
+        self._crossing, self._escaping = self._find_crossing()
+        self._blocks: dict[Block, ir.Block] = {}
+        self._position = {block: number for number, block in enumerate(self.shapes.order.blocks)}
+
+    def write(self) -> None:
+        """Everything; the builder stands where the version begins."""
+        builder, order = self.builder, self.shapes.order
+        for block in order.blocks:
+            self._blocks[block] = builder.append_basic_block(block.name)
+            if block in self.shapes.masked:
+                place = self._masks[block] = allocate(self.code.entry, self.lanes.no_lanes().type, "mask")
+                builder.store(self.lanes.no_lanes(), place)
+        builder.branch(self._blocks[order.blocks[0]])
+        for block in order.blocks:
+            if block not in self.shapes.masked:
+                self._write_plain(block)
+        for cluster in dict.fromkeys(self.clusters.values()):
+            self._write_cluster(cluster)
+
+    def _find_crossing(self) -> tuple[set[Instruction], set[Instruction]]:
+        """Values used in other blocks than their own, and those used outside of a masked loop that they are in."""
+        crossing: set[Instruction] = set()
+        escaping: set[Instruction] = set()
+
+        def note(value: Value, block: Block) -> None:
+            if (
+                isinstance(value, Instruction)
+                and value.opcode != "alloca"
+                and self.shapes.homes.get(value) is not block
+            ):
+                if self.shapes.leaves_masked_loop(value, block):
+                    escaping.add(value)
+                else:
+                    crossing.add(value)
+
+        for block in self.shapes.order.blocks:
+            for instruction in block.instructions:
+                if instruction.opcode != "phi":
+                    for value in instruction.operands:
+                        note(value, block)
+            for target in self.shapes.successors(block):
+                for phi in target.phis:
+                    note(_given(phi, block), block)
+        return crossing, escaping
+
+    # blocks
+
+    def _write_body(self, block: Block, mask: ir.Value | None) -> None:
+        code, builder = self.code, self.builder
+        code.begin(block, mask)
+        for phi in block.phis:
+            varying = self.shapes.own(phi) is VARYING
+            kind = self.lanes.type_of(phi.type) if varying else phi.type
+            code.values[phi] = builder.load(self._incoming_place(phi), typ=kind)
+        for instruction in block.instructions:
+            if instruction.is_terminator:
+                return
+            if instruction.opcode == "alloca":
+                continue
+            if instruction.opcode != "phi":
+                code.write(instruction)
+            varying = self.shapes.own(instruction) is VARYING
+            if instruction in self._crossing and not (varying and instruction in self._escaping):
+                builder.store(code.values[instruction], code.variable(instruction, varying))
+            if instruction in self._escaping:
+                self._escape(instruction, mask)
+
+    def _escape(self, value: Instruction, mask: ir.Value | None) -> None:
+        """Keep *value* for lanes that leave a loop, as it is in their last round."""
+        code, builder = self.code, self.builder
+        shape = self.shapes.own(value)
+        whole = code.values[value] if shape is VARYING else self.lanes.spread(code.values[value], shape)
+        self._blend(code.variable(value, True), whole, mask)
+
+    def _blend(self, place: ir.Value, value: ir.Value, mask: ir.Value | None) -> None:
+        builder = self.builder
+        if mask is not None:
+            value = self.lanes.choose(mask, value, builder.load(place, typ=value.type))
+        builder.store(value, place)
+
+    def _incoming_place(self, phi: Instruction) -> ir.Value:
+        found = self._incoming.get(phi)
+        if found is None:
+            kind = phi.type if self.shapes.own(phi) is not VARYING else self.lanes.type_of(phi.type)
+            found = self._incoming[phi] = allocate(self.code.entry, kind, f"{phi.name}.incoming")
+        return found
+
+    def _pass_on(self, block: Block, edges: list[tuple[Block, ir.Value | None]]) -> None:
+        """Give the phis of the next blocks their values, for the lanes that go there: all are read before any is
+        written."""
+        pairs = []
+        for target, mask in edges:
+            for phi in target.phis:
+                value = _given(phi, block)
+                if self.shapes.own(phi) is VARYING:
+                    pairs.append((phi, self.code.vector(value), mask))
+                else:
+                    pairs.append((phi, self.code.scalar(value), None))
+        for phi, found, mask in pairs:
+            self._blend(self._incoming_place(phi), found, mask)
+
+    def _write_plain(self, block: Block) -> None:
+        """A block that all lanes run."""
+        builder = self.builder
+        builder.position_at_end(self._blocks[block])
+        self._write_body(block, self.mask)
+        end = block.terminator
+        if block in self.guards:
+            self._write_guard(block)
+        elif end.opcode == "ret":
+            builder.branch(self.done)
+        elif end.opcode == "unreachable":
+            builder.unreachable()
+        elif block in self.shapes.parting:
+            self._part(block, self.mask or self.lanes.all_lanes())
+        else:
+            self._pass_on(block, [(target, None) for target in self.shapes.successors(block)])
+            self._branch(block, end)
+
+    def _branch(self, block: Block, end: Instruction) -> None:
+        builder = self.builder
+        places = {target: self._enter(target) for target in self.shapes.successors(block)}
+        if len(places) == 1:
+            builder.branch(next(iter(places.values())))
+        elif end.opcode == "switch":
+            kind = end.operands[0].type
+            switch = builder.switch(self.code.scalar(end.operands[0]), places[end.targets[0]])
+            for number, target in zip(end.cases, end.targets[1:], strict=True):
+                switch.add_case(ir.Constant(kind, number), places[target])
+        else:
+            builder.cbranch(self.code.scalar(end.operands[0]), *(places[target] for target in end.targets))
+
+    def _enter(self, target: Block) -> ir.Block:
+        """Where to go for all lanes to go to *target*, which may be masked."""
+        if target not in self.shapes.masked:
+            return self._blocks[target]
+        step = self.builder.append_basic_block("enter")
+        builder = ir.IRBuilder(step)
+        builder.store(self.mask or self.lanes.all_lanes(), self._masks[target])
+        builder.branch(self._blocks[self.clusters[target].blocks[0]])
+        return step
+
+    def _write_guard(self, block: Block) -> None:
+        """Go on where all lanes take the way that is assumed."""
+        builder, end = self.builder, block.terminator
+        target = self.guards[block]
+        condition = self.code.vector(end.operands[0])
+        if target is end.targets[1]:
+            condition = builder.not_(condition)
+        everyone = self.lanes.all(condition)
+        self._pass_on(block, [(target, None)])
+        assert self.otherwise is not None
+        builder.cbranch(everyone, self._enter(target), self.otherwise)
+
+    # masked blocks
+
+    def _part(self, block: Block, mask: ir.Value) -> None:
+        """Behind a block that all lanes run: go through the blocks that they may go to."""
+        edges = self._edges(block, mask)
+        self._send(block, edges)
+        target = next((target for target, _ in edges if target in self.shapes.masked), None)
+        place = self._blocks[edges[0][0]] if target is None else self._blocks[self.clusters[target].blocks[0]]
+        self.builder.branch(place)
+
+    def _send(self, block: Block, edges: list[tuple[Block, ir.Value]]) -> None:
+        builder = self.builder
+        self._pass_on(block, list(edges))
+        for target, edge in edges:
+            if target in self.shapes.masked:
+                place = self._masks[target]
+                builder.store(builder.or_(builder.load(place, typ=edge.type), edge), place)
+
+    def _edges(self, block: Block, mask: ir.Value) -> list[tuple[Block, ir.Value]]:
+        """Where the lanes of *mask* go from *block*, each target once."""
+        builder, end = self.builder, block.terminator
+        targets = self.shapes.successors(block)
+        if len(targets) == 1:
+            return [(targets[0], mask)]
+        if end.opcode == "br":
+            taken = self.code.vector(end.operands[0])
+            if end.targets[0] is end.targets[1]:
+                return [(end.targets[0], mask)]
+            return [
+                (end.targets[0], builder.and_(mask, taken)), (end.targets[1], builder.and_(mask, builder.not_(taken)))
+            ]  # fmt: skip
+        number = self.code.vector(end.operands[0])
+        found: dict[Block, ir.Value] = {}
+        rest = mask
+        for case, target in zip(end.cases, end.targets[1:], strict=True):
+            same = builder.icmp_unsigned("==", number, self.lanes.splat(ir.Constant(end.operands[0].type, case)))
+            edge = builder.and_(mask, same)
+            rest = builder.and_(rest, builder.not_(same))
+            found[target] = builder.or_(found[target], edge) if target in found else edge
+        default = end.targets[0]
+        found[default] = builder.or_(found[default], rest) if default in found else rest
+        return list(found.items())
+
+    def _write_cluster(self, cluster: Cluster) -> None:
+        """Masked blocks one after another. A mask is taken when its block is run, so that it is empty afterwards."""
+        builder = self.builder
+        leave = self.done if cluster.exit is None else self._blocks[cluster.exit]
+        latches = self._latches(cluster)
+        following: dict[Block, ir.Block] = {}
+        after = leave
+        for block in reversed(cluster.blocks):
+            following[block] = latches[block][0][0] if block in latches else after
+            after = self._blocks[block]
+        for number, block in enumerate(cluster.blocks):
+            self._write_masked(block, following[block])
+            if block in latches:
+                behind = self._blocks[cluster.blocks[number + 1]] if number + 1 < len(cluster.blocks) else leave
+                steps = latches[block]
+                for step, (latch, header) in enumerate(steps):
+                    builder.position_at_end(latch)
+                    mask = builder.load(self._masks[header], typ=self.lanes.no_lanes().type)
+                    rest = steps[step + 1][0] if step + 1 < len(steps) else behind
+                    builder.cbranch(self.lanes.any(mask), self._blocks[header], rest)
+
+    def _latches(self, cluster: Cluster) -> dict[Block, list[tuple[ir.Block, Block]]]:
+        """Behind which blocks a loop may go on, with where it starts; the innermost first."""
+        loops = {
+            loop for block in cluster.blocks for loop in self.shapes.order.loops[block] if loop <= self.shapes.masked
+        }
+        latches: dict[Block, list[tuple[ir.Block, Block]]] = {}
+        for loop in sorted(loops, key=len):
+            first, last = min(loop, key=self._position.__getitem__), max(loop, key=self._position.__getitem__)
+            latches.setdefault(last, []).append((self.builder.append_basic_block("round"), first))
+        return latches
+
+    def _write_masked(self, block: Block, following: ir.Block) -> None:
+        builder = self.builder
+        builder.position_at_end(self._blocks[block])
+        place = self._masks[block]
+        mask = builder.load(place, typ=self.lanes.no_lanes().type)
+        builder.store(self.lanes.no_lanes(), place)
+        if any(needs_a_lane(instruction) for instruction in block.instructions) or len(block.instructions) > _CHEAP:
+            run = builder.append_basic_block(f"{block.name}.run")
+            builder.cbranch(self.lanes.any(mask), run, following)
+            builder.position_at_end(run)
+        self._write_body(block, mask)
+        if block.terminator.opcode in ("br", "switch"):
+            self._send(block, self._edges(block, mask))
+        builder.branch(following)
+
+
+_CHEAP = 6
+"""Instructions of a block that are rather run for nothing than jumped over."""
+
+
+def _given(phi: Instruction, source: Block) -> Value:
+    """What *phi* is when lanes come from *source*."""
+    for value, block in zip(phi.operands, phi.targets, strict=True):
+        if block is source:
+            return value
+    raise UnsupportedError(f"a phi has no value for the block {source.name!r}")
+
+
+def find_guard(shapes: Shapes, known: dict[Block, Block]) -> tuple[Block, Block] | None:
+    """A branch of which one side only returns, in front of which nothing was written; and the other side."""
+    loops = shapes.order.loops
+    for block in shapes.order.blocks:
+        if any(_has_effect(instruction) for instruction in block.instructions):
+            return None
+        if block not in shapes.parting or block in shapes.masked or block in known or loops[block]:
+            continue
+        targets = block.terminator.targets
+        if block.terminator.opcode == "br" and len(targets) == 2:
+            for number in (0, 1):
+                if _only_returns(targets[number]) and not _only_returns(targets[1 - number]):
+                    return block, targets[1 - number]
+    return None
+
+
+def _has_effect(instruction: Instruction) -> bool:
+    if instruction.opcode == "load":
+        return instruction.volatile or instruction.atomic is not None
+    return instruction.opcode in ("store", "atomicrmw", "cmpxchg", "fence") or (
+        instruction.opcode == "call" and needs_a_lane(instruction)
+    )
+
+
+def _only_returns(block: Block) -> bool:
+    return len(block.instructions) == 1 and block.terminator.opcode == "ret"

@@ -61,6 +61,16 @@ class Target:
             chosen += [f"-wavefrontsize{self.wave_sizes[0]}", f"+wavefrontsize{self.wave_size}"]
         return ",".join(chosen)
 
+    @property
+    def private_bytes(self) -> int:
+        """Most private memory (scratch) that a thread can have.
+
+        A wave has 8191 (gfx9 and gfx10), 32767 (gfx11) or 262143 (gfx12) blocks of 1 KiB: LLVM's
+        ``GCNSubtarget::getMaxWaveScratchSize``.
+        """
+        blocks = {"gfx11": 2**15 - 1, "gfx12": 2**18 - 1}.get(self.name[:5], 2**13 - 1)
+        return blocks * _KIB // self.wave_size // 16 * 16
+
     def with_wave_size(self, wave_size: int) -> Target:
         """This target, compiled for waves of *wave_size* threads. `UnsupportedError` if the processor has none such."""
         if wave_size not in self.wave_sizes:

@@ -15,7 +15,8 @@ from numba.core.codegen import Codegen, CodeLibrary
 
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import InvalidIRError
-from numba_hip.errors import LinkedCodeError
+from hip_devicelib.target import parse_target
+from numba_hip.errors import LinkedCodeError, SharedMemoryError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
 from numba_hip.targets.callconv import Fault
@@ -26,6 +27,9 @@ MANGLED_PREFIX = "_Z"
 
 SHARED_PREFIX = "spmd.shared."
 """What declarations of shared memory on the CPU device start with; size and alignment follow a name."""
+
+SHARED_POINTER = "ptr addrspace(3)"
+"""How LLVM spells the type of a pointer to shared memory (LDS) of AMD GPUs."""
 
 
 Modules = Sequence[llvm.ModuleRef]
@@ -55,6 +59,8 @@ class HipCodeLibrary(CodeLibrary):
         """Code to link, by its digest."""
         self.location: str | None = None
         """The place in the source of what is being lowered."""
+        self.shared: list[tuple[str, int]] = []
+        """Shared arrays of the functions of this library itself: what and where each is, and its bytes."""
         self.source: str | None = None
         """The file of the function, where there is one."""
         self.faults: dict[int, Fault] = {}
@@ -73,6 +79,10 @@ class HipCodeLibrary(CodeLibrary):
     def add_unresolved(self, symbol: str) -> None:
         """Note that this library calls *symbol*, of a library that may not be complete yet: recursion."""
         self._unresolved.add(symbol)
+
+    def note_shared(self, what: str, size: int) -> None:
+        """Note that the function being lowered has a shared array, *what*, of *size* bytes."""
+        self.shared.append((f"{size} bytes, {what}, {self.location}", size))
 
     def add_linked_code(self, codes: Iterable[LinkedCode]) -> None:
         """Note that kernels with this library are linked with *codes*."""
@@ -286,6 +296,9 @@ class AmdCodegen(HipCodegen):
 
         self._amdgpu = amdgpu
         self.target = target
+        parsed = parse_target(target)
+        self.limits = parsed.lds_bytes, parsed.private_bytes
+        """Bytes of shared memory of a block, and of private memory of a thread."""
         self.triple = amdgpu.TRIPLE
         self._target_data = llvm.create_target_data(amdgpu.data_layout(target))
         super().__init__()
@@ -312,8 +325,25 @@ class AmdCodegen(HipCodegen):
         own = [bytes(linked.as_bitcode()), *([adapters] if adapters else [])]
         level = 3 if options.opt else 0
         try:
-            return self._amdgpu.optimise(own, self.target, libraries=codes, keep=fault, level=level)
+            made: bytes = self._amdgpu.optimise(own, self.target, libraries=codes, keep=fault, level=level)
+            self._check_shared(library, name, made)
+            return made
         except InvalidIRError as error:
             if not codes:
                 raise
             raise LinkedCodeError(f"link: {error}") from error
+
+    def _check_shared(self, library: HipCodeLibrary, name: str, bitcode: bytes) -> None:
+        """Raise `SharedMemoryError` where all shared arrays of the kernel together are more than a block has."""
+        most, _ = self.limits
+        arrays = [array for part in library.closure() for array in part.shared]
+        if sum(size for _, size in arrays) <= most:
+            return
+        variables = llvm.parse_bitcode(bitcode).global_variables  # those that are left
+        shared = [one.global_value_type for one in variables if str(one.type) == SHARED_POINTER]
+        total = sum(int(self.target_data.get_abi_size(kind)) for kind in shared)
+        if total > most:
+            listed = "; ".join(text for text, _ in sorted(arrays, key=lambda array: -array[1]))
+            raise SharedMemoryError(
+                f"kernel {name}: its shared arrays have {total} bytes; a block on {self.target} has {most}: {listed}"
+            )

@@ -40,3 +40,7 @@ class LinkedCodeError(HipError, ValueError):
 
 class LinkedFileNotFoundError(LinkedCodeError, FileNotFoundError):
     """A file of code to link that does not exist."""
+
+
+class SharedMemoryError(HipError, ValueError):
+    """A kernel whose shared arrays together are more than a block of the target has."""

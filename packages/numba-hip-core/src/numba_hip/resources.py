@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from llvmlite import binding as llvm
 
+from numba_hip.codegen import SHARED_POINTER
+
 SHARED_PREFIX = "spmd.shared."
 """How the names of shared arrays begin in code of the CPU device; see ``docs/design/spmd-bitcode.md``."""
-
-SHARED_POINTER = "ptr addrspace(3)"
-"""How LLVM spells the type of a pointer to shared memory (LDS) of AMD GPUs."""
 
 
 def constant_bytes(bitcode: bytes) -> int:

@@ -75,12 +75,14 @@ def element_type(function: str, dtype: types.Type) -> types.Type:
     raise TypingError(f"{function}: the dtype has to be a type of numbers or of vectors, got {dtype}")
 
 
-def bytes_of(function: str, context: Any, shape: Sequence[int], dtype: types.Type) -> int:
-    """Bytes of an array; `TypingError` for one that no memory holds."""
+def bytes_of(function: str, context: Any, shape: Sequence[int], dtype: types.Type, most: int | None) -> int:
+    """Bytes of an array; `TypingError` for one that has over *most*, which is what the target has of that memory."""
     size = math.prod(shape) * int(context.get_abi_sizeof(context.get_data_type(dtype)))
-    if size > MOST_BYTES:
+    limit = MOST_BYTES if most is None else most
+    if size > limit:
+        where = "" if most is None else f" for {context.codegen().target}"
         raise TypingError(
-            f"{function}: an array of shape {tuple(shape)} of {dtype} has {size} bytes; at most {MOST_BYTES}"
+            f"{function}: an array of shape {tuple(shape)} of {dtype} has {size} bytes; at most {limit}{where}"
         )
     return size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 
 from numba_hip.language import arrays
 from numba_hip.language.stub import Lower, device_function
@@ -23,10 +23,11 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     kind = types.Array(element, len(extents), "C")
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        size = arrays.bytes_of("hip.local.array", context, extents, element)
+        size = arrays.bytes_of("hip.local.array", context, extents, element, context.most_private_bytes)
         itemsize = context.get_abi_sizeof(context.get_data_type(element))
         storage = ir.ArrayType(context.get_data_type(element), max(1, size // itemsize))
-        data = cgutils.alloca_once(builder, storage)
+        with builder.goto_entry_block():
+            data = builder.alloca(storage)  # Numba's helper would fill it with zeros
         data.align = max(aligned, context.get_abi_alignment(storage.element))
         return arrays.make_array(context, builder, kind, data, arrays.constants(context, extents))
 

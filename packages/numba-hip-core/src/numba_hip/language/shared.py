@@ -24,7 +24,8 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     kind = types.Array(element, len(extents), "C")
 
     def lower_static(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        arrays.bytes_of("hip.shared.array", context, extents, element)
+        size = arrays.bytes_of("hip.shared.array", context, extents, element, context.most_shared_bytes)
+        context.active_code_library.note_shared(f"shape {extents} of {element}", size)
         storage = ir.ArrayType(context.get_data_type(element), max(1, _count(extents)))
         data = context.shared_memory(builder, storage, max(aligned, context.get_abi_alignment(storage.element)))
         return arrays.make_array(context, builder, kind, data, arrays.constants(context, extents))

@@ -6,7 +6,7 @@ Source of the facts about registers, address spaces and implicit arguments: LLVM
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -20,6 +20,10 @@ from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu import parameters_of
 from numba_hip.targets.fault_record import report_fault
 from numba_hip.targets.line_tables import locate_entry
+
+if TYPE_CHECKING:
+    from numba_hip.codegen import AmdCodegen
+    from numba_hip.targets.typing import HipTypingContext
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
 """Address spaces: the device's memory, shared memory (LDS), and constant memory."""
@@ -52,6 +56,10 @@ class AmdContext(HipContext):
     global_address_space = GLOBAL
     implement_powi_as_math_call = True
     implement_pow_as_math_call = True
+
+    def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: AmdCodegen) -> None:
+        super().__init__(typing_context, numba_name, codegen)
+        self.most_shared_bytes, self.most_private_bytes = codegen.limits
 
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the thread in its block, from a vector register."""

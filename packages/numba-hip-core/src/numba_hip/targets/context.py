@@ -42,6 +42,9 @@ class HipContext(BaseContext):
     constant_address_space = 0
     global_address_space = 0
     """Address spaces of captured arrays and of variables of a module."""
+    most_shared_bytes: int | None = None
+    most_private_bytes: int | None = None
+    """What a block has of shared memory, and a thread of private memory; None where that is not known here."""
 
     def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: HipCodegen) -> None:
         self._codegen = codegen

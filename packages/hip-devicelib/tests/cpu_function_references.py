@@ -110,7 +110,8 @@ def to_integer(values, rounding, dtype):
     """Rounded, then the nearest integer of *dtype*; 0 for NaN."""
     info = np.iinfo(dtype)
     rounded = rounding(values.astype(WIDE))
-    return [0 if np.isnan(x) else info.max if x > info.max else info.min if x < info.min else int(x) for x in rounded]
+    largest, smallest = WIDE(info.max), WIDE(info.min)  # NumPy 1 compares no long double with a large int
+    return [0 if np.isnan(x) else info.max if x > largest else info.min if x < smallest else int(x) for x in rounded]
 
 
 def from_wider(values, mode, dtype):

@@ -192,15 +192,15 @@ class DeviceArray(ArrayNames):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if copy is False:
             raise ArrayError("`copy=False` is not possible: a device array becomes a NumPy array by a copy alone")
-        host = self.copy_to_host()
+        host: HostArray = self.copy_to_host()
         return host if dtype is None else host.astype(dtype)
 
     # copies
 
-    def copy_to_host(self, ary: HostArray | None = None, stream: StreamLike = None) -> HostArray:
+    def copy_to_host(self, ary: Any = None, stream: StreamLike = None) -> Any:
         """Copy to *ary*, which must have the same shape and element type, or to a new array; returns it.
 
-        A record is copied to a record or an array without axes.
+        A record is copied to a record, which is waited for, or an array without axes.
 
         On a *stream* that is given the copy may be done later: synchronize that stream before reading. Without one, the
         copy is made in the order of the array's own stream, and waited for. `CopyError` changes nothing.
@@ -209,7 +209,9 @@ class DeviceArray(ArrayNames):
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             ary = np.empty(self.shape, self.dtype, order=order)  # type: ignore[call-overload]
         elif isinstance(ary, np.void):
-            return _fill_record(ary, self.copy_to_host(stream=stream))
+            host = self.copy_to_host(stream=stream)
+            self._wait(stream)
+            return _fill_record(ary, host)
         elif not isinstance(ary, np.ndarray):
             raise CopyError(f"ary must be a NumPy array, not {type(ary).__name__}")
         copying.to_host(ary, self, self._handle(stream))

@@ -81,7 +81,7 @@ class DeviceRecord(metaclass=_Standin):
     """A device array without axes of structured elements; calling it makes one."""
 
     def __new__(cls, dtype: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceArray:  # type: ignore[misc]
-        record: DeviceArray = DeviceNDArray((), (), dtype, stream, gpu_data)  # type: ignore[assignment]
+        record: DeviceArray = DeviceNDArray((), (), dtype, stream, gpu_data)
         return record
 
 

@@ -93,6 +93,18 @@ def test_code_is_kept_for_each_block_shape(device: Device, tmp_path: Path, made:
     assert made == [(64, 1, 1), (32, 1, 1)]
 
 
+def test_code_is_kept_for_each_number_of_lanes(device: Device, tmp_path: Path, made: list[object]) -> None:
+    with config.cpu_form.scope("vectors"):
+        reasons = []
+        for lanes in (8, 16, 8):
+            with config.cpu_width.scope(lanes):
+                reasons.append(saxpy(device, tmp_path).form)
+    assert len(made) == 2
+    assert [f"{lanes} threads at a time" in reason for lanes, reason in zip((8, 16, 8), reasons, strict=True)] == [
+        True, True, True
+    ]  # fmt: skip
+
+
 def test_code_of_another_form_processor_or_llvm_is_not_used(
     device: Device, tmp_path: Path, made: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

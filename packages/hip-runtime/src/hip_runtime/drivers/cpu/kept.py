@@ -1,7 +1,7 @@
 """Machine code of the CPU device on disk, from one process to the next.
 
 An entry is found by everything that it was made from: the bitcode and what a launch knows of the kernel, the block
-shape, the form that was asked for, the processor with its features, LLVM, and the modules of this driver. It holds a
+shape, the form and the lanes that were asked for, the processor with its features, LLVM, and the modules of this driver. It holds a
 header in JSON and the object file; checksums, whole writes, limits and who may write to the directory are the affair of
 `hip_devicelib.cache`.
 """
@@ -56,7 +56,7 @@ class KeptCode:
 def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
     machine = finaliser.target_machine()
     features = llvm.get_host_cpu_features().flatten()
-    asked = repr((kernel, block, config.cpu_form()))
+    asked = repr((kernel, block, config.cpu_form(), config.cpu_width()))
     return (
         "program of the CPU device", hip_runtime.__version__, _source_digest(), llvmlite.__version__,
         repr(llvm.llvm_version_info), machine.triple, llvm.get_host_cpu_name(), features, code.digest, asked,

@@ -217,19 +217,24 @@ class Version:
             if end.targets[0] is end.targets[1]:
                 return [(end.targets[0], mask)]
             return [
-                (end.targets[0], builder.and_(mask, taken)), (end.targets[1], builder.and_(mask, builder.not_(taken)))
+                (end.targets[0], self._within(mask, taken)), (end.targets[1], self._within(mask, builder.not_(taken)))
             ]  # fmt: skip
         number = self.code.vector(end.operands[0])
         found: dict[Block, ir.Value] = {}
         rest = mask
         for case, target in zip(end.cases, end.targets[1:], strict=True):
             same = builder.icmp_unsigned("==", number, self.lanes.splat(ir.Constant(end.operands[0].type, case)))
-            edge = builder.and_(mask, same)
-            rest = builder.and_(rest, builder.not_(same))
+            edge = self._within(mask, same)
+            rest = self._within(rest, builder.not_(same))
             found[target] = builder.or_(found[target], edge) if target in found else edge
         default = end.targets[0]
         found[default] = builder.or_(found[default], rest) if default in found else rest
         return list(found.items())
+
+    def _within(self, mask: ir.Value, condition: ir.Value) -> ir.Value:
+        """The lanes of *mask* for which *condition* holds. It is a choice, not an ``and``: what other lanes have there
+        may be poison, which an ``and`` would spread."""
+        return self.builder.select(mask, condition, self.lanes.no_lanes())
 
     def _write_cluster(self, cluster: Cluster) -> None:
         """Masked blocks one after another. A mask is taken when its block is run, so that it is empty afterwards."""

@@ -111,7 +111,7 @@ class LaneCode:
         elif opcode == "fence":
             result = write_instruction(self.builder, instruction, [])
         elif instruction.type != VOID and shape is not VARYING:
-            plain = instruction if not shape else replace(instruction, flags=())
+            plain = _as_base(instruction) if shape else instruction
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
         elif opcode in _ELEMENTWISE:
             result = self._write_elementwise(instruction)
@@ -293,6 +293,12 @@ class LaneCode:
 
     def _set_thread_index(self, index: ir.Value) -> None:
         self.item.layout.store(self.builder, index, self.arguments[0], "thread", 0)
+
+
+def _as_base(instruction: Instruction) -> Instruction:
+    """*instruction* as the base of something strided has it: that of a lane which may not be active, so no flag holds,
+    and an ``or`` is the sum that it is for active lanes."""
+    return replace(instruction, opcode="add" if instruction.opcode == "or" else instruction.opcode, flags=())
 
 
 def _stored(kind: ir.Type) -> ir.Type:

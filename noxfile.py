@@ -186,3 +186,10 @@ def cuda_suite(session: nox.Session) -> None:
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
     session.run("python", "-m", "tools.cuda_suite", "--cache", str(session.cache_dir), *session.posargs)
+
+
+@nox.session
+def isa(session: nox.Session) -> None:
+    """Registers, memory and instructions of the benchmarks' kernels on AMD GPUs, beside clang's; no GPU is needed."""
+    session.install(*local(*PACKAGES[:3]), "ziglang>=0.15")
+    session.run("python", "-m", "tools.isa_report", *session.posargs, env={"NUMBA_HIP_DEVICE": "cpu"})

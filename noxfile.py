@@ -193,3 +193,15 @@ def isa(session: nox.Session) -> None:
     """Registers, memory and instructions of the benchmarks' kernels on AMD GPUs, beside clang's; no GPU is needed."""
     session.install(*local(*PACKAGES[:3]), "ziglang>=0.15")
     session.run("python", "-m", "tools.isa_report", *session.posargs, env={"NUMBA_HIP_DEVICE": "cpu"})
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Random kernels in each form of the CPU device and in Python, and random programs beneath; some minutes.
+
+    ``-- --seed 1000 --cases 50`` chooses the kernels.
+    """
+    session.install(*local(*PACKAGES[:3]))
+    environment = {"NUMBA_HIP_DEVICE": "cpu"}
+    session.run("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "300", env=environment)
+    session.run("python", "-m", "tools.fuzz", *session.posargs, env=environment)

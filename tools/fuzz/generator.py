@@ -1,0 +1,307 @@
+"""Makes random kernels: Python programs in which every value has one exact result.
+
+Each operation is between operands of one type and its result is cast to that type, so that Numba's arithmetic and that
+of NumPy's scalars are the same. Floats meet only operations that IEEE 754 rounds in one way. What threads do to the
+same memory is either apart by a barrier, or atomic with a result that does not depend on the order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+INTEGERS = {"i0": "int32", "i1": "int32", "l0": "int64", "l1": "int64", "u0": "uint32", "w0": "uint64"}
+FLOATS = {"f0": "float32", "f1": "float32", "d0": "float64", "d1": "float64"}
+VARIABLES = INTEGERS | FLOATS
+
+CELLS = ("add", "max", "min", "and_", "or_", "xor")
+"""The operation that the cell of each index of the array of totals is for: operations of one kind commute."""
+
+SHAPES = ((1, 1), (7, 1), (32, 1), (64, 1), (33, 2), (8, 8), (16, 3), (100, 1))
+"""Threads of a block along x and y."""
+
+MOST_DEPTH = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """The *text* of a program that defines ``kernel`` and its launch; *waits* is whether it has barriers."""
+
+    seed: int
+    text: str
+    block: tuple[int, int]
+    blocks: int
+    number: int
+    waits: bool
+
+
+HEAD = '''"""Random kernel {seed}. Run it with NUMBA_HIP_SIMULATOR=1 for the results that are right, then with
+NUMBA_HIP_CPU_FORM=loop, regions or vectors (and NUMBA_HIP_CPU_WIDTH) for those of a form."""
+
+import numpy as np
+from numba import hip
+from numba.core.types import float32, float64, int32, int64, uint32, uint64
+
+BLOCKS, BLOCK, N = {blocks}, {block}, {number}
+THREADS = {threads}
+'''
+
+TAIL = """
+
+def make_arrays():
+    generator = np.random.default_rng({seed})
+    words = generator.integers(-(2**63), 2**63 - 1, BLOCKS * THREADS, np.int64)
+    words[::3] >>= np.int64(56)
+    numbers = generator.integers(-64, 64, BLOCKS * THREADS) / 4
+    rows, reals = np.zeros((BLOCKS * THREADS, {integers}), np.int64), np.zeros((BLOCKS * THREADS, {floats}))
+    return words, numbers, rows, reals, np.zeros({cells}, np.int64), np.zeros(1)
+
+
+if __name__ == "__main__":
+    arrays = make_arrays()
+    kernel[BLOCKS, BLOCK](*arrays, N)
+    np.set_printoptions(threshold=100_000, linewidth=200)
+    print(*arrays[2:], sep="\\n")
+"""
+
+
+class Generator:
+    """Makes the program of *seed*."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.choose = random.Random(seed)
+        self.lines: list[str] = []
+        self.functions: list[str] = []
+        self.loops = 0
+        self.waits = self.choose.random() < 0.5
+
+    def make(self) -> Case:
+        """The case of the seed."""
+        block, blocks, number = self.choose.choice(SHAPES), self.choose.randint(1, 3), self.choose.randint(0, 3)
+        threads = block[0] * block[1]
+        shape = {"seed": self.seed, "blocks": blocks, "block": block, "number": number, "threads": threads}
+        text = HEAD.format(**shape)
+        for _ in range(self.choose.randint(0, 2)):
+            text += "\n\n" + self._function(f"helper_{len(self.functions)}")
+        text += "\n\n" + self._kernel(block[0])
+        text += TAIL.format(seed=self.seed, integers=len(INTEGERS), floats=len(FLOATS), cells=len(CELLS))
+        return Case(self.seed, text, block, blocks, number, self.waits)
+
+    # Functions.
+
+    def _function(self, name: str) -> str:
+        self.lines = []
+        for variable in ("l1", "d0"):
+            self.emit(1, f"{variable} = {VARIABLES[variable]}({'l0' if variable == 'l1' else 'f0'})")
+        names = ("l0", "f0", "l1", "d0")
+        for _ in range(self.choose.randint(1, 3)):
+            self._plain(1, names)
+        self.emit(1, f"if {self.condition(names)}:")
+        self.emit(2, f"return {self._cast('l1', 'int64')}")
+        self.emit(1, f"for turn in range(l0 & int64({self.choose.choice((1, 3, 7))})):")
+        self._assign(2, names)
+        self.emit(2, "l1 = int64(l1 + int64(turn))")
+        self.emit(1, f"return {self.integer('int64', names)}")
+        self.functions.append(name)
+        return f"@hip.jit(device=True)\ndef {name}(l0, f0):\n" + "\n".join(self.lines) + "\n"
+
+    def _kernel(self, width: int) -> str:
+        self.lines = []
+        self.emit(1, f"t = int64(hip.threadIdx.x + {width} * hip.threadIdx.y)")
+        self.emit(1, "g = int64(hip.blockIdx.x * THREADS + t)")
+        for place, (name, kind) in enumerate(INTEGERS.items()):
+            self.emit(1, f"{name} = {kind}(words[g] >> int64({place}))")
+        for place, (name, kind) in enumerate(FLOATS.items()):
+            self.emit(1, f"{name} = {kind}(numbers[g] + {place}.0)")
+        self.emit(1, "private = hip.local.array(8, int32)")
+        self.emit(1, "for turn in range(8):")
+        self.emit(2, "private[turn] = int32(i0 + int32(turn))")
+        if self.waits:
+            self.emit(1, "shared = hip.shared.array(THREADS, int64)")
+            self.emit(1, "sums = hip.shared.array(4, int32)")
+            self.emit(1, "shared[t] = l0")
+            self.emit(1, "if t == 0:")
+            self.emit(2, "for turn in range(4):")
+            self.emit(3, "sums[turn] = int32(0)")
+            self.emit(1, "hip.syncthreads()")
+        names = tuple(VARIABLES)
+        for _ in range(self.choose.randint(4, 9)):
+            self._uniform(1, names)
+        for place, name in enumerate(INTEGERS):
+            self.emit(1, f"rows[g, {place}] = int64({name})")
+        for place, name in enumerate(FLOATS):
+            self.emit(1, f"reals[g, {place}] = float64({name})")
+        parameters = "words, numbers, rows, reals, totals, total, n"
+        return f"@hip.jit\ndef kernel({parameters}):\n" + "\n".join(self.lines) + "\n"
+
+    # Statements.
+
+    def emit(self, depth: int, line: str) -> None:
+        """Add a line, *depth* levels deep."""
+        self.lines.append("    " * depth + line)
+
+    def _uniform(self, depth: int, names: Sequence[str]) -> None:
+        """A statement in a place to which all threads come that have not returned."""
+        if not self.waits or self.choose.random() < 0.55:
+            self._plain(depth, names, kernel=True)
+            return
+        kind = self.choose.choice(("exchange", "count", "sums", "if", "for") if depth < 3 else ("exchange", "count"))
+        if kind in ("if", "for"):
+            number = self.choose.randint(0, 3)
+            self.emit(
+                depth, f"if n > {number}:" if kind == "if" else f"for turn_{self._loop()} in range(n + {number}):"
+            )
+            for _ in range(self.choose.randint(1, 3)):
+                self._uniform(depth + 1, names)
+            return
+        getattr(self, f"_{kind}")(depth, names)
+
+    def _exchange(self, depth: int, names: Sequence[str]) -> None:
+        self.emit(depth, f"shared[t] = {self.integer('int64', names)}")
+        self.emit(depth, "hip.syncthreads()")
+        self.emit(depth, f"l1 = shared[(t + {self.choose.randint(1, 70)}) % THREADS]")
+        self.emit(depth, "hip.syncthreads()")
+
+    def _count(self, depth: int, names: Sequence[str]) -> None:
+        which = self.choose.choice(("count", "and", "or"))
+        predicate = f"int32(1) if {self.condition(names)} else int32(0)"
+        self.emit(depth, f"met = int32(hip.syncthreads_{which}({predicate}))")
+        self.emit(depth, "i1 = int32(i1 + (met if met < int32(2) else met * int32(3)))")
+
+    def _sums(self, depth: int, names: Sequence[str]) -> None:
+        inner = depth
+        if self.choose.random() < 0.5:
+            self.emit(depth, f"if {self.condition(names)}:")
+            inner += 1
+        self.emit(inner, f"hip.atomic.add(sums, int64({self.choose.choice(tuple(INTEGERS))} & 3), int32(i0))")
+        self.emit(depth, "hip.syncthreads()")
+        self.emit(depth, "i0 = int32(i0 ^ sums[int64(i1 & int32(3))])")
+        self.emit(depth, "hip.syncthreads()")
+
+    def _loop(self) -> int:
+        self.loops += 1
+        return self.loops
+
+    def _plain(self, depth: int, names: Sequence[str], kernel: bool = False, looping: bool = False) -> None:
+        """A statement that threads may come to in any company."""
+        kinds = ["assign"] * 4
+        if depth <= MOST_DEPTH:
+            kinds += ["if", "if", "range", "while"]
+        if kernel:
+            kinds += ["atomic", "private", "store"] + (["return"] if self.choose.random() < 0.4 else [])
+        if looping:
+            kinds += ["leave"]
+        kind = self.choose.choice(kinds)
+        if kind == "assign":
+            self._assign(depth, names)
+        elif kind == "if":
+            self.emit(depth, f"if {self.condition(names)}:")
+            self._body(depth + 1, names, kernel, looping)
+            if self.choose.random() < 0.6:
+                self.emit(depth, "else:")
+                self._body(depth + 1, names, kernel, looping)
+        elif kind in ("range", "while"):
+            self._repeat(depth, names, kernel, kind)
+        elif kind == "leave":
+            self.emit(depth, f"if {self.condition(names)}:")
+            self.emit(depth + 1, self.choose.choice(("break", "continue")))
+        elif kind == "return":
+            self.emit(depth, f"if (l0 & int64(7)) == int64(5) and {self.condition(names)}:")
+            self.emit(depth + 1, "return")
+        else:
+            self._touch(depth, names, kind)
+
+    def _body(self, depth: int, names: Sequence[str], kernel: bool, looping: bool) -> None:
+        for _ in range(self.choose.randint(1, 3)):
+            self._plain(depth, names, kernel, looping)
+
+    def _repeat(self, depth: int, names: Sequence[str], kernel: bool, kind: str) -> None:
+        number, mask = self._loop(), self.choose.choice((1, 3, 7))
+        limit = f"{self.integer('int64', names)} & int64({mask})"
+        if kind == "range":
+            self.emit(depth, f"for turn_{number} in range({limit}):")
+            name = self.choose.choice([one for one in names if one in INTEGERS])
+            kind = VARIABLES[name]
+            self.emit(depth + 1, f"{name} = {kind}({name} + {kind}(turn_{number}))")
+        else:
+            self.emit(depth, f"left_{number} = {limit}")
+            self.emit(depth, f"while left_{number} > int64(0) and {self.condition(names)}:")
+            self.emit(depth + 1, f"left_{number} = int64(left_{number} - int64(1))")
+        self._body(depth + 1, names, kernel, looping=True)
+
+    def _touch(self, depth: int, names: Sequence[str], kind: str) -> None:
+        if kind == "atomic" and self.choose.random() < 0.2:
+            self.emit(depth, "hip.atomic.add(total, 0, float64(i0 & int32(255)))")
+        elif kind == "atomic":
+            cell = self.choose.randrange(len(CELLS))
+            self.emit(depth, f"hip.atomic.{CELLS[cell]}(totals, {cell}, {self.integer('int64', names)})")
+        elif kind == "private":
+            self.emit(depth, f"private[int64(u0 & uint32(7))] = {self.integer('int32', names)}")
+            self.emit(depth, "i1 = int32(i1 ^ private[int64(i0 & int32(7))])")
+        else:
+            self.emit(depth, f"rows[g, {self.choose.randrange(len(INTEGERS))}] = {self.integer('int64', names)}")
+
+    def _assign(self, depth: int, names: Sequence[str]) -> None:
+        # A parameter keeps its type as the rest do: callers cast what they pass.
+        name = self.choose.choice(names)
+        kind = VARIABLES[name]
+        self.emit(depth, f"{name} = {self.integer(kind, names) if name in INTEGERS else self.real(kind, names)}")
+
+    # Expressions.
+
+    def condition(self, names: Sequence[str]) -> str:
+        """A condition on the variables *names*."""
+        name, other = self.choose.choice(names), self.choose.choice(names)
+        kind = VARIABLES[name]
+        if name in FLOATS:
+            return f"{name} < {self._cast(other, kind)}"
+        which = self.choose.choice(("bits", "less", "equal"))
+        if which == "bits" or other in FLOATS:
+            mask = self.choose.choice((1, 3, 7))
+            return f"({name} & {kind}({mask})) == {kind}({self.choose.randint(0, mask)})"
+        return f"{name} {'<' if which == 'less' else '!='} {self._cast(other, kind)}"
+
+    def _cast(self, name: str, kind: str) -> str:
+        return name if VARIABLES[name] == kind else f"{kind}({name})"
+
+    def integer(self, kind: str, names: Sequence[str]) -> str:
+        """An expression whose type is the integer type *kind*."""
+        choose = self.choose
+        integers = [name for name in names if name in INTEGERS]
+        one, two = choose.choice(integers), choose.choice(integers)
+        a, b = f"{kind}({one})", f"{kind}({two})"
+        which = choose.randrange(12)
+        if which < 5:
+            return f"{kind}({a} {choose.choice('+-*&|^')} {b})"
+        if which < 7:
+            return f"{kind}({a} {choose.choice(('<<', '>>'))} {kind}({b} & {kind}(15)))"
+        if which == 7:
+            return f"{kind}({a} {choose.choice(('//', '%'))} {kind}(({b} & {kind}(7)) + {kind}(1)))"
+        if which == 8 and kind.startswith("int"):
+            real = choose.choice([name for name in names if name in FLOATS])
+            return f"({kind}({real}) if abs({real}) < {VARIABLES[real]}(1000) else {b})"
+        if which == 9:
+            return f"{kind}(hip.{choose.choice(('popc', 'clz', 'ffs', 'brev'))}({one}))"
+        if which == 10 and self.functions:
+            real = choose.choice([name for name in names if name in FLOATS])
+            return f"{kind}({choose.choice(self.functions)}(int64({one}), float32({real})))"
+        return f"({a} if {self.condition(names)} else {kind}({choose.randint(0, 1000)}))"
+
+    def real(self, kind: str, names: Sequence[str]) -> str:
+        """An expression whose type is the floating-point type *kind*."""
+        one, two = (f"{kind}({self.choose.choice(names)})" for _ in range(2))
+        which = self.choose.randrange(6)
+        if which < 3:
+            return f"{kind}({one} {self.choose.choice('+-*')} {two})"
+        if which == 3:
+            return f"{kind}({one} / {kind}(abs({kind}({two})) + {kind}(1)))"
+        if which == 4:
+            return f"({one} if {self.condition(names)} else {kind}({self.choose.randint(0, 100)}))"
+        return f"{kind}({one} * {kind}({self.choose.choice((0.5, 0.25, 2.0))}))"
+
+
+def make_case(seed: int) -> Case:
+    """The random program of *seed*; the same each time."""
+    return Generator(seed).make()

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,9 +99,11 @@ def measure(assembly: str, kernel: str, once: str) -> dict[str, float]:
             raise SystemExit(f"the assembly of {kernel} does not tell {name}; was it made by another LLVM?")
         found[name] = int(match[1])
     metadata = assembly.partition(".amdgpu_metadata")[2]
-    entry = metadata[metadata.index(f".symbol:         {kernel}.kd") - 400 :]
-    counts = [re.search(rf"\.{kind}_spill_count: *(\d+)", entry) for kind in ("sgpr", "vgpr")]
-    found["spills"] = sum(int(count[1]) for count in counts if count)
+    # The entries of a kernel are sorted by name: those of scalars are before its symbol, those of vectors behind it.
+    before, behind = re.split(rf"^    \.symbol: +'?{kernel}\.kd'?$", metadata, flags=re.MULTILINE)
+    scalars = re.findall(r"\.sgpr_spill_count: +(\d+)", before)
+    vectors = re.findall(r"\.vgpr_spill_count: +(\d+)", behind)
+    found["spills"] = int(scalars[-1]) + int(vectors[0])
     instructions, loop = hot_loop(body)
     rounds = sum(instruction.startswith(once) for instruction in loop) if once and loop else 1
     found |= {"instructions": len(instructions), "rounds": rounds or 1, "loop": len(loop)}
@@ -135,8 +137,7 @@ def report(targets: Sequence[str]) -> list[dict[str, Any]]:
         theirs = compile_theirs(target)
         for subject in SUBJECTS:
             ours = measure(compile_ours(subject, target), subject.variable, subject.once)
-            row: dict[str, Any] = asdict(subject) | {"target": target, "ours": ours}
-            row = {key: row[key] for key in ("name", "target", "ours")}
+            row: dict[str, Any] = {"name": subject.name, "target": target, "ours": ours}
             if theirs is not None:
                 row["clang"] = measure(theirs, subject.name, subject.once)
                 row["ratio"] = round(ours["hot"] / row["clang"]["hot"], 2)

@@ -1,9 +1,9 @@
 """Machine code of the CPU device on disk, from one process to the next.
 
 An entry is found by everything that it was made from: the bitcode and what a launch knows of the kernel, the block
-shape, the form and the lanes that were asked for, the processor with its features, LLVM, and the modules of this driver. It holds a
-header in JSON and the object file; checksums, whole writes, limits and who may write to the directory are the affair of
-`hip_devicelib.cache`.
+shape, the form and the lanes that were asked for, the processor with its features, LLVM, and the modules of this
+driver. It holds a header in JSON and the object file; checksums, whole writes, limits and who may write to the
+directory are the affair of `hip_devicelib.cache`.
 """
 
 from __future__ import annotations

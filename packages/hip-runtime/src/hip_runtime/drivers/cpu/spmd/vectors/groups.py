@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -41,7 +41,7 @@ def has_loop(function: Function) -> bool:
 
 
 def run_groups(function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int) -> Body:
-    """A body of a worker that runs *width* threads along x at a time; it raises `UnsupportedError` where that cannot be done."""
+    """A body of a worker that runs *width* threads along x at a time; `UnsupportedError` where that cannot be done."""
     extent = item.block[0]
     groups = -(-extent // width)
 
@@ -71,7 +71,7 @@ class _GroupFunction:
         self._graph = function
         self._item = item
         self._symbols = Symbols(item.module, source)
-        self._size_of = lambda stored: int(stored.get_abi_size(layout))
+        self._size_of: Callable[[ir.Type], int] = lambda stored: int(stored.get_abi_size(layout))
         self._width = width
         taking = ir.FunctionType(kind.return_type, [*kind.args, I32])
         self.function = ir.Function(item.module, taking, GROUP_FUNCTION)

@@ -107,7 +107,8 @@ class LaneCode:
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
             result = self._load(instruction)
         elif opcode == "store" and not (instruction.volatile or instruction.atomic):
-            result = self._store(instruction)
+            self._store(instruction)
+            result = None
         elif opcode == "fence":
             result = write_instruction(self.builder, instruction, [])
         elif instruction.type != VOID and shape is not VARYING:

@@ -82,7 +82,7 @@ class Shapes:
                 for instruction in block.instructions:
                     found = self._infer(instruction, block)
                     known = self._shapes.get(instruction, _UNKNOWN)
-                    if found == _UNKNOWN or found == known or known is VARYING:
+                    if found in (_UNKNOWN, known) or known is VARYING:
                         continue
                     self._shapes[instruction] = found if known == _UNKNOWN else VARYING  # type: ignore[assignment]
                     changed = True
@@ -163,7 +163,8 @@ class Shapes:
             return VARYING
         kind = instruction.source_type
         total = shapes[0]
-        assert kind is not None and isinstance(total, int)
+        assert kind is not None
+        assert isinstance(total, int)
         for number, (index, shape) in enumerate(zip(instruction.operands[1:], shapes[1:], strict=True)):
             if number:
                 if isinstance(kind, ir.ArrayType):

@@ -103,7 +103,7 @@ class Version:
 
     def _escape(self, value: Instruction, mask: ir.Value | None) -> None:
         """Keep *value* for lanes that leave a loop, as it is in their last round."""
-        code, builder = self.code, self.builder
+        code = self.code
         shape = self.shapes.own(value)
         whole = code.values[value] if shape is VARYING else self.lanes.spread(code.values[value], shape)
         self._blend(code.variable(value, True), whole, mask)

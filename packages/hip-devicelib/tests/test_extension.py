@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib.util
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -158,3 +160,28 @@ def test_an_extension_is_built_again_when_something_in_it_changes(
     (tmp_path / "scale.h").write_text("__device__ inline double scale(double x) { return x + missing; }\n")
     with pytest.raises(CompileError, match=r"scale\.h:1:\d+: error: use of undeclared identifier 'missing'"):
         supply(extension)
+
+
+def test_a_clang_in_rocm_compiles_with_the_header_of_that_rocm(real_rocm: Rocm, tmp_path: Path) -> None:
+    """A clang where ROCm has its own. The one that runs is ziglang's: no other that knows AMD GPUs is in a wheel."""
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("needs ziglang")
+    program = tmp_path / "llvm/bin/clang++"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang clang "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "lib").mkdir()
+    builtins = real_rocm.files["hiprtc-builtins"].resolve()
+    (tmp_path / "lib" / builtins.name).symlink_to(builtins)
+    if "device-libraries" in real_rocm.files:
+        (tmp_path / "amdgcn").mkdir()
+        (tmp_path / "amdgcn/bitcode").symlink_to(real_rocm.files["device-libraries"].parent)
+    rocm = hip.find_rocm(tmp_path)
+    found = find_compilers(rocm)
+    compiler = next(found)
+    assert compiler.identity.startswith("clang version")
+    extension = Extension("__device__ float both(float x) { return __sinf(x) + __popc(int(x)); }")
+    library = build_extension(extension, read_header(rocm), compiler, "gfx1100")
+    assert [function.symbol for function in library.functions] == ["hipdl_both__f32"]
+    with pytest.raises(CompileError, match=r"clang\+\+ does not compile this .*\n.*extension\.hip:1:\d+: error"):
+        build_extension(Extension("__device__ int f() { return missing; }"), read_header(rocm), compiler, "gfx1100")

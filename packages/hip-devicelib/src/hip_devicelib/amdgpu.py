@@ -257,9 +257,9 @@ def _flag_version(module: llvm.ModuleRef, target: Target, context: llvm.ContextR
 
 
 def _optimise_linked(module: llvm.ModuleRef, target: Target, level: int, context: llvm.ContextRef) -> None:
-    builder = llvm.create_pass_builder(
-        make_machine(target, level), llvm.create_pipeline_tuning_options(speed_level=level)
-    )
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.slp_vectorization = level > 1  # llvmlite leaves it off; CDNA has packed instructions for two floats
+    builder = llvm.create_pass_builder(make_machine(target, level), tuning)
     _drop_unused(module, builder)
     check_source(module, target)
     _flag_version(module, target, context)

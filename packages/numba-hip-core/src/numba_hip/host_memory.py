@@ -61,7 +61,8 @@ class MappedArray(np.ndarray[Any, Any]):
 
     def copy_to_host(self, ary: HostArray | None = None, stream: StreamLike = None) -> HostArray:
         """As `DeviceArray.copy_to_host`."""
-        return self.device_array.copy_to_host(ary, stream)
+        copied: HostArray = self.device_array.copy_to_host(ary, stream)
+        return copied
 
     def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
         """As `DeviceArray.copy_to_device`."""

@@ -50,12 +50,12 @@ def _dispatcher(function: Any, options: CompileOptions, device: bool, signatures
         function = function.py_func
     if not callable(function) or not hasattr(function, "__code__"):
         raise TypeError(f"hip.jit takes a Python function, or a signature; got {function!r}")
-    dispatcher = _class()(function, options, device=device)
+    dispatcher = _dispatcher_class()(function, options, device=device)
     dispatcher.compile_explicit(signatures)
     return dispatcher
 
 
-def _class() -> type[Dispatcher]:
+def _dispatcher_class() -> type[Dispatcher]:
     if not config.simulator():
         return Dispatcher
     from numba_hip.simulator.dispatcher import SimulatedDispatcher

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 
+from numba_hip.language.elements import element_pointer
 from numba_hip.language.stub import Definition, Lower, Stub, device_function
 
 Update = Callable[[Any, ir.IRBuilder, types.Type, ir.Value, ir.Value], ir.Value]
@@ -34,18 +35,6 @@ def _element(function: str, ary: types.Type, idx: types.Type, floats: bool) -> t
         return ary.dtype
     allowed = "integers, float16, float32 and float64" if floats else "integers"
     raise TypingError(f"hip.atomic.{function} works on {allowed}, not on {ary.dtype}")
-
-
-def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    kind, index_type = sig.args[:2]
-    if isinstance(index_type, types.BaseTuple):
-        indices = list(zip(cgutils.unpack_tuple(builder, args[1], len(index_type)), index_type, strict=True))
-    else:
-        indices = [(args[1], index_type)]
-    values = [context.cast(builder, index, of, types.intp) for index, of in indices]
-    array = context.make_array(kind)(context, builder, args[0])
-    checked = context.enable_boundscheck
-    return cgutils.get_item_pointer(context, builder, kind, array, values, wraparound=True, boundscheck=checked)
 
 
 def _rmw(operation: str) -> Update:
@@ -97,7 +86,7 @@ def _operation(name: str, meaning: str, update: Update, *, floats: bool = True) 
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             value = context.cast(builder, args[2], sig.args[2], element)
-            return update(context, builder, element, _pointer(context, builder, sig, args), value)
+            return update(context, builder, element, element_pointer(context, builder, sig, args), value)
 
         return element, lower
 
@@ -152,7 +141,9 @@ def cas(ary: types.Type, idx: types.Type, old: types.Type, val: types.Type) -> t
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         expected, new = (context.cast(builder, args[n], sig.args[n], element) for n in (2, 3))
-        return _compare_and_swap(context, builder, element, _pointer(context, builder, sig, args), (expected, new))
+        return _compare_and_swap(
+            context, builder, element, element_pointer(context, builder, sig, args), (expected, new)
+        )
 
     return element, lower
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 
+from numba_hip.language.elements import element_pointer
 from numba_hip.language.stub import Lower, Stub, device_function
 
 
@@ -23,24 +24,12 @@ def _check(function: str, ary: types.Type, idx: types.Type) -> None:
         raise TypingError(f"hip.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
 
 
-def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    kind, index_type = sig.args[:2]
-    if isinstance(index_type, types.BaseTuple):
-        indices = list(zip(cgutils.unpack_tuple(builder, args[1], len(index_type)), index_type, strict=True))
-    else:
-        indices = [(args[1], index_type)]
-    values = [context.cast(builder, index, of, types.intp) for index, of in indices]
-    array = context.make_array(kind)(context, builder, args[0])
-    checked = context.enable_boundscheck
-    return cgutils.get_item_pointer(context, builder, kind, array, values, wraparound=True, boundscheck=checked)
-
-
 def _load(name: str, meaning: str, *, anew: bool = False) -> Stub:
     def define(ary: types.Type, idx: types.Type) -> tuple[types.Type, Lower]:
         _check(name, ary, idx)
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            pointer = _pointer(context, builder, sig, args)
+            pointer = element_pointer(context, builder, sig, args)
             if anew:
                 return builder.load_atomic(pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
             return builder.load(pointer)
@@ -58,7 +47,7 @@ def _store(name: str, meaning: str, *, anew: bool = False) -> Stub:
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             value = context.cast(builder, args[2], sig.args[2], ary.dtype)
-            pointer = _pointer(context, builder, sig, args)
+            pointer = element_pointer(context, builder, sig, args)
             if anew:
                 builder.store_atomic(value, pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
             else:

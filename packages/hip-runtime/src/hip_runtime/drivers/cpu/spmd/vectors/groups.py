@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.frame import I32, PTR, allocate
+from hip_runtime.drivers.cpu.frame import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.spmd.private import private_type
@@ -21,6 +22,9 @@ from hip_runtime.errors import UnsupportedError
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 GROUP_FUNCTION = "spmd.group"
+
+SizeOf = Callable[[ir.Type], int]
+"""Bytes from one value of a type to the next in memory."""
 
 
 def has_loop(function: Function) -> bool:
@@ -42,39 +46,51 @@ def has_loop(function: Function) -> bool:
 
 def run_groups(function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int) -> Body:
     """A body of a worker that runs *width* threads along x at a time; `UnsupportedError` where that cannot be done."""
-    extent = item.block[0]
-    groups = -(-extent // width)
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        group = _GroupFunction(function, item, kind, source, layout, width).build()
-        with (
-            counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
-            counted(builder, "thread.y", I32(0), I32(item.block[1])) as y,
-            counted(builder, "group", I32(0), I32(groups)) as number,
-        ):
-            first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
-            for axis, index in enumerate((first, y, z)):
-                item.layout.store(builder, index, place, "thread", axis)
-            count = builder.sub(I32(extent), first, flags=("nuw", "nsw"))
+        symbols = Symbols(item.module, source)
+        size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout))  # noqa: E731
+        group = GroupFunction(function, item, kind.args, symbols, size_of, width).build()
+        with each_group(builder, item, place, width) as count:
             builder.call(group, [place, *arguments, count])
 
     return body
 
 
-class _GroupFunction:
+@contextmanager
+def each_group(builder: ir.IRBuilder, item: Item, place: ir.Value, width: int) -> Iterator[ir.Value]:
+    """A loop over the groups of a block. Inside, the work item *place* holds the first thread of the group; gives how
+    many threads its row has from there on."""
+    extent = item.block[0]
+    with (
+        counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
+        counted(builder, "thread.y", I32(0), I32(item.block[1])) as y,
+        counted(builder, "group", I32(0), I32(-(-extent // width))) as number,
+    ):
+        first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
+        for axis, index in enumerate((first, y, z)):
+            item.layout.store(builder, index, place, "thread", axis)
+        yield builder.sub(I32(extent), first, flags=("nuw", "nsw"))
+
+
+class GroupFunction:
     """A function that runs the group whose first thread the work item holds; its last argument is how many threads
-    there are from there on."""
+    there are from there on, those in front of it are of the types *kinds*, the work item first.
+
+    *exclusive* are atomic operations of *function* on memory of the block alone.
+    """
 
     def __init__(
-        self, function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int
-    ) -> None:
+        self, function: Function, item: Item, kinds: Sequence[ir.Type], symbols: Symbols, size_of: SizeOf, width: int,
+        exclusive: frozenset[Instruction] = frozenset(), name: str = GROUP_FUNCTION,
+    ) -> None:  # fmt: skip
         self._graph = function
         self._item = item
-        self._symbols = Symbols(item.module, source)
-        self._size_of: Callable[[ir.Type], int] = lambda stored: int(stored.get_abi_size(layout))
+        self._symbols = symbols
+        self._size_of = size_of
         self._width = width
-        taking = ir.FunctionType(kind.return_type, [*kind.args, I32])
-        self.function = ir.Function(item.module, taking, GROUP_FUNCTION)
+        self._exclusive = exclusive
+        self.function = ir.Function(item.module, ir.FunctionType(VOID, [*kinds, I32]), name)
         for attribute in ("alwaysinline", "nounwind"):
             self.function.attributes.add(attribute)
         self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
@@ -115,7 +131,9 @@ class _GroupFunction:
         self, shapes: Shapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
         mask: ir.Value | None, done: ir.Block, guards: dict[Block, Block], otherwise: ir.Block | None,
     ) -> None:  # fmt: skip
-        code = LaneCode(self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates)
+        code = LaneCode(
+            self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._exclusive
+        )
         Version(code, mask, done, guards, otherwise).write()
 
     def _shapes(self, guards: dict[Block, Block]) -> Shapes:

@@ -9,6 +9,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.exclusive import write_exclusive
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.symbols import Symbols
@@ -33,6 +34,7 @@ class LaneCode:
     def __init__(
         self, lanes: Lanes, shapes: Shapes, item: Item, symbols: Symbols, entry: ir.IRBuilder,
         arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
+        exclusive: frozenset[Instruction] = frozenset(),
     ) -> None:  # fmt: skip
         self.lanes = lanes
         self.builder = lanes.builder
@@ -42,6 +44,7 @@ class LaneCode:
         self.entry = entry
         self.arguments = arguments
         self.privates = privates
+        self._exclusive = exclusive
         self.mask: ir.Value | None = None
         self.block: Block
         self.values: dict[Instruction, ir.Value] = {}
@@ -227,7 +230,8 @@ class LaneCode:
             self.scalar(value) if place is None else self._take(place, value.type, lane)
             for place, value in zip(given, instruction.operands, strict=True)
         ]
-        found = write_instruction(builder, instruction, operands)
+        write_one = write_exclusive if instruction in self._exclusive else write_instruction
+        found = write_one(builder, instruction, operands)
         for number, (place, kind) in enumerate(zip(results, kinds, strict=True)):
             part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found
             part = builder.zext(part, I8) if kind == I1 else part

@@ -298,7 +298,7 @@ class Dispatcher:
     def __init__(self) -> None:
         for name in _PYTHON:
             llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-        self._program = finaliser.compile_ir(build_dispatcher(platform.machine()), *_SYMBOLS)
+        self._program = finaliser.compile_quickly(build_dispatcher(platform.machine()), *_SYMBOLS)
         dispatch, start, reset = self._program.entries
         # Called with Python's lock, which it lets go of itself; an exception that it leaves behind is raised.
         kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)

@@ -64,9 +64,13 @@ def target_machine() -> Any:
             llvm.load_library_permanently(library)
         except RuntimeError:
             continue  # one of another system; a symbol that is missing is found and named when code is loaded
+    return _create_machine(3)
+
+
+def _create_machine(level: int) -> Any:
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, jit=True
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, jit=True
     )
 
 
@@ -255,26 +259,39 @@ def _link(module: Any, worker: ir.Module, kernel: Kernel, scratch: Scratch) -> N
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
 
 
-def compile_ir(module: Any, *entries: str) -> Program:
-    """Machine code of the llvmlite module *module*, whose functions *entries* are there to be called."""
+def compile_quickly(module: Any, *entries: str) -> Program:
+    """Machine code of the llvmlite module *module*, whose functions *entries* are there to be called.
+
+    For code that spends its time in calls and locked instructions: LLVM's full pipeline takes seven times as long and
+    makes such code no faster.
+    """
     with _lock, Scratch() as scratch:
         machine = target_machine()
         parsed = scratch.read_text(str(module))
         parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
-        return _compile(parsed, *entries)
+        _hide_all_but(entries, parsed)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(parsed, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+        return _load_checked(_create_machine(0).emit_object(parsed), entries)
 
 
 def _compile(module: Any, *entries: str) -> Program:
     """Optimise *module*, of which only *entries* stay visible, and load it."""
-    machine = target_machine()
+    _hide_all_but(entries, module)
+    _optimise(module)
+    return _load_checked(target_machine().emit_object(module), entries)
+
+
+def _hide_all_but(entries: Sequence[str], module: Any) -> None:
     for function in module.functions:
         if not function.is_declaration and function.name not in entries:
             function.linkage = "internal"
     for variable in module.global_variables:
         if not variable.is_declaration and variable.name not in entries and variable.linkage.name != "appending":
             variable.linkage = "internal"
-    _optimise(module)
-    return _load_checked(machine.emit_object(module), entries)
 
 
 def load_image(image: bytes) -> Program:

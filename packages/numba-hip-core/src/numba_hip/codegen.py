@@ -15,7 +15,7 @@ from numba.core.codegen import Codegen, CodeLibrary
 
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import InvalidIRError
-from hip_devicelib.target import parse_target
+from hip_devicelib.target import Target
 from numba_hip.errors import LinkedCodeError, SharedMemoryError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
@@ -291,13 +291,12 @@ class CpuCodegen(HipCodegen):
 class AmdCodegen(HipCodegen):
     """LLVM modules for one AMD GPU."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: Target) -> None:
         from hip_devicelib import amdgpu
 
         self._amdgpu = amdgpu
         self.target = target
-        parsed = parse_target(target)
-        self.limits = parsed.lds_bytes, parsed.private_bytes
+        self.limits = target.lds_bytes, target.private_bytes
         """Bytes of shared memory of a block, and of private memory of a thread."""
         self.triple = amdgpu.TRIPLE
         self._target_data = llvm.create_target_data(amdgpu.data_layout(target))

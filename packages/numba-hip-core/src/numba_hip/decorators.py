@@ -9,6 +9,7 @@ from numba.core import sigutils
 
 from numba_hip import config
 from numba_hip.dispatcher import Dispatcher
+from numba_hip.errors import OptionError
 from numba_hip.options import CompileOptions
 
 PyFunc = Callable[..., Any]
@@ -48,6 +49,11 @@ def jit(function_or_signature: Any = None, *, device: bool = False, **options: A
 def _dispatcher(function: Any, options: CompileOptions, device: bool, signatures: list[Any]) -> Dispatcher:
     if isinstance(function, Dispatcher):
         function = function.py_func
+    if device and options.wave_size is not None:
+        raise OptionError(
+            f"wave_size={options.wave_size} of a device function: it has the waves of the kernel that calls it; give "
+            "that kernel the option"
+        )
     if not callable(function) or not hasattr(function, "__code__"):
         raise TypeError(f"hip.jit takes a Python function, or a signature; got {function!r}")
     dispatcher = _dispatcher_class()(function, options, device=device)

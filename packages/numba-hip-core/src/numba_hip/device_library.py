@@ -13,9 +13,10 @@ from llvmlite import binding as llvm
 import hip_devicelib
 from hip_devicelib import Library
 from hip_devicelib.errors import NotFoundError
+from hip_devicelib.target import Target
 
 
-def link_device_library(bitcode: bytes, target: str) -> bytes:
+def link_device_library(bitcode: bytes, target: str | Target) -> bytes:
     """*bitcode* with the functions of the device library that it calls, optimised again; as it is where it calls none.
 
     Raises `hip_devicelib.errors.NotFoundError` where there is no ROCm to make the library of, and for a function that

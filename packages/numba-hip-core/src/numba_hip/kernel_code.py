@@ -9,8 +9,11 @@ from typing import Any
 
 from llvmlite import binding as llvm
 from numba.core import types, typing
+from numba.core.errors import TypingError
+from numba.core.ir import Loc
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
+from hip_devicelib.target import parse_target
 from hip_runtime import config, current_device
 from hip_runtime.module import dim3
 from numba_hip import resources
@@ -50,19 +53,21 @@ class KernelCode:
 
     def asm(self) -> str:
         """Assembly of the target; for the CPU device, of the kernel on its own, for one thread."""
-        if self.target.name == CPU_TARGET:
+        machine = self.target.machine
+        if machine is None:
             return str(self.target.target_context.codegen().assembly(self.bitcode))
         from hip_devicelib import amdgpu
 
-        return amdgpu.assembly(self.bitcode, self.target.name)
+        return amdgpu.assembly(self.bitcode, machine)
 
     def object(self) -> bytes:
         """A relocatable ELF object; `OutputError` for the CPU device, whose code objects are bitcode."""
-        if self.target.name == CPU_TARGET:
+        machine = self.target.machine
+        if machine is None:
             raise OutputError("the CPU device has no object files: its code objects are bitcode; ask for 'llvm'")
         from hip_devicelib import amdgpu
 
-        return amdgpu.object_code(self.bitcode, self.target.name)
+        return amdgpu.object_code(self.bitcode, machine)
 
     @cached_property
     def code_object(self) -> CodeObject:
@@ -71,26 +76,28 @@ class KernelCode:
         For an AMD GPU it is linked, by ROCm or by ``ziglang``, with what it needs of ROCm's device library. Raises
         `hip_devicelib.errors.NotFoundError` where one of them is needed and not there.
         """
-        if self.target.name == CPU_TARGET:
+        machine = self.target.machine
+        if machine is None:
             return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,))
         from hip_devicelib import link, object_code
         from numba_hip.device_library import link_device_library
 
-        complete = link_device_library(self.bitcode, self.target.name)
+        complete = link_device_library(self.bitcode, machine)
         signature = [(parameter.name, parameter.type) for parameter in self.parameters]
-        return link(object_code(complete, self.target.name), signatures={self.name: signature})
+        return link(object_code(complete, machine), signatures={self.name: signature})
 
     @cached_property
     def kernel(self) -> Kernel:
         """What a launch has to know, and what the kernel takes of a device."""
-        if self.target.name != CPU_TARGET:
+        if self.target.machine is not None:
             from hip_devicelib.metadata import read_kernels
 
             (kernel,) = read_kernels(self.object())
             return kernel
         return Kernel(
             self.name, self.parameters, self.argument_bytes, shared_bytes=resources.shared_bytes(self.bitcode),
-            wave_size=config.cpu_wave_size(), max_block_threads=self.options.max_block_threads,
+            wave_size=self.options.wave_size or config.cpu_wave_size(),
+            max_block_threads=self.options.max_block_threads,
         )  # fmt: skip
 
     @property
@@ -137,7 +144,7 @@ class KernelCode:
     @cached_property
     def local_mem_per_thread(self) -> int:
         """Bytes of memory that a thread has for itself."""
-        if self.target.name == CPU_TARGET:
+        if self.target.machine is None:
             return resources.private_bytes(self.bitcode, self.name)
         return self.kernel.private_bytes
 
@@ -152,10 +159,10 @@ def compile_kernel(
 ) -> KernelCode:
     """Compile *py_func* as a kernel with argument types *args* for *target*.
 
-    Raises `numba.core.errors.TypingError` and its relatives at the user's line, `KernelSignatureError` for a kernel
-    that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
+    Raises `numba.core.errors.TypingError` and its relatives at the user's line, for waves that the target does not
+    have, too; `KernelSignatureError` for a kernel that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
     """
-    made_for = compile_target(target, checked=options.checked)
+    made_for = _find_target(py_func, options, target)
     result = compile_function(py_func, args, None, options, made_for)
     if result.signature.return_type not in (types.none, types.void):
         raise KernelSignatureError(
@@ -187,3 +194,17 @@ def compile_kernel(
         result.type_annotation,
         library.all_sources(),
     )
+
+
+def _find_target(py_func: Callable[..., Any], options: CompileOptions, target: str) -> CompileTarget:
+    """The compile target that *options* ask for; `TypingError` at the line of the kernel for waves that it lacks."""
+    if options.wave_size is not None and target != CPU_TARGET:
+        possible = parse_target(target).wave_sizes
+        if options.wave_size not in possible:
+            code = py_func.__code__
+            raise TypingError(
+                f"wave_size={options.wave_size} of kernel {py_func.__name__}: {target} has waves of "
+                f"{' or '.join(map(str, possible))} lanes; leave the option out for what a GPU prefers",
+                loc=Loc(code.co_filename, code.co_firstlineno),
+            )
+    return compile_target(target, checked=options.checked, wave_size=options.wave_size)

@@ -46,6 +46,10 @@ class CompileOptions:
         ``NUMBA_HIP_BOUNDSCHECK`` decides where it is None.
     link
         LLVM bitcode and LLVM IR that define functions of `declare_device`: paths of files, or `LinkedCode`.
+    wave_size
+        Lanes of a wave of this kernel, 32 or 64; what the device prefers where it is None. RDNA GPUs (gfx10 to gfx12)
+        and the CPU device have both, CDNA GPUs (gfx9) have 64. A device function has the waves of the kernel that calls
+        it.
     """
 
     fastmath: Any = False
@@ -59,6 +63,7 @@ class CompileOptions:
     boundscheck: bool | None = None
     exceptions: bool = False
     lineinfo: bool = False
+    wave_size: int | None = None
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -74,6 +79,8 @@ class CompileOptions:
         options = cls(**{**chosen, "link": as_items(chosen.get("link"))})
         if options.inline not in ("never", "always"):
             raise OptionError(f"inline is {options.inline!r}; it can be 'never' or 'always'")
+        if options.wave_size is not None and (type(options.wave_size) is not int or options.wave_size not in (32, 64)):
+            raise OptionError(f"wave_size is {options.wave_size!r}; a wave can have 32 or 64 lanes")
         options.max_block_threads  # noqa: B018 - refuses impossible launch bounds here, not at the first launch
         return options
 

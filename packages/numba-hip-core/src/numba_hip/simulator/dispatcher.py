@@ -43,9 +43,8 @@ class SimulatedDispatcher(Dispatcher):
         arguments = Arguments()
         functions.load()
         passed = [arguments.prepare(value) for value in args]
-        Grid(
-            self.py_func, passed, config.grid, config.block, config.dynamic_shared, runtime_config.cpu_wave_size()
-        ).run()
+        lanes = self.options.wave_size or runtime_config.cpu_wave_size()
+        Grid(self.py_func, passed, config.grid, config.block, config.dynamic_shared, lanes).run()
         arguments.write_back()
 
 

@@ -14,6 +14,7 @@ from numba.core import cgutils, types
 from numba_hip._numba import lowered_symbol
 from numba_hip.codegen import HipCodeLibrary
 from numba_hip.language import output
+from numba_hip.targets import amd_lanes
 from numba_hip.targets.attributes import add_attribute
 from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.context import I32, HipContext
@@ -56,6 +57,7 @@ class AmdContext(HipContext):
     global_address_space = GLOBAL
     implement_powi_as_math_call = True
     implement_pow_as_math_call = True
+    _codegen: AmdCodegen
 
     def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: AmdCodegen) -> None:
         super().__init__(typing_context, numba_name, codegen)
@@ -165,34 +167,22 @@ class AmdContext(HipContext):
         return self._call(builder, "llvm.amdgcn.ballot.i64", ir.IntType(64), vote)
 
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """Words that lanes fetch from each other; a lane is addressed by the bytes of its word."""
-        address = builder.shl(lane, ir.Constant(I32, 2))
-        if value.type in (I32, ir.FloatType()):
-            word = builder.bitcast(value, I32)
-            return builder.bitcast(self._call(builder, "llvm.amdgcn.ds.bpermute", I32, address, word), value.type)
-        wide, half = ir.IntType(64), ir.Constant(ir.IntType(64), 32)
-        bits = builder.bitcast(value, wide)
-        words = [builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, half), I32)]
-        low, high = (
-            builder.zext(self._call(builder, "llvm.amdgcn.ds.bpermute", I32, address, word), wide) for word in words
+        """Words that lanes fetch from each other; see `numba_hip.targets.amd_lanes` for waves of halves."""
+        target = self._codegen.target
+        return amd_lanes.move_words(
+            builder, value, lambda word: amd_lanes.fetch(target, builder, self._call, word, lane)
         )
-        return builder.bitcast(builder.or_(low, builder.shl(high, half)), value.type)
 
     def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """Into a scalar register, from any lane, whether it is active or not."""
-        if value.type in (I32, ir.FloatType()):
-            word = builder.bitcast(value, I32)
-            return builder.bitcast(self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane), value.type)
-        wide, half = ir.IntType(64), ir.Constant(ir.IntType(64), 32)
-        bits = builder.bitcast(value, wide)
-        words = (builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, half), I32))
-        low, high = (
-            builder.zext(self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane), wide) for word in words
+        return amd_lanes.move_words(
+            builder, value, lambda word: self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
         )
-        return builder.bitcast(builder.or_(low, builder.shl(high, half)), value.type)
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """The instruction that HIP's ``__hip_ds_permute`` is."""
+        """The instruction that HIP's ``__hip_ds_permute`` is, where it reaches all lanes."""
+        if amd_lanes.has_halves(self._codegen.target):
+            return super().push(builder, value, lane)
         address = builder.shl(lane, ir.Constant(I32, 2))
         word = builder.bitcast(value, I32)
         return builder.bitcast(self._call(builder, "llvm.amdgcn.ds.permute", I32, address, word), value.type)

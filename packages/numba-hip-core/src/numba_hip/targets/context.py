@@ -127,9 +127,21 @@ class HipContext(BaseContext):
         """As `shuffle`, with a *lane* that is the same for all active lanes."""
         return self.shuffle(builder, value, lane)
 
-    @abstractmethod
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """What the highest active lane that names this one as *lane* (i32) has as *value* (i32 or float), else 0."""
+        """What the highest active lane that names this one as *lane* (i32) has as *value* (i32 or float), else 0.
+
+        Lanes are asked one after the other.
+        """
+        active, own = self.active_lanes(builder), self.lane(builder)
+        slot = cgutils.alloca_once(builder, value.type)
+        builder.store(ir.Constant(value.type, 0), slot)
+        with cgutils.loop_nest(builder, [self.wave_size(builder)], I32) as (index,):
+            target, pushed = (self.read_lane(builder, word, index) for word in (lane, value))
+            wide = active.type
+            bit = builder.and_(builder.lshr(active, builder.zext(index, wide)), ir.Constant(wide, 1))
+            mine = builder.and_(builder.icmp_signed("==", target, own), builder.trunc(bit, ir.IntType(1)))
+            builder.store(builder.select(mine, pushed, builder.load(slot)), slot)
+        return builder.load(slot)
 
     @abstractmethod
     def clock(self, builder: ir.IRBuilder) -> ir.Value:

@@ -134,19 +134,6 @@ class CpuContext(HipContext):
         """The value of another lane."""
         return self._call(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
 
-    def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """Ask the lanes one after the other."""
-        active, own = self.active_lanes(builder), self.lane(builder)
-        slot = cgutils.alloca_once(builder, value.type)
-        builder.store(ir.Constant(value.type, 0), slot)
-        with cgutils.loop_nest(builder, [self.wave_size(builder)], I32) as (index,):
-            target, pushed = (self.shuffle(builder, word, index) for word in (lane, value))
-            wide = active.type
-            bit = builder.and_(builder.lshr(active, builder.zext(index, wide)), ir.Constant(wide, 1))
-            mine = builder.and_(builder.icmp_signed("==", target, own), builder.trunc(bit, ir.IntType(1)))
-            builder.store(builder.select(mine, pushed, builder.load(slot)), slot)
-        return builder.load(slot)
-
     def clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The time stamp counter, or what the processor has in its place."""
         kind = ir.FunctionType(ir.IntType(64), [])

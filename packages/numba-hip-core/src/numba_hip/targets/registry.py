@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hip_devicelib.codeobject import CPU_TARGET
+from hip_devicelib.target import Target, parse_target
 from numba_hip.codegen import AmdCodegen, CpuCodegen, HipCodegen
 from numba_hip.targets import numba_target
 from numba_hip.targets.context import HipContext
@@ -27,6 +28,8 @@ class CompileTarget:
     target_context: HipContext
     checked: bool = False
     """Whether code for it checks indices."""
+    machine: Target | None = None
+    """The AMD GPU with its features and wave size; None for the CPU device, whose code is for waves of any size."""
 
     @property
     def contexts(self) -> tuple[HipTypingContext, HipContext]:
@@ -34,17 +37,19 @@ class CompileTarget:
         return self.typing_context, self.target_context
 
 
-_targets: dict[tuple[str, bool], CompileTarget] = {}
+_targets: dict[tuple[str, bool, int | None], CompileTarget] = {}
 _lock = threading.Lock()
 
 
-def compile_target(name: str, *, checked: bool = False) -> CompileTarget:
+def compile_target(name: str, *, checked: bool = False, wave_size: int | None = None) -> CompileTarget:
     """The compile target called *name*: ``"cpu"``, or an AMD GPU such as ``"gfx942"`` or ``"gfx90a:xnack+"``.
 
-    Where it is *checked*, an index out of range raises, in all functions. Raises
-    `hip_devicelib.errors.UnknownTargetError` for a name that there is not.
+    Where it is *checked*, an index out of range raises, in all functions. *wave_size* is the lanes of a wave, what the
+    GPU prefers where it is None; code for the CPU device is the same for all. Raises
+    `hip_devicelib.errors.UnknownTargetError` for a name that there is not, and `hip_devicelib.errors.UnsupportedError`
+    for waves that the GPU does not have.
     """
-    key = name, checked
+    key = name, checked, None if name == CPU_TARGET else wave_size
     target = _targets.get(key)
     if target is None:
         with _lock:
@@ -58,22 +63,24 @@ def known_targets() -> list[CompileTarget]:
     return list(_targets.values())
 
 
-def _make(name: str, checked: bool) -> CompileTarget:
+def _make(name: str, checked: bool, wave_size: int | None) -> CompileTarget:
     from numba_hip.device_function import device_jit
 
+    machine = None if name == CPU_TARGET else parse_target(name, wave_size=wave_size)  # an unknown name is refused here
     typing_context = HipTypingContext()
-    context_class, codegen = _parts(name, checked)
-    numba_name = numba_target.register(f"{name}:checked" if checked else name)
+    context_class, codegen = _parts(machine, checked)
+    wave = "" if wave_size is None else f":wave{wave_size}"
+    numba_name = numba_target.register(f"{name}{wave}{':checked' if checked else ''}")
     context = context_class(typing_context, numba_name, codegen)
-    target = CompileTarget(name, numba_name, typing_context, context, checked)
+    target = CompileTarget(name, numba_name, typing_context, context, checked, machine)
     typing_context.compile_target = target
     numba_target.complete(numba_name, target, partial(device_jit, target))
     return target
 
 
-def _parts(name: str, checked: bool) -> tuple[type[HipContext], HipCodegen]:
-    """The class of the target context, and the code generator; here an unknown name is refused."""
-    if name == CPU_TARGET:
+def _parts(machine: Target | None, checked: bool) -> tuple[type[HipContext], HipCodegen]:
+    """The class of the target context, and the code generator."""
+    if machine is None:
         from numba_hip.targets.checked import CheckedCpuContext
         from numba_hip.targets.cpu import CpuContext
 
@@ -81,4 +88,4 @@ def _parts(name: str, checked: bool) -> tuple[type[HipContext], HipCodegen]:
     from numba_hip.targets.amdgpu import AmdContext
     from numba_hip.targets.checked_amdgpu import CheckedAmdContext
 
-    return CheckedAmdContext if checked else AmdContext, AmdCodegen(name)
+    return CheckedAmdContext if checked else AmdContext, AmdCodegen(machine)

@@ -48,7 +48,8 @@ class HipTypingContext(typing.BaseContext):
         function = self._device_functions.get(dispatcher)
         if function is None:
             options = CompileOptions.of_dispatcher(dispatcher)
-            function = DeviceFunction(dispatcher.py_func, options, self.compile_target)
+            explicit = getattr(dispatcher, "device_signatures", None)
+            function = DeviceFunction(dispatcher.py_func, options, self.compile_target, explicit)
             self._device_functions[dispatcher] = function
         return function
 

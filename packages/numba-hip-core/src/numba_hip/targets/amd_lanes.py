@@ -1,0 +1,60 @@
+"""How lanes of AMD GPUs fetch words from one another.
+
+``ds_bpermute`` reaches all lanes of a wave, but for waves of 64 lanes on gfx10 and gfx11: those run as two halves of
+32, and an instruction of the LDS stays within one. There words go through scalar registers, one lane after the other.
+(``v_permlane64`` of gfx11 lets the halves change places, but gives nothing to lanes that are not active.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from hip_devicelib.target import Target
+
+I32, I64 = ir.IntType(32), ir.IntType(64)
+HALF = 32
+
+Call = Callable[..., ir.Value]
+"""Calls an intrinsic: of the builder, its name, the type of the result and the arguments."""
+
+
+def has_halves(target: Target) -> bool:
+    """Whether instructions of the LDS reach only half of a wave."""
+    return target.wave_size == 2 * HALF and target.name.startswith(("gfx10", "gfx11"))
+
+
+def fetch(target: Target, builder: ir.IRBuilder, call: Call, word: ir.Value, lane: ir.Value) -> ir.Value:
+    """The *word* of *lane*, both i32, on *target*; *call* calls intrinsics."""
+    if has_halves(target):
+        return _fetch_one_by_one(builder, call, word, lane)
+    return call(builder, "llvm.amdgcn.ds.bpermute", I32, builder.shl(lane, I32(2)), word)  # by the bytes of its word
+
+
+def _fetch_one_by_one(builder: ir.IRBuilder, call: Call, word: ir.Value, lane: ir.Value) -> ir.Value:
+    """Each lane that somebody asks for is read in turn, for all that ask for it."""
+    before, loop = builder.block, builder.append_basic_block("ask")
+    after = builder.append_basic_block("answered")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    known = builder.phi(I32)
+    asked = call(builder, "llvm.amdgcn.readfirstlane.i32", I32, lane)
+    found = call(builder, "llvm.amdgcn.readlane.i32", I32, word, asked)
+    answered = builder.icmp_unsigned("==", asked, lane)
+    result = builder.select(answered, found, known)  # in a register of the lanes, as they leave the loop one by one
+    known.add_incoming(I32(0), before)
+    known.add_incoming(result, loop)
+    builder.cbranch(answered, after, loop)
+    builder.position_at_end(after)
+    return result
+
+
+def move_words(builder: ir.IRBuilder, value: ir.Value, move: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    """*value* (i32, i64, float or double) after *move* was done to each of its words, i32."""
+    if value.type in (I32, ir.FloatType()):
+        return builder.bitcast(move(builder.bitcast(value, I32)), value.type)
+    bits = builder.bitcast(value, I64)
+    words = [builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, I64(32)), I32)]
+    low, high = (builder.zext(move(word), I64) for word in words)
+    return builder.bitcast(builder.or_(low, builder.shl(high, I64(32))), value.type)

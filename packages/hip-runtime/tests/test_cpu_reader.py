@@ -12,6 +12,7 @@ from hip_runtime import UnsupportedError
 from hip_runtime.drivers.cpu.spmd.graph import Constant, Function, Instruction, Symbol
 from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.metadata import MetadataTable
+from hip_runtime.drivers.cpu.spmd.printed import split_function
 from hip_runtime.drivers.cpu.spmd.reader import read_function
 from hip_runtime.drivers.cpu.spmd.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.text import Cursor, TokenKind, tokenize
@@ -253,6 +254,43 @@ def test_ranges_and_places() -> None:
     assert load.ranges == (-4, 10, 20, 30)
     assert call.location == "a b.py:12"
     assert MetadataTable(module).location("5") == ""
+
+
+def test_metadata_of_other_functions_does_not_shift_numbers() -> None:
+    """LLVM counts what all functions refer to when it prints a module, and one function's alone for one instruction."""
+    before = "define i32 @other(ptr %p) {\n  %a = load i32, ptr %p, !range !0\n  ret i32 %a\n}\n"
+    text = "define void @k(ptr %p) {\nentry:\n  %a = load i32, ptr %p, !range !1\n  ret void\n}\n"
+    ranges = "!0 = !{i32 0, i32 5}\n!1 = !{i32 7, i32 9}"
+    module = llvm.parse_assembly(before + text + ranges, llvm.create_context())
+    assert read(module).blocks[0].instructions[0].ranges == (7, 9)
+
+
+def test_lines_of_a_printed_function() -> None:
+    """Each instruction with all of its lines; neither labels, comments nor records of variables are any."""
+    text = """; Function Attrs: nounwind
+define i32 @f(i32 %a) #0 {
+entry:
+    #dbg_value(i32 %a, !1, !DIExpression(), !2)
+  switch i32 %a, label %"  a b" [
+    i32 1, label %other
+    i32 -2, label %"  a b"
+  ], !dbg !2
+
+"  a b":                                          ; preds = %entry, %entry
+  ret i32 0
+
+other:                                            ; preds = %entry
+  %s = load i32, ptr @"]", align 4
+  ret i32 %s
+}
+"""
+    parts = split_function(text)
+    assert [part.split()[0] for part in parts] == ["switch", "ret", "%s", "ret"]
+    assert parts[0].endswith("], !dbg !2")
+    assert parts[0].count("\n") == 3
+    for broken, message in (("declare void @f()", "not defined"), (text[:-3], "without an end"), ("", "not defined")):
+        with pytest.raises(UnsupportedError, match=message):
+            split_function(broken)
 
 
 def test_attributes_of_calls() -> None:

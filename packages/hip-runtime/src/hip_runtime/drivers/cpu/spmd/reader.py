@@ -16,6 +16,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.spmd import calls
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Atomic, Block, Constant, Function, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.metadata import MetadataTable
+from hip_runtime.drivers.cpu.spmd.printed import split_function
 from hip_runtime.drivers.cpu.spmd.text import Cursor, TokenKind, tokenize
 from hip_runtime.drivers.cpu.spmd.types import TypeTable
 from hip_runtime.drivers.cpu.spmd.words import (
@@ -31,6 +32,9 @@ from hip_runtime.drivers.cpu.spmd.words import (
     WRAPPING,
 )
 from hip_runtime.errors import UnsupportedError
+
+_BRANCHES = frozenset({"br", "switch"})
+"""Instructions that have blocks among their operands."""
 
 
 def read_function(module: Any, function: Any, context: ir.Context) -> Function:
@@ -59,33 +63,38 @@ class _Reader:
         self._blocks = {block.name: Block(block.name) for block in blocks}
         if "" in self._blocks or len(self._blocks) != len(blocks):
             raise UnsupportedError(f"the blocks of {self._function.name!r} must have names to be read")
-        pending: list[tuple[Instruction, Any]] = []
-        for block in blocks:
+        pending: list[tuple[Instruction, Any, str]] = []
+        printed = iter(split_function(str(self._function)))
+        for block, graph_block in zip(blocks, self._blocks.values(), strict=True):
             for value in block.instructions:
-                if value.opcode == "call" and _is_ignored(value):
+                text, opcode = next(printed, ""), value.opcode
+                if opcode == "call" and _is_ignored(value):
                     continue
-                instruction = Instruction(self.types.of(value), value.opcode, [], value.name)
+                instruction = Instruction(self.types.of(value), opcode, [], value.name)
                 self._values[value] = instruction
-                self._blocks[block.name].instructions.append(instruction)
-                pending.append((instruction, value))
-        for instruction, value in pending:
-            self._fill(instruction, value)
+                graph_block.instructions.append(instruction)
+                pending.append((instruction, value, text))
+        for instruction, value, text in pending:
+            self._fill(instruction, value, text)
         return Function(self._function.name, self._arguments, list(self._blocks.values()))
 
-    def _fill(self, instruction: Instruction, value: Any) -> None:
+    def _fill(self, instruction: Instruction, value: Any, text: str) -> None:
         read = _READERS.get(instruction.opcode)
         if read is None:
             raise UnsupportedError(
                 f"the CPU device cannot run {instruction.opcode!r} in a kernel whose threads synchronise: "
-                f"{str(value).strip()!r}"
+                f"{text.strip()!r}"
             )
-        operands = [operand for operand in value.operands if operand.value_kind is not llvm.ValueKind.basic_block]
+        operands = list(value.operands)
+        if instruction.opcode in _BRANCHES:
+            operands = [operand for operand in operands if operand.value_kind is not llvm.ValueKind.basic_block]
         instruction.operands = [self._operand(operand) for operand in operands]
         if instruction.opcode == "phi":
             instruction.targets = [self._blocks[block.name] for block in value.incoming_blocks]
-        cursor = Cursor(str(value))
+        cursor = Cursor(text)
         if instruction.type != ir.VoidType():
-            cursor.take(TokenKind.LOCAL)
+            if cursor.take(TokenKind.LOCAL) != instruction.name and instruction.name:
+                raise cursor.error(f"the value {instruction.name!r}")
             cursor.expect_mark("=")
         calls.skip_tail(cursor)
         cursor.expect_word(instruction.opcode)

@@ -1,13 +1,20 @@
 """``print`` in kernels: whole lines, in the order of each thread, on standard output once the kernel is done."""
 
+import ctypes
+import struct
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
 import numba_hip as hip
+from hip_devicelib.codeobject import Parameter
+from hip_runtime import Buffer
+from hip_runtime.errors import HipRuntimeError, LaunchError
 from numba_hip.kernel_code import compile_kernel
 from numba_hip.options import CompileOptions
-from numba_hip.output import CAPACITY_WORDS, PARAMETER, OutputWarning
+from numba_hip.output import CAPACITY_WORDS, HEADER_WORDS, PARAMETER, OutputBuffer, OutputWarning, PrintingLaunch, Tag
 
 
 @hip.jit(device=True)
@@ -115,6 +122,85 @@ def test_a_kernel_that_does_not_print_has_no_buffer():
         codes = [compile_kernel(f, (types.float64[::1],), CompileOptions(), target) for f in (silent, loud)]
         assert [code.parameters[-1].name == PARAMETER for code in codes] == [False, True]
         assert codes[1].argument_bytes == codes[0].argument_bytes + 8
+
+
+class FarDriver:
+    """A device whose memory the host cannot reach: only a driver's copies do."""
+
+    START = 1 << 60
+
+    def __init__(self):
+        self.driver, self.ordinal = self, 0
+        self.memory = bytearray(b"garbage!") * (HEADER_WORDS + CAPACITY_WORDS)
+        self.asked = []
+        self.broken = False
+
+    def create_stream(self, device, blocking, priority):
+        self.asked.append(("stream", blocking))
+        return 7
+
+    def destroy_stream(self, stream):
+        assert stream == 7
+
+    def allocate(self, nbytes):
+        assert nbytes == len(self.memory)
+        return Buffer(self.START, nbytes)
+
+    def copy(self, target, source, nbytes, stream, owners):
+        if self.broken:
+            raise HipRuntimeError("this device has failed")
+        assert stream == 7
+        start = source - self.START
+        data = bytes(self.memory[start : start + nbytes])
+        assert len(data) == nbytes
+        ctypes.memmove(target, data, nbytes)
+        self.asked.append(("copy", nbytes))
+
+    def fill(self, address, value, nbytes, stream):
+        assert stream == 7
+        start = address - self.START
+        self.memory[start : start + nbytes] = bytes([value]) * nbytes
+        self.asked.append(("fill", nbytes))
+
+    def synchronize_stream(self, stream):
+        self.asked.append(("wait", stream))
+
+
+def test_the_host_reads_the_buffer_by_copies_on_a_stream_of_its_own(capsys):
+    device = FarDriver()
+    function = SimpleNamespace(device=device, kernel=SimpleNamespace(name="kernel"))
+    buffer = OutputBuffer(function)
+    assert device.asked == [("stream", False), ("fill", len(device.memory)), ("wait", 7)]
+    record = struct.pack("<5q", 5, Tag.TEXT | 5 << 8, int.from_bytes(b"value", "little"), Tag.INT, -3)
+    for written in (record, b""):
+        device.asked.clear()
+        buffer.begin()
+        buffer.begin()
+        device.memory[: 8 * HEADER_WORDS] = struct.pack("<2q", len(written) // 8, 0)
+        device.memory[8 * HEADER_WORDS : 8 * HEADER_WORDS + len(written)] = written
+        buffer.end()
+        assert not device.asked, "another launch is running"
+        buffer.end()
+        assert capsys.readouterr().out == ("value -3\n" if written else "")
+        assert not any(device.memory)
+    assert device.asked == [("copy", 8 * HEADER_WORDS), ("wait", 7)], "nothing more where nothing was printed"
+
+
+def test_a_launch_that_fails_is_what_is_raised():
+    device = FarDriver()
+    function = SimpleNamespace(
+        device=device, kernel=SimpleNamespace(name="kernel", parameters=[Parameter(PARAMETER, "ptr", 8, 8)])
+    )
+
+    def launch(arguments, owners):
+        device.broken = True
+        raise LaunchError("not enough of everything")
+
+    launch.function = function
+    device.add_callback = None
+    printing = PrintingLaunch(launch, OutputBuffer(function), None)
+    with pytest.raises(LaunchError, match="not enough"):
+        printing(b"\0" * 8)
 
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])

@@ -1,9 +1,10 @@
 """What kernels print, on its way to Python's standard output.
 
-A kernel that prints has one more parameter, `PARAMETER`: the address of a buffer of 64-bit words in memory that the
-host and the device see. Word `USED` counts the words that were asked for, word `DROPPED` the records that had no room
-any more; records start at word `HEADER_WORDS`, and behind the last one there are zeros. A record is the number of its
-words, itself included, and then for each value a tag and its bits.
+A kernel that prints has one more parameter, `PARAMETER`: the address of a buffer of 64-bit words in memory of the
+device, where atomics work on every machine; those on memory of the host go over a bus that not everywhere carries
+them. Word `USED` counts the words that were asked for, word `DROPPED` the records that had no room any more; records
+start at word `HEADER_WORDS`, and behind the last one there are zeros. A record is the number of its words, itself
+included, and then for each value a tag and its bits.
 """
 
 from __future__ import annotations
@@ -13,19 +14,22 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from hip_runtime import mapped_array
+from hip_runtime import Stream
 from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.errors import HipRuntimeError
 from hip_runtime.module import Function, Launch
 from hip_runtime.stream import stream_handle
 
 PARAMETER = "numba_hip.output"
 USED, DROPPED, HEADER_WORDS = 0, 1, 2
+WORD_BYTES = 8
 CAPACITY_WORDS = 1 << 17
 """Words for records: one MiB, between two looks of the host."""
 
@@ -49,11 +53,16 @@ class OutputWarning(RuntimeWarning):
 
 
 class OutputBuffer:
-    """The buffer of one kernel on one device."""
+    """The buffer of one kernel on one device.
+
+    It is read and cleared on a stream of its own that waits for no other: `end` may run in the callback of a stream.
+    """
 
     def __init__(self, function: Function) -> None:
-        self._host, self._device = mapped_array(HEADER_WORDS + CAPACITY_WORDS, np.int64)
-        self._host[:] = 0
+        self._memory = function.device.allocate(WORD_BYTES * (HEADER_WORDS + CAPACITY_WORDS))
+        self._stream = Stream(function.device, blocking=False)
+        self._driver = function.device.driver
+        self._clear(HEADER_WORDS + CAPACITY_WORDS)
         self._kernel = function.kernel.name
         self._lock = threading.Lock()
         self._running = 0
@@ -61,7 +70,18 @@ class OutputBuffer:
     @property
     def address(self) -> int:
         """Where the device sees it."""
-        return self._device.address
+        return self._memory.address
+
+    def _read(self, start: int, words: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        found = np.empty(words, np.int64)
+        source = self._memory.address + WORD_BYTES * start
+        self._driver.copy(found.ctypes.data, source, found.nbytes, self._stream.handle, found)
+        self._stream.synchronize()
+        return found
+
+    def _clear(self, words: int) -> None:
+        self._driver.fill(self._memory.address, 0, WORD_BYTES * words, self._stream.handle)
+        self._stream.synchronize()
 
     def begin(self) -> None:
         """A launch that writes to the buffer is about to be given to the device."""
@@ -74,13 +94,14 @@ class OutputBuffer:
             self._running -= 1
             if self._running:
                 return
-            used, dropped = int(self._host[USED]), int(self._host[DROPPED])
-            end = HEADER_WORDS + min(used, CAPACITY_WORDS)
-            words = self._host[HEADER_WORDS:end].tobytes()
-            self._host[:end] = 0
-        if words:
-            sys.stdout.write("".join(f"{line}\n" for line in lines(words)))
-            sys.stdout.flush()
+            header = self._read(0, HEADER_WORDS)
+            used, dropped = int(header[USED]), int(header[DROPPED])
+            if not used:
+                return
+            words = self._read(HEADER_WORDS, min(used, CAPACITY_WORDS)).tobytes()
+            self._clear(HEADER_WORDS + min(used, CAPACITY_WORDS))
+        sys.stdout.write("".join(f"{line}\n" for line in lines(words)))
+        sys.stdout.flush()
         if dropped:
             warnings.warn(
                 f"kernel {self._kernel} printed more than {CAPACITY_WORDS * 8} bytes in one launch; "
@@ -152,7 +173,8 @@ class PrintingLaunch:
                 self._add_callback(self._stream, lambda error: self._buffer.end())
                 return
         except BaseException:
-            self._buffer.end()
+            with suppress(HipRuntimeError):  # of a device that has failed; what happened is raised below
+                self._buffer.end()
             raise
         self._buffer.end()
 

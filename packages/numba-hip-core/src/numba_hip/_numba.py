@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from numba.core import cgutils, compiler, fastmathpass, serialize, types
+from numba.core import cgutils, compiler, fastmathpass, serialize, typeinfer, types
 from numba.core.base import BaseContext
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
@@ -20,6 +20,7 @@ from numba.core.errors import UnsupportedError
 from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import target_override
+from numba.core.typing.context import CallStack as NumbaCallStack
 from numba.core.typing.templates import fold_arguments
 
 BUILTIN_MODULES = (
@@ -139,6 +140,34 @@ def mark_fastmath(module: Any, options: Any) -> None:
 def is_numba_dispatcher(value: object) -> bool:
     """Whether *value* is what ``numba.njit`` returns."""
     return isinstance(value, NumbaDispatcher)
+
+
+class CallStack(NumbaCallStack):
+    """The functions whose types are being inferred. A recursive call has the result type that a signature says, where
+    Numba infers it from the returns that do not depend on such a call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._results: dict[tuple[Any, Any], types.Type] = {}
+
+    @contextmanager
+    def recursive(self, dispatcher: Any, args: tuple[Any, ...], result: types.Type | None) -> Iterator[None]:
+        """A block in which *dispatcher* is compiled for *args* and can call itself, also by the name of its function
+        before anything has that name."""
+        if result is not None:
+            self._results[dispatcher.py_func, args] = result
+        try:
+            with typeinfer.register_dispatcher(dispatcher):
+                yield
+        finally:
+            self._results.pop((dispatcher.py_func, args), None)
+
+    def register(self, target: Any, inferer: Any, func_id: Any, args: tuple[Any, ...]) -> Any:
+        """Numba's hook: the types of *func_id* are about to be inferred by *inferer*."""
+        result = self._results.get((func_id.func, args))
+        if result is not None:
+            inferer.return_types_from_partial = lambda: result
+        return super().register(target, inferer, func_id, args)
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from numba.core import sigutils, types, typing, utils
 from numba.extending import typeof_impl
@@ -14,6 +14,8 @@ from numba_hip.options import CompileOptions
 
 if TYPE_CHECKING:
     from numba_hip.targets.registry import CompileTarget
+
+Types = tuple[types.Type, ...]
 
 
 class FrontEnd:
@@ -32,15 +34,24 @@ class DeviceFunction:
     Numba sees it as one of its dispatchers: the methods here are those that typing, inlining and lowering ask for.
     """
 
-    def __init__(self, py_func: Callable[..., Any], options: CompileOptions, target: CompileTarget) -> None:
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        options: CompileOptions,
+        target: CompileTarget,
+        explicit: Mapping[Types, types.Type | None] | None = None,
+    ) -> None:
         self.py_func = py_func
         self.options = options
         self.target = target
+        self.explicit = {} if explicit is None else explicit
+        """Result types by argument types, where the function was given signatures: calls use one of them. None stands
+        for the type that comes out."""
         self.overloads: dict[tuple[Any, ...], Any] = {}
         self.targetoptions = {"inline": options.inline}
         self._compiler = FrontEnd(target)
         self._signature = utils.pysignature(py_func)
-        self._compiling = 0
+        self._compiling: list[Types] = []
 
     def __repr__(self) -> str:
         return f"<device function {self.py_func.__qualname__} for {self.target.name}>"
@@ -48,34 +59,47 @@ class DeviceFunction:
     @property
     def is_compiling(self) -> bool:
         """Whether a call of this function now would be a recursive one."""
-        return self._compiling > 0
+        return bool(self._compiling)
 
     @property
     def nopython_signatures(self) -> list[Any]:
         """Signatures compiled so far."""
         return [result.signature for result in self.overloads.values()]
 
-    def compile(self, args: tuple[Any, ...]) -> Any:
+    def __call__(self, *args: Any, **kws: Any) -> NoReturn:
+        """Refuse: it is code of the device."""
+        raise TypeError(f"{self.py_func.__name__} is a device function: it can be called from a kernel only")
+
+    def compile(self, args: Types) -> Any:
         """Compile for argument types *args*; returns Numba's compile result."""
         result = self.overloads.get(args)
         if result is None:
-            self._compiling += 1
+            said = self.explicit.get(args)
+            self._compiling.append(args)
             try:
-                result = compile_function(self.py_func, args, None, self.options, self.target)
+                with self.target.typing_context.callstack.recursive(self, args, said):
+                    result = compile_function(self.py_func, args, said, self.options, self.target)
             finally:
-                self._compiling -= 1
+                self._compiling.remove(args)
             self.target.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
             self.overloads[args] = result
         return result
 
     def fold_argument_types(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-        """The Python signature, and argument types in its order."""
-        return self._signature, fold_argument_types(self._signature, args, kws)
+        """The Python signature, and argument types in its order; for a recursive call those that it is done with."""
+        folded = fold_argument_types(self._signature, args, kws)
+        if not self.explicit or folded in self.explicit:
+            return self._signature, folded
+        known = [typing.signature(types.none, *types_of_one) for types_of_one in self.explicit]
+        chosen = self.target.typing_context.resolve_overload(self, known, folded, {})
+        return self._signature, folded if chosen is None else chosen.args
 
     def get_call_template(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, Any, tuple[Any, ...], Any]:
         """What Numba types a call with: a template, the Python signature and the folded argument types."""
         folded = fold_argument_types(self._signature, args, kws)
-        self.compile(folded)
+        for known in self.explicit or (folded,):
+            if known not in self._compiling:
+                self.compile(known)
         name = self.py_func.__name__
         template = typing.make_concrete_template(f"CallTemplate({name})", name, self.nopython_signatures)
         return template, self._signature, folded, {}

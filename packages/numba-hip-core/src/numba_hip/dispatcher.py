@@ -93,6 +93,8 @@ class Dispatcher(Inspection):
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}
         self._explicit: list[Types] = []
+        self.device_signatures: dict[Types, types.Type | None] = {}
+        """The only signatures of a device function that was given some: result types, where they say one."""
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
         self._compiling = threading.Lock()
         self._signature = inspect.signature(py_func)
@@ -224,11 +226,14 @@ class Dispatcher(Inspection):
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
         """Compile for each of *signatures* now, and for no other types later."""
-        for signature in signatures:
-            if self.is_device_function:
-                self._compile_device(signature)
-            else:
-                self._explicit.append(self.compile(signature).argument_types)
+        if not self.is_device_function:
+            self._explicit += [self.compile(signature).argument_types for signature in signatures]
+            return
+        self.device_signatures = {
+            tuple(args): result for args, result in map(sigutils.normalize_signature, signatures)
+        }  # all of them before the first is compiled, which may call another
+        for args in self.device_signatures:
+            self.device_form().compile(args)
 
     def device_form(self, target: str | None = None) -> DeviceFunction:
         """The form of this function that kernels for *target*, the current device's when left out, call."""
@@ -236,15 +241,6 @@ class Dispatcher(Inspection):
 
         context = compile_target(current_device().target if target is None else target).typing_context
         return context.device_function(self)
-
-    def _compile_device(self, signature: Any) -> None:
-        args, return_type = sigutils.normalize_signature(signature)
-        result = self.device_form().compile(tuple(args))
-        if return_type is not None and result.signature.return_type != return_type:
-            raise KernelSignatureError(
-                f"device function {self.__name__} returns {result.signature.return_type}, "
-                f"its signature says {return_type}"
-            )
 
     def _compile(self, args: Types, target: str) -> KernelCode:
         code = self._by_target.get((target, args))
@@ -363,6 +359,7 @@ class Dispatcher(Inspection):
             "options": self.options,
             "device": self.is_device_function,
             "explicit": self._explicit,
+            "device_signatures": self.device_signatures,
             "specialized": self.specialized,
         }
         return pickling.reduce_dispatcher(self, state)
@@ -373,9 +370,11 @@ class Dispatcher(Inspection):
         options: CompileOptions,
         device: bool,
         explicit: list[Types],
+        device_signatures: dict[Types, types.Type | None],
         specialized: bool,
     ) -> None:
         """Become what was pickled; nothing is compiled before it is needed."""
         self.__init__(py_func, options, device=device)  # type: ignore[misc]
         self._explicit = explicit
+        self.device_signatures = device_signatures
         self.specialized = specialized

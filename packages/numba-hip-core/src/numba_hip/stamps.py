@@ -104,6 +104,7 @@ class Stamp:
             self._add_function(value)
         elif definition is not None:
             self.add_text(type(value).__qualname__, _options_of(value))
+            self.add(getattr(value, "device_signatures", None))
             self.add(definition)
         elif isinstance(value, python_types.ModuleType):
             self.add_text("module", value.__name__)

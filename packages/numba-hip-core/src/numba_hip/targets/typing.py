@@ -10,6 +10,7 @@ from numba.core.dispatcher import Dispatcher as NumbaDispatcher
 from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 
 from numba_hip import language
+from numba_hip._numba import CallStack
 
 if TYPE_CHECKING:
     from numba_hip.device_function import DeviceFunction
@@ -25,6 +26,7 @@ class HipTypingContext(typing.BaseContext):
     def __init__(self) -> None:
         self._device_functions: WeakKeyDictionary[object, DeviceFunction] = WeakKeyDictionary()
         super().__init__()
+        self.callstack = CallStack()
 
     def load_additional_registries(self) -> None:
         """Install what a kernel may name besides Numba's builtins."""

@@ -1,0 +1,153 @@
+"""Device functions with signatures: which one a call uses, what becomes of arguments and results, and recursion."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numba import hip, njit
+from numba.core.errors import TypingError
+
+
+def add(a, b):
+    return a + b
+
+
+def run(function, result_type, *values):
+    @hip.jit
+    def kernel(out, arguments):
+        out[0] = function(*arguments)
+
+    out = np.zeros(1, result_type)
+    kernel[1, 1](out, values)
+    return out[0]
+
+
+class TestSignatures:
+    def test_arguments_are_converted_to_the_only_signature(self):
+        whole = hip.jit("(int64, int64)", device=True)(add)
+        assert run(whole, np.float64, 1.5, 2.5) == 3
+        assert whole.nopython_signatures[0].args[0].name == "int64"
+        assert len(whole.nopython_signatures) == 1
+
+    def test_the_best_of_several(self):
+        function = hip.jit(["(int64, int64)", "(float64, float64)"], device=True)(add)
+        assert run(function, np.float64, np.int32(1), 2.5) == 3.5
+        single = hip.jit(["(float32, float32)", "(float64, float64)"], device=True)(add)
+        assert run(single, np.float64, np.float32(1), np.float32(2**-25)) == 1
+        assert run(single, np.float64, 1.0, 2.0**-25) == 1 + 2.0**-25
+
+    def test_what_converts_to_no_signature(self):
+        function = hip.jit(["(int64, int64)", "(float64, float64)"], device=True)(add)
+        with pytest.raises(TypingError, match=r"with parameters \(complex128, complex128\)"):
+            run(function, np.complex128, 1j, 1j)
+
+    @pytest.mark.parametrize(
+        ("signature", "value", "expected"),
+        [("int32(float64)", 2.75, 2), ("float32(float64)", 0.1, np.float32(0.1)), ("int8(int64)", 300, 44)],
+    )
+    def test_the_result_is_converted_to_its_type(self, signature, value, expected):
+        same = hip.jit(signature, device=True)(lambda a: a)
+        assert run(same, np.float64, value) == expected
+
+    def test_a_result_that_does_not_convert(self):
+        with pytest.raises(TypingError, match="complex128 to int32"):
+            hip.jit("int32(complex128)", device=True)(lambda a: a)
+
+    def test_on_another_target(self):
+        function = hip.jit("int32(float64)", device=True)(lambda a: a)
+        assert function.device_form("gfx942").overloads == {}
+
+        @hip.jit
+        def caller(out, value):
+            out[0] = function(value)
+
+        code = caller.compile("void(float64[::1], int64)", "gfx942")
+        (compiled,) = function.device_form("gfx942").nopython_signatures
+        assert str(compiled) == "(float64,) -> int32"
+        assert code.object()
+
+    def test_pickled(self):
+        function = pickle.loads(pickle.dumps(hip.jit("int32(float64)", device=True)(add_one)))
+        assert run(function, np.float64, 1.75) == 2
+
+
+def add_one(a):
+    return a + 1
+
+
+@hip.jit("int64(int64)", device=True)
+def fibonacci(n):
+    if n < 2:
+        return n
+    return fibonacci(n - 1) + fibonacci(n - 2)
+
+
+def make_factorial():
+    @hip.jit("float64(int64)", device=True)
+    def factorial(n):
+        if n < 2:
+            return 1
+        return n * factorial(n - 1)
+
+    return factorial
+
+
+@hip.jit("int32(int32)", device=True)
+def countdown(n):
+    return countdown(n - 1) if n > 0 else n  # n - 1 is an int64, which the call converts
+
+
+@hip.jit(["int32(int32)", "int64(int64)"], device=True)
+def steps(n):
+    if n <= 0:
+        return n
+    return steps(n - 1) + 1
+
+
+@hip.jit(device=True)
+def runaway(n):
+    return runaway(n)
+
+
+@hip.jit(device=True)
+def growing(n):
+    if n <= 0:
+        return None
+    return (n, growing(n - 1))
+
+
+class TestRecursion:
+    def test_with_a_signature(self):
+        assert run(fibonacci, np.int64, 15) == 610
+
+    def test_in_a_closure(self):
+        assert run(make_factorial(), np.float64, 20) == 2432902008176640000
+
+    def test_with_several_signatures(self):
+        assert run(steps, np.int64, np.int32(9)) == 9
+        assert run(steps, np.int64, np.int64(92)) == 92
+
+    def test_arguments_of_the_recursive_call_are_converted(self):
+        assert run(countdown, np.int64, 7) == 0
+
+    def test_without_an_end(self):
+        with pytest.raises(TypingError, match="cannot type infer runaway recursion"):
+            run(runaway, np.int64, 1)
+
+    def test_a_result_of_ever_new_types(self):
+        with pytest.raises(TypingError, match="does not converge"):
+            run(growing, np.int64, 1)
+
+    def test_a_function_of_njit(self):
+        @njit
+        def count(n):
+            return 0 if n == 0 else 1 + count(n - 1)
+
+        assert run(count, np.int64, 12) == 12
+
+
+def test_a_device_function_is_not_called_from_python():
+    with pytest.raises(TypeError, match="add_one is a device function: it can be called from a kernel only"):
+        hip.jit("int32(int32)", device=True)(add_one).device_form()(1)

@@ -21,7 +21,7 @@ from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kerne
 from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
-from hip_runtime.drivers.cpu.forms import LOOP, VECTORS, choose_form, choose_width, may_loop
+from hip_runtime.drivers.cpu.forms import LOOP, REGIONS, VECTORS, choose_form, choose_width, may_loop
 from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
@@ -31,6 +31,7 @@ from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
 from hip_runtime.drivers.cpu.spmd.reader import read_function
 from hip_runtime.drivers.cpu.spmd.regions import cut_function
 from hip_runtime.drivers.cpu.spmd.vectors.groups import run_groups
+from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker, kernel_type, run_threads
 from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
 
@@ -215,9 +216,12 @@ def _finalise_as(
             why = f"{why}; {width} threads at a time"
         else:
             cut = cut_function(function)
-            body = run_block(cut, item, kernel_type(kernel), module, machine.target_data)
+            grouping = Grouping(width if config.cpu_form() != REGIONS else 1, config.cpu_form() == VECTORS)
+            body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
             notes = tuple(point.call.location for point in cut.points)
     build_worker(kernel, item, body)
+    if form == REGIONS and grouping.describe():
+        why = f"{why}; {grouping.describe()}"
     _link(module, worker, kernel, scratch)
     program = _compile(module, PROGRAM_SYMBOL)
     program.form, program.reason, program.locations = form, why, notes

@@ -28,6 +28,8 @@ from hip_runtime.drivers.cpu.spmd.regions import Point, Program, Region
 from hip_runtime.drivers.cpu.spmd.storage import Place, Storage
 from hip_runtime.drivers.cpu.spmd.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.threads import Bounds, ThreadLoop
+from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes
+from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping, RegionGroups
 from hip_runtime.drivers.cpu.worker import Body
 from hip_runtime.errors import UnsupportedError
 
@@ -40,10 +42,13 @@ Condition = Callable[[ir.Value], ir.Value]
 SizeOf = Callable[[ir.Type], int]
 
 
-def run_block(program: Program, item: Item, kind: ir.FunctionType, source: Any, layout: Any) -> Body:
+def run_block(
+    program: Program, item: Item, kind: ir.FunctionType, source: Any, layout: Any, grouping: Grouping
+) -> Body:
     """A body of a worker that runs the blocks of the kernel of type *kind* that was cut into *program*.
 
-    *source* is the binding layer's module that the kernel is in, *layout* LLVM's data layout.
+    *source* is the binding layer's module that the kernel is in, *layout* LLVM's data layout. *grouping* says which
+    regions run several threads at a time, and is told what was done.
     """
     if len(program.points) > MAX_POINTS:
         raise UnsupportedError(
@@ -52,7 +57,8 @@ def run_block(program: Program, item: Item, kind: ir.FunctionType, source: Any, 
         )
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        function = BlockFunction(program, item, kind, source, lambda stored: stored.get_abi_size(layout)).build()
+        size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout))  # noqa: E731
+        function = BlockFunction(program, item, kind, source, size_of, grouping).build()
         builder.call(function, [place, *arguments])
 
     return body
@@ -61,7 +67,9 @@ def run_block(program: Program, item: Item, kind: ir.FunctionType, source: Any, 
 class BlockFunction:
     """A block function that is being written."""
 
-    def __init__(self, program: Program, item: Item, kind: ir.FunctionType, source: Any, size_of: SizeOf) -> None:
+    def __init__(
+        self, program: Program, item: Item, kind: ir.FunctionType, source: Any, size_of: SizeOf, grouping: Grouping
+    ) -> None:
         self.program = program
         self.item = item
         self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)
@@ -79,6 +87,8 @@ class BlockFunction:
         self.around = self._plan(Symbols(item.module, source))
         self.turn = self.storage.per_thread(I1, "turn")
         self.next = allocate(self.entry, I32, "next")
+        self._grouping = grouping
+        self._groups = RegionGroups(self.around, item, size_of, grouping)
 
     def build(self) -> ir.Function:
         builder = self.builder
@@ -176,6 +186,10 @@ class BlockFunction:
         builder = self.builder
         code = RegionCode(self.around, region, builder)
         code.load_common()
+        if self._grouping.suits(region):
+            notes = Notes(self.states, self.next, self.returned)
+            if self._groups.write(builder, region, notes, code.once, self.function.args):
+                return
         first = len(self.function.blocks)
         loop = ThreadLoop(builder, self.item, self.place)
         if region.masked:

@@ -57,7 +57,8 @@ class RegionCode:
         self._defined = {value for value, home in around.program.homes.items() if home in inside}
         self._used = {value for block in region.blocks for value in block_uses(block)}
         self._restored = [value for value in region.live if value in self._used or value in self._defined]
-        self._once: dict[Instruction, ir.Value] = {}
+        self.once: dict[Instruction, ir.Value] = {}
+        """What `load_common` loaded."""
 
     @property
     def variables(self) -> set[ir.Value]:
@@ -69,10 +70,10 @@ class RegionCode:
         around = self._around
         for value in self._restored:
             if around.keeping[value] is Keeping.PER_BLOCK:
-                self._once[value] = around.kept[value].load(self._builder)
+                self.once[value] = around.kept[value].load(self._builder)
         start = self._region.start
         if start is not None and start in around.results and around.results[start].count == 1:
-            self._once[start.call] = around.results[start].load(self._builder)
+            self.once[start.call] = around.results[start].load(self._builder)
 
     def write(self, linear: ir.Value, leave: Callable[[Point | None], None]) -> None:
         """The turn of thread number *linear*. *leave* ends it, waiting at a point or returning."""
@@ -91,15 +92,15 @@ class RegionCode:
         around, builder = self._around, self._builder
         start = self._region.start
         if start is not None and start in around.results:
-            result = self._once.get(start.call)
+            result = self.once.get(start.call)
             if result is None:
                 result = around.results[start].load(builder, self._linear)
             builder.store(result, self._variable(start.call))
         for value in self._restored:
             if around.keeping[value] is Keeping.COMPUTED:
                 loaded = self._compute(value)
-            elif value in self._once:
-                loaded = self._once[value]
+            elif value in self.once:
+                loaded = self.once[value]
             else:
                 loaded = around.kept[value].load(builder, self._linear)
             builder.store(loaded, self._variable(value))

@@ -179,7 +179,7 @@ def _liveness(
     return crossing, live_values(order.blocks, lambda block: block.successors, uses, definitions)
 
 
-def _within(block: Block) -> list[Block]:
+def within(block: Block) -> list[Block]:
     """Where a thread can go from *block* without waiting."""
     return [] if block.terminator.opcode == "synchronise" else block.successors
 
@@ -192,7 +192,7 @@ def _form_regions(
     regions = []
     for start in starts:
         entry = order.blocks[0] if start is None else start.resume
-        blocks = order_blocks(entry, _within).blocks
+        blocks = order_blocks(entry, within).blocks
         exits = {block: by_call[block.synchronising] for block in blocks if _waits(block)}
         returns = any(block.terminator.opcode == "ret" for block in blocks)
         kept = live[entry] - {start.call} if start is not None else frozenset()
@@ -211,7 +211,7 @@ def _can_part(blocks: list[Block], exits: dict[Block, Point], uniformity: Unifor
     branches = [block for block in blocks if block in uniformity.branches]
     if not branches:
         return False
-    meeting = immediate_postdominators(blocks, _within)
+    meeting = immediate_postdominators(blocks, within)
     ends: dict[Block, set[Point | None]] = {block: set() for block in blocks}
     changed = True
     while changed:
@@ -222,7 +222,7 @@ def _can_part(blocks: list[Block], exits: dict[Block, Point], uniformity: Unifor
                 ends[block].add(exits[block])
             elif block.terminator.opcode == "ret":
                 ends[block].add(None)
-            for target in _within(block):
+            for target in within(block):
                 ends[block] |= ends[target]
             changed |= len(ends[block]) != size
     return any(meeting[branch] is None and len(ends[branch]) > 1 for branch in branches)

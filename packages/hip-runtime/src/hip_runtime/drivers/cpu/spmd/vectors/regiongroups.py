@@ -1,0 +1,78 @@
+"""Regions whose threads run several at a time, as lanes of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.spmd.graph import Instruction
+from hip_runtime.drivers.cpu.spmd.regioncode import Surroundings
+from hip_runtime.drivers.cpu.spmd.regions import Region, within
+from hip_runtime.drivers.cpu.spmd.vectors.groups import GROUP_FUNCTION, GroupFunction, SizeOf, each_group
+from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes, RegionGraph
+from hip_runtime.errors import UnsupportedError
+
+
+@dataclass
+class Grouping:
+    """Which regions of a kernel run *width* threads at a time: those with a loop, or all that can be where they are
+    wanted *everywhere*; and, once the kernel was written, how many did, and why others could not."""
+
+    width: int
+    everywhere: bool = False
+    taken: int = 0
+    regions: int = 0
+    refused: list[str] = field(default_factory=list)
+
+    def suits(self, region: Region) -> bool:
+        """Whether *region* is to be run so."""
+        self.regions += 1
+        return self.width > 1 and (self.everywhere or has_loop(region))
+
+    def describe(self) -> str:
+        """What was done, as a part of the reason for a kernel's form; empty where nothing was tried."""
+        if not self.taken and not self.refused:
+            return ""
+        words = [f"{self.taken} of {self.regions} regions run {self.width} threads at a time"]
+        return "; ".join(words + [f"one cannot: {reason}" for reason in dict.fromkeys(self.refused)])
+
+
+def has_loop(region: Region) -> bool:
+    """Whether a thread can come to the same block of *region* again before it waits."""
+    position = {block: number for number, block in enumerate(region.blocks)}
+    return any(position[target] <= position[block] for block in region.blocks for target in within(block))
+
+
+class RegionGroups:
+    """Writes one region as a function for a group of threads, and the loop that calls it."""
+
+    def __init__(self, around: Surroundings, item: Item, size_of: SizeOf, grouping: Grouping) -> None:
+        self._around = around
+        self._item = item
+        self._size_of = size_of
+        self._grouping = grouping
+
+    def write(
+        self, builder: ir.IRBuilder, region: Region, notes: Notes, once: Mapping[Instruction, ir.Value],
+        kernel_arguments: Sequence[ir.Value],
+    ) -> bool:  # fmt: skip
+        """Run all threads through *region*; ``False``, with nothing written, where vectors cannot do that."""
+        item, grouping = self._item, self._grouping
+        made = RegionGraph(self._around, region, notes, item.block, once).build()
+        kinds = [argument.type for argument in made.function.arguments]
+        name = f"{GROUP_FUNCTION}.{'start' if region.start is None else region.start.number}"
+        try:
+            group = GroupFunction(
+                made.function, item, kinds, self._around.symbols, self._size_of, grouping.width, made.exclusive, name
+            ).build()
+        except UnsupportedError as error:
+            del item.module.globals[name]
+            grouping.refused.append(str(error))
+            return False
+        with each_group(builder, item, kernel_arguments[0], grouping.width) as count:
+            builder.call(group, [*kernel_arguments, *made.passed, count])
+        grouping.taken += 1
+        return True

@@ -1,0 +1,270 @@
+"""Kernels whose threads wait for one another, and run several at a time from one barrier to the next."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import spmd_programs
+from spmd_blocks import kernel, launch
+from spmd_programs import check_case
+
+from hip_runtime import Device, config, to_device
+from hip_runtime.errors import BarrierDivergenceError
+
+BARRIERS_ONLY = frozenset({"ballot", "shuffle", "active", "meet"})
+"""Statements that programs with barriers only do not have."""
+
+
+class WithoutWaves(spmd_programs.Generator):
+    """Makes programs without operations of waves."""
+
+    def statement(self, depth: int, together: bool) -> spmd_programs.Statement:
+        while True:
+            found = super().statement(depth, together)
+            if found.kind not in BARRIERS_ONLY:
+                return found
+
+
+@pytest.fixture
+def lanes() -> Iterator[None]:
+    """All regions that can be run so are run eight threads at a time."""
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(8):
+        yield
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_program_with_barriers(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(spmd_programs, "Generator", WithoutWaves)
+    width = random.Random(seed + 7).choice((2, 4, 8, 16, 32, 64))
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        check_case(device, seed)
+
+
+HISTOGRAM = """
+  %s = call ptr @spmd.shared.s.1024.16(ptr %item)
+  %wide = zext i32 %t to i64
+  %own = getelementptr i32, ptr %s, i64 %wide
+  store i32 0, ptr %own
+  call void @spmd.barrier(ptr %item)
+  br label %head
+head:
+  %k = phi i64 [ %wide, %entry ], [ %next, %count ]
+  %in = icmp slt i64 %k, %n
+  br i1 %in, label %count, label %end
+count:
+  %p = getelementptr i8, ptr %x, i64 %k
+  %v = load i8, ptr %p
+  %bin = zext i8 %v to i64
+  %q = getelementptr i32, ptr %s, i64 %bin
+  %old = atomicrmw add ptr %q, i32 1 monotonic
+  %next = add i64 %k, 256
+  br label %head
+end:
+  call void @spmd.barrier(ptr %item)
+  %total = load i32, ptr %own
+  %r = getelementptr i32, ptr %out, i64 %wide
+  store i32 %total, ptr %r
+  ret void
+"""
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
+def test_threads_of_a_loop_between_barriers_run_side_by_side(device: Device, form: str) -> None:
+    values = np.random.default_rng(1).integers(0, 256, 5000, np.uint8)
+    x, out = to_device(values), to_device(np.zeros(256, np.int32))
+    made = kernel(
+        HISTOGRAM, [("out", "ptr"), ("x", "ptr"), ("n", "i64")], "declare ptr @spmd.shared.s.1024.16(ptr)\n",
+        shared_bytes=1024,
+    )  # fmt: skip
+    with config.cpu_form.scope(form):
+        function = launch(device, made, 1, 256, out.address, x.address, values.size)
+    np.testing.assert_array_equal(out.copy_to_host(), np.bincount(values, minlength=256))
+    assert ("regions run 16 threads at a time" in function.form) == (form != "regions")
+
+
+SOMETIMES = """
+  br label %head
+head:
+  %k = phi i32 [ 0, %entry ], [ %k1, %latch ]
+  %odd = and i32 %k, 1
+  %wait = icmp eq i32 %odd, 1
+  %ka = add i32 %k, %a
+  %seen = mul i32 %ka, %ka
+  br i1 %wait, label %sync, label %latch
+sync:
+  %slot = getelementptr i32, ptr %s, i32 %t
+  store i32 %k, ptr %slot
+  call void @spmd.barrier(ptr %item)
+  br label %latch
+latch:
+  %p = getelementptr i32, ptr %out, i32 %t
+  %v = load i32, ptr %p
+  %twice = mul i32 %v, 3
+  %sum = add i32 %twice, %seen
+  store i32 %sum, ptr %p
+  %k1 = add i32 %k, 1
+  %more = icmp ult i32 %k1, %n
+  br i1 %more, label %head, label %end
+end:
+  ret void
+"""
+
+
+@pytest.mark.usefixtures("lanes")
+def test_a_value_is_that_of_its_round_whether_there_was_a_barrier_or_not(device: Device) -> None:
+    """The end of the loop is reached with the counter of this round, or from behind a barrier with a kept one."""
+    out = to_device(np.zeros(20, np.int32))
+    body = "  %s = call ptr @spmd.shared.s.4096.16(ptr %item)\n  %a = load i32, ptr %start\n" + SOMETIMES
+    parameters = [("out", "ptr"), ("start", "ptr"), ("n", "i32")]
+    made = kernel(body, parameters, "declare ptr @spmd.shared.s.4096.16(ptr)\n", shared_bytes=4096)
+    function = launch(device, made, 1, 20, out.address, to_device(np.full(1, 5, np.int32)).address, 7)
+    expected = 0
+    for k in range(7):
+        expected = expected * 3 + (k + 5) ** 2
+    np.testing.assert_array_equal(out.copy_to_host(), np.full(20, expected))
+    assert "2 of 2 regions run 8 threads at a time" in function.form
+
+
+RETURNING = """
+  %p = getelementptr i32, ptr %out, i32 %t
+  %low = and i32 %t, 3
+  %leaves = icmp eq i32 %low, %n
+  br i1 %leaves, label %gone, label %stays
+gone:
+  store i32 -7, ptr %p
+  ret void
+stays:
+  %c = call i32 @spmd.barrier_count(ptr %item, i1 true)
+  %sum = add i32 %c, %t
+  call void @spmd.barrier(ptr %item)
+  store i32 %sum, ptr %p
+  ret void
+"""
+
+
+@pytest.mark.usefixtures("lanes")
+@pytest.mark.parametrize("n", [1, 9])
+def test_lanes_that_returned_stay_away(device: Device, n: int) -> None:
+    out = to_device(np.zeros(37, np.int32))
+    launch(device, kernel(RETURNING, [("out", "ptr"), ("n", "i32")]), 1, 37, out.address, n)
+    threads = np.arange(37)
+    leaves = threads % 4 == n
+    np.testing.assert_array_equal(out.copy_to_host(), np.where(leaves, -7, threads + (~leaves).sum()))
+
+
+PRIVATE = """
+  %a = alloca [4 x i32]
+  %once = alloca [4 x i32]
+  br label %fill
+fill:
+  %k = phi i32 [ 0, %entry ], [ %k1, %fill ]
+  %v = mul i32 %k, %t
+  %pa = getelementptr i32, ptr %a, i32 %k
+  store i32 %v, ptr %pa
+  %k1 = add i32 %k, 1
+  %more = icmp ult i32 %k1, 4
+  br i1 %more, label %fill, label %wait
+wait:
+  call void @spmd.barrier(ptr %item)
+  %low = and i32 %t, 3
+  %pr = getelementptr i32, ptr %a, i32 %low
+  %po = getelementptr i32, ptr %once, i32 %low
+  %r = load i32, ptr %pr
+  %r1 = add i32 %r, 1
+  store volatile i32 %r1, ptr %po
+  %r2 = load volatile i32, ptr %po
+  %p = getelementptr i32, ptr %out, i32 %t
+  store i32 %r2, ptr %p
+  ret void
+"""
+
+
+@pytest.mark.usefixtures("lanes")
+def test_private_arrays_of_one_region_and_of_several(device: Device) -> None:
+    out = to_device(np.zeros(60, np.int32))
+    function = launch(device, kernel(PRIVATE, [("out", "ptr")]), 1, (20, 3), out.address)
+    threads = np.arange(60)
+    np.testing.assert_array_equal(out.copy_to_host(), (threads & 3) * threads + 1)
+    assert "2 of 2 regions" in function.form
+
+
+WIDE = """
+  %p = getelementptr i64, ptr %out, i32 %t
+  %v = load i64, ptr %p
+  %once = mul i64 %v, 3
+  store i64 %once, ptr %p
+  call void @spmd.barrier(ptr %item)
+  %w = sext i64 %once to i128
+  %w1 = mul i128 %w, %w
+  %w2 = lshr i128 %w1, 64
+  %r = trunc i128 %w2 to i64
+  store i64 %r, ptr %p
+  ret void
+"""
+
+
+@pytest.mark.usefixtures("lanes")
+def test_a_region_that_vectors_cannot_run_is_a_loop(device: Device) -> None:
+    values = np.random.default_rng(2).integers(-(2**61), 2**61, 50)
+    out = to_device(values)
+    function = launch(device, kernel(WIDE, [("out", "ptr")]), 1, 50, out.address)
+    expected = [(3 * int(value)) ** 2 >> 64 for value in values]
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    assert (
+        "1 of 2 regions run 8 threads at a time; one cannot: vectors cannot hold values of type i128" in function.form
+    )
+
+
+APART = """
+  %low = and i32 %t, 1
+  %odd = icmp eq i32 %low, 1
+  br i1 %odd, label %one, label %other
+one:
+  store i32 1, ptr %out
+  call void @spmd.barrier(ptr %item)
+  br label %end
+other:
+  store i32 2, ptr %out
+  %c = call i32 @spmd.barrier_count(ptr %item, i1 true)
+  br label %end
+end:
+  ret void
+"""
+
+
+@pytest.mark.usefixtures("lanes")
+def test_lanes_that_wait_at_different_barriers_are_reported(device: Device) -> None:
+    out = to_device(np.zeros(1, np.int32))
+    with pytest.raises(BarrierDivergenceError) as caught:
+        launch(device, kernel(APART, [("out", "ptr")]), 1, 64, out.address)
+    assert (caught.value.kernel, caught.value.block) == ("k", (0, 0, 0))
+
+
+def grid_of(device: Device, text: str, *values: Any) -> Any:
+    made = kernel(text, [("out", "ptr"), ("n", "i32")], "declare void @spmd.grid_barrier(ptr) convergent\n")
+    return launch(device, made, 4, 64, *values, cooperative=True)
+
+
+@pytest.mark.usefixtures("lanes")
+def test_kernel_that_waits_for_the_grid(device: Device) -> None:
+    body = """
+  %p = getelementptr i32, ptr %out, i32 %i
+  %mine = mul i32 %i, %n
+  store i32 %mine, ptr %p
+  call void @spmd.grid_barrier(ptr %item)
+  %mirror = sub i32 255, %i
+  %q = getelementptr i32, ptr %out, i32 %mirror
+  %v = load i32, ptr %q
+  call void @spmd.grid_barrier(ptr %item)
+  %r = add i32 %v, %mine
+  store i32 %r, ptr %p
+  ret void
+"""
+    out = to_device(np.zeros(256, np.int32))
+    function = grid_of(device, body, out.address, 3)
+    np.testing.assert_array_equal(out.copy_to_host(), np.full(256, 255 * 3))
+    assert "3 of 3 regions" in function.form

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import event
 
-from benchmarks import __main__, environments, report, runner, worker
+from benchmarks import __main__, compile_time, environments, report, runner, worker
 from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS
 from benchmarks.environments import REQUIREMENTS, Environment
@@ -219,3 +220,44 @@ def test_what_an_implementation_prints_does_not_disturb_the_answers() -> None:
     )
     assert [json.loads(line) for line in result.stdout.splitlines()] == [{"device": "processor"}, {"right": True}]
     assert "noise\nmore noise\n" in result.stderr
+
+
+def test_the_time_of_compiling_is_told_and_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    ours, theirs = compile_time.measure("empty-launch", 1)
+    assert len(ours) == len(theirs) == 2
+    for one in ours:
+        assert one.analysis > 0
+        assert one.lowering > 0
+        assert one.rest > 0
+    assert all(one.total > 0 for one in theirs)
+    name, *numbers = compile_time.describe("empty-launch", ours, theirs).split()
+    assert name == "empty-launch"
+    assert float(numbers[-1]) == pytest.approx(ours[1].total / theirs[1].total, abs=0.006)
+
+
+def test_passes_inside_of_passes_are_counted_once() -> None:
+    passes = compile_time.PassTimes()
+
+    def spend(seconds: float) -> None:
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+
+    with event.install_listener("numba:run_pass", passes):
+        with event.trigger_event("numba:run_pass", data={"name": "nopython_type_inference [f]"}):
+            spend(0.02)
+            with event.trigger_event("numba:run_pass", data={"name": "hip_lowering [g]"}):
+                spend(0.03)
+        spend(0.02)
+    assert passes.analysis == pytest.approx(0.02, abs=0.005)
+    assert passes.lowering == pytest.approx(0.03, abs=0.005)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [(["gemm"], "gemm"), (["--rounds", "0"], "at least one round")])
+def test_compile_time_of_nothing_is_an_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        compile_time.main(arguments)
+    assert message in capsys.readouterr().err

@@ -208,7 +208,7 @@ def _finalise_as(
     if form == LOOP:
         body = run_threads(kernel, item)
     else:
-        module = _declare_first(module, reach, scratch)
+        module = _declare_first(module, reach, item, scratch)
         prepare(module, kernel.name, reach.synchronising, machine)
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         if form == VECTORS:
@@ -239,10 +239,10 @@ def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:
         )
 
 
-def _declare_first(module: Any, reach: Reach, scratch: Scratch) -> Any:
-    """*module* linked into one that declares the operations it calls with attributes that hold."""
+def _declare_first(module: Any, reach: Reach, item: Item, scratch: Scratch) -> Any:
+    """*module* linked into one that declares the operations it calls with attributes that hold, or defines them."""
     names = sorted(name for name in reach.functions if name.startswith("spmd.") and name != FAULT)
-    declarations = scratch.read_text(str(build_declarations(names)))
+    declarations = scratch.read_text(str(build_declarations(names, item.known)))
     declarations.triple, declarations.data_layout = module.triple, module.data_layout
     declarations.link_in(module)
     return declarations

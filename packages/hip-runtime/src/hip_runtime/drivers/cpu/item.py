@@ -54,6 +54,12 @@ class Item:
         )  # fmt: skip
 
     @property
+    def known(self) -> dict[str, int]:
+        """What some functions of the contract give all threads of this program."""
+        extents = {f"spmd.block_dim.{axis}": extent for axis, extent in zip(AXES, self.block, strict=True)}
+        return {**extents, "spmd.wave_size": self.wave_size}
+
+    @property
     def shared_memory(self) -> dict[str, tuple[int, int]]:
         """The arrays of shared memory by the field of the item that refers to each: bytes and alignment."""
         memory = {self._shared[symbol]: (array.nbytes, array.align) for symbol, array in self.arrays.items()}
@@ -70,8 +76,9 @@ class Item:
 
     def define_functions(self) -> None:
         """Define everything that a kernel may call and that is not an operation at which threads wait."""
+        for name, number in self.known.items():
+            self._define(name, lambda b, item, n=number: I32(n))
         for number, axis in enumerate(AXES):
-            self._define(f"spmd.block_dim.{axis}", lambda b, item, n=number: I32(self.block[n]))
             self._define(f"spmd.grid_dim.{axis}", lambda b, item, n=number: self._grid_dim(b, item, n))
             for what, member, limits in (
                 ("thread_idx", "thread", self.block), ("block_idx", "block", (MAX_GRID,) * 3)
@@ -82,7 +89,6 @@ class Item:
                         b, self.layout.field(b, item, m, n), limit
                     ),
                 )
-        self._define("spmd.wave_size", lambda b, item: I32(self.wave_size))
         self._define("spmd.lane", self._lane)
         self._define(operations.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
         self._define(operations.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -9,6 +10,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I32, I64, PTR, VOID
+from hip_runtime.drivers.cpu.item import new_function
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.errors import UnsupportedError
 
@@ -25,10 +27,15 @@ _SIGNATURES: dict[str, ir.FunctionType] = {
 }
 
 
-def build_declarations(names: list[str]) -> ir.Module:
-    """A module that declares the functions *names* with what LLVM may and may not assume of them."""
+def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
+    """A module that declares the functions *names* with what LLVM may and may not assume of them, and defines those
+    of which it is *known* what they give."""
     module = ir.Module(name="spmd.declarations")
     for name in names:
+        if name in known:
+            builder = new_function(module, name, ir.FunctionType(I32, [PTR]), "alwaysinline")
+            builder.ret(I32(known[name]))
+            continue
         signature = _SIGNATURES.get(name)
         if signature is None:
             result = I32

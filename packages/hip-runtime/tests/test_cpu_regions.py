@@ -581,6 +581,24 @@ def test_address_of_a_function_that_synchronises(device: Device) -> None:
         launch(device, kernel(body, [("out", "ptr")], functions), 1, 4, 0)
 
 
+def test_function_without_a_name_that_synchronises(device: Device) -> None:
+    functions = "define internal void @0(ptr %item, ptr %out) {\n call void @spmd.barrier(ptr %item)\n ret void\n}\n"
+    body = """
+  %p = getelementptr i32, ptr %out, i32 %t
+  store i32 %t, ptr %p
+  call void @0(ptr %item, ptr %out)
+  %other = xor i32 %t, 3
+  %q = getelementptr i32, ptr %out, i32 %other
+  %v = load i32, ptr %q
+  call void @0(ptr %item, ptr %out)
+  store i32 %v, ptr %p
+  ret void
+"""
+    out = to_device(np.zeros(4, np.int32))
+    launch(device, kernel(body, [("out", "ptr")], functions), 1, 4, out.address)
+    np.testing.assert_array_equal(out.copy_to_host(), [3, 2, 1, 0])
+
+
 def test_private_memory_of_unknown_size(device: Device) -> None:
     body = """
   %a = alloca i32, i32 %n

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
-
-import llvmlite.binding as llvm
 
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.operations import SharedArray
+from hip_runtime.drivers.cpu.spmd.printed import split_function
+from hip_runtime.drivers.cpu.spmd.text import TokenKind, tokenize
 from hip_runtime.errors import ModuleLoadError, UnsupportedError
 
 
@@ -43,8 +44,10 @@ class Reach:
 def survey(module: Any, kernel: str) -> Reach:
     """What *kernel* reaches in *module*; `ModuleLoadError` for a function that starts with ``spmd.`` and does not
     exist, `UnsupportedError` for what cannot be inlined."""
-    names = set()
-    for function in module.functions:
+    names: set[str] = set()
+    for number, function in enumerate(module.functions):
+        if not function.name:
+            function.name = f"unnamed.{number}"  # what refers to it prints a number that is not to be had otherwise
         name = function.name
         names.add(name)
         if not name.startswith("spmd."):
@@ -57,7 +60,7 @@ def survey(module: Any, kernel: str) -> Reach:
             raise ModuleLoadError(f"the bitcode calls {name!r}, which the CPU device does not have")
     if not any(name in operations.SYNCHRONISING or operations.is_uniform(name) for name in names):
         return Reach({kernel})
-    calls, addressed = _read_calls(module)
+    calls, addressed = _read_calls(module, names)
     reach = Reach(_closure([kernel], calls))
     callers: dict[str, list[str]] = {}
     for caller, callees in calls.items():
@@ -68,25 +71,34 @@ def survey(module: Any, kernel: str) -> Reach:
     return reach
 
 
-def _read_calls(module: Any) -> tuple[dict[str, set[str]], set[str]]:
-    """The direct calls of each function that has code, and the functions whose address is used otherwise."""
+def _read_calls(module: Any, names: set[str]) -> tuple[dict[str, set[str]], set[str]]:
+    """The direct calls of each function that has code, and the functions whose address is used otherwise.
+
+    They are read from the printed functions: asking for the operands of each instruction takes five times as long.
+    """
     calls: dict[str, set[str]] = {}
     addressed: set[str] = set()
     for function in module.functions:
         if function.is_declaration:
             continue
         callees = calls.setdefault(function.name, set())
-        for block in function.blocks:
-            for instruction in block.instructions:
-                *others, last = [*instruction.operands] or [None]
-                if instruction.opcode == "call" and last.value_kind is llvm.ValueKind.function:
-                    callees.add(last.name)
-                elif last is not None:
-                    others.append(last)
-                addressed.update(other.name for other in others if other.value_kind is llvm.ValueKind.function)
+        for instruction in split_function(str(function)):
+            if "@" in instruction:
+                _read_references(instruction, names, callees, addressed)
     for caller in calls:
         calls[caller] |= addressed - {caller}  # whoever has an address may call it
     return calls, addressed
+
+
+def _read_references(instruction: str, names: set[str], callees: set[str], addressed: set[str]) -> None:
+    """Note the functions among *names* that *instruction* calls, and those whose address it uses otherwise."""
+    tokens = tokenize(instruction)
+    for token, following in pairwise(tokens):
+        if token.kind is TokenKind.GLOBAL and token.text in names:
+            called = following.kind is TokenKind.MARK and following.text == "("
+            (callees if called else addressed).add(token.text)
+    if tokens[-1].kind is TokenKind.GLOBAL and tokens[-1].text in names:
+        addressed.add(tokens[-1].text)
 
 
 def _closure(start: Iterable[str], edges: dict[str, Any]) -> set[str]:

@@ -227,6 +227,64 @@ def test_uniform_load_under_a_mask(device: Device, limit: int) -> None:
     np.testing.assert_array_equal(transform(device, UNIFORM, values), expected)
 
 
+WRAP = f"""{PLACES}
+  %k = sub i64 %i, 40
+  %negative = icmp slt i64 %k, 0
+  %extent = select i1 %negative, i64 %n, i64 0
+  %index = add i64 %k, %extent
+  %from = getelementptr i32, ptr %x, i64 %index
+  %there = load i32, ptr %from
+  %far = icmp sgt i64 %k, -1
+  %from.far = select i1 %far, i64 0, i64 %n
+  %half = getelementptr i32, ptr %out, i64 %k
+  %to = getelementptr i32, ptr %half, i64 %from.far
+  store i32 %there, ptr %to
+  br label %end
+"""
+
+
+@pytest.mark.parametrize("width", [4, 16, 64])
+def test_negative_indices_of_some_lanes_count_from_the_end(device: Device, width: int) -> None:
+    values = np.random.default_rng(6).integers(0, 99, 150).astype(np.int32)
+    np.testing.assert_array_equal(transform(device, WRAP, values, threads=150, block=64, width=width), values)
+
+
+GUARDS = {
+    "both": "%c = and i1 %above, %below",
+    "first": "%c = select i1 %above, i1 %below, i1 false",
+    "unsigned": "%k = sub nsw i64 %i, 5\n  %c = icmp ult i64 %k, 70",
+    "reversed": "%k = sub nsw i64 74, %i\n  %low = icmp sgt i64 %k, -1\n  %c = and i1 %low, %above",
+    "equal": "%m = mul nsw i64 %i, 3\n  %c = icmp eq i64 %m, 72",
+}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+@pytest.mark.parametrize("returns", [True, False], ids=["return", "go on"])
+def test_threads_that_return_at_once(device: Device, name: str, returns: bool) -> None:
+    """Threads 5 to 74 go on, or thread 24 alone; or these return and the others go on."""
+    targets = "%end, label %do" if returns else "%do, label %end"
+    text = f"""
+define void @k(ptr noalias %item, ptr %out) {{
+entry:
+{GLOBAL_X}
+  %above = icmp sge i64 %i, 5
+  %below = icmp slt i64 %i, 75
+  {GUARDS[name]}
+  br i1 %c, label {targets}
+do:
+  %q = getelementptr i32, ptr %out, i64 %i
+  store i32 7, ptr %q
+  br label %end
+end:
+  ret void
+}}
+"""
+    out = to_device(np.zeros(128, np.int32))
+    run(device, text, [("out", "ptr")], out.address, threads=128, block=64, width=8)
+    expected = np.arange(128) == 24 if name == "equal" else (np.arange(128) >= 5) & (np.arange(128) < 75)
+    np.testing.assert_array_equal(out.copy_to_host() == 7, expected ^ returns)
+
+
 ATOMICS = f"""{PLACES}
   %odd = and i32 %v, 1
   %is = icmp eq i32 %odd, 1

@@ -13,10 +13,11 @@ from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.spmd.private import private_type
 from hip_runtime.drivers.cpu.spmd.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.vectors.guards import find_guard
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
-from hip_runtime.drivers.cpu.spmd.vectors.version import Version, find_guard
+from hip_runtime.drivers.cpu.spmd.vectors.version import Version
 from hip_runtime.drivers.cpu.worker import Body, counted
 from hip_runtime.errors import UnsupportedError
 

@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.spmd.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes, size_in_memory, spell
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
+from hip_runtime.drivers.cpu.spmd.vectors.usual import UsualBases, as_base
 from hip_runtime.drivers.cpu.spmd.words import BINARY, CASTS
 from hip_runtime.errors import UnsupportedError
 
@@ -52,11 +53,13 @@ class LaneCode:
         self.escaped: dict[Instruction, ir.Value] = {}
         self._spread: dict[Value, ir.Value] = {}
         self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
+        self._usual = UsualBases(shapes, lanes, entry, self.scalar)
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Go on with another block."""
         self.block, self.mask = block, mask
         self.values, self._spread, self.escaped = {}, {}, {}
+        self._usual.begin(block)
 
     # operands
 
@@ -115,7 +118,7 @@ class LaneCode:
         elif opcode == "fence":
             result = write_instruction(self.builder, instruction, [])
         elif instruction.type != VOID and shape is not VARYING:
-            plain = _as_base(instruction) if shape else instruction
+            plain = as_base(instruction) if shape else instruction
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
         elif opcode in _ELEMENTWISE:
             result = self._write_elementwise(instruction)
@@ -131,6 +134,13 @@ class LaneCode:
             result = self._write_each(instruction)
         if result is not None and instruction.type != VOID:
             self.values[instruction] = result
+        self._usual.write(instruction)
+
+    def keep(self, instruction: Instruction) -> None:
+        """Store what was written for *instruction* where other blocks find it."""
+        varying = self.shapes.own(instruction) is VARYING
+        self.builder.store(self.values[instruction], self.variable(instruction, varying))
+        self._usual.keep(instruction)
 
     def _vector_instruction(self, instruction: Instruction) -> Instruction:
         return replace(instruction, type=self.lanes.type_of(instruction.type), ranges=())
@@ -168,7 +178,19 @@ class LaneCode:
         align = instruction.align or 1
         if self._contiguous(instruction.type, place):
             return self.lanes.load(instruction.type, self.scalar(place), self.mask, align)
-        return self.lanes.gather(instruction.type, self.vector(place), self.mask, align)
+        places = self.vector(place)
+        if not self._usual.has_stride(place, size_in_memory(instruction.type)):
+            return self.lanes.gather(instruction.type, places, self.mask, align)
+        base, holds = self._usual.base(place)
+        with self.builder.if_else(holds) as (usual, otherwise):
+            with usual:
+                near, near_block = self.lanes.load(instruction.type, base, self.mask, align), self.builder.block
+            with otherwise:
+                far, far_block = self.lanes.gather(instruction.type, places, self.mask, align), self.builder.block
+        result = self.builder.phi(near.type)
+        result.add_incoming(near, near_block)
+        result.add_incoming(far, far_block)
+        return result
 
     def _store(self, instruction: Instruction) -> None:
         value, place = instruction.operands
@@ -181,7 +203,20 @@ class LaneCode:
         elif self._contiguous(value.type, place):
             self.lanes.store(self.vector(value), self.scalar(place), self.mask, align)
         else:
-            self.lanes.scatter(self.vector(value), self.vector(place), self.mask, align)
+            self._store_apart(self.vector(value), place, align)
+
+    def _store_apart(self, values: ir.Value, place: Value, align: int) -> None:
+        """Store to places that need not be next to each other."""
+        places = self.vector(place)
+        if not self._usual.has_stride(place, size_in_memory(values.type.element)):
+            self.lanes.scatter(values, places, self.mask, align)
+            return
+        base, holds = self._usual.base(place)
+        with self.builder.if_else(holds) as (usual, otherwise):
+            with usual:
+                self.lanes.store(values, base, self.mask, align)
+            with otherwise:
+                self.lanes.scatter(values, places, self.mask, align)
 
     def _has_vector_form(self, instruction: Instruction) -> bool:
         name = instruction.callee
@@ -298,12 +333,6 @@ class LaneCode:
 
     def _set_thread_index(self, index: ir.Value) -> None:
         self.item.layout.store(self.builder, index, self.arguments[0], "thread", 0)
-
-
-def _as_base(instruction: Instruction) -> Instruction:
-    """*instruction* as the base of something strided has it: that of a lane which may not be active, so no flag holds,
-    and an ``or`` is the sum that it is for active lanes."""
-    return replace(instruction, opcode="add" if instruction.opcode == "or" else instruction.opcode, flags=())
 
 
 def _stored(kind: ir.Type) -> ir.Type:

@@ -10,7 +10,7 @@ branches between them stay branches. A loop that lanes leave in different rounds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from llvmlite import ir
 
@@ -112,6 +112,10 @@ class Shapes:
         shapes = [self._find(operand, block) for operand in instruction.operands]
         if _UNKNOWN in shapes:
             return _UNKNOWN
+        return self.infer_from(instruction, block, shapes)
+
+    def infer_from(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+        """The shape that *instruction*, which is no ``phi``, has where its operands have *shapes*."""
         special = _RULES.get(instruction.opcode)
         found = special(self, instruction, block, shapes) if special is not None else _uniform_if_all(shapes)
         if found and (
@@ -158,7 +162,7 @@ class Shapes:
             return block not in self.masked and all(self.follows(operand, block) for operand in value.operands)
         return self._find(value, block) == 0
 
-    def _stride_of_pointer(self, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+    def _stride_of_pointer(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
         if any(shape is VARYING for shape in shapes):
             return VARYING
         kind = instruction.source_type
@@ -193,11 +197,11 @@ def _signed(constant: Value) -> int | None:
     return constant.number - (1 << bits) if constant.number >> (bits - 1) & 1 else constant.number
 
 
-def _uniform_if_all(shapes: list[Shape | str]) -> Shape:
+def _uniform_if_all(shapes: Sequence[Shape | str]) -> Shape:
     return 0 if all(shape == 0 for shape in shapes) else VARYING
 
 
-def _infer_sum(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_sum(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     left, right = shapes
     if not isinstance(left, int) or not isinstance(right, int):
         return VARYING
@@ -206,7 +210,7 @@ def _infer_sum(of: Shapes, instruction: Instruction, block: Block, shapes: list[
     return left - right if instruction.opcode == "sub" else left + right
 
 
-def _infer_product(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_product(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     for operand, shape in zip(instruction.operands[::-1], shapes, strict=True):
         factor = _signed(operand)
         if instruction.opcode == "mul" and factor is not None and isinstance(shape, int):
@@ -218,7 +222,7 @@ def _infer_product(of: Shapes, instruction: Instruction, block: Block, shapes: l
     return _uniform_if_all(shapes)
 
 
-def _infer_extension(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_extension(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     (shape,) = shapes
     if shape and not of.follows(instruction.operands[0], block):
         return VARYING
@@ -230,22 +234,22 @@ def _infer_extension(of: Shapes, instruction: Instruction, block: Block, shapes:
     return shape
 
 
-def _infer_same(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_same(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     (shape,) = shapes
     assert not isinstance(shape, str)
     return shape
 
 
-def _infer_choice(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_choice(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     condition, left, right = shapes
     return left if condition == 0 and left == right and isinstance(left, int) else VARYING
 
 
-def _infer_load(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_load(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     return VARYING if instruction.volatile or instruction.atomic else _uniform_if_all(shapes)
 
 
-def _infer_call(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_call(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     name = instruction.callee
     if name == "spmd.thread_idx.x":
         return 1
@@ -256,11 +260,11 @@ def _infer_call(of: Shapes, instruction: Instruction, block: Block, shapes: list
     return _uniform_if_all(shapes) if is_arithmetic(name) else VARYING
 
 
-def _infer_varying(of: Shapes, instruction: Instruction, block: Block, shapes: list[Shape | str]) -> Shape:
+def _infer_varying(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     return VARYING
 
 
-_RULES: dict[str, Callable[[Shapes, Instruction, Block, list[Shape | str]], Shape]] = {
+_RULES: dict[str, Callable[[Shapes, Instruction, Block, Sequence[Shape | str]], Shape]] = {
     "add": _infer_sum, "sub": _infer_sum, "or": _infer_sum, "mul": _infer_product, "shl": _infer_product,
     "zext": _infer_extension, "sext": _infer_extension, "trunc": _infer_same, "freeze": _infer_same,
     "select": _infer_choice, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,

@@ -7,6 +7,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import allocate
 from hip_runtime.drivers.cpu.spmd.graph import Block, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.vectors.clusters import Cluster, find_clusters
+from hip_runtime.drivers.cpu.spmd.vectors.guards import write_agreement
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 from hip_runtime.errors import UnsupportedError
@@ -97,7 +98,7 @@ class Version:
                 code.write(instruction)
             varying = self.shapes.own(instruction) is VARYING
             if instruction in self._crossing and not (varying and instruction in self._escaping):
-                builder.store(code.values[instruction], code.variable(instruction, varying))
+                code.keep(instruction)
             if instruction in self._escaping:
                 self._escape(instruction, mask)
 
@@ -180,10 +181,7 @@ class Version:
         """Go on where all lanes take the way that is assumed."""
         builder, end = self.builder, block.terminator
         target = self.guards[block]
-        condition = self.code.vector(end.operands[0])
-        if target is end.targets[1]:
-            condition = builder.not_(condition)
-        everyone = self.lanes.all(condition)
+        everyone = write_agreement(self.code, end.operands[0], target is end.targets[0])
         self._pass_on(block, [(target, None)])
         assert self.otherwise is not None
         builder.cbranch(everyone, self._enter(target), self.otherwise)
@@ -294,31 +292,3 @@ def _given(phi: Instruction, source: Block) -> Value:
         if block is source:
             return value
     raise UnsupportedError(f"a phi has no value for the block {source.name!r}")
-
-
-def find_guard(shapes: Shapes, known: dict[Block, Block]) -> tuple[Block, Block] | None:
-    """A branch of which one side only returns, in front of which nothing was written; and the other side."""
-    loops = shapes.order.loops
-    for block in shapes.order.blocks:
-        if any(_has_effect(instruction) for instruction in block.instructions):
-            return None
-        if block not in shapes.parting or block in shapes.masked or block in known or loops[block]:
-            continue
-        targets = block.terminator.targets
-        if block.terminator.opcode == "br" and len(targets) == 2:
-            for number in (0, 1):
-                if _only_returns(targets[number]) and not _only_returns(targets[1 - number]):
-                    return block, targets[1 - number]
-    return None
-
-
-def _has_effect(instruction: Instruction) -> bool:
-    if instruction.opcode == "load":
-        return instruction.volatile or instruction.atomic is not None
-    return instruction.opcode in ("store", "atomicrmw", "cmpxchg", "fence") or (
-        instruction.opcode == "call" and needs_a_lane(instruction)
-    )
-
-
-def _only_returns(block: Block) -> bool:
-    return len(block.instructions) == 1 and block.terminator.opcode == "ret"

@@ -1,0 +1,114 @@
+"""Branches at the start of a kernel at which threads that have nothing to do return: ``if i < n``."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I1
+from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane
+from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
+
+_INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
+            "ule": "ugt"}  # fmt: skip
+_SPELLED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def find_guard(shapes: Shapes, known: dict[Block, Block]) -> tuple[Block, Block] | None:
+    """A branch of which one side only returns, in front of which nothing was written; and the other side."""
+    loops = shapes.order.loops
+    for block in shapes.order.blocks:
+        if any(_has_effect(instruction) for instruction in block.instructions):
+            return None
+        if block not in shapes.parting or block in shapes.masked or block in known or loops[block]:
+            continue
+        targets = block.terminator.targets
+        if block.terminator.opcode == "br" and len(targets) == 2:
+            for number in (0, 1):
+                if _only_returns(targets[number]) and not _only_returns(targets[1 - number]):
+                    return block, targets[1 - number]
+    return None
+
+
+def _has_effect(instruction: Instruction) -> bool:
+    if instruction.opcode == "load":
+        return instruction.volatile or instruction.atomic is not None
+    return instruction.opcode in ("store", "atomicrmw", "cmpxchg", "fence") or (
+        instruction.opcode == "call" and needs_a_lane(instruction)
+    )
+
+
+def _only_returns(block: Block) -> bool:
+    return len(block.instructions) == 1 and block.terminator.opcode == "ret"
+
+
+def write_agreement(code: LaneCode, condition: Value, wanted: bool) -> ir.Value:
+    """Whether *condition* is *wanted* in all lanes, all of which are there. What is compared is strided as a rule: then
+    the first and the last lane tell."""
+    shape = code.shapes.of(condition, code.block)
+    if shape == 0:
+        found = code.scalar(condition)
+        return found if wanted else code.builder.not_(found)
+    parts = _split(condition, wanted)
+    if isinstance(condition, Instruction) and code.shapes.homes[condition] is code.block:
+        if parts:
+            first, second = (write_agreement(code, part, wanted) for part in parts)
+            return code.builder.select(first, second, I1(0))  # where the first does not hold, the second may be poison
+        found = _compare_ends(code, condition, wanted)
+        if found is not None:
+            return found
+    whole = code.vector(condition)
+    return code.lanes.all(whole if wanted else code.builder.not_(whole))
+
+
+def _split(condition: Value, wanted: bool) -> list[Value]:
+    """Two conditions of which both have to be as *wanted*."""
+    if not isinstance(condition, Instruction):
+        return []
+    if condition.opcode == ("and" if wanted else "or"):
+        return condition.operands
+    if condition.opcode == "select" and condition.type == I1:
+        first, taken, otherwise = condition.operands
+        if wanted and _is_constant(otherwise, 0):
+            return [first, taken]
+        if not wanted and _is_constant(taken, 1):
+            return [first, otherwise]
+    return []
+
+
+def _is_constant(value: Value, number: int) -> bool:
+    return isinstance(value, Constant) and value.number == number
+
+
+def _compare_ends(code: LaneCode, condition: Instruction, wanted: bool) -> ir.Value | None:
+    """The comparison *condition* for the first and the last lane; ``None`` where these do not tell all."""
+    shapes, builder = code.shapes, code.builder
+    predicate = condition.predicate if wanted else _INVERSE.get(condition.predicate, "")
+    if condition.opcode != "icmp" or predicate not in _INVERSE:
+        return None
+    if not isinstance(condition.operands[0].type, ir.IntType):
+        return None
+    ends: list[list[ir.Value]] = []
+    orders = []
+    for value in condition.operands:
+        shape = shapes.of(value, code.block)
+        if shape is VARYING or (shape and not shapes.follows(value, code.block)):
+            return None
+        first = code.scalar(value)
+        last = first
+        if shape:
+            reach = (code.lanes.width - 1) * shape
+            if abs(reach) >= 1 << value.type.width - 1:
+                return None
+            last = builder.add(first, ir.Constant(value.type, reach))
+            if predicate[0] == "u":  # numbers that do not change their sign are in the same order without it
+                signs = builder.xor(first, last)
+                orders.append(builder.icmp_signed(">=", signs, ir.Constant(value.type, 0)))
+        ends.append([first, last])
+    compare = builder.icmp_signed if predicate[0] == "s" else builder.icmp_unsigned
+    found = I1(1)
+    for left, right in zip(*ends, strict=True):
+        found = builder.and_(found, compare(_SPELLED[predicate[1:]], left, right))
+    for order in orders:
+        found = builder.and_(found, order)
+    return found

@@ -43,6 +43,16 @@ def test_counts_of_bits(dtype):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
+def test_bits_of_the_magnitude(dtype):
+    def count(value):
+        return value.bit_count()
+
+    values = values_of(dtype)
+    wanted = [abs(int(value)).bit_count() for value in values]
+    np.testing.assert_array_equal(run(hip.jit(device=True)(count), values, result=np.int64), wanted)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
 def test_bits_in_reverse(dtype):
     values = values_of(dtype)
     unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")

@@ -84,6 +84,14 @@ def test_functions_of_integers_are_computed_in_double(function):
     np.testing.assert_allclose(out, [function(int(value)) for value in x], rtol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_remainder_of_integers(dtype):
+    x, y = np.array([7, 8, 0, 9], dtype), np.array([4, 3, 0, 2], dtype)
+    out = np.zeros(4)
+    kernel_of(math.remainder, 2)[1, 4](x, y, out)
+    np.testing.assert_array_equal(out, [-1, -1, math.nan, 1])
+
+
 @pytest.mark.parametrize("function", [math.isnan, math.isinf, math.isfinite], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 def test_predicates(function, dtype):

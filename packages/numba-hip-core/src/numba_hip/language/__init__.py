@@ -38,6 +38,7 @@ def _load_features() -> None:
         numpy_numbers,
         output,
         reductions,
+        rounding,
         shared,
         sync,
         timing,

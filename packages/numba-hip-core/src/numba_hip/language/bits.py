@@ -7,7 +7,9 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
 
+from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Lower, device_function, number_type
 
 
@@ -74,6 +76,33 @@ def ffs(x: types.Type) -> tuple[types.Type, Lower]:
         return builder.select(builder.icmp_signed("==", value, zero), zero, found)
 
     return _of_bits("ffs", x, types.int32, position)
+
+
+class _BitCount(AbstractTemplate):
+    key = "hip.integer.bit_count"
+
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
+        if args or kws:
+            raise TypingError("bit_count takes no arguments")
+        return signature(types.int64, recvr=self.this)
+
+
+@typing.register_attr
+class _IntegerMethods(AttributeTemplate):
+    key = types.Integer
+
+    def resolve_bit_count(self, integer: types.Integer) -> types.BoundFunction:
+        return types.BoundFunction(_BitCount, integer)
+
+
+@lowering.lower(_BitCount.key, types.Integer)
+def _bit_count(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """As Python counts: the bits of the magnitude."""
+    (value,) = args
+    if sig.args[0].signed:
+        negative = builder.icmp_signed("<", value, ir.Constant(value.type, 0))
+        value = builder.select(negative, builder.neg(value), value)
+    return builder.zext(_call(builder, "ctpop", value), ir.IntType(64))
 
 
 def _float(function: str, *arguments: types.Type) -> types.Type:

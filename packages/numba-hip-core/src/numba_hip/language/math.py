@@ -26,6 +26,7 @@ BINARY: dict[Callable[..., float], str] = {
     math.hypot: "hypot",
     math.copysign: "copysign",
     math.nextafter: "nextafter",
+    math.remainder: "remainder",
 }
 """Functions of two floats, likewise."""
 
@@ -35,6 +36,15 @@ REALS = (types.float32, types.float64)
 @typing.register_global(math.fmod)
 class _FmodTemplate(ConcreteTemplate):
     cases = [signature(kind, kind, kind) for kind in reversed(REALS)]
+
+
+@typing.register_global(math.remainder)
+class _RemainderTemplate(ConcreteTemplate):
+    cases = [
+        signature(types.float64, types.int64, types.int64),
+        signature(types.float64, types.uint64, types.uint64),
+        *(signature(kind, kind, kind) for kind in REALS),
+    ]
 
 
 @typing.register_global(math.modf)

@@ -15,9 +15,16 @@ REAL = (types.Integer, types.Float, types.Boolean)
 @overload(np.around, target="hip")
 def _round(a, decimals=0):  # type: ignore[no-untyped-def]  # Numba compares annotations of this and of what it returns
     if isinstance(a, types.Float):
+        real = a
 
         def of_float(a, decimals=0):  # type: ignore[no-untyped-def]
-            return np.rint(a) if decimals == 0 else round(a, decimals)
+            if decimals == 0:
+                return np.rint(a)
+            if decimals > 0:  # as NumPy does it, which rounds three times; `round` does so once
+                power = real(10.0**decimals)
+                return np.rint(a * power) / power
+            power = real(10.0**-decimals)
+            return np.rint(a / power) * power
 
         return of_float
     if isinstance(a, types.Integer) and (decimals == 0 or isinstance(decimals, types.Omitted)):

@@ -71,8 +71,8 @@ def _make_method(name: str, function: Any) -> None:
         return call(builder, args)
 
 
-def _reduction(name: str, *functions: Any) -> Callable[[Any], Any]:
-    """Make the decorated definition NumPy's *functions* of one array, and the method *name* of arrays."""
+def _reduction(name: str | None, *functions: Any) -> Callable[[Any], Any]:
+    """Make the decorated definition NumPy's *functions* of one array, and the method *name* of arrays, if there is one."""
 
     def decorate(define: Callable[[Any], Implementation]) -> Callable[[Any], Implementation]:
         def of_array(a):  # type: ignore[no-untyped-def]  # Numba compares annotations of this and of what it returns
@@ -80,7 +80,8 @@ def _reduction(name: str, *functions: Any) -> Callable[[Any], Any]:
 
         for function in functions:
             overload(function, target="hip")(of_array)
-        _make_method(name, functions[0])
+        if name is not None:
+            _make_method(name, functions[0])
         return define
 
     return decorate
@@ -152,8 +153,99 @@ def _std(kind: Any) -> Implementation:
     return implementation
 
 
-def _first_of(better: Callable[[Any, Any], Any], function: str, *, index: bool) -> Callable[[Any], Implementation]:
-    """The element, or its index, that is *better* than all before it; NaN is better than all, as in NumPy."""
+@_reduction(None, np.nansum)
+def _nansum(kind: Any) -> Implementation:
+    start = _accumulator(kind.dtype)(0)
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        total = start
+        for value in a.flat:
+            if value == value:
+                total += value
+        return total
+
+    return implementation
+
+
+@_reduction(None, np.nanprod)
+def _nanprod(kind: Any) -> Implementation:
+    start = _accumulator(kind.dtype)(1)
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        product = start
+        for value in a.flat:
+            if value == value:
+                product *= value
+        return product
+
+    return implementation
+
+
+@_reduction(None, np.nanmean)
+def _nanmean(kind: Any) -> Implementation:
+    start = kind.dtype(0) if isinstance(kind.dtype, (types.Float, types.Complex)) else types.float64(0)
+    number = type(start)
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        total = start
+        count = 0
+        for value in a.flat:
+            if value == value:
+                total += value
+                count += 1
+        return total / number(count)
+
+    return implementation
+
+
+@_reduction(None, np.nanvar)
+def _nanvar(kind: Any) -> Implementation:
+    if not _is_real(kind.dtype):
+        return None
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        mean = np.nanmean(a)
+        total = mean - mean
+        count = 0
+        for value in a.flat:
+            if value == value:
+                total += (value - mean) * (value - mean)
+                count += 1
+        return total / type(mean)(count)
+
+    return implementation
+
+
+@_reduction(None, np.nanstd)
+def _nanstd(kind: Any) -> Implementation:
+    if not _is_real(kind.dtype):
+        return None
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        return np.sqrt(np.nanvar(a))
+
+    return implementation
+
+
+@_reduction(None, np.count_nonzero)
+def _count_nonzero(kind: Any) -> Implementation:
+    zero = kind.dtype(0)
+
+    def implementation(a):  # type: ignore[no-untyped-def]
+        count = 0
+        for value in a.flat:
+            if value != zero:
+                count += 1
+        return count
+
+    return implementation
+
+
+def _first_of(
+    better: Callable[[Any, Any], Any], function: str, *, index: bool, skip_nan: bool = False
+) -> Callable[[Any], Implementation]:
+    """The element, or its index, that is *better* than all before it; NaN is better than all, as in NumPy, or with
+    *skip_nan* worse."""
     from numba_hip.decorators import jit
 
     compare: Any = jit(device=True, inline="always")(better)
@@ -170,7 +262,11 @@ def _first_of(better: Callable[[Any, Any], Any], function: str, *, index: bool) 
             best = a.flat[0]
             for i in range(1, a.size):
                 value = a.flat[i]
-                if best == best and (compare(value, best) or value != value):
+                if skip_nan:
+                    replaces = best != best or compare(value, best)
+                else:
+                    replaces = best == best and (compare(value, best) or value != value)
+                if replaces:
                     place = i
                     best = value
             return place if index else best
@@ -190,6 +286,8 @@ def _less(a: Any, b: Any) -> Any:
 
 _reduction("max", np.max, np.amax)(_first_of(_greater, "max", index=False))
 _reduction("min", np.min, np.amin)(_first_of(_less, "min", index=False))
+_reduction(None, np.nanmax)(_first_of(_greater, "nanmax", index=False, skip_nan=True))
+_reduction(None, np.nanmin)(_first_of(_less, "nanmin", index=False, skip_nan=True))
 _reduction("argmax", np.argmax)(_first_of(_greater, "argmax", index=True))
 _reduction("argmin", np.argmin)(_first_of(_less, "argmin", index=True))
 

@@ -27,7 +27,6 @@ from hip_runtime.errors import (
     KernelFault,
     ModuleLoadError,
     OutOfDeviceMemoryError,
-    UnsupportedError,
 )
 
 MEMORY = 32 << 20
@@ -592,15 +591,32 @@ def test_host_runs_beside_a_kernel(bench: Bench) -> None:
     bench.driver.free(place)
 
 
-def test_ipc_is_refused_where_it_cannot_be(bench: Bench) -> None:
-    if bench.driver.name != "cpu":
-        pytest.skip("this driver shares memory with other processes")
+def test_handles_for_other_processes_name_an_allocation(bench: Bench) -> None:
     place = bench.put(np.arange(4))
-    with pytest.raises(UnsupportedError, match="another process by a handle"):
-        bench.driver.ipc_handle(place)
-    with pytest.raises(UnsupportedError, match="another process by a handle"):
-        bench.driver.open_ipc_handle(0, bytes(64))
+    handle = bench.driver.ipc_handle(place)
+    assert len(handle) == 64
+    assert bench.driver.ipc_handle(place) == handle
+    opened = bench.driver.open_ipc_handle(0, handle)
+    assert opened != place
+    bench.driver.free(opened)
+    with pytest.raises(InvalidAddressError):
+        bench.driver.free(opened)
+    assert bench.get(place, np.zeros(4, np.int64)).tolist() == [0, 1, 2, 3]
     bench.driver.free(place)
+    for wrong in (b"", handle[:-1]):
+        with pytest.raises(InvalidHandleError, match="IPC handle"):
+            bench.driver.open_ipc_handle(0, wrong)
+
+
+def test_the_allocation_that_an_address_lies_in(bench: Bench) -> None:
+    place = bench.driver.alloc(0, 100)
+    for address in (place, place + 99):
+        start, nbytes = bench.driver.find_allocation(address)
+        assert start == place
+        assert nbytes >= 100
+    bench.driver.free(place)
+    with pytest.raises(InvalidAddressError, match="does not lie in memory"):
+        bench.driver.find_allocation(1)
 
 
 def test_device_is_not_its_own_peer(bench: Bench) -> None:

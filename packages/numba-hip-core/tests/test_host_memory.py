@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import numba_hip as hip
-from hip_runtime.errors import ArrayError, UnsupportedError
+from hip_runtime.errors import ArrayError, InvalidHandleError
 
 
 @hip.jit
@@ -158,10 +158,24 @@ def test_numpy_takes_device_arrays_by_dlpack():
 
 
 def test_arrays_of_other_processes():
-    if not hip.get_current_device().is_cpu:
-        pytest.skip("needs a device without handles for other processes")
-    opened = hip.open_ipc_array(bytes(64), 3, np.float64)
-    with pytest.raises(UnsupportedError, match="cannot be shared with another process"), opened:
+    array = hip.to_device(np.arange(4.0))
+    handle = array.get_ipc_handle().memory.handle
+    with hip.open_ipc_array(handle, 3, np.float64, offset=8) as opened:
+        assert opened.copy_to_host().tolist() == [1, 2, 3]
+        buffer = opened.buffer
+    assert buffer.closed
+    with pytest.raises(InvalidHandleError, match="IPC handle"), hip.open_ipc_array(bytes(63), 3, np.float64):
         pass
-    with pytest.raises(UnsupportedError, match="cannot be shared with another process"):
-        hip.device_array(3).get_ipc_handle()
+
+
+def test_memory_by_its_bytes():
+    context = hip.current_context()
+    for memory in (context.memhostalloc(16), context.memhostalloc(16, mapped=True), context.memallocmanaged(16)):
+        words = np.ndarray(4, np.uint32, buffer=memory)
+        words[:] = range(4)
+        assert memory.nbytes == 16
+        assert memory.tolist()[::4] == [0, 1, 2, 3]
+    assert context.memallocmanaged(16).device_ctypes_pointer.value
+    host = np.arange(4)
+    memory = context.mempin(host, host.ctypes.data, host.nbytes, mapped=context.device.is_cpu)
+    assert (memory.device_ctypes_pointer.value, memory.size, memory.owner is host) == (host.ctypes.data, 32, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,14 +12,10 @@ import pytest
 from numba import hip
 
 import hip_runtime
-from hip_runtime.errors import UnsupportedError
-from numba_hip.memory_managers import (
-    GetIpcHandleMixin,
-    HostOnlyMemoryManager,
-    MemoryManagerError,
-    MemoryPointer,
-    set_memory_manager,
-)
+from hip_runtime import config as runtime_config
+from hip_runtime.errors import ArrayError
+from numba_hip.contexts import set_memory_manager
+from numba_hip.memory_managers import GetIpcHandleMixin, HostOnlyMemoryManager, MemoryManagerError, MemoryPointer
 
 pytestmark = pytest.mark.skipif(not hip_runtime.current_device().is_cpu, reason="the plugin gives memory of the host")
 
@@ -29,7 +26,7 @@ class Counting(GetIpcHandleMixin, HostOnlyMemoryManager):
     """A plugin that gives memory of ctypes, and knows what is out."""
 
     living: dict[int, int] = {}
-    initialised = 0
+    initialised = total = 0
 
     def initialize(self) -> None:
         type(self).initialised += 1
@@ -40,6 +37,7 @@ class Counting(GetIpcHandleMixin, HostOnlyMemoryManager):
         memory = ctypes.create_string_buffer(max(1, size))
         address = ctypes.addressof(memory)
         self.living[address] = size
+        type(self).total += size
         return MemoryPointer(
             self.context, ctypes.c_uint64(address), size, owner=memory, finalizer=lambda: self.living.pop(address)
         )
@@ -55,6 +53,7 @@ class Counting(GetIpcHandleMixin, HostOnlyMemoryManager):
 @pytest.fixture
 def plugin() -> Iterator[type[Counting]]:
     Counting.living.clear()
+    Counting.total = 0
     set_memory_manager(Counting)
     yield Counting
     set_memory_manager(None)
@@ -105,10 +104,95 @@ def test_a_plugin_that_runs_out_leaks_nothing(plugin: type[Counting]) -> None:
     assert plugin.living == {}
 
 
-def test_handles_are_those_of_the_driver(plugin: type[Counting]) -> None:
-    manager = hip.current_context().device.memory_manager.plugin
-    with pytest.raises(UnsupportedError):
-        manager.get_ipc_handle(manager.memalloc(8))
+class Handing(Counting):
+    """A plugin with handles of its own."""
+
+    def get_ipc_handle(self, memory: Any) -> Any:
+        return f"{memory.size} bytes at {memory.device_pointer_value}"
+
+
+def test_handles_are_those_of_the_plugin() -> None:
+    context = hip.current_context()
+    context.memory_manager = Handing(context)
+    try:
+        array = hip.to_device(np.arange(4.0))
+        assert context.get_ipc_handle(array.gpu_data) == f"32 bytes at {array.address}"
+        handle = array[1:].get_ipc_handle()
+        assert handle.memory == f"24 bytes at {array.address + 8}"
+        with pytest.raises(ArrayError, match="a str as its handle"):
+            handle.open()
+    finally:
+        set_memory_manager(None)
+
+
+def test_handles_are_those_of_the_driver_by_default() -> None:
+    array = hip.to_device(np.arange(6))
+    context = hip.current_context()
+    handle = pickle.loads(pickle.dumps(context.get_ipc_handle(array[2:].gpu_data)))
+    assert isinstance(handle, hip.IpcHandle)
+    assert (handle.base, handle.size, handle.offset, len(handle.handle.reserved)) == (None, 32, 16, 64)
+    opened = handle.open_array(context, 2, np.int64, strides=(16,))
+    assert opened.copy_to_host().tolist() == [2, 4]
+    for use in (handle.open, handle.open_direct, handle.open_staged):
+        with pytest.raises(ArrayError, match="IpcHandle is already opened"):
+            use(context)
+    opened[0] = 7
+    handle.close()
+    assert array.copy_to_host().tolist() == [0, 1, 7, 3, 4, 5]
+    assert handle.open(context).nbytes == 32
+    handle.close()
+    for wrong in ({"shape": 5}, {"shape": 2, "strides": (-8,)}):
+        with pytest.raises(ArrayError, match="does not fit"):
+            handle.open_array(context, dtype=np.int64, **wrong)
+    with pytest.raises(ArrayError, match="not open"):
+        handle.close()
+
+
+def test_a_context_has_the_manager_of_its_device(plugin: type[Counting]) -> None:
+    context = hip.current_context()
+    usual, resets = context.memory_manager, []
+    assert isinstance(usual, Counting)
+    usual.reset = lambda: resets.append(1)  # type: ignore[method-assign]
+    context.reset()
+    assert resets == [1]
+    set_memory_manager(None)
+    driver = context.memory_manager
+    free = driver.get_memory_info().free
+    memory = driver.memalloc(100)
+    assert driver.get_memory_info().free < free
+    part = memory.own().view(10, 30)
+    assert (part.size, part.device_ctypes_pointer.value) == (20, memory.device_pointer_value + 10)
+    with pytest.raises(ArrayError, match="bytes 5 to 101"):
+        memory.view(5, 101)
+    del memory
+    assert driver.get_memory_info().free < free, "the part keeps it"
+    del part
+    assert driver.get_memory_info().free == free
+    context.memory_manager = usual
+    hip.to_device(np.arange(2.0))
+    assert plugin.total == 16
+    context.memory_manager = driver
+    hip.to_device(np.arange(2.0))
+    assert plugin.total == 16
+    for wrong in (Old(context), 3):
+        with pytest.raises(MemoryManagerError, match="version 1 required"):
+            context.memory_manager = wrong
+    assert context.memory_manager.interface_version == 1
+
+
+def test_what_is_pending_can_be_given_back() -> None:
+    context = hip.current_context()
+    context.deallocations.clear()
+    with runtime_config.pending_releases.scope(3):
+        hip.to_device(np.arange(3))
+        assert len(context.deallocations) == 1
+        context.reset()
+        assert len(context.memory_manager.deallocations) == 0  # type: ignore[attr-defined]
+        with hip.defer_cleanup():
+            hip.to_device(np.arange(3))
+            context.deallocations.clear()
+            assert len(context.deallocations) == 1
+    assert len(context.deallocations) == 0
 
 
 def test_memory_goes_back_to_where_it_came_from() -> None:
@@ -137,7 +221,7 @@ class Broken(Counting):
 
 @pytest.mark.parametrize(
     ("manager", "error", "message"),
-    [(Old, MemoryManagerError, "version 0; it has to be 1"), (Broken, OSError, "no pool"), (3, TypeError, "None")],
+    [(Old, MemoryManagerError, "version 0; version 1 required"), (Broken, OSError, "no pool"), (3, TypeError, "None")],
 )
 def test_plugins_that_cannot_be_used_change_nothing(manager: Any, error: type[Exception], message: str) -> None:
     before = hip_runtime.current_device().memory_manager

@@ -14,6 +14,7 @@ from numba.core import types
 
 import numba_hip
 from hip_runtime import DeviceArray
+from hip_runtime import config as runtime_config
 from numba_hip.errors import OptionError
 from numba_hip.vectorize import HipUFunc
 from numba_hip_cuda import arrays, posing
@@ -319,3 +320,32 @@ def test_numba_forgets_our_ufuncs_when_posing_ends() -> None:
             assert isinstance(numba.vectorize(["int64(int64)"], target="cuda")(lambda x: x), HipUFunc)
         assert Vectorize.target_registry.ondemand["cuda"] is before
         assert "cuda" not in dict(Vectorize.target_registry)
+
+
+def test_memory_is_given_back_as_the_settings_of_numba_say(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    pending = cuda.current_context().memory_manager.deallocations
+    pending.clear()
+    monkeypatch.setattr(cuda.config, "CUDA_DEALLOCS_COUNT", 2)
+    for count in (1, 2, 0):
+        cuda.to_device(np.arange(3))
+        assert len(pending) == count
+    monkeypatch.setattr(cuda.config, "CUDA_DEALLOCS_RATIO", 1000 / cuda.current_context().get_memory_info().total)
+    assert 999 <= pending.max_bytes <= 1000
+    cuda.to_device(np.zeros(1001, np.int8))
+    assert len(pending) == 0
+    cuda.to_device(np.zeros(4, np.int8))
+    with runtime_config.pending_releases.scope(0):
+        cuda.to_device(np.zeros(4, np.int8))
+    assert len(pending) == 0, "what is chosen under our own name comes first"
+
+
+def test_pointers_of_memory_managers_are_device_memory(cuda: ModuleType) -> None:
+    freed = []
+    driver = cuda.cudadrv.driver
+    for kind in (driver.MemoryPointer, driver.AutoFreePointer):
+        memory = kind(cuda.current_context(), ctypes.c_void_p(0xDEADBEEF), 40, finalizer=lambda: freed.append(1))
+        assert driver.is_device_memory(memory)
+        assert (driver.device_pointer(memory), driver.device_memory_size(memory)) == (0xDEADBEEF, 40)
+        del memory
+    assert freed == [1, 1]
+    assert isinstance(cuda.current_context().memory_manager, driver.NumbaCUDAMemoryManager)

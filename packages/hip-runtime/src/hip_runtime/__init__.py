@@ -29,8 +29,8 @@ from hip_runtime.errors import (
 )
 from hip_runtime.event import Event
 from hip_runtime.interop import as_device_array, is_device_array
-from hip_runtime.ipc import IpcArrayHandle, open_ipc_array
-from hip_runtime.memory import Buffer, MemoryManager, defer_release
+from hip_runtime.ipc import IpcArrayHandle, IpcHandle, open_ipc_array
+from hip_runtime.memory import Buffer, MemoryManager, PendingReleases, defer_release
 from hip_runtime.module import Function, Launch, Module
 from hip_runtime.stream import Stream
 
@@ -55,6 +55,7 @@ __all__ = [
     "InvalidAddressError",
     "InvalidHandleError",
     "IpcArrayHandle",
+    "IpcHandle",
     "KernelFault",
     "Launch",
     "LaunchError",
@@ -63,6 +64,7 @@ __all__ = [
     "Module",
     "ModuleLoadError",
     "OutOfDeviceMemoryError",
+    "PendingReleases",
     "SettingError",
     "Stream",
     "SymbolError",

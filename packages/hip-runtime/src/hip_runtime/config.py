@@ -1,7 +1,7 @@
 """Settings: one object per environment variable, typed and documented, read when it is used.
 
 Tests replace a value for a while with ``with config.device.scope("cpu"): ...``, and a layer above may `preset` what
-holds where nobody chose; the environment itself is never written to.
+holds where nobody chose, or let it `follow` something; the environment itself is never written to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Setting(Generic[T]):
         self.__doc__ = documentation
         self._parse = parse
         self._default = default
-        self._preset: tuple[T] | None = None
+        self._preset: Callable[[], T] | None = None
         self._override: ContextVar[tuple[T] | None] = ContextVar(variable, default=None)
 
     def __call__(self) -> T:
@@ -38,12 +38,16 @@ class Setting(Generic[T]):
             return override[0]
         text = os.environ.get(self.variable, "").strip()
         if not text:
-            return self._default() if self._preset is None else self._preset[0]
+            return self._default() if self._preset is None else self._preset()
         return self._read(text)
 
     def preset(self, value: T | None) -> None:
         """Let *value* hold in all threads of the process where nobody chose one; ``None`` brings the default back."""
-        self._preset = None if value is None else (value,)
+        self._preset = None if value is None else lambda: value
+
+    def follow(self, source: Callable[[], T] | None) -> None:
+        """Let *source*, called each time, say what holds where nobody chose; ``None`` brings the default back."""
+        self._preset = source
 
     @property
     def is_set(self) -> bool:
@@ -109,6 +113,23 @@ def _bytes(text: str) -> int:
         raise ValueError("must be a number of bytes, 1 or more, with an optional unit K, M, G or T") from None
 
 
+def _count(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() else -1
+    if value < 0:
+        raise ValueError("must be a whole number, 0 or more")
+    return value
+
+
+def _ratio(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError("must be a number from 0 to 1")
+    return value
+
+
 def usable_cores() -> int:
     """Processor cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
@@ -171,7 +192,23 @@ cpu_width: Setting[int | None] = Setting(
     lambda: None,
 )
 
-SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None], ...] = (
-    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width
+pending_releases = Setting(
+    "NUMBA_HIP_PENDING_RELEASES",
+    "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
+    "back at once, which on AMD GPUs makes the driver wait for work now and then. Read when one is given back.",
+    _count,
+    lambda: 0,
+)
+
+pending_release_ratio = Setting(
+    "NUMBA_HIP_PENDING_RELEASE_RATIO",
+    "Which part of a device's memory, 0 to 1, may wait to be given back; by default 0.2. Read when memory is given "
+    "back.",
+    _ratio,
+    lambda: 0.2,
+)
+
+SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float], ...] = (
+    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, pending_releases, pending_release_ratio
 )  # fmt: skip
 """All settings, for tools that list them."""

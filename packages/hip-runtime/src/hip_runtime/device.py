@@ -17,7 +17,7 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_runtime import config
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
 from hip_runtime.errors import DeviceUnavailableError, HipRuntimeError, UnknownDeviceError
-from hip_runtime.memory import Buffer, DriverMemoryManager, MemoryManager
+from hip_runtime.memory import Buffer, DriverMemoryManager, MemoryManager, PendingReleases
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.hip.probe import Probe
@@ -86,7 +86,9 @@ class Device:
         self.id = number
         """Number of the device in `devices()`."""
         self._attributes = driver.attributes(ordinal)
-        self.memory_manager: MemoryManager = DriverMemoryManager(driver, ordinal)
+        self.pending = PendingReleases(self._attributes.total_memory)
+        """Memory of the device that nobody uses any more and that was not given back yet."""
+        self.memory_manager: MemoryManager = DriverMemoryManager(driver, ordinal, pending=self.pending)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "attributes":
@@ -130,14 +132,15 @@ class Device:
         self.driver.synchronize_device(self.ordinal)
 
     def memory_info(self) -> tuple[int, int]:
-        """Free and total bytes of its memory."""
+        """Free and total bytes of its memory; what is pending is given back first, unless that is deferred."""
+        self.pending.clear()
         return self.driver.memory_info(self.ordinal)
 
     def allocate(self, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> Buffer:
         """A new `Buffer` of *nbytes*; device memory comes from the device's memory manager."""
         if kind is MemoryKind.DEVICE:
             return self.memory_manager.allocate(nbytes, stream=0)
-        return DriverMemoryManager(self.driver, self.ordinal, kind).allocate(nbytes, stream=0)
+        return DriverMemoryManager(self.driver, self.ordinal, kind, self.pending).allocate(nbytes, stream=0)
 
     def can_access_peer(self, other: Device) -> bool:
         """Whether kernels here can use memory of *other*."""

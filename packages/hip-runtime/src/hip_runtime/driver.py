@@ -129,11 +129,19 @@ class Driver(Protocol):
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         """Set bytes to *value*, 0 to 255."""
 
+    def find_allocation(self, address: int) -> tuple[int, int]:
+        """Start and bytes, rounded up maybe, of the allocation that *address* lies in; `InvalidAddressError`."""
+
     def ipc_handle(self, address: int) -> bytes:
-        """What another process opens the allocation with; `UnsupportedError` where that cannot be."""
+        """What another process opens the allocation that starts at *address* with; the same one each time.
+
+        Waits for work that was given; nothing else may write to the memory meanwhile. `UnsupportedError`,
+        `InvalidAddressError`.
+        """
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:
-        """Address here of another process's allocation; `UnsupportedError`."""
+        """Address here of another process's allocation, until that is freed here; `InvalidHandleError` for one that
+        is no handle, or of memory that is gone, and `UnsupportedError`."""
 
     # code
     def load_module(self, device: int, code: CodeObject) -> ModuleHandle:

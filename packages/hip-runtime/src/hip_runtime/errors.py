@@ -61,7 +61,7 @@ class InvalidAddressError(HipRuntimeError, ValueError):
 
 
 class InvalidHandleError(HipRuntimeError, ValueError):
-    """A stream or event that does not exist, or that was destroyed already."""
+    """A stream, event or IPC handle that does not exist, or behind which nothing is any more."""
 
 
 class ModuleLoadError(HipRuntimeError):

@@ -1,9 +1,9 @@
-"""Arrays that another process opens: handles that can be pickled, and arrays over memory of somebody else."""
+"""Memory and arrays that another process opens: handles that can be pickled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,44 +15,126 @@ from hip_runtime.errors import ArrayError
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
 
+H = TypeVar("H", bound="IpcHandle")
+
+
+class HandleBytes(bytes):
+    """What a driver gives for an allocation: `hip_runtime.driver.Driver.ipc_handle`."""
+
+    @property
+    def reserved(self) -> bytes:
+        """The bytes, by the name of the one field of ``hipIpcMemHandle_t``."""
+        return bytes(self)
+
+
+class IpcHandle:
+    """*size* bytes of memory of one process, for others: *offset* bytes into the allocation that *handle* names.
+
+    The process that it came from has to keep the memory meanwhile; *base*, which is not pickled, does so there.
+    """
+
+    def __init__(self, base: object, handle: bytes, size: int, *, offset: int = 0) -> None:
+        self.base = base
+        self.handle = HandleBytes(handle)
+        self.size = size
+        self.offset = offset
+        self._opened: Buffer | None = None
+
+    @classmethod
+    def of(cls: type[H], buffer: Buffer, device: Device) -> H:
+        """The handle of *buffer*, memory of *device*, whoever made it.
+
+        Waits for the work of the device. `UnsupportedError` where memory cannot be shared, and `InvalidAddressError`
+        for memory that is not the device's.
+        """
+        start, _ = device.driver.find_allocation(buffer.address)
+        return cls(buffer, device.driver.ipc_handle(start), buffer.nbytes, offset=buffer.address - start)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size} bytes>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IpcHandle):
+            return NotImplemented
+        return (self.handle, self.size, self.offset) == (other.handle, other.size, other.offset)
+
+    def __hash__(self) -> int:
+        return hash((self.handle, self.size, self.offset))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), bytes(self.handle), self.size, self.offset)
+
+    def open_on(self, device: Device) -> Buffer:
+        """The memory, on *device*; `ArrayError` where it is open already, and what the driver raises."""
+        if self._opened is not None:
+            raise ArrayError("IpcHandle is already opened; close it first")
+        self._opened = _open(self.handle, self.offset + self.size, device)
+        return self._opened.view(self.offset)
+
+    def open_array_on(self, device: Device, shape: Any, dtype: Any, strides: Any = None) -> DeviceArray:
+        """The memory as an array, on *device*; `ArrayError` where it is open already, or too small for the array."""
+        layout, kind = _describe(shape, dtype, strides)
+        if layout.extent[0] < 0 or layout.extent[1] > self.size:
+            raise ArrayError(
+                f"an array of shape {layout.shape}, strides {layout.strides} and {kind} does not fit into {self!r}"
+            )
+        return DeviceArray(layout, kind, self.open_on(device), device=device)
+
+    def close(self) -> None:
+        """Let go of the memory; what `open_on` gave must not be used any more."""
+        opened, self._opened = self._opened, None
+        if opened is None:
+            raise ArrayError("IpcHandle is not open")
+        opened.close()
+
+
+def _rebuild(kind: type[IpcHandle], handle: bytes, size: int, offset: int) -> IpcHandle:
+    return kind(None, handle, size, offset=offset)
+
 
 @dataclass
 class IpcArrayHandle:
     """An array of one process, for others: ``with handle as array: ...``, or `open` and `close`.
 
-    ``handle`` names the allocation that the array lies in, ``offset`` is where in it, in bytes. The process that it
-    came from has to keep the array meanwhile.
+    ``memory`` is the handle of the bytes from the first of the array to its last: an `IpcHandle`, or what the memory
+    manager gave instead; ``start`` is where in them element (0, ..., 0) is.
     """
 
-    handle: bytes = field(repr=False)
+    memory: Any
     shape: Shape
     strides: Shape
     dtype: np.dtype[Any]
-    offset: int = 0
-    _opened: DeviceArray | None = field(default=None, init=False, repr=False, compare=False)
+    start: int = 0
+    _opened: IpcHandle | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, array: DeviceArray) -> IpcArrayHandle:
-        """The handle of *array*; `UnsupportedError` on a device that cannot share memory by handles."""
-        handle = array.device.driver.ipc_handle(array.buffer.address)
-        return cls(handle, array.shape, array.strides, array.dtype, array.address - array.buffer.address)
+        """The handle of *array*, by the memory manager of its device. Raises as `IpcHandle.of`."""
+        device, buffer = array.device, array.gpu_data
+        give = getattr(device.memory_manager, "ipc_handle", None)
+        memory = IpcHandle.of(buffer, device) if give is None else give(buffer)
+        return cls(memory, array.shape, array.strides, array.dtype, array.address - buffer.address)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
 
     def open(self) -> DeviceArray:
         """The array, in memory of the other process; `ArrayError` where it is open already."""
-        if self._opened is not None:
-            raise ArrayError("this IPC handle is open already; close it first")
-        self._opened = open_ipc_array(self.handle, self.shape, self.dtype, self.strides, self.offset)
-        return self._opened
+        device, layout = current_device(), Layout(self.shape, self.strides, self.dtype.itemsize)
+        if not isinstance(self.memory, IpcHandle):
+            raise ArrayError(
+                f"the memory manager gave a {type(self.memory).__name__} as its handle, which it has to open itself"
+            )
+        buffer = self.memory.open_on(device)
+        self._opened = self.memory
+        return DeviceArray(layout, self.dtype, buffer, device=device, address=buffer.address + self.start)
 
     def close(self) -> None:
         """Let go of the memory; the array that `open` gave must not be used any more."""
         opened, self._opened = self._opened, None
         if opened is None:
             raise ArrayError("this IPC handle is not open")
-        opened.buffer.close()
+        opened.close()
 
     def __enter__(self) -> DeviceArray:
         return self.open()
@@ -66,19 +148,32 @@ def open_ipc_array(
 ) -> DeviceArray:
     """The array at *offset* bytes into the allocation of another process that *handle* names.
 
-    Closing its buffer, or dropping it, lets go of the memory. Raises `UnsupportedError` on a device that cannot, and
-    `ArrayError`.
+    Closing its buffer, or dropping it, lets go of the memory. Raises what the driver does, and `ArrayError`.
     """
     device = current_device() if device is None else device
+    layout, kind = _describe(shape, dtype, strides)
+    first, end = layout.extent
+    if offset + first < 0:
+        raise ArrayError(f"an array of shape {layout.shape} and strides {layout.strides} begins before offset {offset}")
+    buffer = _open(handle, offset + end, device)
+    return DeviceArray(layout, kind, buffer, device=device, address=buffer.address + offset)
+
+
+def _describe(shape: Any, dtype: Any, strides: Any) -> tuple[Layout, np.dtype[Any]]:
     kind = check_dtype(dtype)
     extents = layouts.normalise_shape(shape)
     if strides is None:
-        layout = layouts.dense(extents, kind.itemsize)
-    else:
-        layout = Layout(extents, layouts.normalise_strides(strides, len(extents)), kind.itemsize)
-    first, end = layout.extent
-    if offset + first < 0:
-        raise ArrayError(f"an array of shape {extents} and strides {layout.strides} begins before offset {offset}")
-    base = device.driver.open_ipc_handle(device.ordinal, bytes(handle))
-    buffer = Buffer(base, offset + end, release=device.driver.free, arguments=(base,))
-    return DeviceArray(layout, kind, buffer, device=device, address=base + offset)
+        return layouts.dense(extents, kind.itemsize), kind
+    return Layout(extents, layouts.normalise_strides(strides, len(extents)), kind.itemsize), kind
+
+
+def _open(handle: bytes, nbytes: int, device: Device) -> Buffer:
+    """The first *nbytes* of the allocation that *handle* names; `ArrayError` where it has fewer."""
+    driver = device.driver
+    base = driver.open_ipc_handle(device.ordinal, bytes(handle))
+    buffer = Buffer(base, nbytes, release=driver.free, arguments=(base,))
+    start, size = driver.find_allocation(base)
+    if base + nbytes > start + size:
+        buffer.close()
+        raise ArrayError(f"the memory behind the IPC handle has {start + size - base} bytes; {nbytes} were asked for")
+    return buffer

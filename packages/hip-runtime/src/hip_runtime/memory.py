@@ -11,33 +11,75 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from hip_runtime import config
 from hip_runtime.driver import Driver, MemoryKind
-from hip_runtime.errors import ArrayError, OutOfDeviceMemoryError
+from hip_runtime.errors import ArrayError, OutOfDeviceMemoryError, SettingError
 
 
 class _Deferral:
-    """Memory that waits to be given back. Releasing takes no lock: it happens in finalisers."""
+    """Who wants no memory given back just now, in the whole process, and all that waits."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.depth = 0
-        self.waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self.queues: weakref.WeakSet[PendingReleases] = weakref.WeakSet()
 
-    def release(self, give_back: Callable[..., object], arguments: tuple[Any, ...]) -> None:
-        """Give back now, or once nobody defers any more."""
-        if self.depth:
-            self.waiting.append((give_back, arguments))
-        else:
-            give_back(*arguments)
-
-    def flush(self) -> None:
+    def clear(self) -> None:
         """Give back all that waits."""
-        while self.waiting:
-            give_back, arguments = self.waiting.popleft()
-            give_back(*arguments)
+        for queue in list(self.queues):
+            queue.clear(even_deferred=True)
 
 
 _deferral = _Deferral()
+
+
+class PendingReleases:
+    """Memory, of a device with *total* bytes of it, that waits to be given back.
+
+    It does so within blocks of `defer_release`, and as far as the settings ``NUMBA_HIP_PENDING_RELEASES`` and
+    ``NUMBA_HIP_PENDING_RELEASE_RATIO`` allow. ``len()`` is the number of allocations that wait.
+    """
+
+    def __init__(self, total: int = 0) -> None:
+        self._total = total
+        self._waiting: deque[tuple[int, Callable[..., object], tuple[Any, ...]]] = deque()
+        _deferral.queues.add(self)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that wait."""
+        return sum(entry[0] for entry in self._waiting.copy())
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes that may wait outside of `defer_release`: with more, all are given back."""
+        return int(self._total * config.pending_release_ratio())
+
+    def release(self, nbytes: int, give_back: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        """Call *give_back* with *arguments* now, or later. Takes no lock: releasing happens in finalisers."""
+        self._waiting.append((nbytes, give_back, arguments))
+        if _deferral.depth:
+            return
+        try:
+            wait = len(self._waiting) <= config.pending_releases() and self.nbytes <= self.max_bytes
+        except SettingError:
+            self.clear()  # nothing is lost because of a setting that cannot be read
+            raise
+        if not wait:
+            self.clear()
+
+    def clear(self, *, even_deferred: bool = False) -> None:
+        """Give back all that waits; within `defer_release` nothing, unless *even_deferred*."""
+        while self._waiting and (even_deferred or not _deferral.depth):
+            _, give_back, arguments = self._waiting.popleft()
+            give_back(*arguments)
+
+
+_others = PendingReleases()
+"""What is not of a device's own memory manager: it waits within `defer_release` alone."""
 
 
 @contextmanager
@@ -55,14 +97,14 @@ def defer_release() -> Iterator[None]:
             _deferral.depth -= 1
             last = _deferral.depth == 0
         if last:
-            _deferral.flush()
+            _deferral.clear()
 
 
 class Buffer:
     """*nbytes* bytes at *address*, which live as long as this object.
 
     *owner* is whatever else keeps the memory alive: memory that is not ours has an owner and no finaliser. *release*,
-    if given, is called once with *arguments*, by `close` or when the last reference goes.
+    if given, is called once with *arguments*, by `close` or when the last reference goes; it may wait in *pending*.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "address", "kind", "nbytes", "owner")
@@ -76,13 +118,16 @@ class Buffer:
         owner: object = None,
         release: Any = None,
         arguments: tuple[Any, ...] = (),
+        pending: PendingReleases | None = None,
     ) -> None:
         self.address = address
         self.nbytes = nbytes
         self.kind = kind
         self.owner = owner
-        self._finalizer = None if release is None else weakref.finalize(self, _deferral.release, release, arguments)
-        if self._finalizer is not None:
+        self._finalizer = None
+        if release is not None:
+            queue = _others if pending is None else pending
+            self._finalizer = weakref.finalize(self, queue.release, nbytes, release, arguments)
             self._finalizer.atexit = False  # the process gives everything back by itself, in an order of its own
 
     def close(self) -> None:
@@ -138,10 +183,17 @@ class MemoryManager(Protocol):
 class DriverMemoryManager:
     """The memory manager that asks the driver every time."""
 
-    def __init__(self, driver: Driver, ordinal: int, kind: MemoryKind = MemoryKind.DEVICE) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        ordinal: int,
+        kind: MemoryKind = MemoryKind.DEVICE,
+        pending: PendingReleases | None = None,
+    ) -> None:
         self._driver = driver
         self._ordinal = ordinal
         self._kind = kind
+        self._pending = pending
 
     def allocate(self, nbytes: int, *, stream: int) -> Buffer:
         """A buffer of memory fresh from the driver."""
@@ -151,6 +203,8 @@ class DriverMemoryManager:
             address = self._driver.alloc(self._ordinal, nbytes, self._kind)
         except OutOfDeviceMemoryError:
             gc.collect()  # arrays that only a cycle of references keeps: an exception's traceback, say
-            _deferral.flush()
+            _deferral.clear()
             address = self._driver.alloc(self._ordinal, nbytes, self._kind)
-        return Buffer(address, nbytes, kind=self._kind, release=self._driver.free, arguments=(address,))
+        return Buffer(
+            address, nbytes, kind=self._kind, release=self._driver.free, arguments=(address,), pending=self._pending
+        )

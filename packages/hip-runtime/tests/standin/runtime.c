@@ -337,6 +337,20 @@ EXPORT hipError_t hipPointerGetAttribute(void *answer, int attribute, void *plac
     return remember(code);
 }
 
+EXPORT hipError_t hipMemGetAddressRange(void **start, size_t *size, void *place) {
+    ENTER();
+    int code = INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    for (Block *block = blocks; block; block = block->next)
+        if (block->start <= (char *)place && (char *)place < block->start + block->size) {
+            *start = block->start;
+            *size = block->size;
+            code = SUCCESS;
+        }
+    pthread_mutex_unlock(&lock);
+    return remember(code);
+}
+
 typedef struct { char bytes[64]; } Handle;
 
 EXPORT hipError_t hipIpcGetMemHandle(Handle *handle, void *place) {

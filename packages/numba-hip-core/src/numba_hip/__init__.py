@@ -34,7 +34,6 @@ from numba_hip.api import (
     synchronize,
 )
 from numba_hip.contexts import (
-    MemoryInfo,
     close,
     current_context,
     defer_cleanup,
@@ -43,6 +42,7 @@ from numba_hip.contexts import (
     profile_stop,
     profiling,
     require_context,
+    set_memory_manager,
 )
 from numba_hip.decorators import jit
 from numba_hip.external import declare_device
@@ -60,6 +60,7 @@ from numba_hip.host_memory import (
     pinned,
     pinned_array_like,
 )
+from numba_hip.ipc import IpcHandle
 from numba_hip.language import atomic, cg, const, fp16, local, shared
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt
@@ -113,9 +114,9 @@ from numba_hip.memory_managers import (
     HostOnlyCUDAMemoryManager,
     HostOnlyMemoryManager,
     MappedMemory,
+    MemoryInfo,
     MemoryPointer,
     PinnedMemory,
-    set_memory_manager,
 )
 from numba_hip.reduction import Reduce, reduce
 from numba_hip.streams import (
@@ -154,11 +155,11 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "BaseCUDAMemoryManager", "BaseMemoryManager", "DeviceArray", "Event", "GetIpcHandleMixin",
-    "HostOnlyCUDAMemoryManager", "HostOnlyMemoryManager", "In", "InOut", "LinkedCode", "MappedArray", "MappedMemory",
-    "MemoryInfo", "MemoryPointer", "Out", "PinnedMemory", "Reduce", "Stream", "activemask", "all", "all_sync", "any",
-    "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev", "byte_perm",
-    "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all", "compile_for_current_device", "const",
-    "current_context", "declare_device", "default_stream", "defer_cleanup", "detect", "device_array",
+    "HostOnlyCUDAMemoryManager", "HostOnlyMemoryManager", "In", "InOut", "IpcHandle", "LinkedCode", "MappedArray",
+    "MappedMemory", "MemoryInfo", "MemoryPointer", "Out", "PinnedMemory", "Reduce", "Stream", "activemask", "all",
+    "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev",
+    "byte_perm", "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all", "compile_for_current_device",
+    "const", "current_context", "declare_device", "default_stream", "defer_cleanup", "detect", "device_array",
     "device_array_like", "ds_bpermute", "ds_permute", "eq_sync", "event", "event_elapsed_time", "external_stream",
     "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack", "funnelshift_l", "funnelshift_lc",
     "funnelshift_r", "funnelshift_rc", "get_current_device", "gpus", "grid", "gridDim", "gridsize", "guvectorize",

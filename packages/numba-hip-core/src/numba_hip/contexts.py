@@ -5,21 +5,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 import hip_runtime
-from hip_runtime import Buffer, Device, Event, MemoryKind
-from numba_hip import streams
+from hip_runtime import Buffer, Device, Event, PendingReleases
+from numba_hip import memory_managers, streams
+from numba_hip.host_memory import HostArray, MappedArray, managed_array, mapped_array
+from numba_hip.memory_managers import BaseMemoryManager, DriverMemory, MemoryInfo, MemoryPointer, PluginMemory
 from numba_hip.streams import Stream
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class MemoryInfo(NamedTuple):
-    """Bytes of memory of a device that are free, and all of them."""
-
-    free: int
-    total: int
 
 
 class Context:
@@ -46,18 +43,56 @@ class Context:
         """Wait until the device has done all that it was given; errors of kernels surface here."""
         self.device.synchronize()
 
+    @property
+    def memory_manager(self) -> BaseMemoryManager:
+        """Who gives the device its memory: a plugin, or the driver."""
+        found = self.device.memory_manager
+        return found.plugin if isinstance(found, PluginMemory) else DriverMemory(self)
+
+    @memory_manager.setter
+    def memory_manager(self, manager: BaseMemoryManager) -> None:
+        """Let *manager*, which is initialised here, give this device its memory; `numba_hip.set_memory_manager`."""
+        memory_managers.check_manager(manager)
+        manager.initialize()
+        memory_managers.install(manager, self.device)
+
+    @property
+    def deallocations(self) -> PendingReleases:
+        """Memory of the driver that waits to be given back: ``len()`` of it, and ``clear()``."""
+        return self.device.pending
+
     def get_memory_info(self) -> MemoryInfo:
         """Free and total bytes, as the memory manager of the device sees them."""
-        plugin = getattr(self.device.memory_manager, "plugin", None)
-        return MemoryInfo(*(self.device.memory_info() if plugin is None else plugin.get_memory_info()))
+        return MemoryInfo(*self.memory_manager.get_memory_info())
+
+    def get_ipc_handle(self, memory: Buffer | MemoryPointer) -> Any:
+        """What another process opens *memory* with, by the memory manager: an `IpcHandle` where that is the driver's.
+
+        Raises `hip_runtime.errors.UnsupportedError` where it cannot be shared.
+        """
+        return self.memory_manager.get_ipc_handle(memory)
 
     def memalloc(self, bytesize: int) -> Buffer:
         """A buffer of *bytesize* bytes on the device."""
         return self.device.allocate(bytesize)
 
-    def memhostalloc(self, bytesize: int, mapped: bool = False) -> Buffer:
-        """A buffer of page-locked host memory, which kernels reach if it is *mapped*."""
-        return self.device.allocate(bytesize, MemoryKind.MAPPED if mapped else MemoryKind.PINNED)
+    def memhostalloc(
+        self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
+    ) -> HostArray | MappedArray:
+        """*bytesize* bytes of page-locked host memory as an array, which kernels reach if it is *mapped*.
+
+        *portable* and *wc* (write-combining) are hints that change nothing here.
+        """
+        del portable, wc
+        return mapped_array(bytesize, np.uint8) if mapped else hip_runtime.pinned_array(bytesize, np.uint8)
+
+    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> MappedArray:
+        """*bytesize* bytes of memory that moves to where it is used, as an array."""
+        return managed_array(bytesize, np.uint8, attach_global=attach_global)
+
+    def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
+        """Page-lock the *size* bytes at *pointer*, which *owner* keeps alive, by the memory manager of the device."""
+        return self.memory_manager.mempin(owner, pointer, size, mapped)
 
     def create_stream(self) -> Stream:
         """A new stream on the device."""
@@ -84,8 +119,9 @@ class Context:
         return defer_cleanup()
 
     def reset(self) -> None:
-        """Wait for all work. Memory, modules and streams live as long as their objects do."""
+        """Wait for all work, and tell the memory manager. Memory, modules and streams live as long as their objects."""
         self.device.synchronize()
+        self.memory_manager.reset()
 
 
 class DeviceScope:
@@ -163,6 +199,24 @@ def close() -> None:
 def defer_cleanup() -> AbstractContextManager[None]:
     """A block in which no memory is given back, so that nothing holds up work on streams; at its end all of it is."""
     return hip_runtime.defer_release()
+
+
+def set_memory_manager(plugin: Callable[[Context], BaseMemoryManager] | None) -> None:
+    """Let device memory come from *plugin*, a class such as `BaseMemoryManager`, from now on, on all devices.
+
+    ``None`` brings the driver's own manager back. Memory that was given before goes back to where it came from. Raises
+    `MemoryManagerError` for a plugin of another interface version, and what its ``initialize`` raises; nothing has
+    changed then.
+    """
+    devices = hip_runtime.devices()
+    made: list[BaseMemoryManager] = []
+    for device in devices if plugin is not None else ():
+        manager: Any = plugin(Context(device)) if callable(plugin) else plugin
+        memory_managers.check_manager(manager)
+        manager.initialize()
+        made.append(manager)
+    for number, device in enumerate(devices):
+        memory_managers.install(made[number] if made else None, device)
 
 
 def profile_start() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,6 +45,11 @@ class MappedArray(np.ndarray[Any, Any]):
                     readonly=not self.flags.writeable,
                 )  # fmt: skip
         raise ArrayError("this array was computed from a mapped one, and is in memory of the host alone")
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """Where it begins for the device, as an integer of ctypes."""
+        return self.device_array.device_ctypes_pointer
 
     @property
     def is_mapped(self) -> bool:

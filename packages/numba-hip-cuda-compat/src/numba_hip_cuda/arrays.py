@@ -129,6 +129,8 @@ def device_pointer(obj: Any) -> int:
     if isinstance(obj, int):
         return obj
     address = getattr(obj, "address", None)
+    if address is None:
+        address = getattr(obj, "device_pointer_value", None)
     if address is not None:
         return int(address)
     interface = getattr(obj, "__cuda_array_interface__", None)
@@ -139,7 +141,7 @@ def device_pointer(obj: Any) -> int:
 
 def is_device_memory(obj: Any) -> bool:
     """Whether *obj* has memory on a device."""
-    return hasattr(obj, "address") or hasattr(obj, "__cuda_array_interface__")
+    return any(hasattr(obj, name) for name in ("address", "device_pointer_value", "__cuda_array_interface__"))
 
 
 def require_device_memory(obj: Any) -> None:
@@ -149,8 +151,8 @@ def require_device_memory(obj: Any) -> None:
 
 
 def device_memory_size(obj: Any) -> int:
-    """Bytes of an array or a buffer on a device."""
-    return int(obj.nbytes)
+    """Bytes of an array, a buffer or a `MemoryPointer` on a device."""
+    return int(obj.nbytes if hasattr(obj, "nbytes") else obj.size)
 
 
 def host_memory_extents(obj: Any) -> tuple[int, int]:

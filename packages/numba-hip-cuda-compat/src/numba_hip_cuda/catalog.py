@@ -167,6 +167,9 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.cudadrv.driver": Module(
         names={
             "CudaAPIError": ERRORS["CudaDriverError"],
+            "AutoFreePointer": "numba_hip:MemoryPointer",
+            "OwnedPointer": "numba_hip:MemoryPointer",
+            "NumbaCUDAMemoryManager": "numba_hip.memory_managers:DriverMemory",
             "LinkerError": "numba_hip.errors:LinkedCodeError",
             **_from("numba_hip_cuda.errors", "DeadMemoryError"),
             **_from("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),

@@ -18,14 +18,10 @@ from types import ModuleType
 
 import numba
 
-from hip_runtime import config
 from numba_hip_cuda import children as child_processes
-from numba_hip_cuda import numba_target
+from numba_hip_cuda import numba_target, settings
 from numba_hip_cuda.catalog import CUDA, FORWARDED, MODULES
 from numba_hip_cuda.names import ORIGIN, available, look_up
-
-WARP_SIZE = 32
-"""Threads of a warp on every GPU of NVIDIA's."""
 
 REDIRECTOR = "_numba_cuda_redirector"
 """The module by which the distribution numba-cuda, at every start of Python, takes over the name `numba.cuda`."""
@@ -143,7 +139,8 @@ def pose_as_cuda(*, children: bool = False) -> None:
 
     With *children*, also in the processes that it starts, by an entry in ``PYTHONPATH``. Waves of the CPU device have
     32 lanes from now on, as CUDA's warps do, unless ``NUMBA_HIP_CPU_WAVE_SIZE`` is set; kernels that were loaded
-    before keep theirs. ``target="cuda"`` in Numba's decorators means kernels of `numba_hip`.
+    before keep theirs. Settings of Numba CUDA's hold where there is a counterpart, see `numba_hip_cuda.settings`.
+    ``target="cuda"`` in Numba's decorators means kernels of `numba_hip`.
 
     To be called before anything imports `numba.cuda`. Raises `PoseError`, and changes nothing, if that has happened, or
     if the distribution numba-cuda is installed.
@@ -152,7 +149,7 @@ def pose_as_cuda(*, children: bool = False) -> None:
         if not is_posing():
             _check_name_is_free()
             sys.meta_path.insert(0, _finder)
-            config.cpu_wave_size.preset(WARP_SIZE)
+            settings.begin()
             numba_target.begin()
         if children:
             child_processes.begin()
@@ -164,7 +161,7 @@ def stop_posing() -> None:
         if not is_posing():
             return
         sys.meta_path.remove(_finder)
-        config.cpu_wave_size.preset(None)
+        settings.end()
         numba_target.end()
         child_processes.end()
         posed = sys.modules.get(CUDA)

@@ -29,7 +29,6 @@ from hip_runtime.errors import (
     LaunchError,
     OutOfDeviceMemoryError,
     SymbolError,
-    UnsupportedError,
 )
 
 _CALLBACK_STREAM = 15
@@ -102,8 +101,7 @@ class CpuDriver:
         try:
             return self._heap.allocate(nbytes)
         except OutOfDeviceMemoryError:
-            for stream in self._all_streams():
-                stream.wait()  # memory that was freed under its work comes back
+            self._wait()  # memory that was freed under its work comes back
             return self._heap.allocate(nbytes)
 
     def free(self, address: int) -> None:
@@ -143,11 +141,15 @@ class CpuDriver:
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         self._perform(stream, partial(memory.fill_bytes, address, value, nbytes))
 
+    def find_allocation(self, address: int) -> tuple[int, int]:
+        return self._heap.find(address)
+
     def ipc_handle(self, address: int) -> bytes:
-        raise UnsupportedError("memory of the CPU device cannot be shared with another process by a handle")
+        self._wait()  # the pages are moved into memory that can be shared: nothing may write to them meanwhile
+        return self._heap.handle(address)
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:
-        raise UnsupportedError("memory of the CPU device cannot be shared with another process by a handle")
+        return self._heap.open(handle)
 
     # code
 
@@ -279,6 +281,11 @@ class CpuDriver:
 
     def _all_streams(self) -> list[Stream]:
         return [*list(self._streams.values()), *list(self._closing)]
+
+    def _wait(self) -> None:
+        """Wait for the work of all streams; faults stay where they are."""
+        for stream in self._all_streams():
+            stream.wait()
 
     def _forget(self, stream: Stream) -> None:
         """A destroyed stream has done its work."""

@@ -11,10 +11,12 @@ import numpy as np
 
 from hip_runtime import config
 from hip_runtime.driver import Strided
+from hip_runtime.drivers.cpu.pages import PAGE, Block, open_handle
 from hip_runtime.errors import InvalidAddressError, OutOfDeviceMemoryError
 
-ALIGNMENT = 64
-"""Bytes; a cache line, and the widest vector register."""
+SPARE_BLOCK, SPARE_BYTES = 32 << 20, 64 << 20
+"""Freed blocks up to the first size are kept for the next allocations, up to the second altogether: their pages are in
+place, and the system need not clear them again."""
 
 _WORDS: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.uint8),
@@ -25,18 +27,20 @@ _WORDS: dict[int, np.dtype[Any]] = {
 
 
 class Heap:
-    """Live allocations by address.
+    """Live allocations by address, each in pages of its own.
 
     `free` may run in a finaliser, which Python starts anywhere, also while the same thread is inside `allocate`; so it
-    takes no lock, and what it gives back is counted by the next call that does.
+    never waits for the lock, and what it gives back is counted by the next call that has it.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = threading.Lock()
         self._used = 0
-        self._live: dict[int, tuple[int, np.ndarray[Any, Any]]] = {}
-        self._returned: deque[int] = deque()
+        self._live: dict[int, tuple[int, Block]] = {}
+        self._returned: deque[tuple[int, Block | None]] = deque()
+        self._spare: dict[int, list[Block]] = {}  # by size
+        self._spare_bytes = 0
 
     def renew_lock(self) -> None:
         """Replace the lock in a forked child, where the thread that held it does not exist."""
@@ -44,20 +48,17 @@ class Heap:
 
     def allocate(self, nbytes: int) -> int:
         """Address of *nbytes* new bytes with undefined contents; `OutOfDeviceMemoryError` where the limit is passed."""
-        size = max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT
+        size = max(-(-nbytes // PAGE), 1) * PAGE
         with self._lock:
             free = self.limit - self._count()
             if size > free:
                 raise self._error(nbytes, free)
             self._used += size
-        try:
-            block = np.empty(size + ALIGNMENT, np.uint8)
-        except MemoryError:
-            self._returned.append(size)
-            raise self._error(nbytes, free) from None
-        address = int(-(-block.ctypes.data // ALIGNMENT) * ALIGNMENT)
-        self._live[address] = (size, block)
-        return address
+            block = self._take_spare(size)
+        if block is None:
+            block = self._new_block(nbytes, size, free)
+        self._live[block.address] = (size, block)
+        return block.address
 
     def take(self, address: int) -> Any:
         """Forget the allocation at *address*. The memory lives until what is returned is handed to `release`."""
@@ -70,17 +71,81 @@ class Heap:
 
     def release(self, allocation: Any) -> None:
         """Count an allocation that `take` returned as free."""
-        self._returned.append(allocation[0])
+        size, block = allocation
+        reusable = size == block.nbytes <= SPARE_BLOCK and block.descriptor < 0
+        self._returned.append((size, block if reusable else None))
+        if self._lock.acquire(blocking=False):
+            try:
+                self._count()
+            finally:
+                self._lock.release()
 
     def free_bytes(self) -> int:
         """Bytes that can still be allocated."""
         with self._lock:
             return self.limit - self._count()
 
+    def find(self, address: int) -> tuple[int, int]:
+        """Start and bytes of the allocation that *address* lies in; `InvalidAddressError`."""
+        for start, (_, block) in list(self._live.items()):
+            if start <= address < start + block.nbytes:
+                return start, block.nbytes
+        raise InvalidAddressError(f"{address:#x} does not lie in memory of the CPU device")
+
+    def handle(self, address: int) -> bytes:
+        """What another process opens the allocation at *address* with; nothing may write to it meanwhile."""
+        allocation = self._live.get(address)
+        if allocation is None:
+            raise InvalidAddressError(f"{address:#x} is not the start of memory of the CPU device")
+        block = allocation[1]
+        try:
+            return block.handle()
+        except OSError as error:
+            free = self.free_bytes()
+            advice = f"the system cannot share them with other processes: {error}"
+            raise OutOfDeviceMemoryError(block.nbytes, free, self.limit, advice) from error
+
+    def open(self, handle: bytes) -> int:
+        """Address, here, of memory of another process; it is not counted as memory of this device."""
+        block = open_handle(handle)
+        self._live[block.address] = (0, block)
+        return block.address
+
     def _count(self) -> int:
+        """Bytes in use, once all that was returned is taken into account; with the lock only."""
         while self._returned:
-            self._used -= self._returned.popleft()
+            size, block = self._returned.popleft()
+            self._used -= size
+            if block is not None:
+                self._spare.setdefault(size, []).append(block)
+                self._spare_bytes += size
+        while self._spare_bytes > SPARE_BYTES:
+            size = next(iter(self._spare))
+            self._take_spare(size)
         return self._used
+
+    def _take_spare(self, size: int) -> Block | None:
+        blocks = self._spare.get(size)
+        if blocks is None:
+            return None
+        block = blocks.pop()
+        self._spare_bytes -= size
+        if not blocks:
+            del self._spare[size]
+        return block
+
+    def _new_block(self, nbytes: int, size: int, free: int) -> Block:
+        try:
+            return Block(size)
+        except OSError:
+            with self._lock:
+                self._spare.clear()
+                self._spare_bytes = 0
+        try:
+            return Block(size)
+        except OSError:
+            self._returned.append((size, None))
+            raise self._error(nbytes, free) from None
 
     def _error(self, nbytes: int, free: int) -> OutOfDeviceMemoryError:
         advice = f"free arrays that are no longer needed, or give the CPU device more with {config.cpu_memory.variable}"

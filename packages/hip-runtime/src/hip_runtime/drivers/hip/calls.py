@@ -61,6 +61,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipFree": (c_void_p,),
     "hipHostFree": (c_void_p,),
     "hipMemGetInfo": (POINTER(c_size_t), POINTER(c_size_t)),
+    "hipMemGetAddressRange": (POINTER(c_void_p), POINTER(c_size_t), c_void_p),
     "hipPointerGetAttribute": (c_void_p, c_int, c_void_p),
     "hipMemcpy": (c_void_p, c_void_p, c_size_t, c_int),
     "hipMemcpyAsync": (c_void_p, c_void_p, c_size_t, c_int, c_void_p),

@@ -151,6 +151,9 @@ class HipDriver:
         found = self._stream_of(stream, address)
         self._perform(found, partial(self._copier.fill, found, address, value, nbytes))
 
+    def find_allocation(self, address: int) -> tuple[int, int]:
+        return self._heap.find(address)
+
     def ipc_handle(self, address: int) -> bytes:
         return self._heap.ipc_handle(address)
 

@@ -99,6 +99,14 @@ class Heap:
         self._calls.call("hipMemGetInfo", byref(free), byref(total))
         return free.value, total.value
 
+    def find(self, address: int) -> tuple[int, int]:
+        """Start and bytes of the allocation that *address* lies in, whoever made it; `InvalidAddressError`."""
+        start, nbytes = c_void_p(), c_size_t()
+        if self._calls.hipMemGetAddressRange(byref(start), byref(nbytes), address):
+            self._calls.hipGetLastError()
+            raise InvalidAddressError(f"{address:#x} does not lie in memory of a HIP device")
+        return start.value or 0, nbytes.value
+
     def ipc_handle(self, address: int) -> bytes:
         """What another process opens the memory at *address* with."""
         handle = IpcHandle()

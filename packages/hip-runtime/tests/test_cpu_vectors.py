@@ -249,6 +249,30 @@ def test_negative_indices_of_some_lanes_count_from_the_end(device: Device, width
     np.testing.assert_array_equal(transform(device, WRAP, values, threads=150, block=64, width=width), values)
 
 
+APART = """
+  %first = mul i64 %i, {step}
+  %p = getelementptr {kind}, ptr %x, i64 %first
+  %v = load {kind}, ptr %p
+  %w = add {kind} %v, 1
+  %q = getelementptr {kind}, ptr %out, i64 %first
+  store {kind} %w, ptr %q
+  br label %end
+"""
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+def test_elements_that_are_a_few_apart(device: Device, kind: type, step: int) -> None:
+    """Those in between are not written."""
+    body = APART.format(step=step, kind=f"i{np.dtype(kind).itemsize * 8}")
+    values = np.random.default_rng(8).integers(0, 99, 70 * step).astype(kind)
+    x, out = to_device(values), to_device(np.full(70 * step, -1, kind))
+    run(device, kernel(body, IN_OUT), IN_OUT, out.address, x.address, 70, threads=70, block=35, width=16)
+    expected = np.full(70 * step, -1, kind)
+    expected[::step] = values[::step] + 1
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
 GUARDS = {
     "both": "%c = and i1 %above, %below",
     "first": "%c = select i1 %above, i1 %below, i1 false",

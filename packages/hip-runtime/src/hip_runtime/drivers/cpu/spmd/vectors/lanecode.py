@@ -28,6 +28,9 @@ _SCALAR_LAST = ("llvm.abs.", "llvm.ctlz.", "llvm.cttz.", "llvm.powi.", "llvm.is.
 _TWO_TYPES = ("llvm.lrint.", "llvm.llrint.", "llvm.lround.", "llvm.llround.", "llvm.powi.")
 """Intrinsics with two types in their names."""
 
+_LEAST_APART, _MOST_STEP = 4, 4
+"""Bytes of an element, and the distance in elements, for which what lies between lanes is loaded with them."""
+
 
 class LaneCode:
     """Writes instructions. ``mask`` is that of the block that is being written, ``None`` where all lanes run it."""
@@ -171,6 +174,14 @@ class LaneCode:
         nbytes = size_in_memory(kind)
         return nbytes > 0 and self.shapes.of(place, self.block) == nbytes
 
+    def _step(self, kind: ir.Type, place: Value) -> int:
+        """From how many elements to the next lanes load or store, where that is better done as a whole; else 0."""
+        nbytes = size_in_memory(kind)
+        shape = self.shapes.of(place, self.block)
+        if self.mask is not None or not shape or nbytes < _LEAST_APART or shape % nbytes:
+            return 0
+        return shape // nbytes if 2 <= shape // nbytes <= _MOST_STEP else 0
+
     def _load(self, instruction: Instruction) -> ir.Value:
         (place,) = instruction.operands
         if instruction.type == I1:
@@ -178,6 +189,9 @@ class LaneCode:
         align = instruction.align or 1
         if self._contiguous(instruction.type, place):
             return self.lanes.load(instruction.type, self.scalar(place), self.mask, align)
+        step = self._step(instruction.type, place)
+        if step:
+            return self.lanes.load_every(instruction.type, self.scalar(place), step, align)
         places = self.vector(place)
         if not self._usual.has_stride(place, size_in_memory(instruction.type)):
             return self.lanes.gather(instruction.type, places, self.mask, align)
@@ -202,6 +216,8 @@ class LaneCode:
             self._write_each(instruction)
         elif self._contiguous(value.type, place):
             self.lanes.store(self.vector(value), self.scalar(place), self.mask, align)
+        elif step := self._step(value.type, place):
+            self.lanes.store_every(self.vector(value), self.scalar(place), step, align)
         else:
             self._store_apart(self.vector(value), place, align)
 

@@ -117,8 +117,39 @@ class Lanes:
 
     def scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int) -> None:
         """The reverse of `gather`; where places are the same, the last lane's value stays."""
+        if mask is None:
+            self._scatter(value, places, self.all_lanes(), align)
+            return
+        bits = self.builder.bitcast(mask, ir.IntType(self.width))
+        rest = self.builder.and_(bits, self.builder.sub(bits, bits.type(1)))
+        with self.builder.if_else(self.builder.icmp_unsigned("==", rest, bits.type(0))) as (single, several):
+            with single:  # as in ``if lane == 0``
+                lane = self.call(f"llvm.cttz.i{self.width}", bits.type, [bits, I1(1)])
+                one, place = (self.builder.extract_element(whole, lane) for whole in (value, places))
+                self.builder.store(one, place, align=align)
+            with several:
+                self._scatter(value, places, mask, align)
+
+    def _scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value, align: int) -> None:
         name = f"llvm.masked.scatter.{spell(value.type)}.{spell(places.type)}"
-        self._call_aligned(name, VOID, [value, places, mask or self.all_lanes()], align, 2)
+        self._call_aligned(name, VOID, [value, places, mask], align, 2)
+
+    def load_every(self, kind: ir.Type, place: ir.Value, step: int, align: int) -> ir.Value:
+        """A value for each lane, from every *step*-th element of an array: what lies in between is loaded and left."""
+        count = self.width * step
+        vector = ir.VectorType(kind, count)
+        needed = _bits([number <= count - step for number in range(count)])
+        name = f"llvm.masked.load.{spell(vector)}.p0"
+        whole = self._call_aligned(name, vector, [place, needed, ir.Constant(vector, ir.Undefined)], align, 1)
+        return self.builder.shuffle_vector(whole, ir.Constant(vector, ir.Undefined), self.numbers(I32, step))
+
+    def store_every(self, value: ir.Value, place: ir.Value, step: int, align: int) -> None:
+        """The reverse of `load_every`; what lies in between is not written."""
+        count = self.width * step
+        spread = ir.Constant(ir.VectorType(I32, count), [I32(number // step) for number in range(count)])
+        whole = self.builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), spread)
+        written = _bits([number % step == 0 for number in range(count)])
+        self._call_aligned(f"llvm.masked.store.{spell(whole.type)}.p0", VOID, [whole, place, written], align, 2)
 
     def _call_aligned(self, name: str, kind: ir.Type, arguments: list[ir.Value], align: int, where: int) -> ir.Value:
         """Call an intrinsic of masked memory. It takes the alignment as an argument of its own, in front of the mask;
@@ -133,6 +164,10 @@ class Lanes:
         if function is None:
             function = ir.Function(module, ir.FunctionType(kind, [argument.type for argument in arguments]), name)
         return self.builder.call(function, arguments, fastmath=tuple(flags))
+
+
+def _bits(wanted: list[bool]) -> ir.Value:
+    return ir.Constant(ir.VectorType(I1, len(wanted)), [I1(int(one)) for one in wanted])
 
 
 def spell(kind: ir.Type) -> str:

@@ -256,6 +256,16 @@ def test_ranges_and_places() -> None:
     assert MetadataTable(module).location("5") == ""
 
 
+def test_places_of_operations_in_the_source() -> None:
+    """The metadata of our own is preferred to debug locations, which cannot be had without a whole program's."""
+    text = """  %r = call float @f(float %x, ptr %p), !spmd.place !0
+  call void @g(), !spmd.place !1
+  ret void"""
+    extra = 'declare void @g()\n!0 = !{!"a \\22b\\22.py:12 in k"}\n!1 = !{!"\\C3\\A4.py:3 in k"}'
+    first, second, _ = read(parse(text, extra)).blocks[0].instructions
+    assert (first.location, second.location) == ('a "b".py:12 in k', "\u00e4.py:3 in k")
+
+
 def test_metadata_of_other_functions_does_not_shift_numbers() -> None:
     """LLVM counts what all functions refer to when it prints a module, and one function's alone for one instruction."""
     before = "define i32 @other(ptr %p) {\n  %a = load i32, ptr %p, !range !0\n  ret i32 %a\n}\n"

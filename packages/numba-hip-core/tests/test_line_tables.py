@@ -101,21 +101,28 @@ def test_the_same_every_time():
     assert first == second
 
 
-@hip.jit(lineinfo=True)
+@hip.jit(device=True)
+def wait_there():
+    hip.syncthreads()  # the other
+
+
 def parted(out):
     if hip.threadIdx.x < 5:
         hip.syncthreads()  # the one
     else:
         out[0] = 1
-        hip.syncthreads()  # the other
+        wait_there()
 
 
 @pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="barriers are checked on the CPU device")
-def test_barriers_that_not_all_threads_reach_are_named_by_their_lines():
+@pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"debug": True}, {"debug": True, "opt": False}])
+def test_barriers_that_not_all_threads_reach_are_named_by_their_lines(options):
     with pytest.raises(BarrierDivergenceError) as caught:
-        parted[1, 64](np.zeros(1))
-    for text in ("# the one", "# the other"):
-        assert f"test_line_tables.py:{line_of(parted, text)}" in str(caught.value)
+        hip.jit(**options)(parted)[1, 64](np.zeros(1))
+    for function, text in ((parted, "# the one"), (wait_there.py_func, "# the other")):
+        place = f"test_line_tables.py:{line_of(function, text)} in {function.__name__}"
+        assert place in str(caught.value)
+        assert any(one.endswith(place) for one in caught.value.places)
 
 
 @pytest.mark.parametrize("options", [{"lineinfo": True}, {"debug": True}, {"debug": True, "opt": False}])

@@ -26,6 +26,9 @@ or, where it has none, from the C math library."""
 
 GRID_BARRIER = "spmd.grid_barrier"
 
+PLACE = "spmd.place"
+"""Name of the metadata that says where in the source a synchronising operation stands."""
+
 
 class CpuContext(HipContext):
     """Lowering for the CPU device."""
@@ -69,6 +72,14 @@ class CpuContext(HipContext):
         function = cgutils.get_or_insert_function(builder.module, kind, name)
         return builder.call(function, [*self.call_conv.hidden_values(builder), *values])
 
+    def _synchronise(self, builder: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value) -> ir.CallInstr:
+        """An operation at which threads wait for others, with its place in the source."""
+        call = self._call(builder, name, result, *values)
+        location = self.active_code_library.location
+        if location is not None:
+            call.set_metadata(PLACE, builder.module.add_metadata([location]))
+        return call
+
     def _query(self, builder: ir.IRBuilder, name: str, result: ir.Type) -> ir.CallInstr:
         call = self._call(builder, name, result)
         call.callee.attributes.add("nounwind")
@@ -77,19 +88,19 @@ class CpuContext(HipContext):
 
     def barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for all threads of the block."""
-        self._call(builder, "spmd.barrier", ir.VoidType())
+        self._synchronise(builder, "spmd.barrier", ir.VoidType())
 
     def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
         """Wait, and count votes."""
-        return self._call(builder, "spmd.barrier_count", I32, vote)
+        return self._synchronise(builder, "spmd.barrier_count", I32, vote)
 
     def grid_barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for all threads of the launch."""
-        self._call(builder, GRID_BARRIER, ir.VoidType())
+        self._synchronise(builder, GRID_BARRIER, ir.VoidType())
 
     def wave_barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for the active lanes."""
-        self._call(builder, "spmd.wave_barrier", ir.VoidType())
+        self._synchronise(builder, "spmd.wave_barrier", ir.VoidType())
 
     def fence(self, builder: ir.IRBuilder, scope: str) -> None:
         """A full fence: whatever runs elsewhere does so on another core."""
@@ -124,15 +135,15 @@ class CpuContext(HipContext):
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
         """The lanes that are active here."""
-        return self._call(builder, "spmd.active_lanes", ir.IntType(64))
+        return self._synchronise(builder, "spmd.active_lanes", ir.IntType(64))
 
     def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
         """The active lanes that vote true."""
-        return self._call(builder, "spmd.ballot", ir.IntType(64), vote)
+        return self._synchronise(builder, "spmd.ballot", ir.IntType(64), vote)
 
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The value of another lane."""
-        return self._call(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
+        return self._synchronise(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
 
     def clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The time stamp counter, or what the processor has in its place."""

@@ -6,6 +6,9 @@ from typing import Any
 
 from hip_runtime.drivers.cpu.spmd.text import Cursor, TokenKind
 
+PLACE = "spmd.place"
+"""Name of the metadata that says where in the source a synchronising operation stands: a node of one string."""
+
 
 class MetadataTable:
     """The numbered metadata nodes of a printed module, read when the first one is asked for."""
@@ -26,6 +29,13 @@ class MetadataTable:
             cursor.take(TokenKind.WORD)
             values.append(int(cursor.take(TokenKind.NUMBER)))
         return tuple(values)
+
+    def text(self, number: str) -> str:
+        """The string of a node of one."""
+        cursor = self._cursor(number)
+        cursor.expect_mark("!")
+        cursor.expect_mark("{")
+        return cursor.take(TokenKind.METADATA)
 
     def location(self, number: str) -> str:
         """``file:line`` of a ``!dbg`` node, as far as it is known."""

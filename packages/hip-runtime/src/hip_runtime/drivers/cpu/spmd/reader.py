@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.spmd import calls
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Atomic, Block, Constant, Function, Instruction, Symbol, Value
-from hip_runtime.drivers.cpu.spmd.metadata import MetadataTable
+from hip_runtime.drivers.cpu.spmd.metadata import PLACE, MetadataTable
 from hip_runtime.drivers.cpu.spmd.printed import split_function
 from hip_runtime.drivers.cpu.spmd.text import Cursor, TokenKind, tokenize
 from hip_runtime.drivers.cpu.spmd.types import TypeTable
@@ -160,8 +160,10 @@ class _Reader:
             name, node = cursor.take(TokenKind.METADATA), cursor.take_item()
             if name == "range":
                 instruction.ranges = self.metadata.ranges(node[0].text)
+            elif name == PLACE:
+                instruction.location = self.metadata.text(node[0].text)
             elif name == "dbg" and instruction.opcode == "call":
-                instruction.location = self.metadata.location(node[0].text)
+                instruction.location = instruction.location or self.metadata.location(node[0].text)
 
 
 def _type_length(text: str) -> int:

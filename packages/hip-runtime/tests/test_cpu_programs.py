@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from spmd_programs import check_case
 
-from hip_runtime import Device
+from hip_runtime import Device, config
+
+
+@pytest.fixture(params=["regions", "vectors"], autouse=True)
+def form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Threads one after another, and as lanes where that can be."""
+    with config.cpu_form.scope(request.param):
+        yield
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -36,7 +36,7 @@ def lanes() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.parametrize("seed", range(100, 106))
 def test_program_with_barriers(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(spmd_programs, "Generator", WithoutWaves)
     width = random.Random(seed + 7).choice((2, 4, 8, 16, 32, 64))
@@ -268,3 +268,120 @@ def test_kernel_that_waits_for_the_grid(device: Device) -> None:
     function = grid_of(device, body, out.address, 3)
     np.testing.assert_array_equal(out.copy_to_host(), np.full(256, 255 * 3))
     assert "3 of 3 regions" in function.form
+
+
+# waves
+
+
+def run_wave(device: Device, body: str, threads: Any, wave_size: int = 32, functions: str = "") -> tuple[Any, str]:
+    """What *body* leaves in ``%r`` for each thread of a block, and the form of the code."""
+    text = (
+        "  %lane = call i32 @spmd.lane(ptr %item)\n"
+        + body
+        + "  %p = getelementptr i64, ptr %out, i32 %t\n  store i64 %r, ptr %p\n  ret void\n"
+    )
+    out = to_device(np.full(int(np.prod(threads)), -1, np.int64))
+    function = launch(device, kernel(text, [("out", "ptr")], functions, wave_size=wave_size), 1, threads, out.address)
+    return out.copy_to_host(), function.form
+
+
+SHUFFLE = """
+  %w = call i32 @spmd.wave_size(ptr %item)
+  {source}
+  %ten = mul i32 %t, 10
+  %v = zext i32 %ten to i64
+  %r = call i64 @spmd.shuffle.i64(ptr %item, i64 %v, i32 %from)
+"""
+
+
+@pytest.mark.parametrize("wave_size", [32, 64])
+@pytest.mark.parametrize("threads", [64, 128, 50])
+@pytest.mark.parametrize(
+    ("source", "model"),
+    [
+        ("%from = xor i32 %lane, 5", lambda lane: lane ^ 5),
+        ("%from = sub i32 %lane, 3", lambda lane: lane - 3),
+        ("%j = and i32 %lane, 56\n %o = add i32 %lane, 3\n %c = icmp ult i32 %o, 40\n"
+         "%from = select i1 %c, i32 %o, i32 %j", lambda lane: np.where(lane + 3 < 40, lane + 3, lane & 56)),
+        ("%from = add i32 0, 7", lambda lane: 7 + 0 * lane),
+        ("%from = add i32 0, 99", lambda lane: 99 + 0 * lane),
+        ("%o = call i32 @spmd.block_idx.x(ptr %item)\n %from = add i32 %o, 4", lambda lane: 4 + 0 * lane),
+        ("%e = mul i32 %t, %t\n %from = and i32 %e, 127", lambda lane: lane * lane & 127),
+    ],
+    ids=["exchange", "up", "chosen", "broadcast", "nowhere", "one", "anywhere"],
+)  # fmt: skip
+def test_shuffle_in_a_register(device: Device, wave_size: int, threads: int, source: str, model: Any) -> None:
+    found, form = run_wave(device, SHUFFLE.format(source=source), threads, wave_size)
+    t = np.arange(threads)
+    lane, first = t % wave_size, t - t % wave_size
+    source_lane = model(lane) if "%t" not in source else t * t & 127
+    exists = (source_lane >= 0) & (source_lane < wave_size) & (first + source_lane < threads)
+    np.testing.assert_array_equal(found, 10 * np.where(exists, first + source_lane, t))
+    assert f"1 of 1 regions run {wave_size} threads at a time" in form
+
+
+PARTED = """
+  %low = and i32 %t, 3
+  %mine = icmp eq i32 %low, 1
+  br i1 %mine, label %some, label %others
+some:
+  %active = call i64 @spmd.active_lanes(ptr %item)
+  %next = add i32 %lane, {step}
+  %half = lshr i32 %lane, 2
+  %even = trunc i32 %half to i1
+  %votes = call i64 @spmd.ballot(ptr %item, i1 %even)
+  %x = xor i64 %active, %votes
+  %v = zext i32 %t to i64
+  %moved = call i64 @spmd.shuffle.i64(ptr %item, i64 %v, i32 %next)
+  %y = mul i64 %moved, 4294967296
+  %z = add i64 %x, %y
+  br label %end
+others:
+  br label %end
+end:
+  %s = phi i64 [ %z, %some ], [ 0, %others ]
+  %all = call i64 @spmd.active_lanes(ptr %item)
+  %r = add i64 %s, %all
+"""
+
+
+@pytest.mark.parametrize("step", [4, 1, "%low"])
+def test_lanes_of_another_way_are_not_active(device: Device, step: int | str) -> None:
+    found, form = run_wave(device, PARTED.format(step=step), 45)
+    expected = []
+    for t in range(45):
+        first, lane = t & ~31, t & 31
+        lanes = range(min(32, 45 - first))
+        active = sum(1 << n for n in lanes if n & 3 == 1)
+        votes = sum(1 << n for n in lanes if n & 3 == 1 and n >> 2 & 1)
+        source = lane + (1 if step == "%low" else int(step))
+        moved = first + source if active >> source & 1 and source < 32 else t
+        own = (active ^ votes) + (moved << 32) if t & 3 == 1 else 0
+        expected.append(own + sum(1 << n for n in lanes))
+    np.testing.assert_array_equal(found, expected)
+    assert "1 of 1 regions run 32 threads at a time" in form
+
+
+def test_waves_of_several_rows_run_as_threads(device: Device) -> None:
+    found, form = run_wave(device, SHUFFLE.format(source="%from = xor i32 %lane, 9"), (16, 4))
+    np.testing.assert_array_equal(found, 10 * (np.arange(64) ^ 9))
+    assert "threads at a time" not in form
+
+
+WIDE_SHUFFLE = """
+  %from = xor i32 %lane, 1
+  %ten = mul i32 %t, 1000000000
+  %v = zext i32 %ten to i64
+  %moved = call i64 @spmd.shuffle.i64(ptr %item, i64 %v, i32 %from)
+  %w1 = mul i64 %moved, 1000000
+  %w2 = sext i64 %w1 to i128
+  %w3 = mul i128 %w2, %w2
+  %w4 = lshr i128 %w3, 64
+  %r = trunc i128 %w4 to i64
+"""
+
+
+def test_waves_that_vectors_cannot_run_are_threads(device: Device) -> None:
+    found, form = run_wave(device, WIDE_SHUFFLE, 4)
+    np.testing.assert_array_equal(found, [((t ^ 1) * 10**15) ** 2 >> 64 for t in range(4)])
+    assert "waves cannot be groups: vectors cannot hold values of type i128" in form

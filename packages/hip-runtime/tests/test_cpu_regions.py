@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import struct
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -273,6 +274,13 @@ def test_private_memory_is_aligned(device: Device, align: int, both: bool) -> No
 # waves
 
 
+@pytest.fixture(params=["auto", "regions"])
+def each_form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Waves as groups of lanes where that can be, and as threads one after another."""
+    with config.cpu_form.scope(request.param):
+        yield
+
+
 def wave_kernel(body: str, wave_size: int) -> CodeObject:
     text = (
         "  %lane = call i32 @spmd.lane(ptr %item)\n"
@@ -291,6 +299,7 @@ def run_wave(device: Device, body: str, wave_size: int, shape: tuple[int, int, i
 WAVES = [(32, (32, 1, 1)), (64, (64, 1, 1)), (32, (70, 1, 1)), (64, (130, 1, 1)), (64, (9, 5, 2)), (32, (1, 1, 1))]
 
 
+@pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(("wave_size", "shape"), WAVES)
 def test_lane_and_wave_size(device: Device, wave_size: int, shape: tuple[int, int, int]) -> None:
     body = """
@@ -303,6 +312,7 @@ def test_lane_and_wave_size(device: Device, wave_size: int, shape: tuple[int, in
     np.testing.assert_array_equal(run_wave(device, body, wave_size, shape), expected)
 
 
+@pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(("wave_size", "shape"), WAVES)
 def test_ballot_of_partial_waves(device: Device, wave_size: int, shape: tuple[int, int, int]) -> None:
     body = """
@@ -324,6 +334,7 @@ def test_ballot_of_partial_waves(device: Device, wave_size: int, shape: tuple[in
     )
 
 
+@pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(("wave_size", "shape"), WAVES)
 def test_active_lanes_in_a_branch(device: Device, wave_size: int, shape: tuple[int, int, int]) -> None:
     body = """
@@ -351,6 +362,7 @@ after:
     )
 
 
+@pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(
     ("kind", "name", "number"),
     [("i32", "i32", "sext"), ("i64", "i64", ""), ("float", "float", "fptosi"), ("double", "double", "fptosi")],
@@ -380,6 +392,7 @@ def test_shuffles(device: Device, kind: str, name: str, number: str, source: str
     np.testing.assert_array_equal(run_wave(device, body, wave_size, (count, 1, 1)), expected)
 
 
+@pytest.mark.usefixtures("each_form")
 def test_shuffle_in_loops_of_different_lengths(device: Device) -> None:
     """Lane n goes round n % 4 times; in each round it hands its value one lane up."""
     body = """
@@ -411,6 +424,7 @@ after:
     np.testing.assert_array_equal(found, np.array(values) + 0xFFFFFFFF)
 
 
+@pytest.mark.usefixtures("each_form")
 def test_butterfly_reduction_by_the_first_wave_only(device: Device) -> None:
     body = """
   %wave = udiv i32 %t, 64
@@ -434,6 +448,7 @@ after:
     np.testing.assert_array_equal(run_wave(device, body, 64, (200, 1, 1)), expected)
 
 
+@pytest.mark.usefixtures("each_form")
 def test_wave_operations_after_early_returns(device: Device) -> None:
     body = """
   %low = urem i32 %t, 5

@@ -21,17 +21,34 @@ from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kerne
 from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
-from hip_runtime.drivers.cpu.forms import LOOP, REGIONS, VECTORS, choose_form, choose_width, may_loop
+from hip_runtime.drivers.cpu.forms import (
+    AUTO,
+    LOOP,
+    REGIONS,
+    VECTORS,
+    choose_form,
+    choose_width,
+    explain_refusal,
+    most_lanes,
+)
 from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
 from hip_runtime.drivers.cpu.spmd.emission import run_block
-from hip_runtime.drivers.cpu.spmd.operations import FAULT, GRID_BARRIER, SharedArray, lay_out_shared
+from hip_runtime.drivers.cpu.spmd.operations import (
+    FAULT,
+    GRID_BARRIER,
+    SYNCHRONISING,
+    WAVE_WIDE,
+    SharedArray,
+    lay_out_shared,
+)
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
 from hip_runtime.drivers.cpu.spmd.reader import read_function
 from hip_runtime.drivers.cpu.spmd.regions import cut_function
 from hip_runtime.drivers.cpu.spmd.vectors.groups import run_groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
+from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
 from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker, kernel_type, run_threads
 from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
 
@@ -176,18 +193,33 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
     with _lock, Scratch() as scratch:
         module = _read_for_here(code, scratch)
         reach = survey(module, kernel.name)
-        width = choose_width(block[0], config.cpu_width())
-        wanted = config.cpu_form()
-        form, why = choose_form(reach, wanted, wanted == VECTORS or may_loop(module), width)
+        wanted, width = config.cpu_form(), choose_width(block[0], config.cpu_width())
+        form, why = choose_form(reach, wanted, width)
+        if form == VECTORS:
+            width = choose_width(block[0], config.cpu_width(), most_lanes())
         _check_shared(kernel, reach.shared_arrays)
+        grouping = _group(reach, wanted, width, block, kernel.wave_size)
         try:
-            return _finalise_as(form, why, module, kernel, block, reach, width, scratch)
+            return _finalise_as(form, why, module, kernel, block, reach, grouping, scratch)
         except UnsupportedError as error:
-            if form != VECTORS:
+            if form != VECTORS and not grouping.waves:
                 raise
             module = _read_for_here(code, scratch)
-            why = f"the form {VECTORS!r} cannot run it: {error}"
-            return _finalise_as(LOOP, why, module, kernel, block, reach, width, scratch)
+            if form == VECTORS:
+                form, why = LOOP, explain_refusal(error)
+            else:
+                why = f"{why}; waves cannot be groups: {error}"
+            grouping = Grouping(width, grouping.everywhere)
+            return _finalise_as(form, why, module, kernel, block, reach, grouping, scratch)
+
+
+def _group(reach: Reach, wanted: str, width: int, block: Dim3, wave_size: int) -> Grouping:
+    """Which regions run how many threads at a time, where the kernel is cut into some."""
+    if wanted == REGIONS:
+        return Grouping(1)
+    if not WAVE_WIDE.isdisjoint(reach.functions) and waves_are_groups(block, wave_size):
+        return Grouping(wave_size, wanted == VECTORS, waves=True)
+    return Grouping(width, wanted == VECTORS)
 
 
 def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
@@ -198,7 +230,7 @@ def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
 
 
 def _finalise_as(
-    form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, width: int, scratch: Scratch
+    form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: Grouping, scratch: Scratch
 ) -> Program:
     machine = target_machine()
     limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
@@ -209,14 +241,14 @@ def _finalise_as(
         body = run_threads(kernel, item)
     else:
         module = _declare_first(module, reach, item, scratch)
-        prepare(module, kernel.name, reach.synchronising, machine)
+        prepare(module, kernel.name, reach.synchronising, machine, unroll=grouping.waves)
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         if form == VECTORS:
-            body = run_groups(function, item, kernel_type(kernel), module, machine.target_data, width)
-            why = f"{why}; {width} threads at a time"
+            kind, judge = kernel_type(kernel), config.cpu_form() == AUTO
+            body = run_groups(function, item, kind, module, machine.target_data, grouping.width, judge)
+            why = f"{why}; {grouping.width} threads at a time"
         else:
-            cut = cut_function(function)
-            grouping = Grouping(width if config.cpu_form() != REGIONS else 1, config.cpu_form() == VECTORS)
+            cut = cut_function(function, SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING)
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
             notes = tuple(point.call.location for point in cut.points)
     build_worker(kernel, item, body)

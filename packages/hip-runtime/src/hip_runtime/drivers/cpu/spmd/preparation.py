@@ -50,8 +50,11 @@ def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
     return module
 
 
-def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any) -> None:
-    """Inline the functions *synchronising* into *kernel* and simplify *module*, of which only the kernel stays."""
+def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unroll: bool = False) -> None:
+    """Inline the functions *synchronising* into *kernel* and simplify *module*, of which only the kernel stays.
+
+    With *unroll* loops of a few rounds are written out, as far as LLVM finds that worth it.
+    """
     others = synchronising - {kernel}
     for function in module.functions:
         if function.is_declaration or function.name == kernel:
@@ -59,13 +62,13 @@ def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any) -> 
         function.linkage = "internal"
         if function.name in others and _can_mark_functions():
             function.add_function_attribute("alwaysinline")
-    _simplify(module, machine, inline_everything=bool(others) and not _can_mark_functions())
+    _simplify(module, machine, bool(others) and not _can_mark_functions(), unroll)
     _check_inlined(module, kernel, others)
     _name_globals(module)
 
 
-def _simplify(module: Any, machine: Any, inline_everything: bool) -> None:
-    """LLVM's O2 pipeline without vectorising and unrolling; then everything gets a name."""
+def _simplify(module: Any, machine: Any, inline_everything: bool, unroll: bool) -> None:
+    """LLVM's O2 pipeline without vectorising and, but for *unroll*, unrolling; then everything gets a name."""
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = False
     options.slp_vectorization = False
@@ -80,6 +83,9 @@ def _simplify(module: Any, machine: Any, inline_everything: bool) -> None:
     first.run(module, builder)
     builder.getModulePassManager().run(module, builder)
     last = llvm.create_new_module_pass_manager()
+    if unroll:
+        last.add_loop_unroll_pass()
+        last.add_instruction_combine_pass()
     last.add_simplify_cfg_pass()
     last.add_instruction_namer_pass()
     last.run(module, builder)

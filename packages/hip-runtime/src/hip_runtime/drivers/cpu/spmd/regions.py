@@ -89,9 +89,9 @@ class Program:
         return any(loop in self.uniformity.unsteady for loop in self.order.loops[point.waiting])
 
 
-def cut_function(function: Function) -> Program:
-    """Cut *function*, which is changed: a block ends at each synchronising operation."""
-    calls = _cut_blocks(function)
+def cut_function(function: Function, at: frozenset[str] = operations.SYNCHRONISING) -> Program:
+    """Cut *function*, which is changed: a block ends at each call of an operation of *at*."""
+    calls = _cut_blocks(function, at)
     program = _analyse(function, calls)
     if program.wave_scheduled and rounds.count_rounds(program.order, program.uniformity.branches):
         program = _analyse(function, calls)
@@ -111,8 +111,8 @@ def _analyse(function: Function, calls: dict[Instruction, Block]) -> Program:
     return Program(function, order, uniformity, homes, crossing, points, regions)
 
 
-def _cut_blocks(function: Function) -> dict[Instruction, Block]:
-    """End blocks at synchronising operations; the block behind each."""
+def _cut_blocks(function: Function, at: frozenset[str]) -> dict[Instruction, Block]:
+    """End blocks at operations of *at*; the block behind each."""
     calls: dict[Instruction, Block] = {}
     blocks: list[Block] = []
     moved: dict[Block, Block] = {}
@@ -120,7 +120,7 @@ def _cut_blocks(function: Function) -> dict[Instruction, Block]:
         block, rest = original, original.instructions
         block.instructions = []
         for instruction in rest:
-            if instruction.opcode == "call" and instruction.callee in operations.SYNCHRONISING:
+            if instruction.opcode == "call" and instruction.callee in at:
                 blocks.append(block)
                 resume = Block(f"{original.name}.{len(calls)}")
                 calls[instruction] = resume

@@ -17,6 +17,7 @@ from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes, size_in_memory, spell
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.usual import UsualBases, as_base
+from hip_runtime.drivers.cpu.spmd.vectors.waveops import write_wave_operation
 from hip_runtime.drivers.cpu.spmd.words import BINARY, CASTS
 from hip_runtime.errors import UnsupportedError
 
@@ -120,6 +121,8 @@ class LaneCode:
             result = None
         elif opcode == "fence":
             result = write_instruction(self.builder, instruction, [])
+        elif instruction.callee in operations.WAVE_WIDE:
+            result = write_wave_operation(self, instruction)
         elif instruction.type != VOID and shape is not VARYING:
             plain = as_base(instruction) if shape else instruction
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])

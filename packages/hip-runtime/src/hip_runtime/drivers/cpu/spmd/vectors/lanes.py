@@ -60,6 +60,11 @@ class Lanes:
             return self.emit(whole.type, ["getelementptr i8, ", *typed(whole), ", ", *typed(self.numbers(I64, stride))])
         return self.builder.add(whole, self.numbers(value.type, stride))
 
+    def element_addresses(self, base: ir.Value, kind: ir.Type, indices: ir.Value) -> ir.Value:
+        """The addresses of elements of an array of *kind* at *base*."""
+        result = ir.VectorType(PTR, self.width)
+        return self.emit(result, ["getelementptr ", kind, ", ", *typed(base), ", ", *typed(indices)])
+
     def all_lanes(self) -> ir.Value:
         """A mask with every lane."""
         return ir.Constant(ir.VectorType(I1, self.width), [I1(1)] * self.width)

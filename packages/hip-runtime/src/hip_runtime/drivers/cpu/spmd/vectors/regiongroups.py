@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.graph import Instruction
 from hip_runtime.drivers.cpu.spmd.regioncode import Surroundings
 from hip_runtime.drivers.cpu.spmd.regions import Region, within
@@ -19,10 +20,13 @@ from hip_runtime.errors import UnsupportedError
 @dataclass
 class Grouping:
     """Which regions of a kernel run *width* threads at a time: those with a loop, or all that can be where they are
-    wanted *everywhere*; and, once the kernel was written, how many did, and why others could not."""
+    wanted *everywhere*; and, once the kernel was written, how many did, and why others could not.
+
+    *waves* tells that a group is a wave, so that operations of waves are operations of vectors."""
 
     width: int
     everywhere: bool = False
+    waves: bool = False
     taken: int = 0
     regions: int = 0
     refused: list[str] = field(default_factory=list)
@@ -30,7 +34,13 @@ class Grouping:
     def suits(self, region: Region) -> bool:
         """Whether *region* is to be run so."""
         self.regions += 1
-        return self.width > 1 and (self.everywhere or has_loop(region))
+        return self.width > 1 and (self.everywhere or has_loop(region) or self.must(region))
+
+    def must(self, region: Region) -> bool:
+        """Whether *region* can be run only so: it has operations of waves."""
+        return self.waves and any(
+            instruction.callee in operations.WAVE_WIDE for block in region.blocks for instruction in block.instructions
+        )
 
     def describe(self) -> str:
         """What was done, as a part of the reason for a kernel's form; empty where nothing was tried."""
@@ -59,7 +69,10 @@ class RegionGroups:
         self, builder: ir.IRBuilder, region: Region, notes: Notes, once: Mapping[Instruction, ir.Value],
         kernel_arguments: Sequence[ir.Value],
     ) -> bool:  # fmt: skip
-        """Run all threads through *region*; ``False``, with nothing written, where vectors cannot do that."""
+        """Run all threads through *region*; ``False``, with nothing written, where vectors cannot do that.
+
+        Raises `UnsupportedError` where nothing else can do it, either.
+        """
         item, grouping = self._item, self._grouping
         made = RegionGraph(self._around, region, notes, item.block, once).build()
         kinds = [argument.type for argument in made.function.arguments]
@@ -70,6 +83,8 @@ class RegionGroups:
             ).build()
         except UnsupportedError as error:
             del item.module.globals[name]
+            if grouping.must(region):
+                raise
             grouping.refused.append(str(error))
             return False
         with each_group(builder, item, kernel_arguments[0], grouping.width) as count:

@@ -255,7 +255,7 @@ def _infer_call(of: Shapes, instruction: Instruction, block: Block, shapes: Sequ
         return 1
     if name == "spmd.lane":
         return 1 if of._lanes_follow else VARYING
-    if operations.is_pure(name):
+    if operations.is_pure(name) or name in (operations.BALLOT, operations.ACTIVE_LANES):
         return 0
     return _uniform_if_all(shapes) if is_arithmetic(name) else VARYING
 

@@ -52,7 +52,7 @@ class ForeignArray:
     """An array of another library: nothing but the array interface of the one that it hides."""
 
     def __init__(self, array: Any) -> None:
-        self._array = array
+        self._arr = array
         self.__cuda_array_interface__ = array.__cuda_array_interface__
 
 

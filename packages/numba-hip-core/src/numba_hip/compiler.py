@@ -13,6 +13,8 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
 from numba_hip._numba import compiling_for, run_pipeline
+from numba_hip.accesses import accessed_array
+from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.options import CompileOptions
 
@@ -94,6 +96,7 @@ class HipCompiler(CompilerBase):
         manager.add_pass(HipLowering, "lower to LLVM IR")
         manager.add_pass(PackLibrary, "pack the library")
         manager.finalize()
+        manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         return [manager]
 
 

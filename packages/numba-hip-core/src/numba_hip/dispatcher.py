@@ -23,6 +23,7 @@ from numba_hip.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.inspection import Inspection
 from numba_hip.kernel_code import KernelCode, compile_kernel
 from numba_hip.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
+from numba_hip.language.captured import check_captured
 from numba_hip.options import CompileOptions
 from numba_hip.output import with_output
 from numba_hip.resources import is_cooperative
@@ -365,6 +366,7 @@ class Dispatcher(Inspection):
         return pickling.reduce_dispatcher(self, state)
 
     def restore(
+        check_captured(self.__name__, code.captured, device)
         self,
         py_func: Callable[..., Any],
         options: CompileOptions,

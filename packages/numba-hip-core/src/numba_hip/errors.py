@@ -6,6 +6,8 @@ relatives); what is wrong with a device or a launch as `hip_runtime.errors` does
 
 from __future__ import annotations
 
+from pickle import PicklingError
+
 
 class HipError(Exception):
     """Base of the errors defined here."""
@@ -26,8 +28,12 @@ class NotCompiledError(HipError, KeyError):
         return str(self.args[0])  # a KeyError shows the repr
 
 
-class OptionError(HipError, TypeError):
-    """An option of `jit` that does not exist, or that this version cannot honour."""
+class NotCacheableError(HipError, PicklingError):
+    """A kernel with ``cache=True`` that refers to what another process does not have: a device array."""
+
+
+class OptionError(HipError, TypeError, ValueError):
+    """An option of `jit` that does not exist, or that cannot have the value that it was given."""
 
 
 class OutputError(HipError, ValueError):

@@ -14,12 +14,13 @@ from numba.core.ir import Loc
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
 from hip_devicelib.target import parse_target
-from hip_runtime import config, current_device
+from hip_runtime import DeviceArray, config, current_device
 from hip_runtime.module import dim3
 from numba_hip import resources
 from numba_hip.codegen import symbol_of
 from numba_hip.compiler import compile_function
 from numba_hip.errors import KernelSignatureError, OutputError
+from numba_hip.language.captured import captured_by
 from numba_hip.options import CompileOptions
 from numba_hip.targets.callconv import Fault
 from numba_hip.targets.registry import CompileTarget, compile_target
@@ -46,6 +47,8 @@ class KernelCode:
     faults: dict[int, Fault]
     annotation: Any
     sources: frozenset[str]
+    captured: tuple[DeviceArray, ...] = ()
+    """The device arrays whose addresses are in the code."""
 
     def llvm(self) -> str:
         """LLVM IR, optimised."""
@@ -193,6 +196,7 @@ def compile_kernel(
         library.all_faults(),
         result.type_annotation,
         library.all_sources(),
+        captured_by(library),
     )
 
 

@@ -25,6 +25,8 @@ from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip import _numba
+from numba_hip.arguments import is_on_device
+from numba_hip.errors import NotCacheableError
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 PACKAGES = ("numba-hip-core", "hip-devicelib", "hip-runtime", "numba", "llvmlite", "numpy")
@@ -71,6 +73,11 @@ class Stamp:
                 self.add(member)
         elif isinstance(value, (set, frozenset)):
             self.add_text("set", *sorted(map(_stamp_of, value)))
+        elif not isinstance(value, type) and is_on_device(value):
+            raise NotCacheableError(
+                "a kernel that refers to global device arrays, by their addresses, cannot be kept in the cache for "
+                "another process: pass the arrays as arguments, or leave out cache=True"
+            )
         elif isinstance(value, dict):
             self.add_text("dict", *(_stamp_of(item) for item in value.items()))
         else:

@@ -28,6 +28,7 @@ def _load_features() -> None:
         atomic,
         bits,
         cache_hints,
+        captured,
         cg,
         const,
         fp16,

@@ -17,9 +17,11 @@ from numba.core import cgutils, itanium_mangler, types
 from numba.core.base import BaseContext
 from numba.core.datamodel import default_manager
 
+from hip_runtime import DeviceArray
 from numba_hip import language
 from numba_hip._numba import NoAllocation, import_lowering_of_builtins, mark_fastmath
 from numba_hip.language.arrays import CANNOT_ALLOCATE
+from numba_hip.language.captured import refer
 from numba_hip.language.fp16 import models
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import HipCallConv
@@ -217,7 +219,7 @@ class HipContext(BaseContext):
             mark_fastmath(mod, self.fastmath)
 
     def get_constant_generic(self, builder: ir.IRBuilder, ty: Any, val: Any) -> ir.Value:
-        """Numba's hook for a global value; a function is known by its type, and has no address on a device.
+        """Numba's hook for a global value. A device array is the array itself; a function is known by its type.
 
         Once anything was compiled by ``njit``, Numba itself would take the address of the function's dispatcher.
         """
@@ -227,6 +229,8 @@ class HipContext(BaseContext):
 
     def load_additional_registries(self) -> None:
         """Install the lowering of Python's builtins and of the kernel language."""
+        if isinstance(val, DeviceArray):
+            return refer(self, builder, ty, val)
         for registry in (*import_lowering_of_builtins(), language.lowering_registry()):
             self.install_registry(registry)
 

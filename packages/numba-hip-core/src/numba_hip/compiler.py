@@ -13,7 +13,6 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
 from numba_hip._numba import compiling_for, run_pipeline
-from numba_hip.accesses import accessed_array
 from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.options import CompileOptions

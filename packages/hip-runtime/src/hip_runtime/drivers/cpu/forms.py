@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
 
 import llvmlite.binding as llvm
 
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach
+from hip_runtime.drivers.cpu.spmd.vectors.worth import SlowerError
 from hip_runtime.errors import UnsupportedError
 
 LOOP = "loop"
@@ -23,15 +24,22 @@ AUTO = "auto"
 
 FORMS = (AUTO, LOOP, REGIONS, VECTORS)
 
-MOST_LANES = 16
-"""Threads that one group of the form `VECTORS` has where nothing else is asked for."""
+REGION_LANES = 16
+"""Threads of a group in kernels that are cut into regions, where nothing else is asked for."""
+
+LEAST_LANES = 4
+"""Threads of a group below which vectors are not worth it."""
+
+_BYTES_PER_LANE = 2
+"""A group has twice as many threads as a vector register has numbers of 32 bits: while one half waits for a result, the
+other goes on. Half as many are slower in most kernels, twice as many in some."""
 
 
-def choose_form(reach: Reach, wanted: str, loops: bool, width: int) -> tuple[str, str]:
+def choose_form(reach: Reach, wanted: str, width: int) -> tuple[str, str]:
     """The form for a kernel that reaches *reach*, and why; `UnsupportedError` where it cannot have the one *wanted*.
 
-    *loops* is whether the kernel may have loops of its own, *width* how many lanes a group could have. LLVM makes
-    vectors of the loop over the threads itself where the kernel has no loop of its own.
+    *width* is how many lanes a group could have. Where this chooses `VECTORS` by itself, the code of the kernel has
+    the last word: see `spmd.vectors.worth`.
     """
     waiting = reach.operations
     if wanted == LOOP and waiting:
@@ -45,30 +53,28 @@ def choose_form(reach: Reach, wanted: str, loops: bool, width: int) -> tuple[str
         return REGIONS, f"the kernel calls {', '.join(waiting)}"
     if wanted != AUTO:
         return wanted, "NUMBA_HIP_CPU_FORM asks for it"
-    if not loops:
-        return LOOP, "no thread waits for another, and the kernel has no loop"
     if width < LEAST_LANES:
-        return LOOP, f"no thread waits for another, and the blocks are {width} threads wide"
-    return LOOP, "no thread waits for another, and the kernel has a loop"
+        return LOOP, f"no thread waits for another, and groups of {width} threads are too small for vectors"
+    return VECTORS, "no thread waits for another"
 
 
-LEAST_LANES = 4
-"""Threads of a group below which vectors are not worth it."""
+def explain_refusal(error: UnsupportedError) -> str:
+    """Why a kernel that was to be vectors is not, as the reason for its form."""
+    if isinstance(error, SlowerError):
+        return f"no thread waits for another; the form {VECTORS!r} would be slower: {error}"
+    return f"the form {VECTORS!r} cannot run it: {error}"
 
 
-def choose_width(block_x: int, wanted: int | None) -> int:
-    """Lanes of a group for blocks *block_x* threads wide: a power of two, *wanted* where the block has as many."""
-    most = min(block_x, wanted or MOST_LANES)
-    return 1 << (most.bit_length() - 1)
+def choose_width(block_x: int, wanted: int | None, most: int = REGION_LANES) -> int:
+    """Lanes of a group for blocks *block_x* threads wide: a power of two, *wanted* (by default *most*) where the block
+    has as many."""
+    fitting = min(block_x, wanted or most)
+    return 1 << (fitting.bit_length() - 1)
 
 
-def may_loop(module: Any) -> bool:
-    """Whether some function of *module* has a branch to a block that does not stand behind it."""
-    for function in module.functions:
-        seen = set()
-        for block in function.blocks:
-            seen.add(block)
-            *_, last = block.instructions
-            if any(operand.value_kind is llvm.ValueKind.basic_block and operand in seen for operand in last.operands):
-                return True
-    return False
+@cache
+def most_lanes() -> int:
+    """Threads of a group of the form `VECTORS` on this processor, where nothing else is asked for."""
+    features = llvm.get_host_cpu_features()
+    nbytes = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
+    return nbytes // _BYTES_PER_LANE

@@ -18,40 +18,28 @@ from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.version import Version
+from hip_runtime.drivers.cpu.spmd.vectors.worth import check_worth
 from hip_runtime.drivers.cpu.worker import Body, counted
 from hip_runtime.errors import UnsupportedError
 
-WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 GROUP_FUNCTION = "spmd.group"
 
 SizeOf = Callable[[ir.Type], int]
 """Bytes from one value of a type to the next in memory."""
 
 
-def has_loop(function: Function) -> bool:
-    """Whether a thread can come to the same block again."""
-    state: dict[Block, int] = {}
-    waiting: list[tuple[Block, bool]] = [(function.blocks[0], False)]
-    while waiting:
-        block, left = waiting.pop()
-        if left:
-            state[block] = 2
-        elif block not in state:
-            state[block] = 1
-            waiting.append((block, True))
-            if any(state.get(target) == 1 for target in block.successors):
-                return True
-            waiting += [(target, False) for target in block.successors]
-    return False
-
-
-def run_groups(function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int) -> Body:
-    """A body of a worker that runs *width* threads along x at a time; `UnsupportedError` where that cannot be done."""
+def run_groups(
+    function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int, judge: bool = False
+) -> Body:
+    """A body of a worker that runs *width* threads along x at a time; `UnsupportedError` where that cannot be done,
+    or, with *judge*, should not: see `worth`."""
+    size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout))  # noqa: E731
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        symbols = Symbols(item.module, source)
-        size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout))  # noqa: E731
-        group = GroupFunction(function, item, kind.args, symbols, size_of, width).build()
+        made = GroupFunction(function, item, kind.args, Symbols(item.module, source), size_of, width)
+        if judge:
+            check_worth(made.shapes, size_of, width)
+        group = made.build()
         with each_group(builder, item, place, width) as count:
             builder.call(group, [place, *arguments, count])
 
@@ -97,13 +85,15 @@ class GroupFunction:
         self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
         self._builder = ir.IRBuilder(self.function.append_basic_block("group"))
         self._lanes = Lanes(self._builder, width)
+        self.shapes, self._guards = self._analyse()
+        """How values differ in groups of which all lanes go on, and the branches that say so."""
 
     def build(self) -> ir.Function:
         builder, first = self._builder, self._builder.block
         done = builder.append_basic_block("done")
         *arguments, count = self.function.args
         privates = self._place_private()
-        shapes, guards = self._analyse()
+        shapes, guards = self.shapes, self._guards
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
         whole = self._item.block[0] // self._width > 0

@@ -29,7 +29,8 @@ _SCALAR_LAST = ("llvm.abs.", "llvm.ctlz.", "llvm.cttz.", "llvm.powi.", "llvm.is.
 _TWO_TYPES = ("llvm.lrint.", "llvm.llrint.", "llvm.lround.", "llvm.llround.", "llvm.powi.")
 """Intrinsics with two types in their names."""
 
-_LEAST_APART, _MOST_STEP = 4, 4
+_LEAST_APART = 4
+MOST_STEP = 4
 """Bytes of an element, and the distance in elements, for which what lies between lanes is loaded with them."""
 
 
@@ -183,7 +184,7 @@ class LaneCode:
         shape = self.shapes.of(place, self.block)
         if self.mask is not None or not shape or nbytes < _LEAST_APART or shape % nbytes:
             return 0
-        return shape // nbytes if 2 <= shape // nbytes <= _MOST_STEP else 0
+        return shape // nbytes if 2 <= shape // nbytes <= MOST_STEP else 0
 
     def _load(self, instruction: Instruction) -> ir.Value:
         (place,) = instruction.operands

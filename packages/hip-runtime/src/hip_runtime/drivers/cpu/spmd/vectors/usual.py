@@ -41,11 +41,22 @@ def find_usual(shapes: Shapes) -> dict[Instruction, Usual]:
                 continue
             usual = None
             if instruction.opcode == "select":
-                usual = _read_choice(shapes, found, instruction, block)
+                usual = _choose(shapes, found, instruction, block)
             elif instruction.opcode in _CARRYING:
                 usual = _carry(shapes, found, instruction, block)
             if usual is not None:
                 found[instruction] = usual
+    return found
+
+
+def find_choices(shapes: Shapes) -> dict[Instruction, Value]:
+    """Choices by whether an index is negative, with what is chosen where it is not."""
+    found = {}
+    for value, block in shapes.homes.items():
+        if value.opcode == "select":
+            read = _read_choice(value, block, shapes)
+            if read is not None:
+                found[value] = read[1]
     return found
 
 
@@ -63,7 +74,8 @@ def _carry(shapes: Shapes, found: dict[Instruction, Usual], instruction: Instruc
     return None if shape is VARYING else Usual(shape)
 
 
-def _read_choice(shapes: Shapes, found: dict[Instruction, Usual], choice: Instruction, block: Block) -> Usual | None:
+def _read_choice(choice: Instruction, block: Block, shapes: Shapes) -> tuple[Value, Value] | None:
+    """The index that a choice is made by, and what is chosen where that is not negative."""
     condition, *arms = choice.operands
     if not isinstance(condition, Instruction) or condition.opcode != "icmp" or shapes.homes[condition] is not block:
         return None
@@ -71,11 +83,17 @@ def _read_choice(shapes: Shapes, found: dict[Instruction, Usual], choice: Instru
     if not isinstance(index.type, ir.IntType) or not isinstance(limit, Constant):
         return None
     if (condition.predicate, limit.number) == ("slt", 0):
-        chosen = arms[1]
-    elif (condition.predicate, limit.number) == ("sgt", (1 << index.type.width) - 1):
-        chosen = arms[0]
-    else:
+        return index, arms[1]
+    if (condition.predicate, limit.number) == ("sgt", (1 << index.type.width) - 1):
+        return index, arms[0]
+    return None
+
+
+def _choose(shapes: Shapes, found: dict[Instruction, Usual], choice: Instruction, block: Block) -> Usual | None:
+    read = _read_choice(choice, block, shapes)
+    if read is None:
         return None
+    index, chosen = read
     shape = _shape_of(shapes, found, chosen, block)
     if shape is VARYING or shapes.of(index, block) is VARYING:
         return None

@@ -72,7 +72,7 @@ class CodeCache:
             return None
         return KernelCode(
             name=header["name"],
-            target=compile_target(place.target, checked=place.options.checked, wave_size=place.options.wave_size),
+            target=compile_target(place.target, place.options.variant),
             options=place.options,
             argument_types=place.args,
             parameters=tuple(Parameter(*parameter) for parameter in header["parameters"]),

@@ -21,6 +21,7 @@ from numba_hip.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
 from numba_hip.targets.callconv import Fault
 from numba_hip.targets.fault_record import variable_name
+from numba_hip.targets.variant import Variant
 
 MANGLED_PREFIX = "_Z"
 """What symbols of functions that Numba compiled start with."""
@@ -291,13 +292,14 @@ class CpuCodegen(HipCodegen):
 class AmdCodegen(HipCodegen):
     """LLVM modules for one AMD GPU."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, variant: Variant) -> None:
         from hip_devicelib import amdgpu
 
         self._amdgpu = amdgpu
         self.target = target
         self.limits = target.lds_bytes, target.private_bytes
         """Bytes of shared memory of a block, and of private memory of a thread."""
+        self.variant = variant
         self.triple = amdgpu.TRIPLE
         self._target_data = llvm.create_target_data(amdgpu.data_layout(target))
         super().__init__()

@@ -211,4 +211,4 @@ def _find_target(py_func: Callable[..., Any], options: CompileOptions, target: s
                 f"{' or '.join(map(str, possible))} lanes; leave the option out for what a GPU prefers",
                 loc=Loc(code.co_filename, code.co_firstlineno),
             )
-    return compile_target(target, checked=options.checked, wave_size=options.wave_size)
+    return compile_target(target, options.variant)

@@ -8,6 +8,7 @@ from typing import Any
 from numba_hip import config
 from numba_hip.errors import OptionError
 from numba_hip.linked_code import as_items, read_all
+from numba_hip.targets.variant import Variant
 
 NOT_YET = frozenset({"max_registers", "extensions"})
 """Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
@@ -61,6 +62,12 @@ class CompileOptions:
     cache: bool = False
     link: tuple[Any, ...] = ()
     boundscheck: bool | None = None
+    host_atomics
+        Whether atomic operations of this kernel may reach memory of the host or of another GPU: mapped and managed
+        arrays, peers. AMD GPUs have fewer instructions for that, and do the others by comparing and swapping. Without
+        it such an operation on such memory may be lost.
+    unsafe_fp_atomics
+        Whether atomic operations on floats may take denormal numbers for zero, as some instructions of AMD GPUs do.
     exceptions: bool = False
     lineinfo: bool = False
     wave_size: int | None = None
@@ -78,6 +85,8 @@ class CompileOptions:
         chosen = {name: value for name, value in given.items() if name in known}
         options = cls(**{**chosen, "link": as_items(chosen.get("link"))})
         if options.inline not in ("never", "always"):
+    host_atomics: bool = False
+    unsafe_fp_atomics: bool = False
             raise OptionError(f"inline is {options.inline!r}; it can be 'never' or 'always'")
         if options.wave_size is not None and (type(options.wave_size) is not int or options.wave_size not in (32, 64)):
             raise OptionError(f"wave_size is {options.wave_size!r}; a wave can have 32 or 64 lanes")
@@ -122,3 +131,8 @@ class CompileOptions:
         if type(most) is not int or not 1 <= most <= 1024:
             raise OptionError(f"launch_bounds gives {most!r} threads a block; possible are 1 to 1024")
         return most
+    @property
+    def variant(self) -> Variant:
+        """What these options say about the kernel with all that it calls."""
+        return Variant(self.checked, self.wave_size, bool(self.host_atomics), bool(self.unsafe_fp_atomics))
+

@@ -75,7 +75,7 @@ def _is_text(kind: types.Type) -> bool:
 def _write_record(context: Any, builder: ir.IRBuilder, buffer: ir.Value, words: Sequence[ir.Value]) -> None:
     size = ir.Constant(I64, len(words) + 1)
     used = builder.gep(buffer, [ir.Constant(I64, USED)])
-    start = builder.atomic_rmw("add", used, size, context.atomic_ordering)
+    start = context.atomic_rmw(builder, "add", used, size)
     end = builder.add(start, size)
     fits = builder.icmp_unsigned("<=", end, ir.Constant(I64, CAPACITY_WORDS))
     with builder.if_else(fits, likely=True) as (then, otherwise):
@@ -85,7 +85,7 @@ def _write_record(context: Any, builder: ir.IRBuilder, buffer: ir.Value, words: 
                 builder.store(word, builder.gep(buffer, [place]))
         with otherwise:
             dropped = builder.gep(buffer, [ir.Constant(I64, DROPPED)])
-            builder.atomic_rmw("add", dropped, ir.Constant(I64, 1), context.atomic_ordering)
+            context.atomic_rmw(builder, "add", dropped, ir.Constant(I64, 1))
 
 
 def _words(context: Any, builder: ir.IRBuilder, kind: types.Type, given: types.Type, value: ir.Value) -> list[ir.Value]:

@@ -32,6 +32,9 @@ GLOBAL, SHARED, CONSTANT = 1, 3, 4
 SYNC_SCOPES = {"block": "workgroup", "device": "agent", "system": None}
 """LLVM's names of scopes; the widest one has none."""
 
+OTHER_MEMORY = ("fine.grained", "remote")
+"""Kinds of memory that not all atomic instructions work on, as LLVM's metadata call them: the host's, another GPU's."""
+
 GRID_BARRIER = "__ockl_grid_sync"
 
 DYNAMIC_SHARED = "numba_hip.dynamic_shared"
@@ -128,6 +131,17 @@ class AmdContext(HipContext):
     def atomic_ordering(self) -> str:
         """Relaxed, among the threads of the device."""
         return 'syncscope("agent") monotonic'
+
+    def atomic_rmw(self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value) -> ir.Value:
+        """With what lets LLVM take instructions that only do for the device's own memory, as clang does for HIP C++."""
+        instruction = super().atomic_rmw(builder, operation, pointer, value)
+        variant, nothing = self._codegen.variant, builder.module.add_metadata([])
+        if not variant.host_atomics:
+            for kind in OTHER_MEMORY:
+                instruction.set_metadata(f"amdgpu.no.{kind}.memory", nothing)
+        if variant.unsafe_fp_atomics and operation.startswith("f"):
+            instruction.set_metadata("amdgpu.ignore.denormal.mode", nothing)
+        return instruction
 
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
         """A variable in LDS."""

@@ -97,6 +97,10 @@ class HipContext(BaseContext):
     def atomic_ordering(self) -> str:
         """Scope and ordering, as LLVM writes them, of atomic operations among the threads of the device."""
 
+    def atomic_rmw(self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value) -> ir.Value:
+        """LLVM's atomic *operation*, such as ``"fadd"``, with *value* at *pointer*; what was there before."""
+        return builder.atomic_rmw(operation, pointer, value, self.atomic_ordering)
+
     @abstractmethod
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
         """A flat pointer to new shared memory for a *storage*, aligned to *alignment* bytes."""

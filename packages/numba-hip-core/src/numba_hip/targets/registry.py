@@ -12,6 +12,7 @@ from numba_hip.codegen import AmdCodegen, CpuCodegen, HipCodegen
 from numba_hip.targets import numba_target
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
+from numba_hip.targets.variant import Variant
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +27,14 @@ class CompileTarget:
     numba_name: str
     typing_context: HipTypingContext
     target_context: HipContext
-    checked: bool = False
-    """Whether code for it checks indices."""
+    variant: Variant
     machine: Target | None = None
     """The AMD GPU with its features and wave size; None for the CPU device, whose code is for waves of any size."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether code for it checks indices."""
+        return self.variant.checked
 
     @property
     def contexts(self) -> tuple[HipTypingContext, HipContext]:
@@ -37,19 +42,19 @@ class CompileTarget:
         return self.typing_context, self.target_context
 
 
-_targets: dict[tuple[str, bool, int | None], CompileTarget] = {}
+DEFAULT = Variant()
+
+_targets: dict[tuple[str, Variant], CompileTarget] = {}
 _lock = threading.Lock()
 
 
-def compile_target(name: str, *, checked: bool = False, wave_size: int | None = None) -> CompileTarget:
+def compile_target(name: str, variant: Variant = DEFAULT) -> CompileTarget:
     """The compile target called *name*: ``"cpu"``, or an AMD GPU such as ``"gfx942"`` or ``"gfx90a:xnack+"``.
 
-    Where it is *checked*, an index out of range raises, in all functions. *wave_size* is the lanes of a wave, what the
-    GPU prefers where it is None; code for the CPU device is the same for all. Raises
-    `hip_devicelib.errors.UnknownTargetError` for a name that there is not, and `hip_devicelib.errors.UnsupportedError`
-    for waves that the GPU does not have.
+    *variant* is how code for it is made. Raises `hip_devicelib.errors.UnknownTargetError` for a name that there is
+    not, and `hip_devicelib.errors.UnsupportedError` for waves that the GPU does not have.
     """
-    key = name, checked, None if name == CPU_TARGET else wave_size
+    key = name, variant.on_cpu() if name == CPU_TARGET else variant
     target = _targets.get(key)
     if target is None:
         with _lock:
@@ -63,29 +68,29 @@ def known_targets() -> list[CompileTarget]:
     return list(_targets.values())
 
 
-def _make(name: str, checked: bool, wave_size: int | None) -> CompileTarget:
+def _make(name: str, variant: Variant) -> CompileTarget:
     from numba_hip.device_function import device_jit
 
-    machine = None if name == CPU_TARGET else parse_target(name, wave_size=wave_size)  # an unknown name is refused here
+    # An unknown name is refused here.
+    machine = None if name == CPU_TARGET else parse_target(name, wave_size=variant.wave_size)
     typing_context = HipTypingContext()
-    context_class, codegen = _parts(machine, checked)
-    wave = "" if wave_size is None else f":wave{wave_size}"
-    numba_name = numba_target.register(f"{name}{wave}{':checked' if checked else ''}")
+    context_class, codegen = _parts(machine, variant)
+    numba_name = numba_target.register(name + variant.suffix)
     context = context_class(typing_context, numba_name, codegen)
-    target = CompileTarget(name, numba_name, typing_context, context, checked, machine)
+    target = CompileTarget(name, numba_name, typing_context, context, variant, machine)
     typing_context.compile_target = target
     numba_target.complete(numba_name, target, partial(device_jit, target))
     return target
 
 
-def _parts(machine: Target | None, checked: bool) -> tuple[type[HipContext], HipCodegen]:
+def _parts(machine: Target | None, variant: Variant) -> tuple[type[HipContext], HipCodegen]:
     """The class of the target context, and the code generator."""
     if machine is None:
         from numba_hip.targets.checked import CheckedCpuContext
         from numba_hip.targets.cpu import CpuContext
 
-        return CheckedCpuContext if checked else CpuContext, CpuCodegen()
+        return CheckedCpuContext if variant.checked else CpuContext, CpuCodegen()
     from numba_hip.targets.amdgpu import AmdContext
     from numba_hip.targets.checked_amdgpu import CheckedAmdContext
 
-    return CheckedAmdContext if checked else AmdContext, AmdCodegen(machine)
+    return CheckedAmdContext if variant.checked else AmdContext, AmdCodegen(machine, variant)

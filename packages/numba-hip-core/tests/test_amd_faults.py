@@ -112,7 +112,7 @@ def test_what_the_host_makes_of_a_report():
         for number in codes:
             error = describe(KernelFault("kernel", number, (0, 0, 0), (0, 0, 0), details))
             assert isinstance(error, IndexError)
-            assert f": {says} (" in str(error)
+            assert f": {says} of array '" in str(error)
 
 
 def test_functions_of_both_ways_are_kept_apart():

@@ -60,6 +60,8 @@ class HipCodeLibrary(CodeLibrary):
         """Code to link, by its digest."""
         self.location: str | None = None
         """The place in the source of what is being lowered."""
+        self.accessed: str | None = None
+        """The array that the statement being lowered indexes, where indices are checked and it has a name."""
         self.shared: list[tuple[str, int]] = []
         """Shared arrays of the functions of this library itself: what and where each is, and its bytes."""
         self.source: str | None = None

@@ -13,6 +13,7 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
 from numba_hip._numba import compiling_for, run_pipeline
+from numba_hip.accesses import accessed_array
 from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.options import CompileOptions
@@ -31,12 +32,18 @@ class HipCompileResult(CompileResult):
 
 
 class LocatedLower(Lower):
-    """Numba's lowering, which tells the library that it writes where in the source it is."""
+    """Numba's lowering, which tells the library that it writes where in the source it is, and at which array."""
 
     def notify_loc(self, loc: Any) -> None:
         """Called before each instruction."""
         self.library.location = f"{loc.filename}:{loc.line} in {self.func_ir.func_id.func_name}"
         super().notify_loc(loc)
+
+    def lower_inst(self, inst: Any) -> None:
+        """Called with each instruction."""
+        if self.context.enable_boundscheck:
+            self.library.accessed = accessed_array(self.func_ir, inst)
+        super().lower_inst(inst)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -105,7 +112,7 @@ def numba_flags(options: CompileOptions) -> Flags:
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
-    flags.error_model = "python" if options.debug else "numpy"
+    flags.error_model = "python" if options.raises_divisions else "numpy"
     if options.keeps_lines:
         flags.debuginfo = flags.dbg_directives_only = True
     if options.fastmath:

@@ -88,6 +88,7 @@ class Dispatcher(Inspection):
             "forceinline": options.forceinline,
             "link": options.link,
             "lineinfo": options.keeps_lines,
+            "error_model": options.error_model,
         }
         self.overloads: dict[Types, KernelCode] = {}
         self._by_target: dict[tuple[str, Types], KernelCode] = {}

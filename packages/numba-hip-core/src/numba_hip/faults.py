@@ -26,15 +26,25 @@ def exception_describer(
             return reported
         place = f"tid={list(reported.thread)} ctaid={list(reported.block)}"
         first, *others = fault.arguments or ("",)
-        if first == MESSAGE and reported.details:
-            first = describe_index(*reported.details[:3])
-        elif first == MESSAGE and record is not None:
-            # The record is for one fault at a time, and a fault may be described again.
-            known = reported.__dict__
-            first = known["found_index"] = known.get("found_index") or record.find(reported) or MESSAGE
+        if isinstance(first, str) and first.startswith(MESSAGE):
+            found = _find_index(reported, record)
+            first = first if found is None else found + first.removeprefix(MESSAGE)
         message = f"{place}: {first}" if first != "" else place
         if fault.location is not None:
             message += f" ({fault.location})"
         return fault.exception(message, *others)
 
     return describe
+
+
+def _find_index(reported: KernelFault, record: IndexRecord | None) -> str | None:
+    """Which index was out of range, in words, where that is known."""
+    if reported.details:
+        return describe_index(*reported.details[:3])
+    if record is None:
+        return None
+    known = reported.__dict__  # the record is for one fault at a time, and a fault may be described again
+    if known.get("found_index") is None:
+        known["found_index"] = record.find(reported)
+    found: str | None = known["found_index"]
+    return found

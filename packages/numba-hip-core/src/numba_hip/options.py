@@ -24,7 +24,11 @@ class CompileOptions:
     opt
         Optimise. Without it the code is as it was lowered, for looking at.
     debug
-        Python's error model, in which a division by zero raises, ``exceptions`` and ``lineinfo``.
+        ``error_model="python"``, ``exceptions`` and ``lineinfo``.
+    error_model
+        ``"python"``: a division by zero in this function raises `ZeroDivisionError`. ``"numpy"``: of floats it gives
+        infinities and NaN, of integers 0 on the CPU device and any number on an AMD GPU. ``debug`` decides where it is
+        None.
     lineinfo
         Keep in the code which line of the source each instruction comes from (line tables of DWARF). The instructions
         are the same. What a device function of its own is made of counts as the line that calls it, unless it has the
@@ -56,6 +60,7 @@ class CompileOptions:
     fastmath: Any = False
     opt: bool = True
     debug: bool = False
+    error_model: str | None = None
     inline: str = "never"
     forceinline: bool = False
     launch_bounds: int | tuple[int, int] | None = None
@@ -88,6 +93,8 @@ class CompileOptions:
     host_atomics: bool = False
     unsafe_fp_atomics: bool = False
             raise OptionError(f"inline is {options.inline!r}; it can be 'never' or 'always'")
+        if options.error_model not in (None, "python", "numpy"):
+            raise OptionError(f"error_model is {options.error_model!r}; it can be 'python' or 'numpy'")
         if options.wave_size is not None and (type(options.wave_size) is not int or options.wave_size not in (32, 64)):
             raise OptionError(f"wave_size is {options.wave_size!r}; a wave can have 32 or 64 lanes")
         options.max_block_threads  # noqa: B018 - refuses impossible launch bounds here, not at the first launch
@@ -96,7 +103,7 @@ class CompileOptions:
     @classmethod
     def of_dispatcher(cls, dispatcher: Any) -> CompileOptions:
         """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
-        known = {"fastmath", "inline", "forceinline", "link", "lineinfo"}
+        known = {"fastmath", "inline", "forceinline", "link", "lineinfo", "error_model"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
 
     def stamp(self) -> str:
@@ -117,9 +124,14 @@ class CompileOptions:
         return bool(self.lineinfo or self.debug)
 
     @property
+    def raises_divisions(self) -> bool:
+        """Whether a division by zero raises."""
+        return bool(self.debug) if self.error_model is None else self.error_model == "python"
+
+    @property
     def reports_faults(self) -> bool:
         """Whether exceptions reach the host on AMD GPUs, too."""
-        return bool(self.exceptions or self.debug or self.checked)
+        return bool(self.exceptions or self.debug or self.checked or self.error_model == "python")
 
     @property
     def max_block_threads(self) -> int:

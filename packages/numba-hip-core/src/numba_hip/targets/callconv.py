@@ -86,9 +86,11 @@ class HipCallConv(MinimalCallConv):
         self, builder: ir.IRBuilder, exc: Any, exc_args: Any = None, loc: Any = None, func_name: str | None = None
     ) -> None:
         """Return the status that stands for exception *exc*, and note in the library what it stands for."""
-        place = None if loc is None else f"{loc.filename}:{loc.line} in {loc._raw_function_name() or func_name}"
+        library = self.context.active_code_library
+        name = func_name if loc is None else loc._raw_function_name() or func_name
+        place = library.location if loc is None or name is None else f"{loc.filename}:{loc.line} in {name}"
         fault = Fault(exc or RuntimeError, tuple(exc_args or ()), place)
-        self.context.active_code_library.faults[fault.code] = fault
+        library.faults[fault.code] = fault
         self._return_errcode_raw(builder, ir.Constant(ir.IntType(32), fault.code))
 
     def return_dynamic_user_exc(

@@ -43,7 +43,8 @@ class CheckingCallConv(HipCallConv):
             return
         index, extent, axis = check
         library = self.context.active_code_library
-        fault = Fault(IndexError, (MESSAGE,), library.location)
+        message = MESSAGE if library.accessed is None else f"{MESSAGE} of array {library.accessed!r}"
+        fault = Fault(IndexError, (message,), library.location)
         library.faults[fault.code] = fault
         code = ir.Constant(I32, fault.code)
         dimension = axis if isinstance(axis, ir.Value) else ir.Constant(I64, -1 if axis is None else axis)

@@ -1,0 +1,47 @@
+"""Which array a statement of Numba's IR reads or writes an element of, as the user's source calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import ir
+
+_DEEPEST = 8
+"""How many indices and attributes in a row are written out."""
+
+
+def accessed_array(function: Any, statement: Any) -> str | None:
+    """The array that *statement* of *function* (Numba's IR) indexes, or hands to a function first, such as an atomic
+    operation; ``None`` where it does neither, or the array has no name."""
+    if isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.DelItem)):
+        return _spell(function, statement.target, _DEEPEST)
+    value = getattr(statement, "value", None)
+    if not isinstance(value, ir.Expr):
+        return None
+    if value.op in ("getitem", "static_getitem", "typed_getitem"):
+        return _spell(function, value.value, _DEEPEST)
+    if value.op == "call" and value.args:
+        return _spell(function, value.args[0], _DEEPEST)
+    return None
+
+
+def _spell(function: Any, variable: Any, depth: int) -> str | None:
+    """*variable* as it stands in the source: by its name, or where it is a part of something, by that."""
+    name = str(variable.unversioned_name)
+    if not name.startswith("$"):
+        return name
+    try:
+        defined = function.get_definition(variable)
+    except KeyError:  # it comes from several places
+        return None
+    if isinstance(defined, (ir.Global, ir.FreeVar)):
+        return str(defined.name)
+    if not isinstance(defined, ir.Expr) or depth == 0:
+        return None
+    if defined.op in ("getitem", "static_getitem"):
+        whole = _spell(function, defined.value, depth - 1)
+        return whole and f"{whole}[...]"
+    if defined.op == "getattr":
+        whole = _spell(function, defined.value, depth - 1)
+        return whole and f"{whole}.{defined.attr}"
+    return None

@@ -11,6 +11,7 @@ from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 
 _INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
             "ule": "ugt"}  # fmt: skip
+_NOTING = frozenset({"getelementptr", "store"})
 _SPELLED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
@@ -39,7 +40,9 @@ def _has_effect(instruction: Instruction) -> bool:
 
 
 def _only_returns(block: Block) -> bool:
-    return len(block.instructions) == 1 and block.terminator.opcode == "ret"
+    """Whether threads return in *block*, and do no more there than to note it, as they do where others wait."""
+    *others, end = block.instructions
+    return end.opcode == "ret" and all(instruction.opcode in _NOTING for instruction in others)
 
 
 def write_agreement(code: LaneCode, condition: Value, wanted: bool) -> ir.Value:

@@ -6,20 +6,19 @@ from dataclasses import replace
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.frame import I1, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.exclusive import write_exclusive
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes, size_in_memory, spell
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
+from hip_runtime.drivers.cpu.spmd.vectors.turns import Turns
 from hip_runtime.drivers.cpu.spmd.vectors.usual import UsualBases, as_base
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import write_wave_operation
 from hip_runtime.drivers.cpu.spmd.words import BINARY, CASTS
-from hip_runtime.errors import UnsupportedError
 
 _ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
 _DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
@@ -50,7 +49,7 @@ class LaneCode:
         self.entry = entry
         self.arguments = arguments
         self.privates = privates
-        self._exclusive = exclusive
+        self.exclusive = exclusive
         self.mask: ir.Value | None = None
         self.block: Block
         self.values: dict[Instruction, ir.Value] = {}
@@ -138,7 +137,7 @@ class LaneCode:
         elif opcode == "call" and is_arithmetic(instruction.callee) and self._has_vector_form(instruction):
             result = self._call(instruction)
         else:
-            result = self._write_each(instruction)
+            result = Turns(self, instruction).write()
         if result is not None and instruction.type != VOID:
             self.values[instruction] = result
         self._usual.write(instruction)
@@ -189,7 +188,7 @@ class LaneCode:
     def _load(self, instruction: Instruction) -> ir.Value:
         (place,) = instruction.operands
         if instruction.type == I1:
-            return self._write_each(instruction)
+            return Turns(self, instruction).write()
         align = instruction.align or 1
         if self._contiguous(instruction.type, place):
             return self.lanes.load(instruction.type, self.scalar(place), self.mask, align)
@@ -217,7 +216,7 @@ class LaneCode:
         if shape == 0 and self.shapes.of(value, self.block) == 0:
             write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(place)])
         elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
-            self._write_each(instruction)
+            Turns(self, instruction).write()
         elif self._contiguous(value.type, place):
             self.lanes.store(self.vector(value), self.scalar(place), self.mask, align)
         elif step := self._step(value.type, place):
@@ -259,104 +258,6 @@ class LaneCode:
             kinds.insert(0, spell(self.lanes.type_of(instruction.type)))
         whole = ".".join([base, *kinds])
         return self.lanes.call(whole, self.lanes.type_of(instruction.type), operands, instruction.flags)
-
-    # one lane after another
-
-    def _write_each(self, instruction: Instruction) -> ir.Value | None:
-        """Run *instruction* for one lane after another, as far as they are active."""
-        builder, lanes = self.builder, self.lanes
-        given = [self._put_away(value) for value in instruction.operands]
-        kinds = self._result_kinds(instruction.type)
-        results = [allocate(self.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in kinds]
-        mask = None if self.mask is None else self._put_away_mask(self.mask)
-        before = builder.block
-        head, turn, latch, after = (builder.append_basic_block(f"lane{part}") for part in ("", ".run", ".next", ".end"))
-        base = self._thread_index()
-        builder.branch(head)
-        builder.position_at_end(head)
-        lane = builder.phi(I32, "lane")
-        lane.add_incoming(I32(0), before)
-        active = I1(1) if mask is None else builder.trunc(self._fetch(mask, I8, lane), I1)
-        builder.cbranch(active, turn, latch)
-        builder.position_at_end(turn)
-        if any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands):
-            self._set_thread_index(builder.add(base, lane))
-        operands = [
-            self.scalar(value) if place is None else self._take(place, value.type, lane)
-            for place, value in zip(given, instruction.operands, strict=True)
-        ]
-        write_one = write_exclusive if instruction in self._exclusive else write_instruction
-        found = write_one(builder, instruction, operands)
-        for number, (place, kind) in enumerate(zip(results, kinds, strict=True)):
-            part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found
-            part = builder.zext(part, I8) if kind == I1 else part
-            builder.store(part, self._element(place, _stored(kind), lane))
-        builder.branch(latch)
-        builder.position_at_end(latch)
-        following = builder.add(lane, I32(1))
-        lane.add_incoming(following, latch)
-        builder.cbranch(builder.icmp_unsigned("<", following, I32(lanes.width)), head, after)
-        builder.position_at_end(after)
-        self._set_thread_index(base)
-        return self._collect(instruction.type, results, kinds)
-
-    def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:
-        if kind == VOID:
-            return []
-        self.lanes.type_of(kind)
-        return list(kind.elements) if isinstance(kind, ir.LiteralStructType) else [kind]
-
-    def _collect(self, kind: ir.Type, places: list[ir.Value], kinds: list[ir.Type]) -> ir.Value | None:
-        builder = self.builder
-        parts = []
-        for place, part in zip(places, kinds, strict=True):
-            loaded = builder.load(place, typ=self.lanes.type_of(_stored(part)), align=1)
-            parts.append(builder.trunc(loaded, self.lanes.type_of(I1)) if part == I1 else loaded)
-        if not isinstance(kind, ir.LiteralStructType):
-            return parts[0] if parts else None
-        whole = ir.Constant(self.lanes.type_of(kind), ir.Undefined)
-        for number, part in enumerate(parts):
-            whole = builder.insert_value(whole, part, number)
-        return whole
-
-    def _put_away(self, value: Value) -> ir.Value | None:
-        """All lanes of a value in memory, where they are not all the same."""
-        if self.shapes.of(value, self.block) == 0:
-            self.scalar(value)
-            return None
-        if isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
-            raise UnsupportedError(f"vectors cannot hold values of type {value.type} that memory is given")
-        whole = self.vector(value)
-        return self._put_away_mask(whole) if value.type == I1 else self._place(whole, value.type)
-
-    def _put_away_mask(self, mask: ir.Value) -> ir.Value:
-        return self._place(self.builder.zext(mask, self.lanes.type_of(I8)), I8)
-
-    def _place(self, whole: ir.Value, kind: ir.Type) -> ir.Value:
-        place = allocate(self.entry, ir.ArrayType(kind, self.lanes.width), "operands")
-        place.align = 64
-        self.builder.store(whole, place, align=1)
-        return place
-
-    def _take(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
-        found = self._fetch(place, _stored(kind), lane)
-        return self.builder.trunc(found, I1) if kind == I1 else found
-
-    def _fetch(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
-        return self.builder.load(self._element(place, kind, lane), typ=kind)
-
-    def _element(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
-        return self.builder.gep(place, [self.builder.zext(lane, I64)], inbounds=True, source_etype=kind)
-
-    def _thread_index(self) -> ir.Value:
-        return self.item.layout.load(self.builder, self.arguments[0], "thread", 0)
-
-    def _set_thread_index(self, index: ir.Value) -> None:
-        self.item.layout.store(self.builder, index, self.arguments[0], "thread", 0)
-
-
-def _stored(kind: ir.Type) -> ir.Type:
-    return I8 if kind == I1 else kind
 
 
 def _base(name: str) -> str:

@@ -1,0 +1,152 @@
+"""What has no form for vectors: one lane after another, as far as they are active."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.spmd.exclusive import write_exclusive
+from hip_runtime.drivers.cpu.spmd.graph import Argument, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
+from hip_runtime.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
+
+
+class Turns:
+    """Writes *instruction* for each active lane. What differs among lanes goes through memory of the stack.
+
+    Where all lanes are active, which is told when the code runs, the loop over them has no test in it, so that LLVM can
+    write it out; else it goes from one bit of the mask to the next, as a jump over each lane that is not active would
+    often be foreseen wrongly.
+    """
+
+    def __init__(self, code: LaneCode, instruction: Instruction) -> None:
+        self._code = code
+        self._builder = code.builder
+        self._lanes = code.lanes
+        self._instruction = instruction
+        self._kinds = self._result_kinds(instruction.type)
+
+    def write(self) -> ir.Value | None:
+        """Everything; the results of all lanes."""
+        code, builder, lanes = self._code, self._builder, self._lanes
+        self._given = [self._put_away(value) for value in self._instruction.operands]
+        self._results = [
+            allocate(code.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in self._kinds
+        ]
+        self._first = code.item.layout.load(builder, code.arguments[0], "thread", 0)
+        if code.mask is None:
+            self._run_all()
+        else:
+            bits = builder.bitcast(code.mask, ir.IntType(lanes.width))
+            everyone = builder.icmp_unsigned("==", bits, bits.type((1 << lanes.width) - 1))
+            with builder.if_else(everyone) as (every, some):
+                with every:
+                    self._run_all()
+                with some:
+                    self._run_some(bits)
+        self._set_thread_index(self._first)
+        return self._collect()
+
+    def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:
+        if kind == VOID:
+            return []
+        self._lanes.type_of(kind)
+        return list(kind.elements) if isinstance(kind, ir.LiteralStructType) else [kind]
+
+    # loops
+
+    def _run_all(self) -> None:
+        builder = self._builder
+        before = builder.block
+        turn, after = (builder.append_basic_block(f"lane{part}") for part in ("", ".end"))
+        builder.branch(turn)
+        builder.position_at_end(turn)
+        lane = builder.phi(I32, "lane")
+        lane.add_incoming(I32(0), before)
+        self._run(lane)
+        following = builder.add(lane, I32(1))
+        lane.add_incoming(following, builder.block)
+        builder.cbranch(builder.icmp_unsigned("<", following, I32(self._lanes.width)), turn, after)
+        builder.position_at_end(after)
+
+    def _run_some(self, bits: ir.Value) -> None:
+        builder, kind = self._builder, bits.type
+        before = builder.block
+        head, turn, after = (builder.append_basic_block(f"active{part}") for part in ("", ".run", ".end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        rest = builder.phi(kind, "rest")
+        rest.add_incoming(bits, before)
+        builder.cbranch(builder.icmp_unsigned("!=", rest, kind(0)), turn, after)
+        builder.position_at_end(turn)
+        lane = self._lanes.call(f"llvm.cttz.i{kind.width}", kind, [rest, I1(1)])
+        self._run(lane if kind == I32 else builder.trunc(lane, I32) if kind == I64 else builder.zext(lane, I32))
+        rest.add_incoming(builder.and_(rest, builder.sub(rest, kind(1))), builder.block)
+        builder.branch(head)
+        builder.position_at_end(after)
+
+    def _run(self, lane: ir.Value) -> None:
+        """The turn of *lane*."""
+        code, builder, instruction = self._code, self._builder, self._instruction
+        if any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands):
+            self._set_thread_index(builder.add(self._first, lane))
+        operands = [
+            code.scalar(value) if place is None else self._take(place, value.type, lane)
+            for place, value in zip(self._given, instruction.operands, strict=True)
+        ]
+        write_one = write_exclusive if instruction in code.exclusive else write_instruction
+        found = write_one(builder, instruction, operands)
+        for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):
+            part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found
+            part = builder.zext(part, I8) if kind == I1 else part
+            builder.store(part, self._element(place, _stored(kind), lane))
+
+    # memory
+
+    def _put_away(self, value: Value) -> ir.Value | None:
+        """All lanes of a value in memory, where they are not all the same."""
+        code = self._code
+        if code.shapes.of(value, code.block) == 0:
+            code.scalar(value)
+            return None
+        if isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
+            raise UnsupportedError(f"vectors cannot hold values of type {value.type} that memory is given")
+        whole, kind = code.vector(value), value.type
+        if kind == I1:
+            whole, kind = self._builder.zext(whole, self._lanes.type_of(I8)), I8
+        place = allocate(code.entry, ir.ArrayType(kind, self._lanes.width), "operands")
+        place.align = 64
+        self._builder.store(whole, place, align=1)
+        return place
+
+    def _take(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
+        found = self._builder.load(self._element(place, _stored(kind), lane), typ=_stored(kind))
+        return self._builder.trunc(found, I1) if kind == I1 else found
+
+    def _element(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
+        return self._builder.gep(place, [self._builder.zext(lane, I64)], inbounds=True, source_etype=kind)
+
+    def _collect(self) -> ir.Value | None:
+        builder, kind = self._builder, self._instruction.type
+        parts = []
+        for place, part in zip(self._results, self._kinds, strict=True):
+            loaded = builder.load(place, typ=self._lanes.type_of(_stored(part)), align=1)
+            parts.append(builder.trunc(loaded, self._lanes.type_of(I1)) if part == I1 else loaded)
+        if not isinstance(kind, ir.LiteralStructType):
+            return parts[0] if parts else None
+        whole = ir.Constant(self._lanes.type_of(kind), ir.Undefined)
+        for number, loaded in enumerate(parts):
+            whole = builder.insert_value(whole, loaded, number)
+        return whole
+
+    def _set_thread_index(self, index: ir.Value) -> None:
+        self._code.item.layout.store(self._builder, index, self._code.arguments[0], "thread", 0)
+
+
+def _stored(kind: ir.Type) -> ir.Type:
+    return I8 if kind == I1 else kind

@@ -165,10 +165,17 @@ def test_kernels_and_device_functions_are_not_called_from_python(values):
 def test_options():
     with pytest.raises(OptionError, match=r"no option \['no_such'\]; it knows .*'fastmath'"):
         hip.jit(no_such=1)
-    with pytest.raises(OptionError, match=r"cannot honour \['max_registers'\]"):
-        hip.jit(max_registers=32)
-    with pytest.raises(OptionError, match="inline is 'sometimes'"):
-        hip.jit(inline="sometimes")
+    for wrong in (0, -1, 1.5, True, "many"):
+        with pytest.raises(OptionError, match="max_registers is .*; it has to be a whole number, 1 or more"):
+            hip.jit(max_registers=wrong)
+    for wrong in ("sometimes", 1, None, ["never"]):
+        with pytest.raises(OptionError, match="inline is .*; it can be 'never', 'always', a bool or a cost model"):
+            hip.jit(inline=wrong)
+    for wrong in (-2, 101, 0.5, True):
+        with pytest.raises(OptionError, match="it must be between -1 and 100, or a name"):
+            hip.jit(shared_memory_carveout=wrong)
+    with pytest.raises(OptionError, match="Invalid carveout value: .* is 'Most'; the names are default, MaxL1"):
+        hip.jit(shared_memory_carveout="Most")
     with pytest.raises(OptionError, match="launch_bounds gives 4096"):
         hip.jit(launch_bounds=4096)
     with pytest.raises(TypeError, match="hip.jit takes a Python function"):

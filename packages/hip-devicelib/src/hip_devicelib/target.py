@@ -71,6 +71,14 @@ class Target:
         blocks = {"gfx11": 2**15 - 1, "gfx12": 2**18 - 1}.get(self.name[:5], 2**13 - 1)
         return blocks * _KIB // self.wave_size // 16 * 16
 
+    @property
+    def has_unified_registers(self) -> bool:
+        """Whether accumulation registers are of the same file as vector registers.
+
+        There LLVM's attribute ``amdgpu-num-vgpr`` counts half of the file: ``GCNSubtarget::getBaseMaxNumVGPRs``.
+        """
+        return self.name.startswith(("gfx90a", "gfx94", "gfx95", "gfx9-4"))
+
     def with_wave_size(self, wave_size: int) -> Target:
         """This target, compiled for waves of *wave_size* threads. `UnsupportedError` if the processor has none such."""
         if wave_size not in self.wave_sizes:

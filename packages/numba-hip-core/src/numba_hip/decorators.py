@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, overload
 
 from numba.core import sigutils
@@ -10,18 +11,31 @@ from numba.core import sigutils
 from numba_hip import config
 from numba_hip.dispatcher import Dispatcher
 from numba_hip.errors import OptionError
+from numba_hip.extensions import Extension
 from numba_hip.options import CompileOptions
 
 PyFunc = Callable[..., Any]
 
 
 @overload
-def jit(function_or_signature: PyFunc, *, device: bool = False, **options: Any) -> Dispatcher: ...
+def jit(
+    function_or_signature: PyFunc, *, device: bool = False, extensions: Iterable[Extension] | None = (), **options: Any
+) -> Dispatcher: ...
 @overload
 def jit(
-    function_or_signature: Any = None, *, device: bool = False, **options: Any
+    function_or_signature: Any = None,
+    *,
+    device: bool = False,
+    extensions: Iterable[Extension] | None = (),
+    **options: Any,
 ) -> Callable[[PyFunc], Dispatcher]: ...
-def jit(function_or_signature: Any = None, *, device: bool = False, **options: Any) -> Any:
+def jit(
+    function_or_signature: Any = None,
+    *,
+    device: bool = False,
+    extensions: Iterable[Extension] | None = (),
+    **options: Any,
+) -> Any:
     """Compile a Python function for the device: as a kernel, or with ``device=True`` as a function that kernels call.
 
     ``@hip.jit`` compiles when a kernel is launched with argument types that are new to it. With a signature
@@ -29,11 +43,13 @@ def jit(function_or_signature: Any = None, *, device: bool = False, **options: A
 
     A kernel is launched as ``kernel[grid, block, stream, dynamic_shared](...)``. Its arguments can be numbers, tuples
     of them, records, NumPy arrays (copied to the device, and back after the launch; `In`, `Out` and `InOut` say which
-    way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack.
+    way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack. *extensions*
+    see them first, and may pass something else: see `numba_hip.extensions`.
 
     The other options are those of `numba_hip.options.CompileOptions`; an unknown one is an `OptionError`.
     """
     chosen = CompileOptions.of_jit(options)
+    make = partial(_dispatcher, options=chosen, device=device, extensions=_checked(extensions, device))
     signatures: list[Any]
     if function_or_signature is None:
         signatures = []
@@ -42,11 +58,23 @@ def jit(function_or_signature: Any = None, *, device: bool = False, **options: A
     elif isinstance(function_or_signature, list):
         signatures = function_or_signature
     else:
-        return _dispatcher(function_or_signature, chosen, device, [])
-    return lambda function: _dispatcher(function, chosen, device, signatures)
+        return make(function_or_signature, signatures=[])
+    return partial(make, signatures=signatures)
 
 
-def _dispatcher(function: Any, options: CompileOptions, device: bool, signatures: list[Any]) -> Dispatcher:
+def _checked(extensions: Iterable[Extension] | None, device: bool) -> list[Extension]:
+    found = list(extensions or ())
+    for extension in found:
+        if not callable(getattr(extension, "prepare_args", None)):
+            raise OptionError(f"extensions have a method prepare_args; a {type(extension).__name__} has none")
+    if found and device:
+        raise OptionError("extensions see the arguments of a launch; a device function has none")
+    return found
+
+
+def _dispatcher(
+    function: Any, *, options: CompileOptions, device: bool, extensions: list[Extension], signatures: list[Any]
+) -> Dispatcher:
     if isinstance(function, Dispatcher):
         function = function.py_func
     if device and options.wave_size is not None:
@@ -56,7 +84,7 @@ def _dispatcher(function: Any, options: CompileOptions, device: bool, signatures
         )
     if not callable(function) or not hasattr(function, "__code__"):
         raise TypeError(f"hip.jit takes a Python function, or a signature; got {function!r}")
-    dispatcher = _dispatcher_class()(function, options, device=device)
+    dispatcher = _dispatcher_class()(function, options, device=device, extensions=extensions)
     dispatcher.compile_explicit(signatures)
     return dispatcher
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,16 +14,17 @@ from numba.core import sigutils, types
 from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from numba_hip import config, pickling
 from numba_hip._numba import type_code
-from numba_hip.arguments import Packer, argument_type, check_arguments, describe, packers, type_of
+from numba_hip.arguments import Packer, argument_type, check_arguments, describe, leaf_count, packers, type_of
 from numba_hip.conversion import choose_overload
 from numba_hip.errors import KernelArgumentError, KernelSignatureError
+from numba_hip.extensions import Extension, StandIn, prepare
 from numba_hip.faults import exception_describer
 from numba_hip.forall import ForAll
 from numba_hip.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.inspection import Inspection
 from numba_hip.kernel_code import KernelCode, compile_kernel
-from numba_hip.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
 from numba_hip.language.captured import check_captured
+from numba_hip.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
 from numba_hip.options import CompileOptions
 from numba_hip.output import with_output
 from numba_hip.resources import is_cooperative
@@ -45,6 +46,8 @@ MOST_CONFIGURED = 256
 """How many launch configurations of one kernel are kept, so that they are checked once."""
 
 INT64 = range(-(2**63), 2**63)
+
+NO_STAND_INS: Mapping[int, StandIn] = {}
 
 
 class LoadedKernel(NamedTuple):
@@ -71,9 +74,18 @@ class Dispatcher(Inspection):
     Each new tuple of argument types is compiled once for each kind of device. Made by `numba_hip.jit`.
     """
 
-    def __init__(self, py_func: Callable[..., Any], options: CompileOptions, *, device: bool = False) -> None:
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        options: CompileOptions,
+        *,
+        device: bool = False,
+        extensions: Iterable[Extension] = (),
+    ) -> None:
         self.py_func = py_func
         self.options = options
+        self.extensions = list(extensions)
+        """What sees the arguments of each launch first; see `numba_hip.extensions`."""
         self.is_device_function = device
         self.specialized = False
         """Whether this kernel was made by `specialize`, and is for one tuple of argument types."""
@@ -185,7 +197,7 @@ class Dispatcher(Inspection):
         kinds = choose_overload(self.__name__, self._explicit, found, target) if self._explicit else found
         made = self._specialisations.get((target, kinds))
         if made is None:
-            made = Dispatcher(self.py_func, self.options)
+            made = Dispatcher(self.py_func, self.options, extensions=self.extensions)
             made.compile_explicit([kinds])
             made.specialized = True
             self._specialisations[target, kinds] = made
@@ -279,6 +291,8 @@ class Dispatcher(Inspection):
         Host arrays are copied to the device and, once the kernel is done, back.
         """
         device = current_device()
+        if self.extensions:
+            return self._launch_converted(configured, args, device)
         key: list[Any] = [device]
         for value in args:
             kind = value.__class__
@@ -300,26 +314,38 @@ class Dispatcher(Inspection):
 
     def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
         """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
-        args = self._with_defaults(args)
+        args, stand_ins, finishers = prepare(
+            self.extensions, self._with_defaults(args), self._names, configured.config.stream
+        )
         check_arguments(args, self._names)
         transfer = Transfer(configured.config.stream)
         passed = [transfer.onto_device(value) for value in args]
-        codes = [
+        codes: list[Any] = [
             describe(value).code if isinstance(value, DeviceArray) else type_code(type_of(value, name))
             for value, name in zip(passed, self._names, strict=True)
         ]
+        for place, stand_in in stand_ins.items():
+            codes[place] = tuple(map(type_code, stand_in))
         key = (device, *codes)
-        launch, packing, code = configured.ready.get(key) or self._prepare(configured, key, passed, device)
+        ready = configured.ready.get(key) or self._prepare(configured, key, passed, device, stand_ins)
+        launch, packing, code = ready
         for callback in configured.pre_launch_callbacks:
             callback(code, configured)
         launch(b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)]), passed)
         transfer.back_to_host()
+        for finish in finishers:
+            finish()
 
     def _prepare(
-        self, configured: ConfiguredKernel, key: tuple[Any, ...], args: Sequence[Any], device: Device
+        self,
+        configured: ConfiguredKernel,
+        key: tuple[Any, ...],
+        args: Sequence[Any],
+        device: Device,
+        stand_ins: Mapping[int, StandIn] = NO_STAND_INS,
     ) -> ReadyLaunch:
         """Compile for the types of *args*, load, and check the configuration; the result is kept under *key*."""
-        loaded = self._loaded.get(key) or self._load(key, args, device)
+        loaded = self._loaded.get(key) or self._load(key, args, device, stand_ins)
         config = configured.config
         launch = loaded.function.configure(
             config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared,
@@ -331,16 +357,29 @@ class Dispatcher(Inspection):
         ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code)
         return ready
 
-    def _load(self, key: tuple[Any, ...], args: Sequence[Any], device: Device) -> LoadedKernel:
-        given = tuple(type_of(value, name) for value, name in zip(args, self._names, strict=True))
+    def _load(
+        self, key: tuple[Any, ...], args: Sequence[Any], device: Device, stand_ins: Mapping[int, StandIn]
+    ) -> LoadedKernel:
+        given = tuple(
+            stand_ins[place].compiled_for if place in stand_ins else type_of(value, name)
+            for place, (value, name) in enumerate(zip(args, self._names, strict=True))
+        )
         kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
         code = self._compile(kinds, device.target)
+        check_captured(self.__name__, code.captured, device)
         function = device.load(code.code_object).function(code.name)
         record = IndexRecord() if code.target.checked and device.is_cpu else None
         function.describe_fault = exception_describer(code.faults, record)
         if (device.target, kinds) in self._kept:
             function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
-        loaded = self._loaded[key] = LoadedKernel(function, packers(kinds, code.parameters), code, record)
+        packed = [stand_ins[place].packed_as if place in stand_ins else kind for place, kind in enumerate(kinds)]
+        if stand_ins and sum(map(leaf_count, packed)) != len(code.parameters):
+            shown = ", ".join(f"{self._names[place]} as {stand_in.packed_as}" for place, stand_in in stand_ins.items())
+            raise KernelArgumentError(
+                f"kernel {self.__name__} takes {len(code.parameters)} numbers for ({', '.join(map(str, kinds))}); "
+                f"its extensions passed {shown}, which makes {sum(map(leaf_count, packed))}"
+            )
+        loaded = self._loaded[key] = LoadedKernel(function, packers(packed, code.parameters), code, record)
         return loaded
 
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -363,11 +402,11 @@ class Dispatcher(Inspection):
             "explicit": self._explicit,
             "device_signatures": self.device_signatures,
             "specialized": self.specialized,
+            "extensions": self.extensions,
         }
         return pickling.reduce_dispatcher(self, state)
 
     def restore(
-        check_captured(self.__name__, code.captured, device)
         self,
         py_func: Callable[..., Any],
         options: CompileOptions,
@@ -375,9 +414,10 @@ class Dispatcher(Inspection):
         explicit: list[Types],
         device_signatures: dict[Types, types.Type | None],
         specialized: bool,
+        extensions: list[Extension],
     ) -> None:
         """Become what was pickled; nothing is compiled before it is needed."""
-        self.__init__(py_func, options, device=device)  # type: ignore[misc]
+        self.__init__(py_func, options, device=device, extensions=extensions)  # type: ignore[misc]
         self._explicit = explicit
         self.device_signatures = device_signatures
         self.specialized = specialized

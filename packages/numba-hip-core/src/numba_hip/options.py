@@ -10,8 +10,8 @@ from numba_hip.errors import OptionError
 from numba_hip.linked_code import as_items, read_all
 from numba_hip.targets.variant import Variant
 
-NOT_YET = frozenset({"max_registers", "extensions"})
-"""Options of Numba CUDA that are refused: to accept one and do nothing would be worse."""
+CARVEOUTS = ("default", "MaxL1", "MaxShared")
+"""Names of values of ``shared_memory_carveout``."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,19 @@ class CompileOptions:
         Whether the host learns of exceptions that the kernel raises on an AMD GPU. Without it a thread that raises
         stops, and nobody is told; that costs nothing. The CPU device always tells.
     inline
-        ``"never"`` or ``"always"``: whether Numba inlines a device function before typing.
+        Whether Numba inlines a device function before typing: ``"never"`` or False, ``"always"`` or True, or a cost
+        model, a function that is asked for each call, as in Numba.
     forceinline
         Make LLVM inline a device function.
     launch_bounds
         Most threads that a block of this kernel will have, or a pair of that and the number of blocks that shall share
         one compute unit.
+    max_registers
+        Most vector registers that a thread has on an AMD GPU; the rest of its values lie in memory. With fewer than it
+        cannot do without, making code is a `hip_devicelib.errors.UnsupportedError`. The CPU device gives a thread all.
+    shared_memory_carveout
+        How much of a cache shall be shared memory, -1 to 100 or ``"default"``, ``"MaxL1"``, ``"MaxShared"``. It is
+        checked, and changes nothing: shared memory of AMD GPUs is not part of a cache.
     cache
         Keep compiled kernels in a directory (``NUMBA_HIP_CACHE_DIR``), where later processes find them. A device
         function is kept as part of the kernels that call it.
@@ -55,44 +62,49 @@ class CompileOptions:
         Lanes of a wave of this kernel, 32 or 64; what the device prefers where it is None. RDNA GPUs (gfx10 to gfx12)
         and the CPU device have both, CDNA GPUs (gfx9) have 64. A device function has the waves of the kernel that calls
         it.
-    """
-
-    fastmath: Any = False
-    opt: bool = True
-    debug: bool = False
-    error_model: str | None = None
-    inline: str = "never"
-    forceinline: bool = False
-    launch_bounds: int | tuple[int, int] | None = None
-    cache: bool = False
-    link: tuple[Any, ...] = ()
-    boundscheck: bool | None = None
     host_atomics
         Whether atomic operations of this kernel may reach memory of the host or of another GPU: mapped and managed
         arrays, peers. AMD GPUs have fewer instructions for that, and do the others by comparing and swapping. Without
         it such an operation on such memory may be lost.
     unsafe_fp_atomics
         Whether atomic operations on floats may take denormal numbers for zero, as some instructions of AMD GPUs do.
+    """
+
+    fastmath: Any = False
+    opt: bool = True
+    debug: bool = False
+    error_model: str | None = None
+    inline: Any = "never"
+    forceinline: bool = False
+    launch_bounds: int | tuple[int, int] | None = None
+    max_registers: int | None = None
+    shared_memory_carveout: int | str | None = None
+    cache: bool = False
+    link: tuple[Any, ...] = ()
+    boundscheck: bool | None = None
     exceptions: bool = False
     lineinfo: bool = False
     wave_size: int | None = None
+    host_atomics: bool = False
+    unsafe_fp_atomics: bool = False
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
         """The options given to `jit`; `OptionError` where one is unknown or cannot be honoured."""
         known = {field.name for field in fields(cls)}
-        refused = {name for name, value in given.items() if name in NOT_YET and value not in (None, False, [], ())}
-        unknown = given.keys() - known - NOT_YET
+        unknown = given.keys() - known
         if unknown:
             raise OptionError(f"hip.jit has no option {sorted(unknown)}; it knows {sorted(known)}")
-        if refused:
-            raise OptionError(f"hip.jit cannot honour {sorted(refused)} in this version; leave it out")
-        chosen = {name: value for name, value in given.items() if name in known}
-        options = cls(**{**chosen, "link": as_items(chosen.get("link"))})
-        if options.inline not in ("never", "always"):
-    host_atomics: bool = False
-    unsafe_fp_atomics: bool = False
-            raise OptionError(f"inline is {options.inline!r}; it can be 'never' or 'always'")
+        inline = given.get("inline", "never")
+        if isinstance(inline, bool):
+            inline = "always" if inline else "never"
+        options = cls(**{**given, "link": as_items(given.get("link")), "inline": inline})
+        if options.inline not in ("never", "always") and not callable(options.inline):
+            raise OptionError(f"inline is {options.inline!r}; it can be 'never', 'always', a bool or a cost model")
+        registers = options.max_registers
+        if registers is not None and (type(registers) is not int or registers < 1):
+            raise OptionError(f"max_registers is {registers!r}; it has to be a whole number, 1 or more")
+        _check_carveout(options.shared_memory_carveout)
         if options.error_model not in (None, "python", "numpy"):
             raise OptionError(f"error_model is {options.error_model!r}; it can be 'python' or 'numpy'")
         if options.wave_size is not None and (type(options.wave_size) is not int or options.wave_size not in (32, 64)):
@@ -110,6 +122,8 @@ class CompileOptions:
         """Text that differs where the options make different code."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cache"}
         chosen["boundscheck"] = self.checked
+        if callable(self.inline):
+            chosen["inline"] = _stamp_of(self.inline)
         chosen["link"] = [code.digest for code in read_all(self.link)]
         return repr({name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()})
 
@@ -117,6 +131,11 @@ class CompileOptions:
     def checked(self) -> bool:
         """Whether indices are checked."""
         return config.boundscheck() if self.boundscheck is None else bool(self.boundscheck)
+
+    @property
+    def variant(self) -> Variant:
+        """What these options say about the kernel with all that it calls."""
+        return Variant(self.checked, self.wave_size, bool(self.host_atomics), bool(self.unsafe_fp_atomics))
 
     @property
     def keeps_lines(self) -> bool:
@@ -143,8 +162,23 @@ class CompileOptions:
         if type(most) is not int or not 1 <= most <= 1024:
             raise OptionError(f"launch_bounds gives {most!r} threads a block; possible are 1 to 1024")
         return most
-    @property
-    def variant(self) -> Variant:
-        """What these options say about the kernel with all that it calls."""
-        return Variant(self.checked, self.wave_size, bool(self.host_atomics), bool(self.unsafe_fp_atomics))
 
+
+def _check_carveout(carveout: Any) -> None:
+    """`OptionError` for a part of a cache that cannot be."""
+    if isinstance(carveout, str):
+        if carveout not in CARVEOUTS:
+            raise OptionError(
+                f"Invalid carveout value: shared_memory_carveout is {carveout!r}; the names are {', '.join(CARVEOUTS)}"
+            )
+    elif carveout is not None and (type(carveout) is not int or not -1 <= carveout <= 100):
+        raise OptionError(f"shared_memory_carveout is {carveout!r}; it must be between -1 and 100, or a name")
+
+
+def _stamp_of(function: Any) -> str:
+    """Text that differs for another function, also in another process."""
+    from numba_hip.stamps import Stamp
+
+    stamp = Stamp()
+    stamp.add(function)
+    return stamp.hexdigest()

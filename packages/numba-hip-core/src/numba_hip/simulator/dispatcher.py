@@ -10,6 +10,7 @@ from hip_runtime import current_device
 from hip_runtime.errors import LaunchError
 from numba_hip.arguments import check_arguments
 from numba_hip.dispatcher import Dispatcher
+from numba_hip.extensions import prepare
 from numba_hip.language import stub
 from numba_hip.launch import ConfiguredKernel
 from numba_hip.simulator import functions
@@ -36,7 +37,7 @@ class SimulatedDispatcher(Dispatcher):
     def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
         """Run the kernel with plain Python. Raises what a thread of it raised; host arrays are as before then."""
         config = configured.config
-        args = self._with_defaults(args)
+        args, _, finishers = prepare(self.extensions, self._with_defaults(args), self._names, config.stream)
         check_arguments(args, self._names)
         _check_extents(config.grid, config.block, self.options.max_block_threads)
         wait_for_device()
@@ -46,6 +47,8 @@ class SimulatedDispatcher(Dispatcher):
         lanes = self.options.wave_size or runtime_config.cpu_wave_size()
         Grid(self.py_func, passed, config.grid, config.block, config.dynamic_shared, lanes).run()
         arguments.write_back()
+        for finish in finishers:
+            finish()
 
 
 def _check_extents(grid: Sequence[int], block: Sequence[int], most: int) -> None:

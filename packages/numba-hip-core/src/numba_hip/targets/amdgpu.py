@@ -243,6 +243,9 @@ class AmdContext(HipContext):
         add_attribute(entry, "uniform-work-group-size", "true")
         if isinstance(options.launch_bounds, tuple):
             add_attribute(entry, "amdgpu-waves-per-eu", str(options.launch_bounds[1]))
+        if options.max_registers is not None:
+            share = 2 if self.codegen().target.has_unified_registers else 1
+            add_attribute(entry, "amdgpu-num-vgpr", str(max(1, options.max_registers // share)))
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         if options.keeps_lines:
             locate_entry(self, builder, function)

@@ -1,0 +1,104 @@
+"""Options of `jit` that decide how code is made: inlining before typing, and registers of AMD GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import hip
+from numba.core import ir as numba_ir
+
+from hip_devicelib.errors import UnsupportedError
+from hip_devicelib.metadata import read_kernels
+
+
+def call_double(inline: Any) -> tuple[Any, Any]:
+    """A kernel that calls a device function, and that function."""
+
+    @hip.jit(device=True, inline=inline)
+    def double(value: Any) -> Any:
+        return value * 2
+
+    @hip.jit
+    def kernel(values: Any) -> None:
+        i = hip.grid(1)
+        if i < values.size:
+            values[i] = double(values[i])
+
+    return kernel, double
+
+
+def compiled(function: Any) -> int:
+    """For how many types *function* was compiled on its own: for none where every call was inlined before typing."""
+    return len(function.device_form().nopython_signatures)
+
+
+@pytest.mark.parametrize(("inline", "inlined"), [("always", True), (True, True), ("never", False), (False, False)])
+def test_inlining_before_typing(inline: Any, inlined: bool) -> None:
+    kernel, double = call_double(inline)
+    values = np.arange(3.0)
+    kernel[1, 32](values)
+    assert values.tolist() == [0, 2, 4]
+    assert compiled(double) == (0 if inlined else 1)
+
+
+@pytest.mark.parametrize("answer", [False, True])
+def test_a_cost_model_is_asked(answer: bool) -> None:
+    asked = []
+
+    def cost_model(call: Any, caller: Any, callee: Any) -> bool:
+        asked.append(call)
+        return answer
+
+    kernel, double = call_double(cost_model)
+    values = np.arange(3.0)
+    kernel[1, 32](values)
+    assert values.tolist() == [0, 2, 4]
+    assert compiled(double) == (0 if answer else 1)
+    assert asked
+    assert all(isinstance(call, numba_ir.Expr) and call.op == "call" for call in asked)
+
+
+def test_kernels_whose_calls_are_inlined_otherwise_are_kept_apart() -> None:
+    def answering(answer: bool) -> Any:
+        return lambda *_: answer
+
+    first, again, other = (call_double(answering(answer))[1].options.stamp() for answer in (True, True, False))
+    assert first == again != other
+
+
+def sum_of_products(x: Any, y: Any) -> None:
+    i = hip.grid(1)
+    a0, a1, a2, a3, a4, a5, a6, a7 = x[i], x[i + 1], x[i + 2], x[i + 3], x[i + 4], x[i + 5], x[i + 6], x[i + 7]
+    hip.syncthreads()
+    y[i] = a0 * a7 + a1 * a6 + a2 * a5 + a3 * a4
+    y[i + 1] = (a0 + a1) * (a2 + a3) + (a4 + a5) * (a6 + a7)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_registers_of_amd_gpus_are_limited(target: str) -> None:
+    signature = "(float64[::1], float64[::1])"
+
+    def registers(**options: Any) -> int:
+        image, _ = hip.compile(sum_of_products, signature, target=target, output="object", **options)
+        (kernel,) = read_kernels(image)
+        return kernel.vector_registers
+
+    free = registers()
+    assert free > 12
+    assert registers(max_registers=12) <= 12
+    assert registers(max_registers=256) == free
+    with pytest.raises(UnsupportedError, match="registers"):
+        registers(max_registers=2)
+
+
+def test_what_changes_nothing_is_taken() -> None:
+    for carveout in (None, -1, 0, 100, "default", "MaxL1", "MaxShared"):
+        values = np.ones(2)
+        hip.jit(sum_one, shared_memory_carveout=carveout, max_registers=8)[1, 2](values)
+        assert values.tolist() == [2, 2]
+
+
+def sum_one(values: Any) -> None:
+    values[hip.grid(1)] += 1

@@ -186,7 +186,8 @@ class BlockFunction:
         builder = self.builder
         code = RegionCode(self.around, region, builder)
         code.load_common()
-        if self._grouping.suits(region):
+        independent = self.independent and is_independent(region)
+        if self._grouping.suits(region, self.program, independent):
             notes = Notes(self.states, self.next, self.returned)
             if self._groups.write(builder, region, notes, code.once, self.function.args):
                 return
@@ -206,7 +207,7 @@ class BlockFunction:
 
         code.write(loop.linear, leave)
         branches = loop.end()
-        if self.independent and is_independent(region):
+        if independent:
             mark_independent(branches, self.function.blocks[first:], code.variables)
 
     def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:

@@ -9,9 +9,9 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.graph import Instruction
+from hip_runtime.drivers.cpu.spmd.graph import Instruction, Value
 from hip_runtime.drivers.cpu.spmd.regioncode import Surroundings
-from hip_runtime.drivers.cpu.spmd.regions import Region, within
+from hip_runtime.drivers.cpu.spmd.regions import Program, Region, within
 from hip_runtime.drivers.cpu.spmd.vectors.groups import GROUP_FUNCTION, GroupFunction, SizeOf, each_group
 from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes, RegionGraph
 from hip_runtime.errors import UnsupportedError
@@ -19,8 +19,9 @@ from hip_runtime.errors import UnsupportedError
 
 @dataclass
 class Grouping:
-    """Which regions of a kernel run *width* threads at a time: those with a loop, or all that can be where they are
-    wanted *everywhere*; and, once the kernel was written, how many did, and why others could not.
+    """Which regions of a kernel run *width* threads at a time: those of which LLVM cannot make vectors itself, or all
+    that can be where they are wanted *everywhere*; and, once the kernel was written, how many did, and why others could
+    not.
 
     *waves* tells that a group is a wave, so that operations of waves are operations of vectors."""
 
@@ -31,10 +32,14 @@ class Grouping:
     regions: int = 0
     refused: list[str] = field(default_factory=list)
 
-    def suits(self, region: Region) -> bool:
-        """Whether *region* is to be run so."""
+    def suits(self, region: Region, program: Program, independent: bool) -> bool:
+        """Whether *region* is to be run so; *independent* is whether the turns of a loop over its threads are known to
+        be, which LLVM asks for."""
         self.regions += 1
-        return self.width > 1 and (self.everywhere or has_loop(region) or self.must(region))
+        if self.width == 1:
+            return False
+        foreign = not independent or region.masked or region.parts or has_loop(region)
+        return self.everywhere or foreign or _parts_by_data(region, program) or self.must(region)
 
     def must(self, region: Region) -> bool:
         """Whether *region* can be run only so: it has operations of waves."""
@@ -54,6 +59,27 @@ def has_loop(region: Region) -> bool:
     """Whether a thread can come to the same block of *region* again before it waits."""
     position = {block: number for number, block in enumerate(region.blocks)}
     return any(position[target] <= position[block] for block in region.blocks for target in within(block))
+
+
+def _parts_by_data(region: Region, program: Program) -> bool:
+    """Whether threads part at a branch on what they read. One on where they are is a range of threads, which LLVM
+    makes vectors of well."""
+    waiting: list[Value] = [
+        block.terminator.operands[0] for block in region.blocks if block in program.uniformity.branches
+    ]
+    seen: set[Value] = set()
+    while waiting:
+        value = waiting.pop()
+        if value in seen or not isinstance(value, Instruction) or value not in program.uniformity.varying:
+            continue
+        seen.add(value)
+        if value.opcode in _DATA or (value.opcode == "call" and not operations.is_pure(value.callee)):
+            return True
+        waiting += value.operands
+    return False
+
+
+_DATA = frozenset({"load", "atomicrmw", "cmpxchg", "phi"})
 
 
 class RegionGroups:

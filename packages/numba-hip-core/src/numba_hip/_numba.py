@@ -18,6 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
 from numba.core.errors import UnsupportedError
 from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.imputils import builtin_registry
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import target_override
 from numba.core.typing.context import CallStack as NumbaCallStack
@@ -33,11 +34,14 @@ BUILTIN_MODULES = (
 
 
 def import_lowering_of_builtins() -> list[Any]:
-    """Load Numba's lowering of Python's builtins; returns the registries that have to be installed by hand."""
+    """Load Numba's lowering of Python's builtins; returns the registries that it is in.
+
+    Of two entries for the same types the one that is installed last is used.
+    """
     for name in BUILTIN_MODULES:
         importlib.import_module(name)
     cmath = importlib.import_module("numba.cpython.cmathimpl")
-    return [cmath.registry]
+    return [builtin_registry, cmath.registry]
 
 
 def register_ufuncs(lower: Callable[..., Any]) -> None:

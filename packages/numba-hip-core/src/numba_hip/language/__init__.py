@@ -38,6 +38,7 @@ def _load_features() -> None:
         math,
         numpy_numbers,
         output,
+        ranges,
         reductions,
         rounding,
         shared,

@@ -1,0 +1,75 @@
+"""Loops over ``range``, in a form that tells LLVM what the numbers are.
+
+Numba counts the rounds that are left, which takes a division where the step is known only at run time. Here a number is
+compared with the last one, and LLVM is told that none wraps around: of a range that starts at 0 or more and goes up it
+then knows that no number is negative, and the code for Python's indices from the end goes. Where threads run as lanes,
+the end is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.imputils import RefType, iternext_impl
+
+from numba_hip.language.registry import lowering
+
+
+def _start(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """The iterator of a range, with the fields of Numba's own: ``count`` is 1 or 0, whether a number is left, and
+    ``stop`` is what a number has to come before for another one to follow."""
+    (kind,) = sig.args
+    span = cgutils.create_struct_proxy(kind)(context, builder, value=args[0])
+    start, stop, step = span.start, span.stop, span.step
+    with cgutils.if_unlikely(builder, builder.icmp_signed("==", step, step.type(0))):
+        context.call_conv.return_user_exc(builder, ValueError, ("range() arg 3 must not be zero",))
+    iterator = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    iterator.iter = cgutils.alloca_once_value(builder, start)
+    iterator.stop, iterator.step = _limit(builder, stop, step), step
+    some = builder.zext(_is_before(builder, start, stop, step), step.type)
+    iterator.count = cgutils.alloca_once_value(builder, some)
+    return iterator._getvalue()
+
+
+def _limit(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
+    """``stop - step``, or where that is too large or too small for the type, the end of it: no number is beyond."""
+    kind = ir.FunctionType(stop.type, [stop.type, stop.type])
+    saturating = cgutils.get_or_insert_function(builder.module, kind, f"llvm.ssub.sat.{stop.type}")
+    # A range that has a number has room for the plain difference where the step is one, and LLVM understands that.
+    single = builder.icmp_unsigned("<=", builder.add(step, step.type(1)), step.type(2))
+    plain = builder.sub(stop, step, flags=("nsw",))
+    return builder.select(single, plain, builder.call(saturating, [stop, step]))
+
+
+def _is_before(builder: ir.IRBuilder, number: ir.Value, end: ir.Value, step: ir.Value) -> ir.Value:
+    """Whether *number* comes before *end* in the direction of *step*."""
+    upwards = builder.icmp_signed(">", step, step.type(0))
+    return builder.select(upwards, builder.icmp_signed("<", number, end), builder.icmp_signed(">", number, end))
+
+
+@iternext_impl(RefType.UNTRACKED)
+def _advance(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, result: Any) -> None:
+    """The next number, if one is left."""
+    (kind,) = sig.args
+    iterator = cgutils.create_struct_proxy(kind)(context, builder, value=args[0])
+    count, step = builder.load(iterator.count), iterator.step
+    is_left = builder.icmp_unsigned("!=", count, count.type(0))
+    result.set_valid(is_left)
+    with builder.if_then(is_left):
+        number = builder.load(iterator.iter)
+        result.yield_(number)
+        follows = _is_before(builder, number, iterator.stop, step)
+        builder.store(builder.zext(follows, count.type), iterator.count)
+        # Behind the last number this may be too large; that is poison, which nothing uses.
+        builder.store(builder.add(number, step, flags=("nsw",)), iterator.iter)
+
+
+# A range of uint64 is left to Numba, where the step of such a one is a signed number all the same.
+for _range, _iterator in (
+    (types.range_state32_type, types.range_iter32_type),
+    (types.range_state64_type, types.range_iter64_type),
+):
+    lowering.lower("getiter", _range)(_start)
+    lowering.lower("iternext", _iterator)(_advance)

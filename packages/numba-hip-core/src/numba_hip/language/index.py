@@ -107,16 +107,12 @@ def gridsize(ndim: types.Type) -> tuple[types.Type, Lower]:
     return _along_axes("gridsize", ndim, _grid_extent)
 
 
-def _wide_product(builder: ir.IRBuilder, left: ir.Value, right: ir.Value) -> ir.Value:
-    wide = ir.IntType(64)
-    return builder.mul(builder.zext(left, wide), builder.zext(right, wide), flags=("nuw", "nsw"))
-
-
 def _grid_index(context: Any, builder: ir.IRBuilder, axis: str) -> ir.Value:
-    start = _wide_product(builder, context.block_index(builder, axis), context.block_dim(builder, axis))
-    thread = builder.zext(context.thread_index(builder, axis), start.type)
-    return builder.add(start, thread, flags=("nuw", "nsw"))
+    before = context.threads_of(builder, context.block_index(builder, axis), context.block_dim(builder, axis))
+    thread = builder.zext(context.thread_index(builder, axis), before.type)
+    return builder.zext(builder.add(before, thread, flags=("nuw",)), ir.IntType(64))
 
 
 def _grid_extent(context: Any, builder: ir.IRBuilder, axis: str) -> ir.Value:
-    return _wide_product(builder, context.grid_dim(builder, axis), context.block_dim(builder, axis))
+    threads = context.threads_of(builder, context.grid_dim(builder, axis), context.block_dim(builder, axis))
+    return builder.zext(threads, ir.IntType(64))

@@ -68,13 +68,11 @@ class AmdContext(HipContext):
 
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the thread in its block, from a vector register."""
-        call = self._call(builder, f"llvm.amdgcn.workitem.id.{axis}", I32)
-        call.set_metadata("range", builder.module.add_metadata([ir.Constant(I32, 0), ir.Constant(I32, 1024)]))
-        return call
+        return self._bounded(builder, self._call(builder, f"llvm.amdgcn.workitem.id.{axis}", I32), 0, 1024)
 
     def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the block in the grid, from a scalar register."""
-        return self._call(builder, f"llvm.amdgcn.workgroup.id.{axis}", I32)
+        return self._bounded(builder, self._call(builder, f"llvm.amdgcn.workgroup.id.{axis}", I32), 0, 2**31 - 1)
 
     def block_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Threads of a block, from the implicit arguments."""
@@ -84,6 +82,10 @@ class AmdContext(HipContext):
     def grid_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Blocks of the grid, from the implicit arguments."""
         return self._implicit_argument(builder, GRID_DIM_OFFSETS[axis], I32, (1, -(2**31)))
+
+    def threads_of(self, builder: ir.IRBuilder, blocks: ir.Value, block_dim: ir.Value) -> ir.Value:
+        """An i32: the packet of a launch (HSA's AQL) counts threads along an axis in 32 bits."""
+        return builder.mul(blocks, block_dim, flags=("nuw",))
 
     def _call(self, builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.CallInstr:
         kind = ir.FunctionType(result, [argument.type for argument in arguments])
@@ -95,9 +97,14 @@ class AmdContext(HipContext):
         base = self._call(builder, "llvm.amdgcn.implicitarg.ptr", ir.PointerType(ir.IntType(8), CONSTANT))
         address = builder.gep(base, [ir.Constant(I32, offset)], inbounds=True)
         value = builder.load(builder.bitcast(address, ir.PointerType(kind, CONSTANT)), align=kind.width // 8)
-        low, high = bounds
-        value.set_metadata("range", builder.module.add_metadata([ir.Constant(kind, low), ir.Constant(kind, high)]))
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return self._bounded(builder, value, *bounds)
+
+    @staticmethod
+    def _bounded(builder: ir.IRBuilder, value: Any, low: int, high: int) -> Any:
+        """*value*, a call or a load, which is said to be from *low* up to and without *high*."""
+        bounds = [ir.Constant(value.type, low), ir.Constant(value.type, high)]
+        value.set_metadata("range", builder.module.add_metadata(bounds))
         return value
 
     def barrier(self, builder: ir.IRBuilder) -> None:
@@ -148,7 +155,9 @@ class AmdContext(HipContext):
         name = builder.module.get_unique_name(f"{builder.function.name}.shared")
         variable = ir.GlobalVariable(builder.module, storage, name, SHARED)
         variable.linkage, variable.initializer = "internal", ir.Constant(storage, ir.Undefined)
-        variable.align = alignment
+        # LLVM aligns it so in the end; said here, it lets loads and stores of neighbours become one of 16 bytes.
+        size = self.get_abi_sizeof(storage)
+        variable.align = max(alignment, next(wide for wide in (16, 8, 4, 2, 1) if wide <= size or wide == 1))
         return builder.addrspacecast(variable, ir.PointerType(ir.IntType(8)))
 
     def dynamic_shared_memory(self, builder: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:

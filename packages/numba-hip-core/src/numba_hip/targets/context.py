@@ -72,6 +72,11 @@ class HipContext(BaseContext):
     def grid_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Blocks of the grid along *axis*, an i32."""
 
+    def threads_of(self, builder: ir.IRBuilder, blocks: ir.Value, block_dim: ir.Value) -> ir.Value:
+        """Threads of *blocks* blocks along an axis: an i64, or an i32 where no grid has more, without a sign."""
+        wide = ir.IntType(64)
+        return builder.mul(builder.zext(blocks, wide), builder.zext(block_dim, wide), flags=("nuw", "nsw"))
+
     @abstractmethod
     def barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for all threads of the block, which then see each other's writes."""
@@ -229,12 +234,12 @@ class HipContext(BaseContext):
         """
         if isinstance(ty, types.Dispatcher):
             return self.get_dummy_value()
+        if isinstance(val, DeviceArray):
+            return refer(self, builder, ty, val)
         return super().get_constant_generic(builder, ty, val)
 
     def load_additional_registries(self) -> None:
-        """Install the lowering of Python's builtins and of the kernel language."""
-        if isinstance(val, DeviceArray):
-            return refer(self, builder, ty, val)
+        """Install the lowering of Python's builtins, and then that of the kernel language, which goes before it."""
         for registry in (*import_lowering_of_builtins(), language.lowering_registry()):
             self.install_registry(registry)
 

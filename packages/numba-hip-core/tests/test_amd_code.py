@@ -1,0 +1,100 @@
+"""What code for AMD GPUs is made of where that decides how fast it is: structure, not text."""
+
+import re
+
+import pytest
+from numba import float32, int32
+
+import numba_hip as hip
+
+TARGETS = ["gfx90a", "gfx942", "gfx1100"]
+TILE = 16
+MATRIX = "float32[:, ::1]"
+
+
+@hip.jit(fastmath=True)
+def multiply(a, b, c):
+    tile_a = hip.shared.array((TILE, TILE), float32)
+    tile_b = hip.shared.array((TILE, TILE), float32)
+    tx, ty = hip.threadIdx.x, hip.threadIdx.y
+    j, i = hip.grid(2)
+    total = float32(0)
+    for k in range(0, a.shape[1], TILE):
+        tile_a[ty, tx] = a[i, k + tx]
+        tile_b[ty, tx] = b[k + ty, j]
+        hip.syncthreads()
+        for inner in range(TILE):
+            total += tile_a[ty, inner] * tile_b[inner, tx]
+        hip.syncthreads()
+    c[i, j] = total
+
+
+@hip.jit
+def add_up(values, sums):
+    total = int32(0)
+    for i in range(hip.grid(1), values.size, hip.gridsize(1)):
+        total += values[i]
+    sums[hip.grid(1)] = total
+
+
+@hip.jit
+def of_blocks(values, target):
+    target[hip.blockIdx.x] = values[hip.blockIdx.x, hip.threadIdx.y]
+
+
+@hip.jit
+def before(values, target, distance):
+    i = hip.grid(1)
+    target[i] = values[i - distance]
+
+
+def assembly(kernel, signature, target):
+    text, _ = hip.compile(kernel, signature, target=target, output="asm")
+    body = text.partition(f"\n{kernel.__name__}:")[2].partition(".Lfunc_end")[0]
+    return [line.partition(";")[0].strip() for line in body.splitlines() if line.partition(";")[0].strip()]
+
+
+def loop_of(code):
+    """The instructions from the label that the last branch backwards goes to, up to that branch."""
+    labels = {line[:-1]: number for number, line in enumerate(code) if line.endswith(":")}
+    back = [(labels.get(line.split()[-1], len(code)), number) for number, line in enumerate(code) if "branch" in line]
+    start, end = [(start, end) for start, end in back if start < end][-1]
+    return [line.split()[0] for line in code[start:end] if not line.endswith(":") and not line.startswith(".")]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_loop_over_tiles_reads_rows_at_once_and_checks_no_index(target):
+    loop = loop_of(assembly(multiply, f"({MATRIX}, {MATRIX}, {MATRIX})", target))
+    assert sum(name in ("ds_read_b128", "ds_load_b128") for name in loop) == TILE // 4, "a row of the one tile"
+    assert sum(re.match("v_(pk_)?(fma|mac|fmac|dual_fmac|mul)", name) is not None for name in loop) >= TILE // 2
+    assert not [name for name in loop if re.match("v_cndmask|v_ashr|v_mul_lo|v_mad_u64|s_mul|s_cselect", name)]
+    assert len([name for name in loop if "_cmp_" in name]) == 1, "whether there is another tile"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_loops_over_a_whole_grid_check_no_index_and_do_not_divide(target):
+    code = assembly(add_up, "(int32[::1], int32[::1])", target)
+    loop = loop_of(code)
+    assert len([name for name in loop if name.startswith("global_load")]) == 1
+    assert len(loop) <= 12
+    assert not [line for line in code if re.match("v_cndmask|v_ashr|v_rcp|v_cvt", line)]
+
+
+def llvm_of(kernel, signature, target="gfx942"):
+    return hip.compile(kernel, signature, target=target, output="llvm")[0]
+
+
+def test_indices_of_blocks_and_threads_are_known_not_to_be_negative():
+    text = llvm_of(of_blocks, f"({MATRIX}, float32[::1])")
+    assert "select" not in text
+    assert "sext" not in text
+
+
+def test_an_index_that_may_be_negative_is_checked():
+    text = llvm_of(before, "(float32[::1], float32[::1], int64)")
+    assert len(re.findall(r"\bselect\b", text)) == 1, "of the two indices, one"
+
+
+def test_the_index_in_the_grid_is_computed_with_32_bits():
+    products = re.findall(r"= mul (.*?) %", llvm_of(before, "(float32[::1], float32[::1], int64)"))
+    assert products == ["nuw i32"]

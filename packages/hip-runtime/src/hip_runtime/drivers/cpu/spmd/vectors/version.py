@@ -125,16 +125,18 @@ class Version:
     def _pass_on(self, block: Block, edges: list[tuple[Block, ir.Value | None]]) -> None:
         """Give the phis of the next blocks their values, for the lanes that go there: all are read before any is
         written."""
-        pairs = []
-        for target, mask in edges:
-            for phi in target.phis:
-                value = _given(phi, block)
-                if self.shapes.own(phi) is VARYING:
-                    pairs.append((phi, self.code.vector(value), mask))
-                else:
-                    pairs.append((phi, self.code.scalar(value), None))
-        for phi, found, mask in pairs:
-            self._blend(self._incoming_place(phi), found, mask)
+        values = [self._read_phis(block, target) for target, _ in edges]
+        for (_, mask), found in zip(edges, values, strict=True):
+            for phi, value in found:
+                self._blend(self._incoming_place(phi), value, mask if self.shapes.own(phi) is VARYING else None)
+
+    def _read_phis(self, block: Block, target: Block) -> list[tuple[Instruction, ir.Value]]:
+        """The phis of *target*, with what they are for lanes that come from *block*."""
+        code = self.code
+        return [
+            (phi, (code.vector if self.shapes.own(phi) is VARYING else code.scalar)(_given(phi, block)))
+            for phi in target.phis
+        ]
 
     def _write_plain(self, block: Block) -> None:
         """A block that all lanes run."""
@@ -197,12 +199,36 @@ class Version:
         self.builder.branch(place)
 
     def _send(self, block: Block, edges: list[tuple[Block, ir.Value]]) -> None:
+        """Note which lanes go where, and what the phis there are for them."""
         builder = self.builder
-        self._pass_on(block, list(edges))
-        for target, edge in edges:
-            if target in self.shapes.masked:
-                place = self._masks[target]
-                builder.store(builder.or_(builder.load(place, typ=edge.type), edge), place)
+        values = [self._read_phis(block, target) for target, _ in edges]
+        for (target, edge), given in zip(edges, values, strict=True):
+            if given and self._leaves_loop(block, target):
+                with builder.if_then(self.lanes.any(edge)):  # in most rounds no lane leaves
+                    self._arrive(block, target, edge, given)
+            else:
+                self._arrive(block, target, edge, given)
+
+    def _arrive(self, block: Block, target: Block, edge: ir.Value, values: list[tuple[Instruction, ir.Value]]) -> None:
+        builder = self.builder
+        all_come_from_here = self._is_only_latch(block, target)
+        for phi, found in values:
+            varying = self.shapes.own(phi) is VARYING
+            self._blend(self._incoming_place(phi), found, edge if varying and not all_come_from_here else None)
+        if target in self.shapes.masked:
+            place = self._masks[target]
+            builder.store(builder.or_(builder.load(place, typ=edge.type), edge), place)
+
+    def _leaves_loop(self, block: Block, target: Block) -> bool:
+        return any(target not in loop and loop <= self.shapes.masked for loop in self.shapes.order.loops[block])
+
+    def _is_only_latch(self, block: Block, target: Block) -> bool:
+        """Whether lanes that come to *target* from *block* go round a loop as all others do that are still in it: what
+        the lanes are given that are not, is of no use."""
+        for loop in self.shapes.order.loops[target]:
+            if block in loop and loop <= self.shapes.masked and target is min(loop, key=self._position.__getitem__):
+                return sum(target in self.shapes.successors(member) for member in loop) == 1
+        return False
 
     def _edges(self, block: Block, mask: ir.Value) -> list[tuple[Block, ir.Value]]:
         """Where the lanes of *mask* go from *block*, each target once."""
@@ -272,14 +298,31 @@ class Version:
         place = self._masks[block]
         mask = builder.load(place, typ=self.lanes.no_lanes().type)
         builder.store(self.lanes.no_lanes(), place)
-        if any(needs_a_lane(instruction) for instruction in block.instructions) or len(block.instructions) > _CHEAP:
+        if (
+            any(needs_a_lane(instruction) for instruction in block.instructions)
+            or len(block.instructions) > _CHEAP
+            or self._branches_as_one(block)
+        ):
             run = builder.append_basic_block(f"{block.name}.run")
             builder.cbranch(self.lanes.any(mask), run, following)
             builder.position_at_end(run)
         self._write_body(block, mask)
-        if block.terminator.opcode in ("br", "switch"):
+        if self._branches_as_one(block):
+            targets = block.terminator.targets
+            values = [self._read_phis(block, target) for target in targets]
+            with builder.if_else(self.code.scalar(block.terminator.operands[0])) as ways:
+                for way, target, given in zip(ways, targets, values, strict=True):
+                    with way:
+                        self._arrive(block, target, mask, given)
+        elif block.terminator.opcode in ("br", "switch"):
             self._send(block, self._edges(block, mask))
         builder.branch(following)
+
+    def _branches_as_one(self, block: Block) -> bool:
+        """Whether all lanes that run a masked block go the same way at its end, one of two."""
+        end = block.terminator
+        two = end.opcode == "br" and len(self.shapes.successors(block)) == 2
+        return two and self.shapes.of(end.operands[0], block) == 0
 
 
 _CHEAP = 6

@@ -2,6 +2,7 @@
 
 import ctypes
 import struct
+from collections import namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -60,6 +61,28 @@ def test_lines_come_before_a_synchronisation_returns(capsys):
     assert sorted(text.splitlines()) == sorted(
         2 * [line for lines in wanted_of(x.copy_to_host()).values() for line in lines]
     )
+
+
+Point = namedtuple("Point", "x label")
+
+
+def test_tuples_indices_and_vectors(capsys):
+    @hip.jit
+    def show(numbers, nested, point):
+        print(numbers, nested, (), (True,))
+        print(point, hip.float32x3(1, 2.5, -0.0))
+        print("at", hip.threadIdx, hip.blockDim, hip.gridDim)
+
+    show[1, (1, 1, 2)]((1, 2, 3), (1, ((2, 4), 3.0), (4,), 5), Point(np.float32(0.1), (7, 1j)))
+    lines = capsys.readouterr().out.splitlines()
+    tuples = "(1, 2, 3) (1, ((2, 4), 3.0), (4,), 5) () (True,)"
+    ends = [f"at (0, 0, {z}) (1, 1, 2) (1, 1, 1)" for z in range(2)]
+    assert sorted(lines) == sorted([tuples, "Point(x=0.1, label=(7, 1j)) (1.0, 2.5, -0.0)"] * 2 + ends)
+
+
+def test_what_is_in_a_tuple_and_cannot_be_printed():
+    with pytest.raises(NumbaError, match="text in quotes and tuples of numbers, not a array"):
+        hip.jit(lambda a: print((1, a)))[1, 1](np.zeros(1))
 
 
 def test_every_kind_of_value(capsys):
@@ -209,7 +232,7 @@ def test_values_that_have_no_text(target):
         print("array", x)
 
     with pytest.raises(
-        NumbaError, match="print in a kernel takes numbers, booleans and text in quotes, not a array"
+        NumbaError, match="print in a kernel takes numbers, booleans, text in quotes and tuples of numbers, not a array"
     ) as caught:
         hip.compile(show, "(float64[::1],)", target=target, output="llvm")
     assert "test_print.py" in str(caught.value)

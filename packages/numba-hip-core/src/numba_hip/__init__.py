@@ -134,6 +134,9 @@ __version__ = "0.1.0"
 EXTENSIONS = "numba_hip.extensions"
 """Group of entry points with which packages above this one add names to it."""
 
+LATE = {"bf16": "numba_hip.language.bf16", "libdevice": "numba_hip.libdevice"}
+"""Modules that are loaded when they are first asked for."""
+
 
 def __getattr__(name: str) -> Any:
     if name in VECTORS:
@@ -141,8 +144,10 @@ def __getattr__(name: str) -> Any:
     for entry_point in entry_points(group=EXTENSIONS, name=name):
         value = globals()[name] = entry_point.load()
         return value
-    if name == "libdevice":
-        return import_module("numba_hip.libdevice")
+    if name in LATE:
+        return import_module(LATE[name])
+    if name == "bfloat16":
+        return import_module("numba_hip.bfloat").bfloat16
     from numba_hip.language.hip_functions import find  # the declarations are read when one is asked for
 
     function = find(name)
@@ -151,6 +156,10 @@ def __getattr__(name: str) -> Any:
     if name == "pose_as_cuda":
         raise AttributeError("hip.pose_as_cuda comes with another package: pip install numba-hip-cuda-compat")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *VECTORS, *LATE, "bfloat16"})
 
 
 __all__ = [

@@ -17,6 +17,7 @@ from hip_runtime import DeviceArray, as_device_array, is_device_array
 from hip_runtime.interop import speaks_dlpack
 from hip_runtime.names import set_numba_type
 from numba_hip._numba import type_code
+from numba_hip.bfloat import Bfloat16, bits_of, know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
 from numba_hip.hints import ArgHint
 
@@ -39,7 +40,7 @@ class ArrayArgument:
     def __init__(self, array: DeviceArray) -> None:
         if array.dtype.hasobject:
             raise KernelArgumentError(f"an array of dtype {array.dtype} holds Python objects; kernels take numbers")
-        self.type = types.Array(numpy_support.from_dtype(array.dtype), array.ndim, layout_of(array))
+        self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array))
         self.code = type_code(self.type)
         # In the order of Numba's ArrayModel: meminfo, parent, nitems, itemsize, data, shape, strides.
         fields = (0, 0, array.size, array.itemsize, array.address, *array.shape, *array.strides)
@@ -52,9 +53,15 @@ class RecordArgument(ArrayArgument):
     __slots__ = ()
 
     def __init__(self, array: DeviceArray) -> None:
-        self.type = numpy_support.from_dtype(array.dtype)
+        self.type = element_type(array.dtype)
         self.code = type_code(self.type)
         self.packed = struct.pack("<q", array.address)
+
+
+def element_type(dtype: np.dtype[Any]) -> types.Type:
+    """The Numba type of elements of NumPy's type *dtype*."""
+    know_ml_dtypes()
+    return numpy_support.from_dtype(dtype)
 
 
 def layout_of(array: DeviceArray) -> str:
@@ -132,6 +139,7 @@ def _refuse_objects(value: Any, name: str) -> None:
 
 def type_of(value: Any, name: str) -> types.Type:
     """The Numba type of argument *name*; `KernelArgumentError` for a value that has no place in a kernel."""
+    know_ml_dtypes()
     try:
         found = typeof(value)
     except (ValueError, TypeError) as error:
@@ -156,9 +164,9 @@ def argument_type(value: Any, name: str) -> types.Type:
         return argument_type(value.value, name)
     if isinstance(value, np.ndarray) and not is_on_device(value):
         if is_record(value):
-            return numpy_support.from_dtype(value.dtype)
+            return element_type(value.dtype)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"  # that of the copy
-        return types.Array(numpy_support.from_dtype(value.dtype), value.ndim, order)
+        return types.Array(element_type(value.dtype), value.ndim, order)
     if is_on_device(value):
         return describe(as_device_array(value, synchronize=False)).type
     if isinstance(value, tuple):
@@ -197,6 +205,8 @@ def leaf_values(value: Any, kind: types.Type) -> list[Any]:
         return leaf_values(value.value, kind.dtype)
     if isinstance(kind, types.Integer):
         return [_wrap(int(value), kind)]
+    if isinstance(kind, Bfloat16):
+        return [_wrap(bits_of(value), types.int16)]
     return [bool(value) if isinstance(kind, types.Boolean) else float(value)]
 
 

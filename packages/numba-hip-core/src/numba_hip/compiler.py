@@ -14,6 +14,7 @@ from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegaliz
 
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.accesses import accessed_array
+from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.options import CompileOptions
@@ -133,6 +134,7 @@ def compile_function(
 
     Returns Numba's compile result; raises `numba.core.errors.TypingError` and its relatives, at the user's line.
     """
+    know_ml_dtypes()
     with compiling_for(target.numba_name):
         try:
             linked = read_all(options.link)

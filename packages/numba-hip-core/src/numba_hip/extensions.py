@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 from numba import typeof
 from numba.core import types
+from numba.core.errors import NumbaError
 
+from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
 
 
@@ -47,7 +49,7 @@ def prepare(extensions: Sequence[Extension], args: Sequence[Any], names: Sequenc
     """Let *extensions* see *args*. `KernelArgumentError` for an answer that is no type and value."""
     prepared = Prepared([], {}, [])
     for place, (value, name) in enumerate(zip(args, names, strict=True)):
-        given = kind = _type_of(value)
+        given = kind = _type_of(value) if extensions else None
         for extension in reversed(extensions):
             answer = extension.prepare_args(kind, value, stream=stream or 0, retr=prepared.finishers)
             if not _is_answer(answer):
@@ -67,7 +69,8 @@ def _is_answer(answer: Any) -> bool:
 
 
 def _type_of(value: Any) -> types.Type | None:
+    know_ml_dtypes()
     try:
         return typeof(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, NumbaError):
         return None

@@ -35,7 +35,8 @@ CAPACITY_WORDS = 1 << 17
 
 
 class Tag(IntEnum):
-    """What the words after a tag are; the tag of a text has its number of bytes above the lowest eight bits."""
+    """What the words after a tag are. Above its lowest eight bits a text has its number of bytes, a tuple how many
+    values follow; before those of a named tuple come its name and those of its fields, texts."""
 
     TEXT = 1
     BOOL = 2
@@ -46,6 +47,8 @@ class Tag(IntEnum):
     FLOAT64 = 7
     COMPLEX64 = 8
     COMPLEX128 = 9
+    TUPLE = 10
+    NAMED_TUPLE = 11
 
 
 class OutputWarning(RuntimeWarning):
@@ -125,16 +128,35 @@ def lines(words: bytes) -> Iterator[str]:
 def _values(record: bytes) -> Iterator[str]:
     position = 0
     while position < len(record):
-        (head,) = struct.unpack_from("<q", record, position)
-        tag, size = Tag(head & 0xFF), head >> 8
-        position += 8
-        if tag is Tag.TEXT:
-            yield record[position : position + size].decode()
-            position += -(-size // 8) * 8
-            continue
-        text, words = _number(tag, record, position)
+        text, position = _value(record, position)
         yield text
-        position += 8 * words
+
+
+def _value(record: bytes, position: int) -> tuple[str, int]:
+    """The value at *position* as Python writes it, and where the next one is."""
+    (head,) = struct.unpack_from("<q", record, position)
+    tag, size = Tag(head & 0xFF), head >> 8
+    position += 8
+    if tag is Tag.TEXT:
+        return record[position : position + size].decode(), position + -(-size // 8) * 8
+    if tag in (Tag.TUPLE, Tag.NAMED_TUPLE):
+        return _tuple(record, position, size, named=tag is Tag.NAMED_TUPLE)
+    text, words = _number(tag, record, position)
+    return text, position + 8 * words
+
+
+def _tuple(record: bytes, position: int, size: int, *, named: bool) -> tuple[str, int]:
+    names, members = [], []
+    for _ in range(size + 1 if named else 0):
+        name, position = _value(record, position)
+        names.append(name)
+    for _ in range(size):
+        member, position = _value(record, position)
+        members.append(member)
+    if named:
+        fields = (f"{name}={member}" for name, member in zip(names[1:], members, strict=True))
+        return f"{names[0]}({', '.join(fields)})", position
+    return f"({', '.join(members)}{',' if size == 1 else ''})", position
 
 
 def _number(tag: Tag, record: bytes, position: int) -> tuple[str, int]:

@@ -36,7 +36,7 @@ SAME = """
     to_device device_array device_array_like pinned pinned_array pinned_array_like mapped mapped_array
     mapped_array_like managed_array from_cuda_array_interface defer_cleanup open_ipc_array
     set_memory_manager BaseCUDAMemoryManager HostOnlyCUDAMemoryManager GetIpcHandleMixin MemoryInfo MemoryPointer
-    MappedMemory PinnedMemory IpcHandle is_bfloat16_supported
+    MappedMemory PinnedMemory IpcHandle bfloat16
 """.split()
 """Names that mean the same under `numba_hip`."""
 
@@ -67,7 +67,9 @@ RENAMED = {
 }
 """Names that `numba_hip` has under another name."""
 
-SHIMS = "is_float16_supported detect implementation is_supported_version cuda_error HAS_NUMBA".split()
+SHIMS = (
+    "is_float16_supported is_bfloat16_supported detect implementation is_supported_version cuda_error HAS_NUMBA".split()
+)
 
 COMPILE = "compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device".split()
 
@@ -247,14 +249,14 @@ MODULES: Mapping[str, Module] = {
             "CUDATypingContext": "numba_hip.targets.typing:HipTypingContext",
         }
     ),
-    f"{CUDA}.types": Module(names={}, rest="numba.core.types"),
+    f"{CUDA}.types": Module(names={"bfloat16": "numba_hip:bfloat16"}, rest="numba.core.types"),
 }
 """The modules that a posed `numba.cuda` is made of, by their full names."""
 
 FORWARDED: Mapping[str, str] = {
-    f"{CUDA}.bf16": "numba_hip.bf16",
-    f"{CUDA}.cg": "numba_hip.cg",
-    f"{CUDA}.fp16": "numba_hip.fp16",
+    f"{CUDA}.bf16": "numba_hip.language.bf16",
+    f"{CUDA}.cg": "numba_hip.language.cg",
+    f"{CUDA}.fp16": "numba_hip.language.fp16",
     f"{CUDA}.libdevice": "numba_hip.libdevice",
     f"{CUDA}.random": "numba_hip.random",
     f"{CUDA}.cgutils": "numba.core.cgutils",

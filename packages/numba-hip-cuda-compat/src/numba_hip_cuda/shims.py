@@ -19,6 +19,11 @@ def is_float16_supported() -> bool:
     return bool(numba_hip.get_current_device().supports_float16)
 
 
+def is_bfloat16_supported() -> bool:
+    """Whether kernels can work with bfloat16: on every device, as its arithmetic is made of that of float32."""
+    return numba_hip.get_current_device() is not None
+
+
 def cuda_error() -> DeviceUnavailableError | None:
     """Why there is no device to use, or None if there is one."""
     try:

@@ -26,6 +26,7 @@ def _load_features() -> None:
     from numba_hip.language import (  # noqa: F401
         assignment,
         atomic,
+        bf16,
         bits,
         cache_hints,
         captured,

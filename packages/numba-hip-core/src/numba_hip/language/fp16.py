@@ -50,7 +50,7 @@ COMPARISONS = {
 }  # fmt: skip
 
 
-def _compare(builder: ir.IRBuilder, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
+def compare(builder: ir.IRBuilder, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """A NaN differs from everything, and no other comparison with it is true."""
     test = builder.fcmp_unordered if predicate == "!=" else builder.fcmp_ordered
     return test(predicate, a, b)
@@ -92,7 +92,7 @@ def _register_comparison(function: Any, predicate: str) -> None:
 
     @lowering.lower(function, F16, F16)
     def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        return _compare(builder, predicate, *args)
+        return compare(builder, predicate, *args)
 
 
 for _functions, _operation in ARITHMETIC.items():
@@ -179,7 +179,7 @@ def _arithmetic(name: str, sign: str, function: Any) -> Stub:
 def _comparison(name: str, predicate: str) -> Stub:
     return _stub(
         name, f"a {predicate} b, a boolean.", 2, types.boolean,
-        lambda context, builder, a, b: _compare(builder, predicate, a, b),
+        lambda context, builder, a, b: compare(builder, predicate, a, b),
     )  # fmt: skip
 
 

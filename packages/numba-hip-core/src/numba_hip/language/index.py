@@ -32,6 +32,10 @@ class Dim3(Stub):
             raise AttributeError(f"hip.{self.__qualname__} has no attribute {axis!r} outside of kernels")
         return INTERPRETED[f"{self.__qualname__}.axis"](thread, AXES.index(axis))
 
+    def __str__(self) -> str:
+        """The three numbers, for the simulated thread that prints them."""
+        return str(tuple(getattr(self, axis) for axis in AXES)) if interpreter() is not None else repr(self)
+
 
 class Dim3Type(types.Dummy):
     """The type of a `Dim3`, one for each."""

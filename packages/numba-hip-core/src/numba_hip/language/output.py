@@ -1,4 +1,4 @@
-"""``print`` in kernels: numbers, booleans and text that is written out in the program.
+"""``print`` in kernels: numbers, booleans, text that is written out in the program, and tuples of numbers.
 
 A print is a record in a buffer that the host reads once the kernel is done: see `numba_hip.output` for its layout, and
 for what makes lines of it. The address of the buffer is the last parameter of a kernel that prints; its entry stores it
@@ -13,10 +13,13 @@ from typing import Any
 from weakref import WeakSet
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
+from numba_hip.bfloat import Bfloat16
+from numba_hip.language.index import AXES, Dim3Type
 from numba_hip.language.registry import lowering
+from numba_hip.language.vectors import VectorType
 from numba_hip.output import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PARAMETER, USED, Tag
 
 I64 = ir.IntType(64)
@@ -56,20 +59,12 @@ def store_parameter(builder: ir.IRBuilder, parameter: ir.Argument, space: int) -
 
 @lowering.lower(print, types.VarArg(types.Any))
 def _print(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    words = [
-        word
-        for value, kind in zip(args, sig.args, strict=True)
-        for word in _words(context, builder, types.unliteral(kind) if not _is_text(kind) else kind, kind, value)
-    ]
+    words = [word for value, kind in zip(args, sig.args, strict=True) for word in _words(context, builder, kind, value)]
     _printing.add(context.active_code_library)
     variable = _variable(builder.module, context.global_address_space)
     buffer = builder.load_atomic(variable, "monotonic", 8)
     _write_record(context, builder, buffer, words)
     return context.get_dummy_value()
-
-
-def _is_text(kind: types.Type) -> bool:
-    return isinstance(kind, types.StringLiteral)
 
 
 def _write_record(context: Any, builder: ir.IRBuilder, buffer: ir.Value, words: Sequence[ir.Value]) -> None:
@@ -88,13 +83,18 @@ def _write_record(context: Any, builder: ir.IRBuilder, buffer: ir.Value, words: 
             context.atomic_rmw(builder, "add", dropped, ir.Constant(I64, 1))
 
 
-def _words(context: Any, builder: ir.IRBuilder, kind: types.Type, given: types.Type, value: ir.Value) -> list[ir.Value]:
-    """A tag, and the bits of the value in words of 64."""
-    if isinstance(kind, types.StringLiteral):
-        text = kind.literal_value.encode()
-        padded = text + b"\0" * (-len(text) % 8)
-        numbers = struct.unpack(f"<{len(padded) // 8}q", padded)
-        return [ir.Constant(I64, Tag.TEXT | len(text) << 8), *(ir.Constant(I64, number) for number in numbers)]
+def _words(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Value) -> list[ir.Value]:
+    """A tag, and the bits of the value in words of 64; for several values their number and each of them."""
+    if isinstance(given, types.StringLiteral):
+        return _text(given.literal_value)
+    members = _members(context, builder, given, value)
+    if members is not None:
+        words = [word for kind, member in members for word in _words(context, builder, kind, member)]
+        if not isinstance(given, types.BaseNamedTuple):
+            return [_head(Tag.TUPLE, len(members)), *words]
+        names = [word for name in (given.instance_class.__name__, *given.fields) for word in _text(name)]
+        return [_head(Tag.NAMED_TUPLE, len(members)), *names, *words]
+    kind = types.float32 if isinstance(given, Bfloat16) else types.unliteral(given)
     value = context.cast(builder, value, given, kind)
     if isinstance(kind, types.Boolean):
         return [ir.Constant(I64, Tag.BOOL), builder.zext(context.is_true(builder, kind, value), I64)]
@@ -108,7 +108,31 @@ def _words(context: Any, builder: ir.IRBuilder, kind: types.Type, given: types.T
         part = kind.underlying_float
         tag = Tag.COMPLEX64 if part == types.float32 else Tag.COMPLEX128
         return [ir.Constant(I64, tag), *(_bits(context, builder, part, half) for half in (number.real, number.imag))]
-    raise TypingError(f"print in a kernel takes numbers, booleans and text in quotes, not a {kind}")
+    raise TypingError(f"print in a kernel takes numbers, booleans, text in quotes and tuples of numbers, not a {kind}")
+
+
+def _members(
+    context: Any, builder: ir.IRBuilder, kind: types.Type, value: ir.Value
+) -> list[tuple[types.Type, ir.Value]] | None:
+    """The types and values that a tuple, a vector, or three indices are made of; None for what is one value."""
+    if isinstance(kind, types.BaseTuple):
+        return list(zip(kind, cgutils.unpack_tuple(builder, value, len(kind)), strict=True))
+    if isinstance(kind, VectorType):
+        return [(kind.base, builder.extract_value(value, place)) for place in range(kind.count)]
+    if isinstance(kind, Dim3Type):
+        return [(types.int32, getattr(context, kind.stub.query)(builder, axis)) for axis in AXES]
+    return None
+
+
+def _head(tag: Tag, count: int) -> ir.Constant:
+    return ir.Constant(I64, tag | count << 8)
+
+
+def _text(text: str) -> list[ir.Value]:
+    data = text.encode()
+    padded = data + b"\0" * (-len(data) % 8)
+    numbers = struct.unpack(f"<{len(padded) // 8}q", padded)
+    return [_head(Tag.TEXT, len(data)), *(ir.Constant(I64, number) for number in numbers)]
 
 
 def _float_tag(kind: types.Float) -> Tag:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from numba.core import typing
+from numba.core import types, typing
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
 from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 
 from numba_hip import language
 from numba_hip._numba import CallStack
+from numba_hip.bfloat import Bfloat16, unify
 
 if TYPE_CHECKING:
     from numba_hip.device_function import DeviceFunction
@@ -41,6 +42,12 @@ class HipTypingContext(typing.BaseContext):
         if isinstance(value, (NumbaDispatcher, Dispatcher)):
             value = self.device_function(value)
         return super().resolve_value_type(value)
+
+    def unify_pairs(self, first: types.Type, second: types.Type) -> types.Type | None:
+        """Numba's hook: the type of what is *first* on one way and *second* on another; it asks NumPy about numbers."""
+        if first != second and (isinstance(first, Bfloat16) or isinstance(second, Bfloat16)):
+            return unify(types.unliteral(first), types.unliteral(second))
+        return super().unify_pairs(first, second)
 
     def device_function(self, dispatcher: Any) -> DeviceFunction:
         """The form of *dispatcher* (of ``njit`` or ``hip.jit``) that kernels of this target call."""

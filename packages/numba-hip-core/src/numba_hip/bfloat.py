@@ -1,0 +1,93 @@
+"""The type bfloat16: the upper half of a float32, with 8 bits of precision.
+
+NumPy has no such type of its own; the package ml_dtypes adds one, whose arrays and numbers kernels take.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel.models import PrimitiveModel
+from numba.core.typeconv import Conversion
+from numba.extending import register_model, typeof_impl
+from numba.np import numpy_support
+
+SIGN_BIT, INFINITY, QUIET = 0x80000000, 0x7F800000, 0x40
+"""Bits of a float32: its sign, infinity; and what makes a NaN of a bfloat16 quiet."""
+
+
+class Bfloat16(types.Number):
+    """The type of these numbers. Their bits are an integer of 16 bits in LLVM, which llvmlite has no bfloat for."""
+
+    bitwidth = 16
+
+    def __init__(self) -> None:
+        super().__init__("bfloat16")
+
+    def can_convert_to(self, typing_context: Any, other: types.Type) -> Conversion | None:
+        """Every one is a float32; what else they convert to is what that does."""
+        if other == types.float32:
+            return Conversion.promote
+        if isinstance(other, (types.Float, types.Complex)) and other != types.float16:
+            return Conversion.safe
+        return Conversion.unsafe if isinstance(other, (types.Integer, types.Boolean, types.Float)) else None
+
+    def can_convert_from(self, typing_context: Any, other: types.Type) -> Conversion | None:
+        """Numbers other than complex ones, which are rounded."""
+        if isinstance(other, types.Boolean):
+            return Conversion.safe
+        return Conversion.unsafe if isinstance(other, (types.Integer, types.Float)) else None
+
+
+bfloat16 = Bfloat16()
+
+
+@register_model(Bfloat16)
+class _BitsModel(PrimitiveModel):
+    def __init__(self, manager: Any, kind: Bfloat16) -> None:
+        super().__init__(manager, kind, ir.IntType(16))
+
+
+def unify(one: types.Type, other: types.Type) -> types.Type | None:
+    """The type that both a bfloat16 and another number are converted to where they meet; None for what is no number."""
+    kind = other if isinstance(one, Bfloat16) else one
+    if isinstance(kind, (Bfloat16, types.Boolean)):
+        return bfloat16
+    if isinstance(kind, types.Integer):
+        return types.float64
+    if isinstance(kind, types.Float):
+        return types.float32 if kind == types.float16 else kind
+    return kind if isinstance(kind, types.Complex) else None
+
+
+def bits_of(value: Any) -> int:
+    """The bits of *value*, a number of Python, NumPy or ml_dtypes, rounded to the nearest, halves to even."""
+    if isinstance(value, np.generic) and is_bfloat16(value.dtype):
+        return int(value.view(np.uint16))
+    exact = np.float64(value)
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.float32(exact)
+    bits = int(single.view(np.uint32))
+    if np.isnan(exact):
+        return bits >> 16 | QUIET
+    if single != exact and not bits & 1:  # the second rounding has to know that the first was one
+        bits += 1 if abs(single) < abs(exact) else -1
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
+
+
+def is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    """Whether *dtype* is that of ml_dtypes."""
+    return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
+def know_ml_dtypes() -> None:
+    """Let Numba know the dtype and the numbers of ml_dtypes, once that has been imported; nobody else has any."""
+    module = sys.modules.get("ml_dtypes")
+    if module is None or module.bfloat16 in typeof_impl.registry:
+        return
+    numpy_support.FROM_DTYPE[np.dtype(module.bfloat16)] = bfloat16
+    typeof_impl.register(module.bfloat16)(lambda value, context: bfloat16)

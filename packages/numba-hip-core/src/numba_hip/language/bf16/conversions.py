@@ -1,0 +1,103 @@
+"""Conversions of bfloat16 by name: ``int32_to_bfloat16_ru``, ``bfloat16_to_uint8_rz``, ``bfloat16_as_int16``.
+
+The last two letters say how is rounded: to the nearest (rn), to zero (rz), down (rd) or up (ru).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+
+from numba_hip.bfloat import Bfloat16, bfloat16
+from numba_hip.language.bf16.bits import (
+    DOWN,
+    NEAREST,
+    TO_ZERO,
+    UP,
+    from_integer,
+    narrow,
+    to_integer,
+    to_odd,
+    widen,
+)
+from numba_hip.language.stub import Lower, Stub, device_function, number_type
+
+WORDS = {NEAREST: "to the nearest", TO_ZERO: "to zero", DOWN: "down", UP: "up"}
+
+Operation = Callable[[Any, ir.IRBuilder, ir.Value], ir.Value]
+
+
+def _stub(name: str, source: types.Type, result: types.Type, meaning: str, operation: Operation) -> Stub:
+    def define(a: types.Type) -> tuple[types.Type, Lower]:
+        kind = number_type(a)
+        if not isinstance(kind, (Bfloat16, types.Float, types.Integer, types.Boolean)):
+            raise TypingError(f"hip.bf16.{name} takes a {source}, not a {kind}")
+
+        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            return operation(context, builder, context.cast(builder, args[0], sig.args[0], source))
+
+        return result, lower
+
+    define.__doc__ = f"``bf16.{name}(a)``: {meaning}"
+    define.__module__ = "numba_hip.language.bf16"
+    return device_function(f"bf16.{name}")(define)
+
+
+def _from_integer(kind: types.Integer, direction: str) -> Stub:
+    return _stub(
+        f"{kind}_to_bfloat16_{direction}", kind, bfloat16, f"the {kind} as a bfloat16, rounded {WORDS[direction]}.",
+        lambda context, builder, value: from_integer(builder, value, bool(kind.signed), direction),
+    )  # fmt: skip
+
+
+def _to_integer(kind: types.Integer, direction: str) -> Stub:
+    return _stub(
+        f"bfloat16_to_{kind}_{direction}", bfloat16, kind,
+        f"the bfloat16 as an {kind}, rounded {WORDS[direction]}; the nearest that there is, and 0 for NaN.",
+        lambda context, builder, value: to_integer(context, builder, value, kind, direction),
+    )  # fmt: skip
+
+
+def _from_float(direction: str) -> Stub:
+    return _stub(
+        f"float32_to_bfloat16_{direction}", types.float32, bfloat16,
+        f"the float32 as a bfloat16, rounded {WORDS[direction]}.",
+        lambda context, builder, value: narrow(builder, value, direction),
+    )  # fmt: skip
+
+
+def _same_bits(source: types.Type, result: types.Type) -> Stub:
+    return _stub(
+        f"{source}_as_{result}", source, result, f"the bits of the {source} as a {result}.",
+        lambda context, builder, value: value,
+    )  # fmt: skip
+
+
+def _all() -> list[Stub]:
+    wide = [types.int16, types.int32, types.int64, types.uint16, types.uint32, types.uint64]
+    stubs = [make(kind, direction) for kind in wide for direction in WORDS for make in (_from_integer, _to_integer)]
+    stubs += [_to_integer(kind, TO_ZERO) for kind in (types.int8, types.uint8)]
+    stubs += [_from_float(direction) for direction in WORDS]
+    for kind in (types.int16, types.uint16):
+        stubs += [_same_bits(bfloat16, kind), _same_bits(kind, bfloat16)]
+    stubs.append(
+        _stub("float32_to_bfloat16", types.float32, bfloat16, "the float32 as a bfloat16, rounded to the nearest.",
+              lambda context, builder, value: narrow(builder, value))
+    )  # fmt: skip
+    stubs.append(
+        _stub("float64_to_bfloat16", types.float64, bfloat16, "the float64 as a bfloat16, rounded once.",
+              lambda context, builder, value: narrow(builder, to_odd(builder, value)))
+    )  # fmt: skip
+    stubs.append(
+        _stub("bfloat16_to_float32", bfloat16, types.float32, "the bfloat16 as a float32, which is exact.",
+              lambda context, builder, value: widen(builder, value))
+    )  # fmt: skip
+    return stubs
+
+
+CONVERSIONS = {stub.__name__: stub for stub in _all()}
+"""Every conversion by its name."""

@@ -26,9 +26,11 @@ from hip_runtime.drivers.cpu.forms import (
     LOOP,
     REGIONS,
     VECTORS,
+    check_callees,
     choose_form,
     choose_width,
     explain_refusal,
+    fit_stack,
     most_lanes,
 )
 from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
@@ -46,6 +48,7 @@ from hip_runtime.drivers.cpu.spmd.operations import (
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
 from hip_runtime.drivers.cpu.spmd.reader import read_function
 from hip_runtime.drivers.cpu.spmd.regions import cut_function
+from hip_runtime.drivers.cpu.spmd.stack import stack_bytes
 from hip_runtime.drivers.cpu.spmd.vectors.groups import run_groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
@@ -198,6 +201,7 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         if form == VECTORS:
             width = choose_width(block[0], config.cpu_width(), most_lanes())
         _check_shared(kernel, reach.shared_arrays)
+        form, why, wanted = fit_stack(form, why, wanted, stack_bytes(module, target_machine().target_data), width)
         grouping = _group(reach, wanted, width, block, kernel.wave_size)
         try:
             return _finalise_as(form, why, module, kernel, block, reach, grouping, scratch)
@@ -235,13 +239,17 @@ def _finalise_as(
     machine = target_machine()
     limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
     worker = ir.Module("spmd.worker", context=ir.Context())
-    item = Item(worker, block, kernel.wave_size, reach.shared_arrays, limit, GRID_BARRIER in reach.functions)
+    item = Item(
+        worker, block, kernel.wave_size, reach.shared_arrays, limit, GRID_BARRIER in reach.functions,
+        stack_bytes(module, machine.target_data) if reach.watches_stack else None,
+    )  # fmt: skip
     notes: tuple[str, ...] = ()
     if form == LOOP:
         body = run_threads(kernel, item)
     else:
         module = _declare_first(module, reach, item, scratch)
         prepare(module, kernel.name, reach.synchronising, machine, unroll=grouping.waves)
+        check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         if form == VECTORS:
             kind, judge = kernel_type(kernel), config.cpu_form() == AUTO

@@ -7,6 +7,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach
+from hip_runtime.drivers.cpu.spmd.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.spmd.vectors.worth import SlowerError
 from hip_runtime.errors import UnsupportedError
 
@@ -26,6 +27,9 @@ FORMS = (AUTO, LOOP, REGIONS, VECTORS)
 
 REGION_LANES = 16
 """Threads of a group in kernels that are cut into regions, where nothing else is asked for."""
+
+CALLEES_STACK_LIMIT = 1 << 20
+"""Bytes of the stack that functions which are not part of the kernel's own code can take."""
 
 LEAST_LANES = 4
 """Threads of a group below which vectors are not worth it."""
@@ -56,6 +60,31 @@ def choose_form(reach: Reach, wanted: str, width: int) -> tuple[str, str]:
     if width < LEAST_LANES:
         return LOOP, f"no thread waits for another, and groups of {width} threads are too small for vectors"
     return VECTORS, "no thread waits for another"
+
+
+def fit_stack(form: str, why: str, wanted: str, nbytes: int, width: int) -> tuple[str, str, str]:
+    """The form, the reason and what was *wanted*, changed where threads keep *nbytes* on the stack and *form* would
+    take more of it than there may be. `UnsupportedError` where another form is not wanted."""
+    if form == VECTORS and nbytes <= STACK_LIMIT < nbytes * width:
+        why = f"{width} threads at a time would have {nbytes * width} bytes of private arrays on the stack"
+        return LOOP, why, wanted
+    if form == REGIONS or nbytes <= STACK_LIMIT:
+        return form, why, wanted
+    if wanted == LOOP:
+        raise UnsupportedError(
+            f"the form {LOOP!r} has the private arrays of a thread on the stack, at most {STACK_LIMIT} bytes, and this "
+            f"kernel has {nbytes}; set NUMBA_HIP_CPU_FORM to {AUTO!r} or {REGIONS!r}, which have them elsewhere"
+        )
+    return REGIONS, f"the private arrays of a thread have {nbytes} bytes, too many for the stack", REGIONS
+
+
+def check_callees(kernel: str, nbytes: int) -> None:
+    """`UnsupportedError` where what *kernel* calls, and was not inlined, keeps too much, *nbytes*, on the stack."""
+    if nbytes > CALLEES_STACK_LIMIT:
+        raise UnsupportedError(
+            f"kernel {kernel!r} calls functions whose private arrays have {nbytes} bytes; the stack of the processor "
+            f"takes at most {CALLEES_STACK_LIMIT}: make them smaller, or have them in the kernel and pass them on"
+        )
 
 
 def explain_refusal(error: UnsupportedError) -> str:

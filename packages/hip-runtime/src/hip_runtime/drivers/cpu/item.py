@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from hip_runtime.driver import Dim3, block_threads
-from hip_runtime.drivers.cpu.frame import FRAME, I32, I64, PTR, VOID, Struct, allocate
+from hip_runtime.drivers.cpu.frame import FRAME, I1, I32, I64, PTR, VOID, Struct, allocate
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.operations import SharedArray
+from hip_runtime.drivers.cpu.spmd.stack import define_limit, is_below
 
 AXES = ("x", "y", "z")
 FAULT_RECORD = "spmd.fault.record"
@@ -36,11 +37,14 @@ class Item:
         arrays: Sequence[SharedArray] = (),
         dynamic_limit: int | None = None,
         waits_for_grid: bool = False,
+        stack_bytes: int | None = None,
     ) -> None:
         self.module = module
         self.dynamic_limit = dynamic_limit
         """Bytes that the dynamic shared memory can have, where the kernel uses any."""
         self.waits_for_grid = waits_for_grid
+        self.stack_bytes = stack_bytes
+        """Bytes that the kernel's functions keep on the stack, where some of them ask how much is left."""
         self.context_bytes = 0
         """What a block that waits for the grid needs; known when its function was written."""
         self.block = block
@@ -49,7 +53,7 @@ class Item:
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
-            contexts=PTR,
+            contexts=PTR, stack_limit=I64,
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 
@@ -74,6 +78,12 @@ class Item:
             place.align = align
             self.layout.store(builder, place, item, field)
 
+    def store_stack_limit(self, builder: ir.IRBuilder, item: ir.Value) -> None:
+        """Find out how far the stack of this thread of the processor goes, where the kernel wants to know."""
+        if self.stack_bytes is not None:
+            limit = builder.call(define_limit(self.module, self.stack_bytes), [])
+            self.layout.store(builder, limit, item, "stack_limit")
+
     def define_functions(self) -> None:
         """Define everything that a kernel may call and that is not an operation at which threads wait."""
         for name, number in self.known.items():
@@ -92,6 +102,12 @@ class Item:
         self._define("spmd.lane", self._lane)
         self._define(operations.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
         self._define(operations.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
+        if self.stack_bytes is not None:
+            self._define(
+                operations.STACK_IS_LOW,
+                lambda b, item: is_below(b, self.layout.load(b, item, "stack_limit")),
+                I1,
+            )
         for symbol, name in self._shared.items():
             self._define(symbol, lambda b, item, n=name: self.layout.load(b, item, n), PTR)
         self._define_fault()

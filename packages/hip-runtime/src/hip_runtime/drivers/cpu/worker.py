@@ -62,6 +62,7 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
     frame = worker.args[0]
     place = allocate(builder, item.layout.type, "item")
     item.layout.store(builder, frame, place, "frame")
+    item.store_stack_limit(builder, place)
     buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
     _store_hidden(builder, buffer, kernel.argument_bytes, item, place)

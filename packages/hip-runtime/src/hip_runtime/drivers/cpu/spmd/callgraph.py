@@ -40,6 +40,11 @@ class Reach:
         """Whether the size of shared memory is up to the launch."""
         return not self.functions.isdisjoint({operations.DYNAMIC_SHARED, operations.DYNAMIC_SHARED_BYTES})
 
+    @property
+    def watches_stack(self) -> bool:
+        """Whether functions ask how much of the stack is left."""
+        return operations.STACK_IS_LOW in self.functions
+
 
 def survey(module: Any, kernel: str) -> Reach:
     """What *kernel* reaches in *module*; `ModuleLoadError` for a function that starts with ``spmd.`` and does not
@@ -58,7 +63,7 @@ def survey(module: Any, kernel: str) -> Reach:
             )
         if not operations.is_known(name):
             raise ModuleLoadError(f"the bitcode calls {name!r}, which the CPU device does not have")
-    if not any(name in operations.SYNCHRONISING or operations.is_uniform(name) for name in names):
+    if not any(operations.matters(name) for name in names):
         return Reach({kernel})
     calls, addressed = _read_calls(module, names)
     reach = Reach(_closure([kernel], calls))

@@ -17,6 +17,7 @@ SHARED = "spmd.shared."
 DYNAMIC_SHARED = "spmd.dynamic_shared"
 DYNAMIC_SHARED_BYTES = "spmd.dynamic_shared_bytes"
 FAULT = "spmd.fault"
+STACK_IS_LOW = "spmd.stack_is_low"
 
 BLOCK_WIDE = frozenset({BARRIER, BARRIER_COUNT})
 """Operations that all threads of a block come to together."""
@@ -49,9 +50,14 @@ def is_pure(name: str) -> bool:
     return name in _OF_THREAD or is_uniform(name)
 
 
+def matters(name: str) -> bool:
+    """Whether the work item, or the form of the code, depends on whether a kernel calls the function."""
+    return name in SYNCHRONISING or is_uniform(name) or name == STACK_IS_LOW
+
+
 def is_known(name: str) -> bool:
     """Whether the function, whose name starts with ``spmd.``, is one of the contract."""
-    return is_pure(name) or name in SYNCHRONISING or name == FAULT
+    return is_pure(name) or name in SYNCHRONISING or name in (FAULT, STACK_IS_LOW)
 
 
 @dataclass(frozen=True, slots=True)

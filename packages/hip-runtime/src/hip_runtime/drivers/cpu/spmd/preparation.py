@@ -22,6 +22,7 @@ _SIGNATURES: dict[str, ir.FunctionType] = {
     operations.GRID_BARRIER: ir.FunctionType(VOID, [PTR]),
     operations.WAVE_BARRIER: ir.FunctionType(VOID, [PTR]),
     operations.ACTIVE_LANES: ir.FunctionType(I64, [PTR]),
+    operations.STACK_IS_LOW: ir.FunctionType(I1, [PTR]),
     operations.BALLOT: ir.FunctionType(I64, [PTR, I1]),
     **{operations.SHUFFLE + name: ir.FunctionType(kind, [PTR, kind, I32]) for name, kind in _SHUFFLED.items()},
 }
@@ -46,7 +47,8 @@ def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
             signature = ir.FunctionType(result, [PTR])
         function = ir.Function(module, signature, name)
         function.attributes.add("nounwind")
-        function.attributes.add("convergent" if name in operations.SYNCHRONISING else "readnone")
+        if name != operations.STACK_IS_LOW:  # which each function has to ask for itself
+            function.attributes.add("convergent" if name in operations.SYNCHRONISING else "readnone")
     return module
 
 

@@ -1,0 +1,91 @@
+"""What kernels take of the stack of the processor."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from spmd_blocks import kernel, launch
+
+from hip_runtime import Device, UnsupportedError, config, to_device
+from hip_runtime.drivers.cpu.finaliser import target_machine
+from hip_runtime.drivers.cpu.spmd.stack import stack_bytes
+
+RECURSIVE = """
+declare i1 @spmd.stack_is_low(ptr)
+define internal i32 @down(ptr %item, i32 %n) {
+  %low = call i1 @spmd.stack_is_low(ptr %item)
+  br i1 %low, label %stop, label %go
+go:
+  %end = icmp eq i32 %n, 0
+  br i1 %end, label %done, label %more
+more:
+  %less = sub i32 %n, 1
+  %rest = call i32 @down(ptr %item, i32 %less)
+  %bad = icmp slt i32 %rest, 0
+  %one = add i32 %rest, 1
+  %result = select i1 %bad, i32 -1, i32 %one
+  ret i32 %result
+done:
+  ret i32 0
+stop:
+  ret i32 -1
+}
+"""
+
+
+@pytest.mark.parametrize("form", ["loop", "regions", "vectors"])
+def test_functions_learn_that_little_is_left(device: Device, form: str) -> None:
+    body = """
+  %r = call i32 @down(ptr %item, i32 %n)
+  %p = getelementptr i32, ptr %out, i32 %i
+  store i32 %r, ptr %p
+  ret void
+"""
+    code = kernel(body, [("n", "i32"), ("out", "ptr")], RECURSIVE)
+    with config.cpu_form.scope(form):
+        for depth, expected in ((0, 0), (1000, 1000), (2**31 - 1, -1), (7, 7)):
+            out = to_device(np.full(8, -5, np.int32))
+            launch(device, code, 2, 4, depth, out.address)
+            np.testing.assert_array_equal(out.copy_to_host(), np.full(8, expected))
+
+
+def test_bytes_of_the_stack() -> None:
+    text = """
+%pair = type { i8, i64 }
+define void @f(i32 %n) {
+  %a = alloca [100 x double], align 8
+  %b = alloca %pair
+  %c = alloca i16, i32 7, align 64
+  %d = alloca i32, i32 %n
+  store i32 0, ptr %d
+  ret void
+}
+define void @" alloca "() {
+  %e = alloca <3 x float>, align 4
+  ret void
+}
+declare void @g()
+"""
+    module = llvm.parse_assembly(text, llvm.create_context())
+    layout = target_machine().target_data
+    assert stack_bytes(module, layout, without="f") == 16
+    assert stack_bytes(module, layout, without=" alloca ") == 800 + 16 + 14
+    assert stack_bytes(module, layout) == 800 + 16 + 14 + 16
+
+
+def test_functions_with_too_much_memory_of_their_own(device: Device) -> None:
+    """In a kernel that is cut, what is not part of it cannot have its memory elsewhere."""
+    functions = """
+define internal i32 @big(i32 %n) noinline {
+  %a = alloca [2000000 x i32]
+  %p = getelementptr i32, ptr %a, i32 %n
+  store volatile i32 %n, ptr %p
+  %v = load volatile i32, ptr %p
+  ret i32 %v
+}
+"""
+    body = "  %v = call i32 @big(i32 %t)\n call void @spmd.barrier(ptr %item)\n store i32 %v, ptr %out\n ret void\n"
+    code = kernel(body, [("out", "ptr")], functions)
+    with pytest.raises(UnsupportedError, match="whose private arrays have 8000000 bytes; the stack"):
+        launch(device, code, 1, 4, 0)

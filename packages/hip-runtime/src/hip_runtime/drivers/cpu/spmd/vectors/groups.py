@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.spmd.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.vectors.guards import find_guard
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes
+from hip_runtime.drivers.cpu.spmd.vectors.rowwise import RowsVersion, count_rows
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.version import Version
 from hip_runtime.drivers.cpu.spmd.vectors.worth import check_worth
@@ -39,24 +40,26 @@ def run_groups(
         made = GroupFunction(function, item, kind.args, Symbols(item.module, source), size_of, width)
         if judge:
             check_worth(made.shapes, size_of, width)
-        group = made.build()
-        with each_group(builder, item, place, width) as count:
+        rows = count_rows(made.shapes, made.guards, item, width)
+        group = made.build(rows)
+        with each_group(builder, item, place, width, rows) as count:
             builder.call(group, [place, *arguments, count])
 
     return body
 
 
 @contextmanager
-def each_group(builder: ir.IRBuilder, item: Item, place: ir.Value, width: int) -> Iterator[ir.Value]:
-    """A loop over the groups of a block. Inside, the work item *place* holds the first thread of the group; gives how
-    many threads its row has from there on."""
+def each_group(builder: ir.IRBuilder, item: Item, place: ir.Value, width: int, rows: int = 1) -> Iterator[ir.Value]:
+    """A loop over the groups of a block, of *rows* rows each. Inside, the work item *place* holds the first thread of
+    the group; gives how many threads its row has from there on."""
     extent = item.block[0]
     with (
         counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
-        counted(builder, "thread.y", I32(0), I32(item.block[1])) as y,
+        counted(builder, "thread.y", I32(0), I32(item.block[1] // rows)) as row,
         counted(builder, "group", I32(0), I32(-(-extent // width))) as number,
     ):
         first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
+        y = builder.mul(row, I32(rows), flags=("nuw", "nsw"))
         for axis, index in enumerate((first, y, z)):
             item.layout.store(builder, index, place, "thread", axis)
         yield builder.sub(I32(extent), first, flags=("nuw", "nsw"))
@@ -85,32 +88,38 @@ class GroupFunction:
         self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
         self._builder = ir.IRBuilder(self.function.append_basic_block("group"))
         self._lanes = Lanes(self._builder, width)
-        self.shapes, self._guards = self._analyse()
+        self.shapes, self.guards = self._analyse()
         """How values differ in groups of which all lanes go on, and the branches that say so."""
 
-    def build(self) -> ir.Function:
+    def build(self, rows: int = 1) -> ir.Function:
+        """Write it, for *rows* rows at once: only where `count_rows` says that they can be."""
         builder, first = self._builder, self._builder.block
         done = builder.append_basic_block("done")
         *arguments, count = self.function.args
-        privates = self._place_private()
-        shapes, guards = self.shapes, self._guards
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
         whole = self._item.block[0] // self._width > 0
         partial = self._item.block[0] % self._width > 0
         builder.store(self._lanes.first_lanes(count), mask_place)
+        codes = [self._code(self.shapes, arguments)]
+        if rows > 1:
+            codes += [self._code(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
         if whole:
             full = builder.append_basic_block("full")
             enough = builder.icmp_unsigned(">=", count, I32(self._width))
             builder.cbranch(enough, full, under_mask) if partial else builder.branch(full)
             builder.position_at_end(full)
-            self._write(shapes, arguments, privates, None, done, guards, under_mask)
+            if rows > 1:
+                RowsVersion(codes, done, self.guards, under_mask).write()
+            else:
+                Version(codes[0], None, done, self.guards, under_mask).write()
         else:
             builder.branch(under_mask)
         builder.position_at_end(under_mask)
-        if guards or partial or not whole:
+        if self.guards or partial or not whole:
             mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
-            self._write(self._shapes({}), arguments, privates, mask, done, {}, None)
+            self._write_masked(codes[0], arguments, mask, rows)
+            builder.branch(done)
         else:
             builder.unreachable()
         self._entry.branch(first)
@@ -118,14 +127,37 @@ class GroupFunction:
         builder.ret_void()
         return self.function
 
-    def _write(
-        self, shapes: Shapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
-        mask: ir.Value | None, done: ir.Block, guards: dict[Block, Block], otherwise: ir.Block | None,
-    ) -> None:  # fmt: skip
-        code = LaneCode(
+    def _write_masked(self, whole: LaneCode, arguments: list[ir.Value], mask: ir.Value, rows: int) -> None:
+        """One row after another, for the lanes of *mask*."""
+        builder, layout = self._builder, self._item.layout
+        after = builder.append_basic_block("masked.done")
+        code = self._code(self._shapes({}), arguments, whole.privates)
+        if rows == 1:
+            Version(code, mask, after, {}, None).write()
+            builder.position_at_end(after)
+            return
+        first = layout.load(builder, arguments[0], "thread", 1)
+        with counted(builder, "row", I32(0), I32(rows)) as row:
+            layout.store(builder, builder.add(first, row), arguments[0], "thread", 1)
+            Version(code, mask, after, {}, None).write()
+            builder.position_at_end(after)
+
+    def _code(
+        self, shapes: Shapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value] | None = None
+    ) -> LaneCode:
+        privates = self._place_private() if privates is None else privates
+        return LaneCode(
             self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._exclusive
         )
-        Version(code, mask, done, guards, otherwise).write()
+
+    def _for_row(self, arguments: list[ir.Value], row: int) -> list[ir.Value]:
+        """*arguments* with a work item for another row."""
+        builder, layout = self._builder, self._item.layout
+        item = allocate(self._entry, layout.type, "row.item")
+        builder.store(builder.load(arguments[0], typ=layout.type), item)
+        index = layout.load(builder, item, "thread", 1)
+        layout.store(builder, builder.add(index, I32(row), flags=("nuw", "nsw")), item, "thread", 1)
+        return [item, *arguments[1:]]
 
     def _shapes(self, guards: dict[Block, Block]) -> Shapes:
         item = self._item

@@ -1,0 +1,113 @@
+"""Kernels of which lanes of several rows of a block run at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from spmd_kernels import GLOBAL_X, code, pack
+
+from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.spmd.vectors import groups
+
+PARAMETERS = [("c", "ptr"), ("left", "ptr"), ("right", "ptr"), ("m", "i64"), ("n", "i64"), ("k", "i64")]
+
+PRODUCT = f"""
+define void @k(ptr noalias %item, ptr %c, ptr %left, ptr %right, i64 %m, i64 %n, i64 %k) {{
+entry:
+{GLOBAL_X}
+  %ty32 = call i32 @spmd.thread_idx.y(ptr %item)
+  %by32 = call i32 @spmd.block_idx.y(ptr %item)
+  %dy32 = call i32 @spmd.block_dim.y(ptr %item)
+  %above32 = mul nuw nsw i32 %by32, %dy32
+  %y32 = add nuw nsw i32 %above32, %ty32
+  %y = zext i32 %y32 to i64
+  %private = alloca float
+  store float 0.0, ptr %private
+  %inx = icmp slt i64 %i, %n
+  %iny = icmp slt i64 %y, %m
+  %in = and i1 %inx, %iny
+  br i1 %in, label %begin, label %end
+begin:
+  %row = mul i64 %y, %k
+  %first = getelementptr float, ptr %left, i64 %row
+  br label %loop
+loop:
+  %q = phi i64 [ 0, %begin ], [ %more, %next ]
+  %sum = phi float [ 0.0, %begin ], [ %total, %next ]
+  %pa = getelementptr float, ptr %first, i64 %q
+  %va = load float, ptr %pa
+  %below = mul i64 %q, %n
+  %index = add i64 %below, %i
+  %pb = getelementptr float, ptr %right, i64 %index
+  %vb = load float, ptr %pb
+  %product = fmul float %va, %vb
+  %total = fadd float %sum, %product
+  br i1 BREAK, label %store, label %next
+next:
+  %more = add nuw nsw i64 %q, 1
+  %again = icmp slt i64 %more, %k
+  br i1 %again, label %loop, label %store
+store:
+  %place = mul i64 %y, %n
+  %at = add i64 %place, %i
+  %pc = getelementptr float, ptr %c, i64 %at
+  store volatile float %total, ptr %private
+  store float %total, ptr %pc
+  br label %end
+end:
+  ret void
+}}
+"""
+
+PLAIN = PRODUCT.replace("  store volatile float %total, ptr %private\n", "")
+
+
+def multiply(device: Device, text: str, block: tuple[int, int], width: int) -> tuple[np.ndarray, ...]:
+    """A product of matrices of 21 x 9 and 9 x 70 by kernel *text*, and the matrices."""
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 9, (21, 9)).astype(np.float32), rng.integers(0, 9, (9, 70)).astype(np.float32)
+    c, first, second = to_device(np.full((21, 70), -1, np.float32)), to_device(a), to_device(b)
+    grid = (-(-70 // block[0]), -(-21 // block[1]))
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(code(text, "k", PARAMETERS)).function("k")
+        function.launch(grid, block, pack(function.kernel, c.address, first.address, second.address, 21, 70, 9))
+    return c.copy_to_host(), a, b
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of rows at once, one for each kernel that is compiled."""
+    rows: list[int] = []
+    count = groups.count_rows
+
+    def note(*arguments: object) -> int:
+        rows.append(count(*arguments))  # type: ignore[arg-type]
+        return rows[-1]
+
+    monkeypatch.setattr(groups, "count_rows", note)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("block", "width", "rows"),
+    [((16, 8), 16, 4), ((16, 8), 4, 4), ((32, 6), 16, 2), ((16, 3), 16, 1), ((20, 4), 16, 1), ((64, 2), 64, 2)],
+)
+def test_product_of_matrices(device: Device, counted: list[int], block: tuple[int, int], width: int, rows: int) -> None:
+    """The last blocks have rows and columns that are not there."""
+    found, a, b = multiply(device, PLAIN.replace("BREAK", "false"), block, width)
+    assert counted == [rows]
+    np.testing.assert_array_equal(found, a @ b)
+
+
+def test_rows_that_leave_their_loop_in_different_rounds(device: Device, counted: list[int]) -> None:
+    text = PLAIN.replace("  br i1 BREAK", "  %late = icmp ugt i64 %q, %y\n  br i1 %late")
+    found, a, b = multiply(device, text, (16, 8), 16)
+    assert counted == [1]
+    expected = [a[y, : y + 2] @ b[: y + 2] for y in range(21)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_with_a_volatile_access_run_one_after_another(device: Device, counted: list[int]) -> None:
+    found, a, b = multiply(device, PRODUCT.replace("BREAK", "false"), (16, 8), 16)
+    assert counted == [1]
+    np.testing.assert_array_equal(found, a @ b)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hip_runtime as rt
-from hip_runtime import ArrayError, Device, InvalidHandleError, Stream
+from hip_runtime import ArrayError, Device, InvalidHandleError, Stream, config
 from hip_runtime.interop import from_interface
 
 
@@ -125,8 +125,26 @@ def test_stream_of_the_producer_is_waited_for(device: Device) -> None:
     for default in (1, 2):
         rt.as_device_array(Foreign(np.zeros(1), stream=default))
     rt.as_device_array(Foreign(np.zeros(1), stream=999_999), synchronize=False)
+    with config.array_interface_sync.scope(False):
+        rt.as_device_array(Foreign(np.zeros(1), stream=999_999))
     with pytest.raises(InvalidHandleError, match="999999"):
         rt.as_device_array(Foreign(np.zeros(1), stream=999_999))
+
+
+def test_stream_of_the_producer_is_that_of_the_array(device: Device) -> None:
+    stream = Stream()
+    found = rt.as_device_array(Foreign(np.zeros(1), stream=stream.handle))
+    assert isinstance(found.stream, Stream)
+    assert (found.stream.handle, found.stream.external) == (stream.handle, True)
+    assert found.__cuda_array_interface__["stream"] == stream.handle
+    gate = threading.Event()
+    stream.add_callback(lambda error: gate.wait(10) and None)
+    threading.Timer(0.05, gate.set).start()
+    assert found.copy_to_host() == [0]
+    assert gate.is_set(), "the copy came after what was on the stream"
+    assert rt.as_device_array(Foreign(np.zeros(1))).stream == 0
+    assert not stream.external
+    assert not Stream(handle=1).external
 
 
 @pytest.mark.parametrize(

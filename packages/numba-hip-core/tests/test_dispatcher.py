@@ -8,7 +8,7 @@ from numba import types
 
 import numba_hip as hip
 from hip_runtime.errors import LaunchError
-from numba_hip.errors import KernelArgumentError, NotCompiledError
+from numba_hip.errors import KernelArgumentError, KernelSignatureError, NotCompiledError
 
 CAPTURED = np.arange(10, dtype=np.float64)
 
@@ -194,10 +194,31 @@ def test_inspection_of_device_functions():
     assert "i32 @" in double.inspect_llvm("(int32,)")
     assert list(double.inspect_llvm()) == [(types.int32,)]
     assert [str(signature) for signature in double.nopython_signatures] == ["(int32,) -> int64"]
-    with pytest.raises(TypeError, match="double is a device function: it has no assembly"):
+    with pytest.raises(TypeError, match="Cannot inspect assembly of a device function: double has no code apart"):
         double.inspect_asm()
-    with pytest.raises(TypeError, match="no resources"):
+    with pytest.raises(RuntimeError, match="Cannot measure resources of a device function"):
         double.get_regs_per_thread()
+    with pytest.raises(RuntimeError, match="Cannot inspect SASS of a device function"):
+        double.inspect_sass()
+    result = double.compile_device((types.float32,), types.float64)
+    assert result.signature.return_type == types.float64
+    assert double.inspect_llvm("(float32,)") == result.library.get_llvm_str()
+    with pytest.raises(KernelSignatureError, match="double returns float64, not float32"):
+        double.compile_device((types.float32,), types.float32)
+
+
+def test_what_is_no_launch():
+    @hip.jit(device=True)
+    def double(x):
+        return 2 * x
+
+    with pytest.raises(RuntimeError, match="Cannot compile a device function as a kernel: kernels call double"):
+        double[1, 1](3)
+    with pytest.raises(ValueError, match=r"launch configuration was not specified; write \w+\[grid, block\]"):
+        fresh()(np.zeros(3), 1.0)
+    for config in ((1.5, 1), (1, (2, "3"))):
+        with pytest.raises(TypeError, match="must be a sequence of integers"):
+            fresh()[config]
 
 
 def test_signatures_and_statistics():

@@ -119,7 +119,39 @@ def test_configured_kernels():
     assert (again.dispatcher, again.config) == (in_module, configured.config)
     other = in_module[2, 8]
     other.pre_launch_callbacks.append(print)
-    with pytest.raises(pickle.PicklingError, match="pre-launch callbacks"):
+    with pytest.raises(pickle.PicklingError, match="Cannot pickle configured launches with pre-launch callbacks"):
         pickle.dumps(other)
     with pytest.raises(pickle.PicklingError, match="stream"):
         pickle.dumps(in_module[2, 8, hip.stream()])
+
+
+def test_ufuncs():
+    factor = 3
+
+    def scale(x):
+        return x * factor
+
+    whole = hip.vectorize(["int64(int64)", "float64(float64)"])(scale)
+    for ufunc in (whole, hip.vectorize(scale)):
+        again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(ufunc))))
+        assert again(np.arange(4)).tolist() == [0, 3, 6, 9]
+        assert again(np.arange(4) / 2).tolist() == [0, 1.5, 3, 4.5]
+    assert pickle.loads(pickle.dumps(whole)).signatures == whole.signatures
+    with pytest.raises(TypeError, match="without loss"):
+        pickle.loads(pickle.dumps(whole))(1j)
+
+    @hip.guvectorize(["void(float64[:], float64[:])"], "(n)->(n)")
+    def running(x, out):
+        total = 0.0
+        for i in range(x.size):
+            total += x[i] * factor
+            out[i] = total
+
+    again = pickle.loads(pickle.dumps(running))
+    assert again(np.ones((2, 3))).tolist() == [[3, 6, 9]] * 2
+    assert again.signature == "(n)->(n)"
+
+
+def test_device_arrays_are_not_pickled():
+    with pytest.raises(pickle.PicklingError, match=r"Send copy_to_host\(\), or get_ipc_handle\(\)"):
+        pickle.dumps(hip.to_device(np.arange(3)))

@@ -202,7 +202,7 @@ def test_several_outputs_that_are_given_or_made():
 def test_what_does_not_fit_a_gufunc():
     a = np.zeros((2, 3), np.float32)
     for args, kws, error, says in (
-        ((a,), {}, TypeError, "takes 2 positional arguments, or 3 with the outputs; got 1"),
+        ((a,), {}, TypeError, r"gufunc accepts 2 positional arguments .* or 3 .*Got 1 positional argument\."),
         ((a, a), {}, ValueError, "dimension n of .* has extent 3, but input 1 has 2"),
         ((a, a[0]), {}, ValueError, "input 1 has 1 dimensions"),
         ((a, a.T, a), {"out": a}, ValueError, "both positional and keyword"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hip_runtime import copying
 from hip_runtime import layout as layouts
 from hip_runtime.copying import HostArray
 from hip_runtime.device import Device
+from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import ArrayError, CopyError
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
@@ -86,7 +88,7 @@ class DeviceArray(ArrayNames):
         keep(self, "buffer", buffer)
         keep(self, "device", device)
         keep(self, "address", place)
-        keep(self, "stream", stream)
+        keep(self, "stream", DEFAULT_STREAM if stream is None else stream)
         keep(self, "readonly", readonly)
         keep(self, "upper", None)
 
@@ -145,6 +147,11 @@ class DeviceArray(ArrayNames):
         if self.size != 1:
             raise ArrayError(f"the truth of a device array of shape {self.shape} is ambiguous; copy it to the host")
         return bool(self.copy_to_host().reshape(()))
+
+    def __reduce__(self) -> NoReturn:
+        raise PicklingError(
+            "a device array cannot be pickled: its memory is this process's. Send copy_to_host(), or get_ipc_handle()"
+        )
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.shape} {self.dtype} on {self.device!r}>"

@@ -113,6 +113,13 @@ def _bytes(text: str) -> int:
         raise ValueError("must be a number of bytes, 1 or more, with an optional unit K, M, G or T") from None
 
 
+def switch(text: str) -> bool:
+    """Whether *text* is 1; `ValueError` unless it is 0 or 1."""
+    if text not in ("0", "1"):
+        raise ValueError("must be 0 or 1")
+    return text == "1"
+
+
 def _count(text: str) -> int:
     value = int(text) if text.isascii() and text.isdigit() else -1
     if value < 0:
@@ -208,7 +215,16 @@ pending_release_ratio = Setting(
     lambda: 0.2,
 )
 
-SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float], ...] = (
-    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, pending_releases, pending_release_ratio
+array_interface_sync = Setting(
+    "NUMBA_HIP_ARRAY_INTERFACE_SYNC",
+    "0 leaves it to the program to wait for the stream that an array of another library names in its array interface; "
+    "the default is 1: it is waited for. Read when such an array is taken over.",
+    switch,
+    lambda: True,
+)
+
+SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
+    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, pending_releases, pending_release_ratio,
+    array_interface_sync,
 )  # fmt: skip
 """All settings, for tools that list them."""

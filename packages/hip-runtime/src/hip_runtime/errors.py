@@ -39,6 +39,10 @@ class LaunchError(HipRuntimeError, ValueError):
     """A launch that is not possible: its grid, block, shared memory or arguments."""
 
 
+class LaunchTypeError(LaunchError, TypeError):
+    """A grid or block that is no whole number at all, nor made of them."""
+
+
 class OutOfDeviceMemoryError(HipRuntimeError, MemoryError):
     """The device has too little free memory. ``requested``, ``free`` and ``total`` are in bytes."""
 

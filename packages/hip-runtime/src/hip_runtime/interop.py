@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from hip_runtime import config
 from hip_runtime.array import DeviceArray
 from hip_runtime.copying import check_dtype
 from hip_runtime.device import Device, current_device
 from hip_runtime.errors import ArrayError
 from hip_runtime.layout import Layout, dense, normalise_shape
 from hip_runtime.memory import Buffer
+from hip_runtime.stream import Stream
 
 
 def is_device_array(obj: object) -> bool:
@@ -27,11 +29,12 @@ def speaks_dlpack(obj: object) -> bool:
     return hasattr(obj, "__dlpack__") and not isinstance(obj, (np.ndarray, np.generic))
 
 
-def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool = True) -> DeviceArray:
+def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool | None = None) -> DeviceArray:
     """*obj* as a `DeviceArray` over the same memory, which keeps *obj* alive.
 
     *device* is where the memory is, by default the current device. Where the interface names a stream, its work is
-    waited for, unless *synchronize* is false. `ArrayError` for an interface that is malformed or has a mask. An object
+    waited for, unless *synchronize* is false, or None and ``NUMBA_HIP_ARRAY_INTERFACE_SYNC`` is 0; copies of the array
+    go to that stream. `ArrayError` for an interface that is malformed or has a mask. An object
     without this interface is asked for DLPack: see `hip_runtime.dlpack.from_dlpack`.
     """
     if isinstance(obj, DeviceArray):
@@ -47,9 +50,9 @@ def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool
 
 
 def from_interface(
-    interface: dict[str, Any], owner: object, *, device: Device | None = None, synchronize: bool = True
+    interface: dict[str, Any], owner: object, *, device: Device | None = None, synchronize: bool | None = None
 ) -> DeviceArray:
-    """A `DeviceArray` over the memory that *interface* describes; *owner* is kept alive."""
+    """A `DeviceArray` over the memory that *interface* describes; *owner* is kept alive. See `as_device_array`."""
     device = current_device() if device is None else device
     try:
         shape = normalise_shape(interface["shape"])
@@ -63,10 +66,12 @@ def from_interface(
     layout = _read_layout(shape, strides, dtype.itemsize)
     if not address and layout.size:
         raise ArrayError(f"the CUDA array interface has address 0 for {layout.size} elements")
-    _synchronize(interface, device, synchronize)
+    stream = _stream_of(interface, device, config.array_interface_sync() if synchronize is None else synchronize)
     first, end = layout.extent
     buffer = Buffer(int(address or 0) + first, end - first, owner=owner)
-    return DeviceArray(layout, dtype, buffer, device=device, address=int(address or 0), readonly=bool(readonly))
+    return DeviceArray(
+        layout, dtype, buffer, device=device, address=int(address or 0), stream=stream, readonly=bool(readonly)
+    )
 
 
 def _read_dtype(interface: dict[str, Any]) -> np.dtype[Any]:
@@ -89,11 +94,13 @@ def _read_layout(shape: tuple[int, ...], strides: Any, itemsize: int) -> Layout:
     return Layout(shape, strides, itemsize)
 
 
-def _synchronize(interface: dict[str, Any], device: Device, wanted: bool) -> None:
+def _stream_of(interface: dict[str, Any], device: Device, synchronize: bool) -> Stream | None:
+    """The stream that the interface names, whose work is waited for where that is wanted."""
     stream = interface.get("stream")
     if stream is None:
-        return
+        return None
     if not isinstance(stream, int) or isinstance(stream, bool) or stream == 0:
         raise ArrayError(f"the CUDA array interface has stream {stream!r}; it must be None, or a number other than 0")
-    if wanted:
+    if synchronize:
         device.driver.synchronize_stream(stream)
+    return Stream(device, handle=stream)

@@ -12,7 +12,7 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import CodeObjectError
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import Dim3, block_threads
-from hip_runtime.errors import KernelFault, LaunchError, SymbolError
+from hip_runtime.errors import KernelFault, LaunchError, LaunchTypeError, SymbolError
 from hip_runtime.stream import Stream, stream_handle
 
 _AXES = ("x", "y", "z")
@@ -159,15 +159,17 @@ class Launch:
 
 def dim3(what: str, value: Any) -> Dim3:
     """*value*, a whole number or 1 to 3 of them, as three extents of a grid or block, x first; `LaunchError`."""
+    parts = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     try:
-        parts = tuple(value) if isinstance(value, Sequence) else (value,)
         if any(isinstance(part, bool) for part in parts):
             raise TypeError
         extents = tuple(operator.index(part) for part in parts)
     except TypeError:
-        raise LaunchError(f"{what} must be a whole number or a sequence of 1 to 3 of them, not {value!r}") from None
+        raise LaunchTypeError(
+            f"{what} must be a sequence of integers, got {parts}; one alone can stand for a sequence of one"
+        ) from None
     if not 1 <= len(extents) <= 3:
-        raise LaunchError(f"{what} must have 1 to 3 extents, not {len(extents)}: {value!r}")
+        raise LaunchError(f"{what} must be a sequence of 1, 2 or 3 integers, got {parts}")
     for axis, extent in zip(_AXES, extents, strict=False):
         if extent < 1:
             raise LaunchError(f"{what} has extent {extent} along {axis}; each must be at least 1")

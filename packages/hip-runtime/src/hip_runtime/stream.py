@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hip_runtime.device import Device, current_device
-from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
 from hip_runtime.event import Event
 
 
@@ -34,6 +34,11 @@ class Stream:
         if self.owned:
             self._finalizer = weakref.finalize(self, driver.destroy_stream, self.handle)
             self._finalizer.atexit = False
+
+    @property
+    def external(self) -> bool:
+        """Whether somebody else made it: it was given by its handle, and is no default stream."""
+        return not self.owned and self.handle > PER_THREAD_STREAM
 
     def __int__(self) -> int:
         return self.handle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hip_runtime.config import Setting
+from hip_runtime.config import Setting, switch
 
 
 def _user_cache() -> Path:
@@ -22,17 +22,11 @@ cache_dir: Setting[Path] = Setting(
 )
 
 
-def _switch(text: str) -> bool:
-    if text not in ("0", "1"):
-        raise ValueError("must be 0 or 1")
-    return text == "1"
-
-
 boundscheck: Setting[bool] = Setting(
     "NUMBA_HIP_BOUNDSCHECK",
     "1 makes an index out of range raise IndexError in every kernel whose boundscheck option is not given; the default "
     "is 0. Read when a kernel is compiled.",
-    _switch,
+    switch,
     lambda: False,
 )
 
@@ -40,7 +34,7 @@ simulator: Setting[bool] = Setting(
     "NUMBA_HIP_SIMULATOR",
     "1 makes hip.jit leave kernels to Python, one thread at a time, for debuggers; the default is 0. Read when a "
     "function is decorated.",
-    _switch,
+    switch,
     lambda: False,
 )
 

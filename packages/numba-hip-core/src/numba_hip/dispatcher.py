@@ -12,11 +12,12 @@ import numpy as np
 from numba.core import sigutils, types
 
 from hip_runtime import Device, DeviceArray, Function, Stream, current_device
+from hip_runtime.errors import LaunchError
 from numba_hip import config, pickling
 from numba_hip._numba import type_code
 from numba_hip.arguments import Packer, argument_type, check_arguments, describe, leaf_count, packers, type_of
 from numba_hip.conversion import choose_overload
-from numba_hip.errors import KernelArgumentError, KernelSignatureError
+from numba_hip.errors import DeviceFunctionError, KernelArgumentError, KernelSignatureError
 from numba_hip.extensions import Extension, StandIn, prepare
 from numba_hip.faults import exception_describer
 from numba_hip.forall import ForAll
@@ -100,6 +101,7 @@ class Dispatcher(Inspection):
             "forceinline": options.forceinline,
             "link": options.link,
             "lineinfo": options.keeps_lines,
+            "debug": options.debug,
             "error_model": options.error_model,
         }
         self.overloads: dict[Types, KernelCode] = {}
@@ -129,7 +131,9 @@ class Dispatcher(Inspection):
         Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`.
         """
         if self.is_device_function:
-            raise TypeError(f"{self.__name__} is a device function: kernels call it; only a kernel can be launched")
+            raise DeviceFunctionError(
+                f"Cannot compile a device function as a kernel: kernels call {self.__name__}, only they are launched"
+            )
         plain = is_plain(config)
         configured = self._configured.get(config) if plain else None
         if configured is None:
@@ -154,9 +158,9 @@ class Dispatcher(Inspection):
     def __call__(self, *args: Any, **kws: Any) -> None:
         """Refuse: a kernel needs a grid, a device function a kernel."""
         if self.is_device_function:
-            raise TypeError(f"{self.__name__} is a device function: it can be called from a kernel only")
-        raise TypeError(
-            f"kernel {self.__name__} was called without a launch configuration; write {self.__name__}[grid, block](...)"
+            raise DeviceFunctionError(f"{self.__name__} is a device function: it can be called from a kernel only")
+        raise LaunchError(
+            f"kernel {self.__name__}: launch configuration was not specified; write {self.__name__}[grid, block](...)"
         )
 
     # Compiling.
@@ -248,6 +252,18 @@ class Dispatcher(Inspection):
         }  # all of them before the first is compiled, which may call another
         for args in self.device_signatures:
             self.device_form().compile(args)
+
+    def compile_device(self, args: Sequence[types.Type], return_type: types.Type | None = None) -> Any:
+        """Compile a device function for *args*, for the current device; returns Numba's compile result.
+
+        `KernelSignatureError` where it gives another type than *return_type*, if that is named.
+        """
+        result = self.device_form().compile(tuple(args))
+        if return_type is not None and result.signature.return_type != return_type:
+            raise KernelSignatureError(
+                f"device function {self.__name__} returns {result.signature.return_type}, not {return_type}"
+            )
+        return result
 
     def device_form(self, target: str | None = None) -> DeviceFunction:
         """The form of this function that kernels for *target*, the current device's when left out, call."""

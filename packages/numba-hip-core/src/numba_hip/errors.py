@@ -21,6 +21,10 @@ class KernelSignatureError(HipError, TypeError):
     """A kernel whose signature cannot be launched, such as one that returns a value."""
 
 
+class DeviceFunctionError(HipError, TypeError, RuntimeError):
+    """Something asked of a device function that only kernels have: a launch, machine code, resources."""
+
+
 class NotCompiledError(HipError, KeyError):
     """A signature that a kernel has not been compiled for."""
 

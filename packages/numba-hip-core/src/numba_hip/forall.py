@@ -28,14 +28,16 @@ class ForAll:
     sharedmem: int
 
     def __post_init__(self) -> None:
-        for name, least in (("ntasks", 0), ("thread_per_block", 0)):
+        for name, what in (("ntasks", "task count"), ("thread_per_block", "block")):
             value = getattr(self, name)
             try:
                 number = operator.index(value)
             except TypeError:
                 raise LaunchError(f"{name} must be a whole number, not {value!r}") from None
-            if isinstance(value, bool) or number < least:
-                raise LaunchError(f"{name} is {value!r}; it must be a whole number from {least} on")
+            if isinstance(value, bool):
+                raise LaunchError(f"{name} must be a whole number, not {value!r}")
+            if number < 0:
+                raise LaunchError(f"Can't create ForAll with negative {what}: {name} is {value!r}")
 
     def __call__(self, *args: Any) -> None:
         """Launch with *args*; without tasks there is nothing to do."""

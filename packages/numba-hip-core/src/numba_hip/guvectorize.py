@@ -9,6 +9,7 @@ import numpy as np
 from numba.core import sigutils, types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from numba_hip import pickling
 from numba_hip._numba import parse_gufunc_signature
 from numba_hip.decorators import jit
 from numba_hip.elementwise import Operand, broadcast, dtype_of, elementwise_kernel, new_result, onto_device
@@ -37,11 +38,24 @@ class HipGUFunc:
     def __repr__(self) -> str:
         return f"<hip gufunc {self.__name__!r} {self.signature}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"py_func": self.py_func, "signature": self.signature, "identity": self.identity}
+        return pickling.reduce_ufunc(self, {**state, "signatures": self.signatures})
+
+    @classmethod
+    def restore(cls, py_func: Callable[..., Any], signature: str, identity: Any, signatures: list[Any]) -> HipGUFunc:
+        """What was pickled; it is compiled when it is called."""
+        made = cls(py_func, signature, identity)
+        made.signatures = signatures
+        return made
+
     def add(self, signature: Any) -> None:
         """Compile for *signature*: the types of inputs and outputs, arrays or numbers."""
         args, result = sigutils.normalize_signature(signature)
         if result not in (None, types.none, types.void):
-            raise TypeError(f"guvectorized functions cannot return values: signature {signature} returns {result}")
+            raise TypeError(
+                f"guvectorized functions cannot return values: signature {signature} specifies {result} return type"
+            )
         if len(args) != self.nin + self.nout:
             raise TypeError(
                 f"{self.__name__} {self.signature} has {self.nin} inputs and {self.nout} outputs; "
@@ -88,12 +102,13 @@ class HipGUFunc:
     def _split(self, args: Sequence[Any], out: Any) -> tuple[list[Any], list[Any]]:
         if len(args) not in (self.nin, self.nin + self.nout):
             raise TypeError(
-                f"{self.__name__} takes {self.nin} positional arguments, or {self.nin + self.nout} with the outputs; "
-                f"got {len(args)}"
+                f"{self.__name__}: gufunc accepts {self.nin} positional arguments (the inputs) or "
+                f"{self.nin + self.nout} positional arguments (with the outputs). Got {len(args)} positional "
+                f"argument{'' if len(args) == 1 else 's'}."
             )
         positional = list(args[self.nin :])
         if positional and out is not None:
-            raise ValueError(f"{self.__name__}: cannot specify argument 'out' as both positional and keyword")
+            raise ValueError("cannot specify argument 'out' as both positional and keyword")
         given = positional or (
             list(out) if isinstance(out, tuple) else [out] if out is not None else [None] * self.nout
         )

@@ -180,15 +180,16 @@ def _over(array: HostArray, stream: StreamLike) -> DeviceArray:
     )  # fmt: skip
 
 
-def as_device_array(obj: Any, sync: bool = True) -> DeviceArray:
+def as_device_array(obj: Any, sync: bool | None = None) -> DeviceArray:
     """*obj*, of any library with a CUDA array interface or DLPack, as a device array over the same memory.
 
-    Work on a stream that the interface names is waited for, unless *sync* is false. `hip_runtime.errors.ArrayError`.
+    Work on a stream that the interface names is waited for, unless *sync* is false, or None and
+    ``NUMBA_HIP_ARRAY_INTERFACE_SYNC`` is 0. `hip_runtime.errors.ArrayError`.
     """
     return hip_runtime.as_device_array(obj, synchronize=sync)
 
 
-def from_cuda_array_interface(desc: dict[str, Any], owner: object = None, sync: bool = True) -> DeviceArray:
+def from_cuda_array_interface(desc: dict[str, Any], owner: object = None, sync: bool | None = None) -> DeviceArray:
     """A device array over the memory that *desc*, a CUDA array interface, describes; *owner* is kept alive."""
     from hip_runtime.interop import from_interface
 

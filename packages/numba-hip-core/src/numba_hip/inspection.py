@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numba.core import sigutils, types
 
-from numba_hip.errors import NotCompiledError
+from numba_hip.errors import DeviceFunctionError, NotCompiledError
 from numba_hip.kernel_code import KernelCode
 
 if TYPE_CHECKING:
@@ -51,11 +51,12 @@ class Inspection:
 
     def inspect_asm(self, signature: Any = None, target: str | None = None) -> Any:
         """Assembly. For *target*, such as ``"gfx942"``, the kernel is compiled if need be; no such GPU is needed."""
-        self._refuse_device_function("assembly")
+        self._refuse_device_function("inspect assembly")
         return self._inspect(signature, target, KernelCode.asm)
 
     def inspect_sass(self, signature: Any = None, target: str | None = None) -> Any:
         """The instructions of the device, as `inspect_asm`: AMD GPUs run what their assembly says."""
+        self._refuse_device_function("inspect SASS")
         return self.inspect_asm(signature, target)
 
     def inspect_types(self, file: Any = None) -> None:
@@ -87,7 +88,7 @@ class Inspection:
         return self._measure(signature, lambda code: code.max_threads_per_block)
 
     def _measure(self, signature: Any, measure: Callable[[KernelCode], int]) -> Any:
-        self._refuse_device_function("resources")
+        self._refuse_device_function("measure resources")
         if signature is None and (self.specialized or len(self._explicit) == 1):
             (code,) = self.overloads.values()
             return measure(code)
@@ -110,4 +111,6 @@ class Inspection:
 
     def _refuse_device_function(self, what: str) -> None:
         if self.is_device_function:
-            raise TypeError(f"{self.__name__} is a device function: it has no {what} apart from a kernel that calls it")
+            raise DeviceFunctionError(
+                f"Cannot {what} of a device function: {self.__name__} has no code apart from a kernel that calls it"
+            )

@@ -47,7 +47,7 @@ class LaunchConfig(NamedTuple):
                 f"the stream is {stream!r}, a {type(stream).__name__}; it has to come from hip.stream(), or be 0"
             )
         on = stream if isinstance(stream, Stream) else None
-        return cls(dim3("grid", grid), dim3("block", block), on, shared)
+        return cls(dim3("griddim", grid), dim3("blockdim", block), on, shared)
 
 
 def is_plain(given: Any) -> bool:
@@ -86,7 +86,9 @@ class ConfiguredKernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.pre_launch_callbacks:
-            raise pickle.PicklingError(f"{self!r} has pre-launch callbacks, which cannot be pickled; remove them first")
+            raise pickle.PicklingError(
+                f"Cannot pickle configured launches with pre-launch callbacks; remove those of {self!r} first"
+            )
         if self.config.stream is not None:
             raise pickle.PicklingError(f"{self!r} belongs to a stream of this process, which cannot be pickled")
         return _configure, (self.dispatcher, tuple(self.config))

@@ -35,11 +35,11 @@ class LinkedCode:
         """
         if isinstance(item, (str, PathLike)):
             path = Path(item)
+            if not path.exists():
+                raise LinkedFileNotFoundError(f"link: there is no file {str(path)!r}")
             _refuse_kind(path)
             try:
                 return cls(path.read_bytes(), str(path))
-            except FileNotFoundError:
-                raise LinkedFileNotFoundError(f"link: there is no file {str(path)!r}") from None
             except OSError as error:
                 raise LinkedCodeError(f"link: {str(path)!r} cannot be read: {error.strerror}") from None
         data = item if isinstance(item, bytes) else getattr(item, "data", None)

@@ -66,6 +66,17 @@ def _rebuild(kind: type[Dispatcher], identity: str, data: bytes) -> Dispatcher:
         return made
 
 
+def reduce_ufunc(ufunc: Any, state: dict[str, Any]) -> tuple[Any, ...]:
+    """What ``__reduce__`` of *ufunc* returns; its ``restore`` makes it again of *state*, which has a ``py_func``."""
+    return _rebuild_ufunc, (type(ufunc), _numba.dump(state))
+
+
+def _rebuild_ufunc(kind: Any, data: bytes) -> Any:
+    state = _numba.load(data)
+    _detach(state["py_func"])
+    return kind.restore(**state)
+
+
 def _detach(py_func: Any) -> None:
     """Let *py_func* belong to no module where its own cannot be found in this process.
 

@@ -12,6 +12,7 @@ from numba.core import sigutils, types
 from numba.np import numpy_support
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from numba_hip import pickling
 from numba_hip.decorators import jit
 from numba_hip.elementwise import Operand, broadcast, dtype_of, elementwise_kernel, new_result, onto_device
 from numba_hip.targets.registry import compile_target
@@ -35,6 +36,18 @@ class HipUFunc:
 
     def __repr__(self) -> str:
         return f"<hip ufunc {self.__name__!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"py_func": self.py_func, "identity": self.identity, "signatures": self.signatures}
+        return pickling.reduce_ufunc(self, {**state, "dynamic": self._dynamic})
+
+    @classmethod
+    def restore(cls, py_func: Callable[..., Any], identity: Any, signatures: list[Any], dynamic: bool) -> HipUFunc:
+        """What was pickled; it is compiled when it is called."""
+        made = cls(py_func, identity)
+        made.signatures = signatures
+        made._dynamic = dynamic
+        return made
 
     def add(self, signature: Any) -> None:
         """Compile for *signature*: argument types, with or without the type of the result."""

@@ -17,6 +17,7 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # threads of a warp on every GPU of NVIDIA's
     (runtime_config.pending_releases, lambda: numba_config.CUDA_DEALLOCS_COUNT),
     (runtime_config.pending_release_ratio, lambda: numba_config.CUDA_DEALLOCS_RATIO),
+    (runtime_config.array_interface_sync, lambda: bool(numba_config.CUDA_ARRAY_INTERFACE_SYNC)),
 )
 """Our settings, and what they are while posing lasts."""
 

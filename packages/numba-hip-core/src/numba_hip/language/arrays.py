@@ -64,7 +64,7 @@ def element_type(function: str, dtype: types.Type) -> types.Type:
         try:
             return numpy_support.from_dtype(np.dtype(name))
         except (TypeError, NotImplementedError):
-            raise TypingError(f"{function}: {name!r} is not the name of a type of numbers") from None
+            raise TypingError(f"{function}: Invalid NumPy dtype specified: {name!r}") from None
     if isinstance(dtype, (types.DType, types.NumberClass)):
         return dtype.dtype
     if isinstance(dtype, types.TypeRef):

@@ -105,7 +105,7 @@ _lower_query(warpsize)
 def _vote(function: str, predicate: types.Type) -> Callable[[Any, ir.IRBuilder, Any, Any], ir.Value]:
     kind = number_type(predicate)
     if not isinstance(kind, (types.Integer, types.Boolean)):
-        raise TypingError(f"hip.{function}({kind}): the predicate has to be an integer or a boolean")
+        raise TypingError(f"hip.{function}({kind}): Predicate must be an integer or boolean")
 
     def condition(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Value) -> ir.Value:
         return context.is_true(builder, kind, context.cast(builder, value, given, kind))
@@ -115,7 +115,7 @@ def _vote(function: str, predicate: types.Type) -> Callable[[Any, ir.IRBuilder, 
 
 def _check_mask(function: str, mask: types.Type) -> None:
     if not isinstance(number_type(mask), types.Integer):
-        raise TypingError(f"hip.{function}: the mask of lanes has to be an integer, got {mask}")
+        raise TypingError(f"hip.{function}: Mask type must be an integer, got {mask}")
 
 
 def _masked(context: Any, builder: ir.IRBuilder, lanes: ir.Value, given: types.Type, mask: ir.Value) -> ir.Value:

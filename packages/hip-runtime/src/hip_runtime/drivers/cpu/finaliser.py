@@ -248,7 +248,7 @@ def _finalise_as(
         body = run_threads(kernel, item)
     else:
         module = _declare_first(module, reach, item, scratch)
-        prepare(module, kernel.name, reach.synchronising, machine, unroll=grouping.waves)
+        prepare(module, kernel.name, reach.synchronising, machine, unroll=form == REGIONS)
         check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         if form == VECTORS:

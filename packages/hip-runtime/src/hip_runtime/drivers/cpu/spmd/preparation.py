@@ -84,13 +84,21 @@ def _simplify(module: Any, machine: Any, inline_everything: bool, unroll: bool) 
     first.add_global_dead_code_eliminate_pass()
     first.run(module, builder)
     builder.getModulePassManager().run(module, builder)
-    last = llvm.create_new_module_pass_manager()
     if unroll:
-        last.add_loop_unroll_pass()
-        last.add_instruction_combine_pass()
+        _unroll(module, options)
+    last = llvm.create_new_module_pass_manager()
     last.add_simplify_cfg_pass()
     last.add_instruction_namer_pass()
     last.run(module, builder)
+
+
+def _unroll(module: Any, options: Any) -> None:
+    """Write out loops that have few rounds, where LLVM can tell how many. It is not told of a processor: for some it
+    writes out a few rounds of other loops, too."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_loop_unroll_pass()
+    passes.add_instruction_combine_pass()
+    passes.run(module, llvm.create_pass_builder(None, options))
 
 
 _EVERYTHING = 10_000_000

@@ -129,7 +129,8 @@ class Shapes:
             (value, source) for value, source in zip(phi.operands, phi.targets, strict=True)
             if source in self.order.loops and block in self.successors(source)
         ]  # fmt: skip
-        shapes = {self._find(value, source) for value, source in pairs} - {_UNKNOWN}
+        # What comes out of a masked loop varies here, where lanes left in different rounds, though not at its source.
+        shapes = {self._find(value, place) for value, source in pairs for place in (source, block)} - {_UNKNOWN}
         if not shapes:
             return _UNKNOWN
         if len(shapes) > 1 or VARYING in shapes:

@@ -89,3 +89,34 @@ define internal i32 @big(i32 %n) noinline {
     code = kernel(body, [("out", "ptr")], functions)
     with pytest.raises(UnsupportedError, match="whose private arrays have 8000000 bytes; the stack"):
         launch(device, code, 1, 4, 0)
+
+
+@pytest.mark.parametrize("form", ["loop", "regions", "vectors"])
+def test_private_structures_with_a_name(device: Device, form: str) -> None:
+    """As compilers of C make them."""
+    functions = """
+%pair = type { i64, i32 }
+define internal void @clear(ptr %p) noinline {
+  store volatile %pair zeroinitializer, ptr %p
+  ret void
+}
+"""
+    body = """
+  %a = alloca %pair
+  call void @clear(ptr %a)
+  %second = getelementptr %pair, ptr %a, i32 0, i32 1
+  %seven = mul i32 %t, 7
+  store volatile i32 %seven, ptr %second
+  call void @wait(ptr %item)
+  %v = load volatile i32, ptr %second
+  %p = getelementptr i32, ptr %out, i32 %i
+  store i32 %v, ptr %p
+  ret void
+"""
+    waits = "define internal void @wait(ptr %item) {\n call void @spmd.barrier(ptr %item)\n ret void\n}\n"
+    passes = "define internal void @wait(ptr %item) {\n ret void\n}\n"
+    for wait in (passes,) if form == "loop" else (waits, passes):
+        out = to_device(np.zeros(8, np.int32))
+        with config.cpu_form.scope(form):
+            launch(device, kernel(body, [("out", "ptr")], functions + wait), 2, 4, out.address)
+        np.testing.assert_array_equal(out.copy_to_host(), [0, 7, 14, 21] * 2)

@@ -57,7 +57,7 @@ def run_block(
         )
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout))  # noqa: E731
+        size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout, item.module.context))  # noqa: E731
         function = BlockFunction(program, item, kind, source, size_of, grouping).build()
         builder.call(function, [place, *arguments])
 

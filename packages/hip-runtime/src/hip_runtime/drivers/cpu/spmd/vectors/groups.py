@@ -34,7 +34,7 @@ def run_groups(
 ) -> Body:
     """A body of a worker that runs *width* threads along x at a time; `UnsupportedError` where that cannot be done,
     or, with *judge*, should not: see `worth`."""
-    size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout))  # noqa: E731
+    size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout, item.module.context))  # noqa: E731
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
         made = GroupFunction(function, item, kind.args, Symbols(item.module, source), size_of, width)

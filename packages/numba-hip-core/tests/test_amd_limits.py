@@ -5,11 +5,12 @@ import inspect
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from numba.core.errors import TypingError
+from numba.core.errors import LoweringError, TypingError
 
 import numba_hip as hip
 from hip_devicelib import metadata
 from hip_devicelib.target import parse_target
+from numba_hip import extending
 from numba_hip.errors import SharedMemoryError
 
 SIGNATURE = "(float64[::1],)"
@@ -88,6 +89,26 @@ def test_arrays_that_are_not_used_take_nothing():
 )
 def test_private_memory_of_a_thread(target, wave_size, limit):
     assert parse_target(target, wave_size=wave_size).private_bytes == limit
+
+
+def without_code(value):
+    """A function that types, and that nobody has said how to lower."""
+
+
+@extending.type_callable(without_code)
+def _type_without_code(context):
+    return lambda value: value
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx90a"])
+def test_an_operation_that_types_and_has_no_code(target):
+    def kernel(x):
+        x[0] = 1
+        x[1] = without_code(x[0])
+
+    with pytest.raises(LoweringError, match="No definition for lowering .*without_code") as caught:
+        hip.compile(kernel, SIGNATURE, target=target, output="llvm")
+    assert f'test_amd_limits.py", line {inspect.getsourcelines(kernel)[1] + 2}' in str(caught.value)
 
 
 def test_local_arrays_are_not_filled():

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types, typing
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags, sanitize_compile_result_entries
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
-from numba.core.errors import NumbaError
-from numba.core.lowering import Lower
+from numba.core.errors import LoweringError, NumbaError
 from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.accesses import accessed_array
 from numba_hip.bfloat import know_ml_dtypes
+from numba_hip.described_code import DescribingLower, HipFlags
+from numba_hip.escapes import RefuseEscapes
 from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.options import CompileOptions
@@ -32,7 +33,7 @@ class HipCompileResult(CompileResult):
         return id(self)
 
 
-class LocatedLower(Lower):
+class LocatedLower(DescribingLower):
     """Numba's lowering, which tells the library that it writes where in the source it is, and at which array."""
 
     def notify_loc(self, loc: Any) -> None:
@@ -44,7 +45,10 @@ class LocatedLower(Lower):
         """Called with each instruction."""
         if self.context.enable_boundscheck:
             self.library.accessed = accessed_array(self.func_ir, inst)
-        super().lower_inst(inst)
+        try:
+            super().lower_inst(inst)
+        except NotImplementedError as error:  # Numba's, of an operation that types and that nobody has lowering for
+            raise LoweringError(str(error), loc=self.loc) from error
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -107,15 +111,17 @@ class HipCompiler(CompilerBase):
         return [manager]
 
 
-def numba_flags(options: CompileOptions) -> Flags:
+def numba_flags(options: CompileOptions, *, describes_variables: bool = False) -> Flags:
     """Numba's flags for our options: lowering only, and C's arithmetic unless ``debug`` asks for Python's."""
-    flags = Flags()
+    flags = HipFlags()
+    flags.optimised = options.opt
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.error_model = "python" if options.raises_divisions else "numpy"
     if options.keeps_lines:
-        flags.debuginfo = flags.dbg_directives_only = True
+        flags.debuginfo = True
+        flags.dbg_directives_only = not describes_variables
     if options.fastmath:
         flags.fastmath = options.fastmath
     if options.forceinline:
@@ -138,7 +144,8 @@ def compile_function(
     with compiling_for(target.numba_name):
         try:
             linked = read_all(options.link)
-            result = run_pipeline(target.contexts, py_func, args, return_type, numba_flags(options), HipCompiler)
+            flags = numba_flags(options, describes_variables=bool(options.debug) and target.machine is not None)
+            result = run_pipeline(target.contexts, py_func, args, return_type, flags, HipCompiler)
         except NumbaError as error:
             code = py_func.__code__
             error.add_context(

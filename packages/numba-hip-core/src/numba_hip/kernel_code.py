@@ -200,15 +200,32 @@ def compile_kernel(
     )
 
 
+HOST_ATOMICS_SINCE = 22
+"""The first LLVM that was seen to know which atomic operations on integers do not work on memory of the host."""
+
+
 def _find_target(py_func: Callable[..., Any], options: CompileOptions, target: str) -> CompileTarget:
-    """The compile target that *options* ask for; `TypingError` at the line of the kernel for waves that it lacks."""
-    if options.wave_size is not None and target != CPU_TARGET:
-        possible = parse_target(target).wave_sizes
-        if options.wave_size not in possible:
+    """The compile target that *options* ask for; `TypingError` at the line of the kernel for what it cannot do."""
+    if target != CPU_TARGET:
+        problem = _find_problem(options, target)
+        if problem is not None:
             code = py_func.__code__
-            raise TypingError(
-                f"wave_size={options.wave_size} of kernel {py_func.__name__}: {target} has waves of "
-                f"{' or '.join(map(str, possible))} lanes; leave the option out for what a GPU prefers",
-                loc=Loc(code.co_filename, code.co_firstlineno),
-            )
+            raise TypingError(f"{problem} (kernel {py_func.__name__})", loc=Loc(code.co_filename, code.co_firstlineno))
     return compile_target(target, options.variant)
+
+
+def _find_problem(options: CompileOptions, target: str) -> str | None:
+    """What of *options* the AMD GPU *target* lacks, or LLVM for it."""
+    possible = parse_target(target).wave_sizes
+    if options.wave_size is not None and options.wave_size not in possible:
+        return (
+            f"wave_size={options.wave_size}: {target} has waves of {' or '.join(map(str, possible))} lanes; leave the "
+            "option out for what a GPU prefers"
+        )
+    major = llvm.llvm_version_info[0]
+    if options.host_atomics and major < HOST_ATOMICS_SINCE:
+        return (
+            f"host_atomics=True: needs LLVM {HOST_ATOMICS_SINCE}; llvmlite brings LLVM {major}: install a newer one, "
+            f"or keep what atomic operations change in memory of {target}"
+        )
+    return None

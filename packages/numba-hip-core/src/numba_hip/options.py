@@ -24,7 +24,8 @@ class CompileOptions:
     opt
         Optimise. Without it the code is as it was lowered, for looking at.
     debug
-        ``error_model="python"``, ``exceptions`` and ``lineinfo``.
+        ``error_model="python"``, ``exceptions`` and ``lineinfo``; on AMD GPUs also names, types and places of variables
+        in DWARF. With ``opt=False`` each variable has its place in memory at all times; optimised, some have none.
     error_model
         ``"python"``: a division by zero in this function raises `ZeroDivisionError`. ``"numpy"``: of floats it gives
         infinities and NaN, of integers 0 on the CPU device and any number on an AMD GPU. ``debug`` decides where it is
@@ -115,7 +116,7 @@ class CompileOptions:
     @classmethod
     def of_dispatcher(cls, dispatcher: Any) -> CompileOptions:
         """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
-        known = {"fastmath", "inline", "forceinline", "link", "lineinfo", "error_model"}
+        known = {"fastmath", "inline", "forceinline", "link", "lineinfo", "error_model", "debug"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
 
     def stamp(self) -> str:

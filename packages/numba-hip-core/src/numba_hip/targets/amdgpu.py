@@ -257,7 +257,7 @@ class AmdContext(HipContext):
             add_attribute(entry, "amdgpu-num-vgpr", str(max(1, options.max_registers // share)))
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         if options.keeps_lines:
-            locate_entry(self, builder, function)
+            locate_entry(self, builder, function, variables=options.debug)
         arguments = [
             builder.addrspacecast(argument, kind) if isinstance(kind, ir.PointerType) else argument
             for argument, kind in zip(entry.args, flat, strict=False)  # not the buffer for what is printed

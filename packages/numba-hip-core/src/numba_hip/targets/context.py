@@ -25,7 +25,7 @@ from numba_hip.language.captured import refer
 from numba_hip.language.fp16 import models
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import HipCallConv
-from numba_hip.targets.line_tables import LineTableBuilder
+from numba_hip.targets.variable_info import debug_builder
 
 if TYPE_CHECKING:
     from llvmlite import binding as llvm
@@ -40,7 +40,9 @@ class HipContext(BaseContext):
     """Lowering for one compile target."""
 
     strict_alignment = True
-    DIBuilder = LineTableBuilder
+    enable_nrt = True
+    """So that functions may return arrays, which Numba refuses without its memory manager; here that is `nrt`."""
+    DIBuilder = staticmethod(debug_builder)
     constant_address_space = 0
     global_address_space = 0
     """Address spaces of captured arrays and of variables of a module."""
@@ -186,6 +188,15 @@ class HipContext(BaseContext):
     @enable_boundscheck.setter
     def enable_boundscheck(self, value: bool) -> None:
         """Numba sets this for every function; devices decide for themselves."""
+
+    def compile_subroutine(self, builder: ir.IRBuilder, impl: Any, sig: Any, *args: Any, **kws: Any) -> Any:
+        """Compile a function of Numba's own, without lines and variables: what it is made of is nobody's source.
+
+        It is kept for whatever calls it later, too.
+        """
+        if self.enable_debuginfo:
+            return self.subtarget(enable_debuginfo=False).compile_subroutine(builder, impl, sig, *args, **kws)
+        return super().compile_subroutine(builder, impl, sig, *args, **kws)
 
     def codegen(self) -> HipCodegen:
         """What turns modules into code for this target."""

@@ -1,7 +1,8 @@
 """Which lines of the source machine code comes from: what ``lineinfo`` and ``debug`` add to a kernel, as DWARF.
 
 Numba makes LLVM's metadata. Here it is made independent of the running numbers in Numba's symbols, so that code is the
-same whatever was compiled before, and is cut down to line tables, which change no instruction.
+same whatever was compiled before, and is cut down to line tables, which change no instruction. Variables are
+`numba_hip.targets.variable_info`'s.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from numba.core.debuginfo import DIBuilder
 
 
 class LineTableBuilder(DIBuilder):
-    """Numba's builder of debug information, for line tables. Variables are not described: they live in registers."""
+    """Numba's builder of debug information, for line tables. Variables are left out."""
+
+    emission = "LineTablesOnly"
 
     def initialize(self) -> None:
         """Describe the compile unit."""
-        self.emission_kind = "LineTablesOnly"
+        self.emission_kind = self.emission
         super().initialize()
 
     def mark_variable(self, builder: ir.IRBuilder, *args: Any, **kws: Any) -> None:
@@ -30,13 +33,13 @@ class LineTableBuilder(DIBuilder):
         return super()._di_subprogram(name, name, line, function, argmap)
 
 
-def locate_entry(context: Any, builder: ir.IRBuilder, function: Any) -> None:
+def locate_entry(context: Any, builder: ir.IRBuilder, function: Any, *, variables: bool = False) -> None:
     """Say that the kernel that *builder* is in is *function*, a compile result, at its first line.
 
-    LLVM drops the lines of what is inlined into a function that has none itself.
+    LLVM drops the lines of what is inlined into a function that has none itself, and *variables*, too.
     """
     source = function.type_annotation.func_id
-    tables = LineTableBuilder(builder.module, source.filename, context, True)
+    tables = context.DIBuilder(builder.module, source.filename, context, not variables)
     tables.mark_subprogram(builder.function, source.func_qualname, (), (), source.firstlineno)
     tables.mark_location(builder, source.firstlineno)
     tables.finalize()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 from llvmlite.ir.instructions import AllocaInstr, CastInstr, GEPInstr, PhiInstr
+from llvmlite.ir.values import MetaDataArgument
 
 PRIVATE = 5
 
@@ -33,10 +34,12 @@ def place_in_private_memory(module: ir.Module) -> None:
     """Put every stack slot of *module* into the private address space, behind a cast to a flat pointer."""
     for function in module.functions:
         casts: dict[int, CastInstr] = {}
+        slots = [one for block in function.blocks for one in block.instructions if type(one) is AllocaInstr]
         for block in function.blocks:
             _place_slots(block, casts)
         if casts:
             _redirect_uses(function, casts)
+        del slots  # which lived until now, so that their ids were their own
 
 
 def _place_slots(block: ir.Block, casts: dict[int, CastInstr]) -> None:
@@ -52,6 +55,14 @@ def _place_slots(block: ir.Block, casts: dict[int, CastInstr]) -> None:
     block.instructions[:] = instructions
 
 
+def _redirect_declaration(instruction: ir.Instruction, casts: dict[int, CastInstr]) -> None:
+    """Where *instruction* declares the variable in a slot, let it name the slot itself: so LLVM can follow it."""
+    for position, operand in enumerate(instruction.operands):
+        if isinstance(operand, MetaDataArgument) and id(operand.wrapped_value) in casts:
+            (slot,) = casts[id(operand.wrapped_value)].operands
+            instruction.operands[position] = MetaDataArgument(slot)
+
+
 def _redirect_uses(function: ir.Function, casts: dict[int, CastInstr]) -> None:
     own = {id(cast) for cast in casts.values()}
     for block in function.blocks:
@@ -59,6 +70,7 @@ def _redirect_uses(function: ir.Function, casts: dict[int, CastInstr]) -> None:
             if id(instruction) in own:
                 continue
             incoming = [value for value, _ in instruction.incomings] if isinstance(instruction, PhiInstr) else []
+            _redirect_declaration(instruction, casts)
             for operand in (*instruction.operands, *incoming):
                 if id(operand) in casts:
                     instruction.replace_usage(operand, casts[id(operand)])

@@ -100,13 +100,13 @@ class HipCompiler(CompilerBase):
         """The one pipeline that there is."""
         manager = PassManager("hip")
         manager.passes.extend(DefaultPassBuilder.define_untyped_pipeline(self.state).passes)
+        manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
         manager.add_pass(IRLegalization, "ensure that the IR is legal")
         manager.add_pass(AnnotateTypes, "annotate types")
         manager.add_pass(HipLowering, "lower to LLVM IR")
         manager.add_pass(PackLibrary, "pack the library")
         manager.finalize()
-        manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         return [manager]
 
 

@@ -68,6 +68,7 @@ def use_memory(driver: HipDriver, stack: ExitStack) -> None:
         driver.fill(place, 1, 64)
     opened = driver.open_ipc_handle(0, driver.ipc_handle(place))
     driver.free(opened)
+    assert driver.find_allocation(place + 8)[0] == place
     driver.memory_info(0)
 
 

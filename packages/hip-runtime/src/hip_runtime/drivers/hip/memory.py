@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hip_runtime.driver import MemoryKind
 from hip_runtime.drivers.hip.calls import IPC_HANDLE_BYTES, Calls, IpcHandle
-from hip_runtime.drivers.hip.errors import OUT_OF_MEMORY
+from hip_runtime.drivers.hip.errors import NOT_FOUND, OUT_OF_MEMORY
 from hip_runtime.errors import InvalidAddressError, InvalidHandleError, OutOfDeviceMemoryError, UnsupportedError
 
 RETIRED_COUNT = 32
@@ -20,6 +20,10 @@ RETIRED_BYTES = 256 << 20
 _HOST_MALLOC_PORTABLE, _HOST_MALLOC_MAPPED = 1, 2
 _MEM_ATTACH_GLOBAL = 1
 _IPC_LAZY_ENABLE_PEER_ACCESS = 1
+
+_NO_MEMORY_THERE = (1, 17, NOT_FOUND)
+"""What ``hipMemGetAddressRange`` answers for other addresses: ``hipErrorInvalidValue``, up to ROCm 5
+``hipErrorInvalidDevicePointer``, and ``hipErrorNotFound`` since."""
 
 
 class Allocation(NamedTuple):
@@ -102,9 +106,12 @@ class Heap:
     def find(self, address: int) -> tuple[int, int]:
         """Start and bytes of the allocation that *address* lies in, whoever made it; `InvalidAddressError`."""
         start, nbytes = c_void_p(), c_size_t()
-        if self._calls.hipMemGetAddressRange(byref(start), byref(nbytes), address):
+        code = self._calls.hipMemGetAddressRange(byref(start), byref(nbytes), address)
+        if code in _NO_MEMORY_THERE:
             self._calls.hipGetLastError()
             raise InvalidAddressError(f"{address:#x} does not lie in memory of a HIP device")
+        if code:
+            raise self._calls.error("hipMemGetAddressRange", code)
         return start.value or 0, nbytes.value
 
     def ipc_handle(self, address: int) -> bytes:

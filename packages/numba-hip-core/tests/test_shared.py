@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from numba import float32, float64, int32
+from numba.core.errors import TypingError
 
 import numba_hip as hip
+from hip_runtime import LaunchError
+from numba_hip.errors import SharedMemoryError
 
 TILE = 16
 PADDED = TILE + 1
@@ -286,3 +289,56 @@ def test_a_barrier_that_some_threads_do_not_reach_is_reported():
 
     with pytest.raises(Exception, match="barrier"):
         kernel[1, 8](np.zeros(8))
+
+
+on_the_cpu = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="AMD GPUs have limits of their own")
+
+
+@on_the_cpu
+def test_one_array_over_the_limit_is_named_by_its_line():
+    @hip.jit
+    def kernel(out):
+        tile = hip.shared.array((100, 82), float64)
+        tile[0, hip.threadIdx.x] = 1
+        hip.syncthreads()
+        out[0] = tile[0, 3]
+
+    says = r"an array of shape \(100, 82\) of float64 has 65600 bytes; at most 65536 for cpu"
+    with pytest.raises(TypingError, match=says):
+        kernel[1, 64](np.zeros(1))
+
+
+@on_the_cpu
+def test_all_arrays_over_the_limit_are_listed():
+    @hip.jit
+    def kernel(out):
+        tile = hip.shared.array((100, 50), float64)
+        row = hip.shared.array(6400, float32)
+        tile[0, hip.threadIdx.x] = row[hip.threadIdx.x] = 1
+        hip.syncthreads()
+        out[0] = tile[0, 3] + row[3]
+
+    line = kernel.py_func.__code__.co_firstlineno
+    with pytest.raises(SharedMemoryError) as caught:
+        kernel[1, 32](np.zeros(1))
+    assert str(caught.value) == (
+        "kernel kernel: its shared arrays have 65600 bytes; a block on cpu has 65536: "
+        f"40000 bytes, shape (100, 50) of float64, {__file__}:{line + 2} in kernel; "
+        f"25600 bytes, shape (6400,) of float32, {__file__}:{line + 3} in kernel"
+    )
+
+
+@on_the_cpu
+def test_dynamic_memory_beside_static_over_the_limit():
+    @hip.jit
+    def kernel(out):
+        tile, more = hip.shared.array(8000, float64), hip.shared.array(0, float64)
+        tile[hip.threadIdx.x] = more[hip.threadIdx.x] = hip.threadIdx.x
+        hip.syncthreads()
+        out[hip.threadIdx.x] = tile[31 - hip.threadIdx.x] + more[hip.threadIdx.x]
+
+    out = np.zeros(32)
+    kernel[1, 32, 0, 1536](out)
+    np.testing.assert_array_equal(out, 31)
+    with pytest.raises(LaunchError, match="dynamic_shared is 1537 bytes.*64000 bytes that kernel.*at most 65536"):
+        kernel[1, 32, 0, 1537](out)

@@ -13,9 +13,11 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
+from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import InvalidIRError
 from hip_devicelib.target import Target
+from hip_runtime.drivers.cpu.item import SHARED_BYTES
 from numba_hip.errors import LinkedCodeError, SharedMemoryError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
@@ -238,8 +240,21 @@ def keep_only(module: llvm.ModuleRef, name: str) -> None:
             value.linkage = "internal"
 
 
+def check_shared(library: HipCodeLibrary, name: str, target: str, most: int, total: int) -> None:
+    """Raise `SharedMemoryError` where the shared arrays of kernel *name*, *total* bytes, are over *most*."""
+    if total > most:
+        arrays = [array for part in library.closure() for array in part.shared]
+        listed = "; ".join(text for text, _ in sorted(arrays, key=lambda array: -array[1]))
+        raise SharedMemoryError(
+            f"kernel {name}: its shared arrays have {total} bytes; a block on {target} has {most}: {listed}"
+        )
+
+
 class CpuCodegen(HipCodegen):
     """SPMD bitcode for the processor of this machine."""
+
+    target = CPU_TARGET
+    most_shared_bytes = SHARED_BYTES
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -270,6 +285,8 @@ class CpuCodegen(HipCodegen):
         builder = llvm.create_pass_builder(self._machine, tuning)
         builder.getModulePassManager().run(module, builder)
         module.verify()
+        shared = [function.name for function in module.functions if function.name.startswith(SHARED_PREFIX)]
+        check_shared(library, name, self.target, self.most_shared_bytes, sum(int(s.rsplit(".", 2)[1]) for s in shared))
         return bytes(module.as_bitcode())
 
     def _link_device_library(self, module: llvm.ModuleRef) -> None:
@@ -345,8 +362,4 @@ class AmdCodegen(HipCodegen):
         variables = llvm.parse_bitcode(bitcode).global_variables  # those that are left
         shared = [one.global_value_type for one in variables if str(one.type) == SHARED_POINTER]
         total = sum(int(self.target_data.get_abi_size(kind)) for kind in shared)
-        if total > most:
-            listed = "; ".join(text for text, _ in sorted(arrays, key=lambda array: -array[1]))
-            raise SharedMemoryError(
-                f"kernel {name}: its shared arrays have {total} bytes; a block on {self.target} has {most}: {listed}"
-            )
+        check_shared(library, name, str(self.target), most, total)

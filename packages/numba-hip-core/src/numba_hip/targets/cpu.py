@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
+from hip_runtime.drivers.cpu.item import SHARED_BYTES
 from numba_hip._numba import lowered_symbol
 from numba_hip.codegen import SHARED_PREFIX, HipCodeLibrary
 from numba_hip.language import output
@@ -36,6 +37,7 @@ TOO_DEEP = "functions call one another so often that the stack is full"
 class CpuContext(HipContext):
     """Lowering for the CPU device."""
 
+    most_shared_bytes = SHARED_BYTES
     implement_powi_as_math_call = True
     implement_pow_as_math_call = True
 

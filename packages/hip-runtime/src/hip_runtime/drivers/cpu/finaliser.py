@@ -23,6 +23,7 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.elf import undefined_symbols
 from hip_runtime.drivers.cpu.forms import (
     AUTO,
+    LEAST_LANES,
     LOOP,
     REGIONS,
     VECTORS,
@@ -219,7 +220,7 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
 
 def _group(reach: Reach, wanted: str, width: int, block: Dim3, wave_size: int) -> Grouping:
     """Which regions run how many threads at a time, where the kernel is cut into some."""
-    if wanted == REGIONS:
+    if wanted == REGIONS or (wanted != VECTORS and block[0] < LEAST_LANES):
         return Grouping(1)
     if not WAVE_WIDE.isdisjoint(reach.functions) and waves_are_groups(block, wave_size):
         return Grouping(wave_size, wanted == VECTORS, waves=True)

@@ -9,9 +9,11 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.graph import Instruction, Value
+from hip_runtime.drivers.cpu.spmd.graph import Function, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.private import private_type
 from hip_runtime.drivers.cpu.spmd.regioncode import Surroundings
 from hip_runtime.drivers.cpu.spmd.regions import Program, Region, within
+from hip_runtime.drivers.cpu.spmd.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.spmd.vectors.groups import GROUP_FUNCTION, GroupFunction, SizeOf, each_group
 from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes, RegionGraph
 from hip_runtime.errors import UnsupportedError
@@ -104,11 +106,12 @@ class RegionGroups:
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GROUP_FUNCTION}.{'start' if region.start is None else region.start.number}"
         try:
+            self._check_private(made.function)
             group = GroupFunction(
                 made.function, item, kinds, self._around.symbols, self._size_of, grouping.width, made.exclusive, name
             ).build()
         except UnsupportedError as error:
-            del item.module.globals[name]
+            item.module.globals.pop(name, None)
             if grouping.must(region):
                 raise
             grouping.refused.append(str(error))
@@ -117,3 +120,10 @@ class RegionGroups:
             builder.call(group, [*kernel_arguments, *made.passed, count])
         grouping.taken += 1
         return True
+
+    def _check_private(self, function: Function) -> None:
+        """The arrays of all lanes of a group have to fit onto the stack."""
+        arrays = [private_type(value) for value in function.instructions() if value.opcode == "alloca"]
+        nbytes = self._grouping.width * sum(map(self._size_of, arrays))
+        if nbytes > STACK_LIMIT:
+            raise UnsupportedError(f"the private arrays of {self._grouping.width} threads have {nbytes} bytes")

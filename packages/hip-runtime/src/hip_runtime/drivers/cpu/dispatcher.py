@@ -51,9 +51,9 @@ CHUNKS_PER_THREAD = 8
 POLL = 50_000_000
 """Nanoseconds after which signal handlers are given a turn, and that a chunk should not take longer than."""
 
-FIRST_CHUNKS = 64
-"""As `CHUNKS_PER_THREAD`, for a program that never ran: its blocks may take any time, and only between chunks does a
-launch end."""
+FIRST_CHUNKS = 1 << 16
+"""Into how many chunks the blocks of a launch are divided where the program never ran: its blocks may take any time, and
+only between chunks does a launch end. Taking that many costs milliseconds, less than compiling did."""
 
 _OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 """What a helper brings upon itself, for a debugger or `faulthandler` to see."""
@@ -258,8 +258,8 @@ def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, thre
     """Blocks of a chunk: a part of those that are left, and no more than should take `POLL`."""
     cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
     known = builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
-    parts = builder.select(known, I64(CHUNKS_PER_THREAD), I64(FIRST_CHUNKS))
-    chunk = builder.udiv(left, builder.mul(threads, parts))
+    parts = builder.select(known, builder.mul(threads, I64(CHUNKS_PER_THREAD)), I64(FIRST_CHUNKS))
+    chunk = builder.udiv(left, parts)
     longest = builder.fdiv(_DOUBLE(float(POLL)), builder.select(known, cost, _DOUBLE(1.0)))
     bounded = builder.fcmp_ordered("<", longest, builder.uitofp(chunk, _DOUBLE))
     converted = builder.fptoui(builder.select(bounded, longest, _DOUBLE(0.0)), I64)

@@ -52,8 +52,8 @@ POLL = 50_000_000
 """Nanoseconds after which signal handlers are given a turn, and that a chunk should not take longer than."""
 
 FIRST_CHUNKS = 1 << 16
-"""Into how many chunks the blocks of a launch are divided where the program never ran: its blocks may take any time, and
-only between chunks does a launch end. Taking that many costs milliseconds, less than compiling did."""
+"""Into how many chunks the blocks of a launch are divided where the program never ran: its blocks may take any time,
+and only between chunks does a launch end. Taking that many costs a millisecond, less than compiling did."""
 
 _OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 """What a helper brings upon itself, for a debugger or `faulthandler` to see."""

@@ -11,7 +11,7 @@ from hip_runtime.drivers.cpu.spmd.graph import Constant, Symbol
 from hip_runtime.drivers.cpu.spmd.types import TypeTable
 
 
-class _Spelled(ir.FormattedConstant):
+class Spelled(ir.FormattedConstant):
     """A constant as LLVM spells it. llvmlite's own class takes the text for an element where the type is a vector."""
 
     def __init__(self, kind: ir.Type, text: str) -> None:
@@ -32,12 +32,12 @@ class Symbols:
         """A constant; the globals in it are declared."""
         for name in constant.globals:
             self._declare(name)
-        return _Spelled(constant.type, constant.text)
+        return Spelled(constant.type, constant.text)
 
     def address(self, symbol: Symbol) -> ir.Value:
         """The address of a global, which is declared."""
         reference = self._declare(symbol.name).get_reference()
-        return _Spelled(PTR, reference)
+        return Spelled(PTR, reference)
 
     def _declare(self, name: str) -> ir.Value:
         known = self._module.globals.get(name)

@@ -29,12 +29,26 @@ SizeOf = Callable[[ir.Type], int]
 """Bytes from one value of a type to the next in memory."""
 
 
+def measure_types(layout: Any, context: ir.Context) -> SizeOf:
+    """Sizes by the target data *layout* of types whose structs belong to *context*. llvmlite parses a module for each
+    that it is asked for."""
+    known: dict[str, int] = {}
+
+    def size_of(stored: ir.Type) -> int:
+        name = str(stored)
+        if name not in known:
+            known[name] = int(stored.get_abi_size(layout, context))
+        return known[name]
+
+    return size_of
+
+
 def run_groups(
     function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int, judge: bool = False
 ) -> Body:
     """A body of a worker that runs *width* threads along x at a time; `UnsupportedError` where that cannot be done,
     or, with *judge*, should not: see `worth`."""
-    size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout, item.module.context))  # noqa: E731
+    size_of = measure_types(layout, item.module.context)
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
         made = GroupFunction(function, item, kind.args, Symbols(item.module, source), size_of, width)

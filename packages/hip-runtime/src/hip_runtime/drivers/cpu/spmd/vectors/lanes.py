@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.spmd.instructions import Assembled, Part, typed
+from hip_runtime.drivers.cpu.spmd.symbols import Spelled
 from hip_runtime.errors import UnsupportedError
 
 _FLOATS = {"half": "f16", "float": "f32", "double": "f64"}
@@ -19,13 +20,18 @@ class Lanes:
     def __init__(self, builder: ir.IRBuilder, width: int) -> None:
         self.builder = builder
         self.width = width
+        self._types: dict[str, ir.VectorType] = {}
+        self._constants: dict[tuple[object, ...], ir.Value] = {}
 
     def type_of(self, kind: ir.Type) -> ir.Type:
         """The type of a value of *kind* for each lane; `UnsupportedError` where a vector cannot hold it."""
         if isinstance(kind, ir.LiteralStructType):
             return ir.LiteralStructType([self.type_of(element) for element in kind.elements])
-        spell(kind)
-        return ir.VectorType(kind, self.width)
+        found = self._types.get(str(kind))
+        if found is None:
+            spell(kind)
+            found = self._types[str(kind)] = ir.VectorType(kind, self.width)
+        return found
 
     def emit(self, kind: ir.Type, parts: Sequence[Part], name: str = "") -> ir.Value:
         """An instruction put together from *parts*."""
@@ -37,19 +43,48 @@ class Lanes:
         """*value* in all lanes."""
         builder = self.builder
         if isinstance(value.type, ir.LiteralStructType):
-            whole = ir.Constant(self.type_of(value.type), ir.Undefined)
+            whole = self.undefined(self.type_of(value.type))
             for number in range(len(value.type.elements)):
                 whole = builder.insert_value(whole, self.splat(builder.extract_value(value, number)), number)
             return whole
         kind = self.type_of(value.type)
-        first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
-        return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), self.numbers(I32, 0))
+        if isinstance(value, ir.Constant):
+            return self._constant(kind, f"splat ({value.type} {value.get_reference()})")
+        first = builder.insert_element(self.undefined(kind), value, I32(0))
+        return self.shuffle(first, self.numbers(I32, 0))
+
+    def shuffle(self, whole: ir.Value, order: ir.Value) -> ir.Value:
+        """The elements of *whole* that the constant vector *order* numbers."""
+        result = ir.VectorType(whole.type.element, order.type.count)
+        rest = self.undefined(whole.type)
+        return self.emit(result, ["shufflevector ", *typed(whole), ", ", *typed(rest), ", ", *typed(order)])
+
+    def undefined(self, kind: ir.Type) -> ir.Value:
+        """A value of *kind* that may be anything."""
+        return self._constant(kind, "undef")
 
     def numbers(self, kind: ir.IntType, stride: int) -> ir.Value:
         """The number of each lane times *stride*."""
-        mask = (1 << kind.width) - 1
-        vector = ir.VectorType(kind, self.width)
-        return ir.Constant(vector, [kind(number * stride & mask) for number in range(self.width)])
+        if not stride:
+            return self._constant(self.type_of(kind), "zeroinitializer")
+        return self.vector_of(kind, [number * stride for number in range(self.width)])
+
+    def vector_of(self, kind: ir.IntType, numbers: Sequence[int]) -> ir.Value:
+        """A constant vector of *numbers*, of which the bits that *kind* has are taken."""
+        key = (kind.width, *numbers)
+        found = self._constants.get(key)
+        if found is None:
+            mask = (1 << kind.width) - 1
+            text = ", ".join(f"{kind} {number & mask}" for number in numbers)
+            found = self._constants[key] = Spelled(ir.VectorType(kind, len(numbers)), f"<{text}>")
+        return found
+
+    def _constant(self, kind: ir.Type, text: str) -> ir.Value:
+        key = (str(kind), text)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = Spelled(kind, text)
+        return found
 
     def spread(self, value: ir.Value, stride: int) -> ir.Value:
         """*value* plus the number of the lane times *stride*."""
@@ -67,11 +102,11 @@ class Lanes:
 
     def all_lanes(self) -> ir.Value:
         """A mask with every lane."""
-        return ir.Constant(ir.VectorType(I1, self.width), [I1(1)] * self.width)
+        return self._constant(self.type_of(I1), "splat (i1 true)")
 
     def no_lanes(self) -> ir.Value:
         """A mask without any."""
-        return ir.Constant(ir.VectorType(I1, self.width), [I1(0)] * self.width)
+        return self._constant(self.type_of(I1), "zeroinitializer")
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
         """A mask with the first *count* lanes, an ``i32``."""
@@ -103,7 +138,7 @@ class Lanes:
         if mask is None:
             return self.builder.load(place, typ=vector, align=align)
         name = f"llvm.masked.load.{spell(vector)}.p0"
-        return self._call_aligned(name, vector, [place, mask, ir.Constant(vector, ir.Undefined)], align, 1)
+        return self._call_aligned(name, vector, [place, mask, self.undefined(vector)], align, 1)
 
     def store(self, value: ir.Value, place: ir.Value, mask: ir.Value | None, align: int) -> None:
         """The reverse of `load`."""
@@ -117,7 +152,7 @@ class Lanes:
         """A value for each lane, from anywhere in memory."""
         vector = self.type_of(kind)
         name = f"llvm.masked.gather.{spell(vector)}.{spell(places.type)}"
-        rest = [mask or self.all_lanes(), ir.Constant(vector, ir.Undefined)]
+        rest = [mask or self.all_lanes(), self.undefined(vector)]
         return self._call_aligned(name, vector, [places, *rest], align, 1)
 
     def scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int) -> None:
@@ -143,17 +178,17 @@ class Lanes:
         """A value for each lane, from every *step*-th element of an array: what lies in between is loaded and left."""
         count = self.width * step
         vector = ir.VectorType(kind, count)
-        needed = _bits([number <= count - step for number in range(count)])
+        needed = self.vector_of(I1, [number <= count - step for number in range(count)])
         name = f"llvm.masked.load.{spell(vector)}.p0"
-        whole = self._call_aligned(name, vector, [place, needed, ir.Constant(vector, ir.Undefined)], align, 1)
-        return self.builder.shuffle_vector(whole, ir.Constant(vector, ir.Undefined), self.numbers(I32, step))
+        whole = self._call_aligned(name, vector, [place, needed, self.undefined(vector)], align, 1)
+        return self.shuffle(whole, self.numbers(I32, step))
 
     def store_every(self, value: ir.Value, place: ir.Value, step: int, align: int) -> None:
         """The reverse of `load_every`; what lies in between is not written."""
         count = self.width * step
-        spread = ir.Constant(ir.VectorType(I32, count), [I32(number // step) for number in range(count)])
-        whole = self.builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), spread)
-        written = _bits([number % step == 0 for number in range(count)])
+        spread = self.vector_of(I32, [number // step for number in range(count)])
+        whole = self.shuffle(value, spread)
+        written = self.vector_of(I1, [number % step == 0 for number in range(count)])
         self._call_aligned(f"llvm.masked.store.{spell(whole.type)}.p0", VOID, [whole, place, written], align, 2)
 
     def _call_aligned(self, name: str, kind: ir.Type, arguments: list[ir.Value], align: int, where: int) -> ir.Value:
@@ -169,10 +204,6 @@ class Lanes:
         if function is None:
             function = ir.Function(module, ir.FunctionType(kind, [argument.type for argument in arguments]), name)
         return self.builder.call(function, arguments, fastmath=tuple(flags))
-
-
-def _bits(wanted: list[bool]) -> ir.Value:
-    return ir.Constant(ir.VectorType(I1, len(wanted)), [I1(int(one)) for one in wanted])
 
 
 def spell(kind: ir.Type) -> str:

@@ -27,6 +27,9 @@ PAGES = [
 NEEDS_ROCM = {ROOT / "packages" / "hip-devicelib" / "README.md"}
 """Pages whose last blocks need a ROCm; what comes before runs everywhere."""
 
+QUIET = {"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0", "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}
+"""Variables of Numba CUDA's that turn its advice on performance off, which is given while posing: pages are small."""
+
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
@@ -78,7 +81,7 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
         [sys.executable, "-W", "error", "-c", f"{code} test_documents.run_page(pathlib.Path({str(page)!r}))"],
         capture_output=True,
         text=True,
-        env={"NUMBA_HIP_DEVICE": "cpu", **os.environ},
+        env={"NUMBA_HIP_DEVICE": "cpu", **QUIET, **os.environ},
     )
     lines = result.stderr.splitlines()
     if page in NEEDS_ROCM and result.returncode and lines[-1].startswith("hip_devicelib.errors.NotFoundError:"):

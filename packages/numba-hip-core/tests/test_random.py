@@ -1,5 +1,8 @@
 """Random numbers against the generator's definition, written down here in Python's own integers."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -144,3 +147,11 @@ def test_for_amd_gpus(target):
     states = types.Array(random.xoroshiro128p_type, 1, "C")
     kinds = [types.Array(kind, 2, "C") for kind in (types.float32, types.float64) * 2]
     assert hip.compile(sample, (states, *kinds), target=target, output="object")[0][:4] == b"\x7fELF"
+
+
+def test_the_module_is_an_attribute():
+    code = (
+        "from numba import hip; import sys; assert 'numba_hip.random' not in sys.modules; hip.random.xoroshiro128p_next"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    assert "random" in dir(hip)

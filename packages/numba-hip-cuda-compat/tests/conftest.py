@@ -14,6 +14,11 @@ import pytest
 
 from numba_hip_cuda import posing
 
+QUIET = {"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0", "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}
+"""Variables of Numba CUDA's that turn its advice off: programs of tests are small, and warnings are errors."""
+
+os.environ.update(QUIET)  # before Numba reads them
+
 Result = subprocess.CompletedProcess[str]
 
 
@@ -22,7 +27,7 @@ def run_python() -> Callable[..., Result]:
     """Runs Python with some arguments, warnings being errors, in *folder*, with the folder *path* before its own."""
 
     def run(*arguments: str, path: Path | None = None, folder: Path | None = None) -> Result:
-        environment = {"NUMBA_HIP_DEVICE": "cpu", **os.environ}
+        environment = {"NUMBA_HIP_DEVICE": "cpu", **QUIET, **os.environ}
         if path is not None:
             environment["PYTHONPATH"] = str(path)
         return subprocess.run(

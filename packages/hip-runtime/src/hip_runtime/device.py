@@ -241,12 +241,12 @@ def _explain_missing_gpu(choice: str, found: Probe) -> None:
     warnings.warn(
         f"kernels run on the CPU device: {reason}. {advice} without this warning",
         DeviceFallbackWarning,
-        stacklevel=_stack_level(),
+        stacklevel=stack_level(),
     )
 
 
-def _stack_level() -> int:
-    """How far up the caller outside of `LAYERS` is: that is who a warning is for."""
+def stack_level() -> int:
+    """How far up from the function that calls this the caller outside of `LAYERS` is: that is who a warning is for."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LAYERS:
         level, frame = level + 1, frame.f_back

@@ -134,7 +134,7 @@ __version__ = "0.1.0"
 EXTENSIONS = "numba_hip.extensions"
 """Group of entry points with which packages above this one add names to it."""
 
-LATE = {"bf16": "numba_hip.language.bf16", "libdevice": "numba_hip.libdevice"}
+LATE = {"bf16": "numba_hip.language.bf16", "libdevice": "numba_hip.libdevice", "random": "numba_hip.random"}
 """Modules that are loaded when they are first asked for."""
 
 

@@ -38,5 +38,45 @@ simulator: Setting[bool] = Setting(
     lambda: False,
 )
 
-SETTINGS: tuple[Setting[Path] | Setting[bool], ...] = (cache_dir, boundscheck, simulator)
+low_occupancy_warnings: Setting[bool | None] = Setting(
+    "NUMBA_HIP_LOW_OCCUPANCY_WARNINGS",
+    "1 warns of launches with fewer blocks than the device has compute units, 0 does not; by default on AMD GPUs, and "
+    "not on the CPU device. Read when a launch is configured.",
+    switch,
+    lambda: None,
+)
+
+implicit_copy_warnings: Setting[bool | None] = Setting(
+    "NUMBA_HIP_IMPLICIT_COPY_WARNINGS",
+    "1 warns where a NumPy array is passed to a kernel without In, Out or InOut, and so is copied both ways, 0 does "
+    "not; by default on AMD GPUs, and not on the CPU device. Read at each launch with such an array.",
+    switch,
+    lambda: None,
+)
+
+option_warnings: Setting[bool] = Setting(
+    "NUMBA_HIP_OPTION_WARNINGS",
+    "1 warns of options of jit that make little sense together: debug with opt, debug with lineinfo; the default is "
+    "0. Read when a function is decorated.",
+    switch,
+    lambda: False,
+)
+
+debug: Setting[bool] = Setting(
+    "NUMBA_HIP_DEBUG",
+    "1 makes debug=True the default of jit; the default is 0. Read when a function is decorated.",
+    switch,
+    lambda: False,
+)
+
+opt: Setting[bool] = Setting(
+    "NUMBA_HIP_OPT",
+    "0 makes opt=False the default of jit; the default is 1. Read when a function is decorated.",
+    switch,
+    lambda: True,
+)
+
+SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
+    cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt
+)  # fmt: skip
 """All settings, for tools that list them."""

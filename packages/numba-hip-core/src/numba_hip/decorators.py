@@ -9,6 +9,7 @@ from typing import Any, overload
 from numba.core import sigutils
 
 from numba_hip import config
+from numba_hip.advice import advise_on_options
 from numba_hip.dispatcher import Dispatcher
 from numba_hip.errors import OptionError
 from numba_hip.extensions import Extension
@@ -49,6 +50,7 @@ def jit(
     The other options are those of `numba_hip.options.CompileOptions`; an unknown one is an `OptionError`.
     """
     chosen = CompileOptions.of_jit(options)
+    advise_on_options(chosen)
     make = partial(_dispatcher, options=chosen, device=device, extensions=_checked(extensions, device))
     signatures: list[Any]
     if function_or_signature is None:

@@ -15,6 +15,7 @@ from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config, pickling
 from numba_hip._numba import type_code
+from numba_hip.advice import advise_on_grid
 from numba_hip.arguments import Packer, argument_type, check_arguments, describe, leaf_count, packers, type_of
 from numba_hip.conversion import choose_overload
 from numba_hip.errors import DeviceFunctionError, KernelArgumentError, KernelSignatureError
@@ -137,10 +138,14 @@ class Dispatcher(Inspection):
         plain = is_plain(config)
         configured = self._configured.get(config) if plain else None
         if configured is None:
-            configured = ConfiguredKernel(self, LaunchConfig.of(config))
+            configured = self._configure(LaunchConfig.of(config))
             if plain and len(self._configured) < MOST_CONFIGURED:
                 self._configured[config] = configured
         return configured
+
+    def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
+        advise_on_grid(config.grid)
+        return ConfiguredKernel(self, config)
 
     def configure(
         self, griddim: Any, blockdim: Any, stream: Stream | int | None = 0, sharedmem: int = 0

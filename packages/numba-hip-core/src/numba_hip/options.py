@@ -22,7 +22,8 @@ class CompileOptions:
         Allow transformations that ignore NaN, infinities and the order of operations: a bool, or the set of LLVM's
         fast-math flags.
     opt
-        Optimise. Without it the code is as it was lowered, for looking at.
+        Optimise; the setting ``NUMBA_HIP_OPT`` decides where it is None. Without it the code is as it was lowered, for
+        looking at.
     debug
         ``error_model="python"``, ``exceptions`` and ``lineinfo``; on AMD GPUs also names, types and places of variables
         in DWARF. With ``opt=False`` each variable has its place in memory at all times; optimised, some have none.
@@ -93,6 +94,9 @@ class CompileOptions:
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
         """The options given to `jit`; `OptionError` where one is unknown or cannot be honoured."""
         known = {field.name for field in fields(cls)}
+        for name, default in (("debug", config.debug), ("opt", config.opt)):
+            if given.get(name) is None:
+                given = {**given, name: default()}
         unknown = given.keys() - known
         if unknown:
             raise OptionError(f"hip.jit has no option {sorted(unknown)}; it knows {sorted(known)}")

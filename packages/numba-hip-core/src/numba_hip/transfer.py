@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hip_runtime import DeviceArray, Stream, as_device_array, device_array_like, is_device_array, to_device
+from numba_hip.advice import advise_on_copies
 from numba_hip.arguments import is_on_device
 from numba_hip.hints import ArgHint
 
@@ -40,6 +41,8 @@ class Transfer:
         return value
 
     def _copy_array(self, value: HostArray, hint: type[ArgHint] | None) -> DeviceArray:
+        if hint is None:
+            advise_on_copies()
         copied_in = hint is None or hint.copies_in
         make = to_device if copied_in else device_array_like
         copy = make(value, stream=self.stream)

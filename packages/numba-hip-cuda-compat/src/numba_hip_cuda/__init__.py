@@ -7,7 +7,10 @@
 From a shell: ``python -m numba_hip_cuda script.py arguments``.
 """
 
+import hip_runtime.device
 from numba_hip_cuda.pose import PoseError, is_posing, pose_as_cuda, posing, stop_posing
+
+hip_runtime.device.LAYERS.add("numba_hip_cuda")
 
 __all__ = ["PoseError", "is_posing", "pose_as_cuda", "posing", "stop_posing"]
 __version__ = "0.1.0"

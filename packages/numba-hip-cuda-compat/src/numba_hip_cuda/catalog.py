@@ -242,6 +242,13 @@ MODULES: Mapping[str, Module] = {
             "cuda_data_manager": "numba.core.datamodel:default_manager",
         }
     ),
+    f"{CUDA}.simulator": Module(
+        names={
+            **_from("numba_hip", *(name for name in SAME if name != "jit"), *VECTOR_TYPES),
+            **RENAMED,
+            "jit": "numba_hip_cuda.shims:simulated_jit",
+        },
+    ),
     f"{CUDA}.stubs": Module(names=_from("numba_hip", *SAME)),
     f"{CUDA}.target": Module(
         names={

@@ -12,11 +12,18 @@ from numba.core import config as numba_config
 
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
+from numba_hip import advice, config
 
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # threads of a warp on every GPU of NVIDIA's
     (runtime_config.pending_releases, lambda: numba_config.CUDA_DEALLOCS_COUNT),
     (runtime_config.pending_release_ratio, lambda: numba_config.CUDA_DEALLOCS_RATIO),
+    (config.simulator, lambda: bool(numba_config.ENABLE_CUDASIM)),
+    (config.low_occupancy_warnings, lambda: bool(numba_config.CUDA_LOW_OCCUPANCY_WARNINGS)),
+    (config.implicit_copy_warnings, lambda: bool(numba_config.CUDA_WARN_ON_IMPLICIT_COPY)),
+    (config.option_warnings, lambda: True),
+    (config.debug, lambda: bool(numba_config.CUDA_DEBUGINFO_DEFAULT)),
+    (config.opt, lambda: bool(numba_config.OPT)),
     (runtime_config.array_interface_sync, lambda: bool(numba_config.CUDA_ARRAY_INTERFACE_SYNC)),
 )
 """Our settings, and what they are while posing lasts."""
@@ -24,11 +31,13 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
 
 def begin() -> None:
     """Let our settings follow."""
+    advice.speak_of("CUDA")
     for setting, source in FOLLOWERS:
         setting.follow(source)
 
 
 def end() -> None:
     """Bring their defaults back."""
+    advice.speak_of("HIP")
     for setting, _ in FOLLOWERS:
         setting.follow(None)

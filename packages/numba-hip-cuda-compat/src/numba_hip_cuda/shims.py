@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from types import FunctionType
+from typing import Any
+
 import numba_hip
 from hip_runtime.errors import DeviceUnavailableError
+from numba_hip import config
 
 implementation = "HIP"
 """Which `numba.cuda` this is; NVIDIA's say ``"Built-in"`` or ``"NVIDIA"``."""
@@ -35,6 +39,14 @@ def cuda_error() -> DeviceUnavailableError | None:
 
 HAS_NUMBA = True
 """Whether Numba is installed beside: numba-cuda can do without, numba-hip-core is built on it."""
+
+
+def simulated_jit(function_or_signature: Any = None, **options: Any) -> Any:
+    """`numba_hip.jit` that leaves kernels to Python whatever the settings say: ``numba.cuda.simulator.jit``."""
+    if isinstance(function_or_signature, FunctionType):
+        with config.simulator.scope(True):
+            return numba_hip.jit(function_or_signature, **options)
+    return lambda function: simulated_jit(function, **options)
 
 
 def detect() -> bool:

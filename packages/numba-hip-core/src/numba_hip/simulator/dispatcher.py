@@ -12,7 +12,7 @@ from numba_hip.arguments import check_arguments
 from numba_hip.dispatcher import Dispatcher
 from numba_hip.extensions import prepare
 from numba_hip.language import stub
-from numba_hip.launch import ConfiguredKernel
+from numba_hip.launch import ConfiguredKernel, LaunchConfig
 from numba_hip.simulator import functions
 from numba_hip.simulator.arrays import Arguments, wait_for_device
 from numba_hip.simulator.schedule import Grid
@@ -27,6 +27,9 @@ class SimulatedDispatcher(Dispatcher):
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
         """Nothing: there is no code to make."""
+
+    def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
+        return ConfiguredKernel(self, config)  # how well a grid uses a device says nothing here
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """Called from a simulated kernel, a device function runs; elsewhere it is refused as ever."""

@@ -1,0 +1,101 @@
+"""Advice: warnings of launches that leave the device idle, of copies that nobody asked for, of options that clash."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import hip
+from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+
+from hip_runtime.errors import SettingError
+from numba_hip import config
+from numba_hip.options import CompileOptions
+
+
+def add_one(values: Any) -> None:
+    i = hip.grid(1)
+    if i < values.size:
+        values[i] += 1
+
+
+def units() -> int:
+    return hip.get_current_device().attributes.compute_units
+
+
+@pytest.mark.skipif(units() < 2, reason="one block is enough for a device with one compute unit")
+def test_a_grid_that_leaves_the_device_idle() -> None:
+    values = hip.to_device(np.zeros(3))
+    with config.low_occupancy_warnings.scope(True):
+        with pytest.warns(
+            NumbaPerformanceWarning, match=f"Grid size 1 leaves {units() - 1} of the {units()} .* low occupancy"
+        ) as told:
+            configured = hip.jit(add_one)[1, 32]
+        assert told[0].filename == __file__
+        configured(values)
+        with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 leaves"):
+            hip.jit(add_one).forall(3)(values)
+        hip.jit(add_one)[units(), 32](values)
+        hip.jit(add_one)[(1, units()), 32]
+        with config.simulator.scope(True):
+            hip.jit(add_one)[1, 32](values)
+    assert values.copy_to_host().tolist() == [4, 4, 4]
+
+
+def test_a_host_array_that_is_copied_both_ways() -> None:
+    kernel, host = hip.jit(add_one), np.zeros(3)
+    with config.implicit_copy_warnings.scope(True):
+        with pytest.warns(
+            NumbaPerformanceWarning, match="Host array used in HIP kernel will incur copy overhead"
+        ) as told:
+            kernel[1, 32](host)
+        assert told[0].filename == __file__
+        for quiet in (hip.InOut(host), hip.to_device(host), hip.mapped_array_like(host), hip.managed_array(3)):
+            kernel[1, 32](quiet)
+    assert host.tolist() == [2, 2, 2]
+
+
+def test_the_cpu_device_is_quiet_by_default() -> None:
+    quiet = hip.get_current_device().is_cpu
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        hip.jit(add_one)[1, 32](np.zeros(3))
+        hip.jit(add_one, debug=True, lineinfo=True)
+    assert len(told) == (0 if quiet else 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"debug": True}, ["opt=True"]),
+        ({"debug": True, "opt": True}, ["opt=True"]),
+        ({"debug": True, "opt": False}, []),
+        ({"debug": True, "opt": False, "lineinfo": True}, ["mutually exclusive"]),
+        ({"lineinfo": True}, []),
+        ({}, []),
+    ],
+)
+def test_options_that_clash(options: dict[str, Any], says: list[str]) -> None:
+    with config.option_warnings.scope(True), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        hip.jit(**options)
+    assert [warning.category for warning in told] == [NumbaInvalidConfigWarning] * len(says)
+    for warning, word in zip(told, says, strict=True):
+        assert word in str(warning.message)
+        assert warning.filename == __file__
+
+
+def test_settings_are_the_defaults_of_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (CompileOptions.of_jit({}).debug, CompileOptions.of_jit({}).opt) == (False, True)
+    with config.debug.scope(True), config.opt.scope(False):
+        made = CompileOptions.of_jit({"debug": None})
+        assert (made.debug, made.opt) == (True, False)
+        made = CompileOptions.of_jit({"debug": False, "opt": True})
+        assert (made.debug, made.opt) == (False, True)
+    for setting in (config.debug, config.opt, config.low_occupancy_warnings, config.implicit_copy_warnings):
+        with monkeypatch.context() as patch:
+            patch.setenv(setting.variable, "yes")
+            with pytest.raises(SettingError, match=f"{setting.variable}='yes': must be 0 or 1"):
+                setting()

@@ -1,0 +1,108 @@
+"""Settings of Numba CUDA's while posing: advice, defaults of options, and the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core import config as numba_config
+from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+
+from numba_hip import config
+from numba_hip.simulator.dispatcher import SimulatedDispatcher
+from numba_hip_cuda import posing
+from numba_hip_cuda.settings import FOLLOWERS
+
+
+def test_settings_are_as_before_after_posing() -> None:
+    before = [setting() for setting, _ in FOLLOWERS]
+    with posing():
+        assert [setting() for setting, _ in FOLLOWERS] == [source() for _, source in FOLLOWERS]
+    assert [setting() for setting, _ in FOLLOWERS] == before
+
+
+def test_advice_is_given_in_the_words_of_cuda(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    @cuda.jit
+    def kernel(values: Any) -> None:
+        values[0] = 1
+
+    monkeypatch.setattr(numba_config, "CUDA_LOW_OCCUPANCY_WARNINGS", 1)
+    monkeypatch.setattr(numba_config, "CUDA_WARN_ON_IMPLICIT_COPY", 1)
+    if cuda.get_current_device().MULTIPROCESSOR_COUNT > 1:
+        with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 .* low occupancy") as told:
+            kernel[1, 1]
+        assert told[0].filename == __file__
+    with pytest.warns(NumbaPerformanceWarning, match="Host array used in CUDA kernel will incur copy overhead"):
+        kernel[1, 1](np.zeros(1))
+    with config.implicit_copy_warnings.scope(False):
+        kernel[1, 1](np.zeros(1))
+
+
+def test_defaults_of_options(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kernel(values: Any) -> None:
+        values[0] = 1
+
+    with pytest.warns(NumbaInvalidConfigWarning, match="not supported by CUDA"):
+        assert cuda.jit(kernel, debug=True).options.opt
+    monkeypatch.setattr(numba_config, "CUDA_DEBUGINFO_DEFAULT", 1)
+    monkeypatch.setattr(numba_config, "OPT", 0)
+    made = cuda.jit(kernel)
+    assert (made.options.debug, made.options.opt) == (True, False)
+    assert not cuda.jit(kernel, debug=False).options.debug
+
+
+PROGRAM = """
+import numpy as np
+from numba_hip_cuda import pose_as_cuda
+pose_as_cuda()
+from numba import cuda, vectorize
+
+@cuda.jit
+def sort(values):
+    for last in range(values.size - 1, 0, -1):
+        for i in range(last):
+            if values[i] > values[i + 1]:
+                values[i], values[i + 1] = values[i + 1], values[i]
+
+@cuda.jit
+def table(out):
+    x, y = cuda.grid(2)
+    if x < out.shape[0] and y < out.shape[1]:
+        out[x, y] = 10 * x + y
+
+@vectorize(["float64(float64, float64)", "float32(float32, float32)"], target="cuda")
+def sum_of_squares(a, b):
+    return a * a + b * b
+
+values = np.array([3, 1, 2, 5, 4])
+sort[1, 1](values)
+out = np.zeros((2, 3), np.int32)
+table[(1, 2), (4, 2)](out)
+total = cuda.reduce(lambda a, b: a + b)(np.arange(100.0))
+squares = sum_of_squares(np.arange(3.0), 2.0)
+print(values.tolist(), out.tolist(), total, squares.tolist(), sum_of_squares(3.0, 4.0), type(sort).__name__)
+"""
+
+
+@pytest.mark.parametrize(("variable", "name"), [("0", "Dispatcher"), ("1", "SimulatedDispatcher")])
+def test_programs_run_compiled_and_simulated(
+    variable: str, name: str, check: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", variable)
+    expected = f"[1, 2, 3, 4, 5] [[0, 1, 2], [10, 11, 12]] 4950.0 [4.0, 5.0, 8.0] 25.0 {name}\n"
+    assert check(PROGRAM) == expected
+
+
+def test_the_simulators_own_decorator(cuda: ModuleType) -> None:
+    def count(values: Any) -> None:
+        values[simulator.grid(1)] += 1
+
+    simulator = cuda.simulator
+    for kernel in (simulator.jit(count), simulator.jit("void(float64[:])")(count), simulator.jit(debug=False)(count)):
+        assert type(kernel) is SimulatedDispatcher
+        values = np.zeros(4)
+        kernel[2, 2](values)
+        assert values.tolist() == [1, 1, 1, 1]

@@ -151,3 +151,46 @@ class TestRecursion:
 def test_a_device_function_is_not_called_from_python():
     with pytest.raises(TypeError, match="add_one is a device function: it can be called from a kernel only"):
         hip.jit("int32(int32)", device=True)(add_one).device_form()(1)
+
+
+@hip.jit(device=True)
+def part(a, b, which):
+    if which:
+        return a[1:]
+    return b[:2]
+
+
+@hip.jit(device=True)
+def shared_row():
+    return hip.shared.array((2, 3), np.float64)[1]
+
+
+class TestReturnedArrays:
+    def test_views(self):
+        @hip.jit
+        def kernel(a, b):
+            i = hip.grid(1)
+            part(a, b, i)[0] += 10
+            shared_row()[0] = i
+
+        a, b = np.zeros(3), np.zeros(3)
+        kernel[1, 2](a, b)
+        assert a.tolist() == [0, 10, 0]
+        assert b.tolist() == [10, 0, 0]
+
+    @pytest.mark.parametrize(
+        "result", ["x", "x[1:]", "x.reshape((2, 2))", "(x if n else x[1:])", "x.T", "x.view(np.int32)"]
+    )
+    def test_of_private_memory(self, result):
+        namespace = {"hip": hip, "np": np}
+        source = f"def function(n):\n    x = hip.local.array(4, np.float32)\n    y = {result}\n    return y\n"
+        exec(source, namespace)
+        with pytest.raises(TypingError, match="returns an array of hip.local.array, which ends with the function"):
+            hip.jit("(int64,)", device=True)(namespace["function"])
+
+    def test_for_amd_gpus(self):
+        @hip.jit
+        def kernel(a, b):
+            part(a, b, hip.grid(1))[0] += 10
+
+        assert kernel.compile("void(float64[::1], float64[::1])", "gfx942").object()

@@ -389,3 +389,27 @@ def test_records_on_amd_gpus(target):
     image, _ = hip.compile(set_record, (kind, types.float64, types.int32, types.complex64), target=target, output="asm")
     assert "global_store" in image
     assert "flat_store" not in image
+
+
+@pytest.mark.parametrize("dtype", [ALIGNED, PACKED, MATRIX], ids=["aligned", "packed", "matrix"])
+def test_whole_records(dtype):
+    array, record = sample(dtype), np.zeros((), dtype)
+
+    @hip.jit
+    def kernel(record, array):
+        record[()] = array[2]
+        array[0] = record[()]
+
+    kernel[1, 1](record, array)
+    assert record == sample(dtype)[2]
+    assert array[0] == array[2]
+    assert record[()].tobytes() == sample(dtype)[2].tobytes()
+
+
+def test_a_record_of_another_type_is_not_assigned():
+    @hip.jit
+    def kernel(record, array):
+        record[()] = array[0]
+
+    with pytest.raises(NumbaError, match="setitem"):
+        kernel[1, 1](np.zeros((), ALIGNED), np.zeros(1, DATES))

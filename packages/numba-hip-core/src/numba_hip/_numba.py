@@ -111,6 +111,12 @@ class NoAllocation(NRTContext):
         super().__init__(context, False)
         self._refusal = refusal
 
+    def incref(self, builder: Any, typ: types.Type, value: Any) -> None:
+        """Nothing: arrays in kernels own no memory."""
+
+    def decref(self, builder: Any, typ: types.Type, value: Any) -> None:
+        """Nothing, as `incref`."""
+
     def _require_nrt(self) -> None:
         raise UnsupportedError(self._refusal)
 

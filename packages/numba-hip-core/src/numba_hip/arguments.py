@@ -184,6 +184,7 @@ def is_passable(kind: types.Type) -> bool:
         return all(is_passable(member) for member in kind)
     passable = (
         types.Number, types.Boolean, types.Array, types.NPDatetime, types.NPTimedelta, types.EnumMember, types.Record,
+        types.CPointer,
     )  # fmt: skip
     return isinstance(kind, passable)
 
@@ -205,9 +206,18 @@ def leaf_values(value: Any, kind: types.Type) -> list[Any]:
         return leaf_values(value.value, kind.dtype)
     if isinstance(kind, types.Integer):
         return [_wrap(int(value), kind)]
+    if isinstance(kind, types.CPointer):
+        return [_wrap(_address(value), types.uint64)]
     if isinstance(kind, Bfloat16):
         return [_wrap(bits_of(value), types.int16)]
     return [bool(value) if isinstance(kind, types.Boolean) else float(value)]
+
+
+def _address(value: Any) -> int:
+    """The address that is passed as a number; `KernelArgumentError` for one that no memory has."""
+    if not 0 <= int(value) < 2**64:
+        raise KernelArgumentError(f"{value} is no address: a pointer is passed as a number from 0 to 2**64 - 1")
+    return int(value)
 
 
 def _wrap(value: int, kind: types.Integer) -> int:

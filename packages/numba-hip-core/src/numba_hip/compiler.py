@@ -14,6 +14,7 @@ from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegaliz
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.accesses import accessed_array
 from numba_hip.bfloat import know_ml_dtypes
+from numba_hip.escapes import RefuseEscapes
 from numba_hip.described_code import DescribingLower, HipFlags
 from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
@@ -102,6 +103,7 @@ class HipCompiler(CompilerBase):
         manager.passes.extend(DefaultPassBuilder.define_untyped_pipeline(self.state).passes)
         manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
+        manager.add_pass(RefuseEscapes, "refuse to return private arrays")
         manager.add_pass(IRLegalization, "ensure that the IR is legal")
         manager.add_pass(AnnotateTypes, "annotate types")
         manager.add_pass(HipLowering, "lower to LLVM IR")

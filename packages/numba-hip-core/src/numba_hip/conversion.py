@@ -40,7 +40,15 @@ def _rate(given: Types, overload: Types, target: str) -> tuple[int, int, int] | 
     if len(given) != len(overload):
         return None
     context = compile_target(target).typing_context
-    conversions = [context.can_convert(actual, formal) for actual, formal in zip(given, overload, strict=True)]
+    conversions = [
+        Conversion.safe if _is_address(actual, formal) else context.can_convert(actual, formal)
+        for actual, formal in zip(given, overload, strict=True)
+    ]
     if None in conversions:
         return None
     return tuple(conversions.count(kind) for kind in (Conversion.unsafe, Conversion.safe, Conversion.promote))  # type: ignore[return-value]
+
+
+def _is_address(actual: types.Type, formal: types.Type) -> bool:
+    """Whether a number is passed for a pointer: the address of memory of the device."""
+    return isinstance(formal, types.CPointer) and isinstance(actual, types.Integer)

@@ -40,6 +40,7 @@ def _load_features() -> None:
         numpy_numbers,
         output,
         ranges,
+        records,
         reductions,
         rounding,
         shared,

@@ -50,15 +50,17 @@ LN2, LN10 = math.log(2.0), math.log(10.0)
 
 
 def _complex_exp2(z: complex) -> complex:
-    return cmath.exp(z * LN2)
+    return cmath.exp(complex(z.real * LN2, z.imag * LN2))
 
 
 def _complex_log2(z: complex) -> complex:
-    return cmath.log(z) / LN2
+    logarithm = cmath.log(z)
+    return complex(logarithm.real / LN2, logarithm.imag / LN2)  # a complex division would spoil infinities
 
 
 def _complex_log10(z: complex) -> complex:
-    return cmath.log(z) / LN10
+    logarithm = cmath.log(z)
+    return complex(logarithm.real / LN10, logarithm.imag / LN10)
 
 
 def _complex_expm1(z: complex) -> complex:

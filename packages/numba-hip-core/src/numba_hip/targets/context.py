@@ -40,6 +40,8 @@ class HipContext(BaseContext):
     """Lowering for one compile target."""
 
     strict_alignment = True
+    enable_nrt = True
+    """So that functions may return arrays, which Numba refuses without its memory manager; here that is `nrt`."""
     DIBuilder = staticmethod(debug_builder)
     constant_address_space = 0
     global_address_space = 0

@@ -1,0 +1,69 @@
+"""Private arrays that a function returns: they end with it, so that nothing may use them afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import ir, types
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.errors import TypingError
+
+from numba_hip.language import local
+
+VIEWS = frozenset({"getitem", "static_getitem", "getattr", "cast"})
+"""Expressions that give a view of what they are applied to, or the same."""
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class RefuseEscapes(FunctionPass):
+    """The pass that refuses functions whose result is a private array of theirs, or a view of one."""
+
+    _name = "hip_refuse_escapes"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Raise `TypingError` at the line of the return statement."""
+        if not isinstance(state.return_type, types.Array):
+            return False
+        for block in state.func_ir.blocks.values():
+            for statement in block.find_insts(ir.Return):
+                if _is_private(state, statement.value.name, set()):
+                    raise TypingError(
+                        "this returns an array of hip.local.array, which ends with the function: make it in the "
+                        "caller and pass it as an argument",
+                        loc=statement.loc,
+                    )
+        return False
+
+
+def _is_private(state: Any, name: str, seen: set[str]) -> bool:
+    """Whether variable *name* may be a private array of this function."""
+    if name in seen:
+        return False
+    seen.add(name)
+    definitions = state.func_ir._definitions.get(name, ())
+    return any(_makes_private(state, value) for value in definitions) or any(
+        _is_private(state, origin, seen) for value in definitions for origin in _viewed(state, value)
+    )
+
+
+def _makes_private(state: Any, value: Any) -> bool:
+    kind = state.typemap.get(value.func.name) if isinstance(value, ir.Expr) and value.op == "call" else None
+    return isinstance(kind, types.Function) and kind.typing_key is local.array
+
+
+def _viewed(state: Any, value: Any) -> list[str]:
+    """Names of the variables of which *value* may be a view, or the same."""
+    if isinstance(value, ir.Var):
+        return [value.name]
+    if not isinstance(value, ir.Expr):
+        return []
+    if value.op in VIEWS:
+        return [value.value.name]
+    if value.op == "phi":
+        return [part.name for part in value.incoming_values if isinstance(part, ir.Var)]
+    if value.op == "call" and isinstance(state.typemap.get(value.func.name), types.BoundFunction):
+        return [value.func.name]  # a method of an array, as in a.reshape(2, 3)
+    return []

@@ -14,8 +14,8 @@ from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegaliz
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.accesses import accessed_array
 from numba_hip.bfloat import know_ml_dtypes
-from numba_hip.escapes import RefuseEscapes
 from numba_hip.described_code import DescribingLower, HipFlags
+from numba_hip.escapes import RefuseEscapes
 from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.options import CompileOptions

@@ -7,7 +7,6 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.spmd.vectors import groups
 
 PARAMETERS = [("c", "ptr"), ("left", "ptr"), ("right", "ptr"), ("m", "i64"), ("n", "i64"), ("k", "i64")]
 
@@ -62,8 +61,10 @@ end:
 PLAIN = PRODUCT.replace("  store volatile float %total, ptr %private\n", "")
 
 
-def multiply(device: Device, text: str, block: tuple[int, int], width: int) -> tuple[np.ndarray, ...]:
-    """A product of matrices of 21 x 9 and 9 x 70 by kernel *text*, and the matrices."""
+def multiply(
+    device: Device, text: str, block: tuple[int, int], width: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """A product of matrices of 21 x 9 and 9 x 70 by kernel *text*, the matrices, and the form of the kernel."""
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 9, (21, 9)).astype(np.float32), rng.integers(0, 9, (9, 70)).astype(np.float32)
     c, first, second = to_device(np.full((21, 70), -1, np.float32)), to_device(a), to_device(b)
@@ -71,43 +72,31 @@ def multiply(device: Device, text: str, block: tuple[int, int], width: int) -> t
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
         function = device.load(code(text, "k", PARAMETERS)).function("k")
         function.launch(grid, block, pack(function.kernel, c.address, first.address, second.address, 21, 70, 9))
-    return c.copy_to_host(), a, b
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of rows at once, one for each kernel that is compiled."""
-    rows: list[int] = []
-    count = groups.count_rows
-
-    def note(*arguments: object) -> int:
-        rows.append(count(*arguments))  # type: ignore[arg-type]
-        return rows[-1]
-
-    monkeypatch.setattr(groups, "count_rows", note)
-    return rows
+    assert function.form is not None
+    return c.copy_to_host(), a, b, function.form
 
 
 @pytest.mark.parametrize(
     ("block", "width", "rows"),
     [((16, 8), 16, 4), ((16, 8), 4, 4), ((32, 6), 16, 2), ((16, 3), 16, 1), ((20, 4), 16, 1), ((64, 2), 64, 2)],
 )
-def test_product_of_matrices(device: Device, counted: list[int], block: tuple[int, int], width: int, rows: int) -> None:
+def test_product_of_matrices(device: Device, block: tuple[int, int], width: int, rows: int) -> None:
     """The last blocks have rows and columns that are not there."""
-    found, a, b = multiply(device, PLAIN.replace("BREAK", "false"), block, width)
-    assert counted == [rows]
+    found, a, b, form = multiply(device, PLAIN.replace("BREAK", "false"), block, width)
+    text = f"{width * rows} threads at a time, in {rows} rows" if rows > 1 else f"{width} threads at a time)"
+    assert text in form
     np.testing.assert_array_equal(found, a @ b)
 
 
-def test_rows_that_leave_their_loop_in_different_rounds(device: Device, counted: list[int]) -> None:
+def test_rows_that_leave_their_loop_in_different_rounds(device: Device) -> None:
     text = PLAIN.replace("  br i1 BREAK", "  %late = icmp ugt i64 %q, %y\n  br i1 %late")
-    found, a, b = multiply(device, text, (16, 8), 16)
-    assert counted == [1]
+    found, a, b, form = multiply(device, text, (16, 8), 16)
+    assert "; 16 threads at a time)" in form
     expected = [a[y, : y + 2] @ b[: y + 2] for y in range(21)]
     np.testing.assert_array_equal(found, expected)
 
 
-def test_rows_with_a_volatile_access_run_one_after_another(device: Device, counted: list[int]) -> None:
-    found, a, b = multiply(device, PRODUCT.replace("BREAK", "false"), (16, 8), 16)
-    assert counted == [1]
+def test_rows_with_a_volatile_access_run_one_after_another(device: Device) -> None:
+    found, a, b, form = multiply(device, PRODUCT.replace("BREAK", "false"), (16, 8), 16)
+    assert "; 16 threads at a time)" in form
     np.testing.assert_array_equal(found, a @ b)

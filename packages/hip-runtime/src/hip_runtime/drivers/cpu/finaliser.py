@@ -50,10 +50,10 @@ from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
 from hip_runtime.drivers.cpu.spmd.reader import read_function
 from hip_runtime.drivers.cpu.spmd.regions import cut_function
 from hip_runtime.drivers.cpu.spmd.stack import stack_bytes
-from hip_runtime.drivers.cpu.spmd.vectors.groups import run_groups
+from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
-from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, build_worker, kernel_type, run_threads
+from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, Body, build_worker, kernel_type, run_threads
 from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
 
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -245,6 +245,7 @@ def _finalise_as(
         stack_bytes(module, machine.target_data) if reach.watches_stack else None,
     )  # fmt: skip
     notes: tuple[str, ...] = ()
+    body: Body
     if form == LOOP:
         body = run_threads(kernel, item)
     else:
@@ -254,13 +255,14 @@ def _finalise_as(
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         if form == VECTORS:
             kind, judge = kernel_type(kernel), config.cpu_form() == AUTO
-            body = run_groups(function, item, kind, module, machine.target_data, grouping.width, judge)
-            why = f"{why}; {grouping.width} threads at a time"
+            body = Groups(function, item, kind, module, machine.target_data, grouping.width, judge)
         else:
             cut = cut_function(function, SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING)
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
             notes = tuple(point.call.location for point in cut.points)
     build_worker(kernel, item, body)
+    if isinstance(body, Groups):
+        why = f"{why}; {body.describe()}"
     if form == REGIONS and grouping.describe():
         why = f"{why}; {grouping.describe()}"
     _link(module, worker, kernel, scratch)

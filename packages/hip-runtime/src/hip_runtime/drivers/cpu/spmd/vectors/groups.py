@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.spmd.vectors.rowwise import RowsVersion, count_rows
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.version import Version
 from hip_runtime.drivers.cpu.spmd.vectors.worth import check_worth
-from hip_runtime.drivers.cpu.worker import Body, counted
+from hip_runtime.drivers.cpu.worker import counted
 from hip_runtime.errors import UnsupportedError
 
 GROUP_FUNCTION = "spmd.group"
@@ -43,23 +43,38 @@ def measure_types(layout: Any, context: ir.Context) -> SizeOf:
     return size_of
 
 
-def run_groups(
-    function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int, judge: bool = False
-) -> Body:
-    """A body of a worker that runs *width* threads along x at a time; `UnsupportedError` where that cannot be done,
-    or, with *judge*, should not: see `worth`."""
-    size_of = measure_types(layout, item.module.context)
+class Groups:
+    """A body of a worker that runs *width* threads along x at a time. Raises, when it is called, `UnsupportedError`
+    where that cannot be done, or, with *judge*, should not: see `worth`."""
 
-    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        made = GroupFunction(function, item, kind.args, Symbols(item.module, source), size_of, width)
-        if judge:
-            check_worth(made.shapes, size_of, width)
-        rows = count_rows(made.shapes, made.guards, item, width)
-        group = made.build(rows)
-        with each_group(builder, item, place, width, rows) as count:
+    def __init__(
+        self, function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int,
+        judge: bool = False,
+    ) -> None:  # fmt: skip
+        self._function = function
+        self._item = item
+        self._kind = kind
+        self._source = source
+        self._size_of = measure_types(layout, item.module.context)
+        self._width = width
+        self._judge = judge
+        self._rows = 1
+
+    def __call__(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        item, width = self._item, self._width
+        symbols = Symbols(item.module, self._source)
+        made = GroupFunction(self._function, item, self._kind.args, symbols, self._size_of, width)
+        if self._judge:
+            check_worth(made.shapes, self._size_of, width)
+        self._rows = count_rows(made.shapes, made.guards, item, width)
+        group = made.build(self._rows)
+        with each_group(builder, item, place, width, self._rows) as count:
             builder.call(group, [place, *arguments, count])
 
-    return body
+    def describe(self) -> str:
+        """What was done, as a part of the reason for a kernel's form."""
+        where = f", in {self._rows} rows" if self._rows > 1 else ""
+        return f"{self._width * self._rows} threads at a time{where}"
 
 
 @contextmanager

@@ -2,8 +2,9 @@ import pickle
 
 import pytest
 from devicelib_samples import run_python
+from llvmlite.binding import llvm_version_info
 
-from hip_devicelib import TARGETS, UnknownTargetError, UnsupportedError, parse_target
+from hip_devicelib import TARGETS, InvalidIRError, UnknownTargetError, UnsupportedError, amdgpu, parse_target
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,30 @@ def test_wave_size_can_be_chosen_where_there_is_a_choice() -> None:
     assert parse_target("gfx1100", wave_size=32) == parse_target("gfx1100")
     with pytest.raises(UnsupportedError, match=r"wave_size=32: gfx90a runs waves of \(64,\)"):
         parse_target("gfx90a", wave_size=32)
+
+
+def test_waves_of_a_simd_unit_are_what_llvm_says() -> None:
+    for name in [name for name, target in TARGETS.items() if target.since_llvm <= llvm_version_info[0]]:
+        for wave_size in TARGETS[name].wave_sizes:
+            target = parse_target(name, wave_size=wave_size)
+            bitcode = amdgpu.optimise("define amdgpu_kernel void @empty() { ret void }", target)
+            assert target.max_waves_per_simd == amdgpu.occupancy(bitcode, target, "empty"), name
+    with pytest.raises(InvalidIRError, match="has no kernel 'full'"):
+        amdgpu.occupancy(bitcode, target, "full")
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks", "threads", "waves"),
+    [
+        ("gfx90a", 1, 64, 1),
+        ("gfx90a", 2, 1024, 8),
+        ("gfx90a", 3, 100, 2),
+        ("gfx1100", 2, 1024, 16),
+        ("gfx1100", 1, 1, 1),
+    ],
+)
+def test_blocks_that_share_a_compute_unit(name: str, blocks: int, threads: int, waves: int) -> None:
+    assert parse_target(name).waves_per_simd(blocks, threads) == waves
 
 
 @pytest.mark.parametrize("text", ["gfx90b", "GFX90A", "gfx1100x", "sm_80", "", ":", "gfx9999", "help", "generic", "\0"])

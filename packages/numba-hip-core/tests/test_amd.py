@@ -10,11 +10,14 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import TypingError
 
 import numba_hip as hip
 from hip_devicelib import amdgpu, find_rocm, metadata
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.linkers import find_linkers
+from hip_devicelib.target import parse_target
+from numba_hip.errors import OptionError, OutputError
 from numba_hip.kernel_code import compile_kernel
 from numba_hip.options import CompileOptions
 
@@ -171,6 +174,50 @@ def test_a_larger_kernel(target):
 def test_launch_bounds_reach_the_metadata():
     image, _ = hip.compile(saxpy.py_func, SAXPY, target="gfx942", output="object", launch_bounds=(256, 2))
     assert metadata.read_kernels(image)[0].max_block_threads == 256
+
+
+def in_registers(x, out):
+    own = hip.local.array(48, np.float32)
+    i = hip.grid(1)
+    for j in range(48):
+        own[j] = x[i + j * 64]
+    total = np.float32(0)
+    for j in range(48):
+        for k in range(48):
+            total += own[j] * own[k]
+    out[i] = total
+
+
+@pytest.mark.parametrize(
+    ("target", "bounds", "waves", "fits"),
+    [
+        ("gfx90a", (1024, 2), 8, 8), ("gfx90a", (256, 1), 1, None), ("gfx90a", (100, 3, 2), 2, None),
+        ("gfx1100", (1024, 2), 16, 16), ("gfx1100", (256,), None, None), ("gfx1100", 256, None, None),
+    ],
+)  # fmt: skip
+def test_blocks_of_a_compute_unit_become_waves(target, bounds, waves, fits):
+    code = hip.jit(launch_bounds=bounds)(in_registers).compile("(float32[::1], float32[::1])", target=target)
+    found = [line.partition('"amdgpu-waves-per-eu"="')[2].partition('"')[0] for line in code.llvm().splitlines()]
+    assert [text for text in found if text] == ([] if waves is None else [str(waves)])
+    assert fits in (None, code.occupancy)
+    assert 1 <= code.occupancy <= parse_target(target).max_waves_per_simd
+
+
+def test_more_blocks_than_a_compute_unit_holds():
+    with pytest.raises(TypingError) as caught:
+        hip.compile(saxpy.py_func, SAXPY, target="gfx90a", launch_bounds=(1024, 3))
+    message = str(caught.value)
+    assert "3 blocks of 1024 threads on a compute unit are 12 waves on each SIMD unit; gfx90a has room for 8" in message
+    assert "test_amd.py" in message
+    assert hip.compile(saxpy.py_func, SAXPY, target="gfx1100", launch_bounds=(512, 4), wave_size=64)
+    for bounds in ((256, 0), (256, "2"), (256, 1, 1, 1), (256, True)):
+        with pytest.raises(OptionError, match="it can be threads of a block, or a tuple of these"):
+            hip.jit(launch_bounds=bounds)
+
+
+def test_the_cpu_device_has_no_occupancy():
+    with pytest.raises(OutputError, match="the CPU device has no occupancy"):
+        assert hip.jit(saxpy.py_func).compile(SAXPY, target="cpu").occupancy
 
 
 def test_code_is_the_same_every_time_and_in_threads():

@@ -25,6 +25,7 @@ __all__ = [
     "llvm_text",
     "make_library",
     "object_code",
+    "occupancy",
     "optimise",
     "undefined_symbols",
 ]
@@ -122,6 +123,19 @@ def object_code(bitcode: bytes, target: str | Target) -> bytes:
 def assembly(bitcode: bytes, target: str | Target) -> str:
     """The assembly of *bitcode* for *target*, as `object_code` would make it; the same errors."""
     return _emit(bitcode, _resolve(target), "assembly").decode()
+
+
+def occupancy(bitcode: bytes, target: str | Target, kernel: str) -> int:
+    """How many waves of *kernel* a SIMD unit of *target* holds at a time: LLVM's figure for its registers and LDS.
+
+    It is for the largest block that the kernel may have. Raises `InvalidIRError` for a kernel that is not there, and
+    as `assembly` does.
+    """
+    _, found, rest = assembly(bitcode, target).partition(f"\n{kernel}:")
+    _, told, figure = rest.partition("\n; Occupancy: ")
+    if not found or not told:
+        raise InvalidIRError(f"bitcode for {_resolve(target).id} has no kernel {kernel!r}")
+    return int(figure.split()[0])
 
 
 def llvm_text(bitcode: bytes) -> str:

@@ -20,6 +20,7 @@ CODE_OBJECT_V6 = 600
 """Values of the module flag ``amdhsa_code_object_version``; generic processors exist since version 6."""
 
 _KIB = 1024
+_SIMDS = 4
 _TARGET_ID_PREFIX = "amdgcn-amd-amdhsa--"
 
 
@@ -78,6 +79,24 @@ class Target:
         There LLVM's attribute ``amdgpu-num-vgpr`` counts half of the file: ``GCNSubtarget::getBaseMaxNumVGPRs``.
         """
         return self.name.startswith(("gfx90a", "gfx94", "gfx95", "gfx9-4"))
+
+    @property
+    def max_waves_per_simd(self) -> int:
+        """Most waves that a SIMD unit holds at a time: LLVM's ``AMDGPU::IsaInfo::getMaxWavesPerEU``."""
+        if self.name.startswith(("gfx90a", "gfx94", "gfx95", "gfx9-4")):
+            return 8
+        if self.name.startswith("gfx9"):
+            return 10
+        return 20 if self.name.startswith(("gfx101", "gfx10-1")) else 16
+
+    def waves_per_simd(self, blocks: int, threads: int) -> int:
+        """How many waves each SIMD unit holds where *blocks* of *threads* threads share a compute unit.
+
+        A block runs on four SIMD units: those of a compute unit of gfx9, or of a workgroup processor of later ones,
+        which is what HIP counts as a compute unit (LLVM's ``AMDGPU::IsaInfo::getEUsPerCU``).
+        """
+        waves = blocks * -(-threads // self.wave_size)
+        return -(-waves // _SIMDS)
 
     def with_wave_size(self, wave_size: int) -> Target:
         """This target, compiled for waves of *wave_size* threads. `UnsupportedError` if the processor has none such."""

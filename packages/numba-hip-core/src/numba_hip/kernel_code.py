@@ -151,6 +151,17 @@ class KernelCode:
             return resources.private_bytes(self.bitcode, self.name)
         return self.kernel.private_bytes
 
+    @cached_property
+    def occupancy(self) -> int:
+        """Waves of this kernel that each SIMD unit of the GPU holds at a time, as LLVM reckons: in blocks of as many
+        threads as it may have. `OutputError` for the CPU device, which has no such units."""
+        machine = self.target.machine
+        if machine is None:
+            raise OutputError("the CPU device has no occupancy: a thread of the processor runs one block at a time")
+        from hip_devicelib import amdgpu
+
+        return amdgpu.occupancy(self.bitcode, machine, self.name)
+
     @property
     def max_threads_per_block(self) -> int:
         """Most threads that a block can have."""
@@ -216,12 +227,22 @@ def _find_target(py_func: Callable[..., Any], options: CompileOptions, target: s
 
 def _find_problem(options: CompileOptions, target: str) -> str | None:
     """What of *options* the AMD GPU *target* lacks, or LLVM for it."""
-    possible = parse_target(target).wave_sizes
+    machine = parse_target(target)
+    possible = machine.wave_sizes
     if options.wave_size is not None and options.wave_size not in possible:
         return (
             f"wave_size={options.wave_size}: {target} has waves of {' or '.join(map(str, possible))} lanes; leave the "
             "option out for what a GPU prefers"
         )
+    blocks, threads = options.min_unit_blocks, options.max_block_threads
+    if blocks is not None:
+        sized = machine.with_wave_size(options.wave_size or machine.wave_size)
+        waves, most = sized.waves_per_simd(blocks, threads), sized.max_waves_per_simd
+        if waves > most:
+            return (
+                f"launch_bounds={options.launch_bounds!r}: {blocks} blocks of {threads} threads on a compute unit are "
+                f"{waves} waves on each SIMD unit; {target} has room for {most}"
+            )
     major = llvm.llvm_version_info[0]
     if options.host_atomics and major < HOST_ATOMICS_SINCE:
         return (

@@ -45,7 +45,8 @@ class CompileOptions:
         Make LLVM inline a device function.
     launch_bounds
         Most threads that a block of this kernel will have, or a pair of that and the number of blocks that shall share
-        one compute unit.
+        one compute unit: an AMD GPU's threads get no more registers than that leaves. A third number, the blocks of a
+        cluster, changes nothing: AMD GPUs have no clusters.
     max_registers
         Most vector registers that a thread has on an AMD GPU; the rest of its values lie in memory. With fewer than it
         cannot do without, making code is a `hip_devicelib.errors.UnsupportedError`. The CPU device gives a thread all.
@@ -78,7 +79,7 @@ class CompileOptions:
     error_model: str | None = None
     inline: Any = "never"
     forceinline: bool = False
-    launch_bounds: int | tuple[int, int] | None = None
+    launch_bounds: int | tuple[int, ...] | None = None
     max_registers: int | None = None
     shared_memory_carveout: int | str | None = None
     cache: bool = False
@@ -114,7 +115,8 @@ class CompileOptions:
             raise OptionError(f"error_model is {options.error_model!r}; it can be 'python' or 'numpy'")
         if options.wave_size is not None and (type(options.wave_size) is not int or options.wave_size not in (32, 64)):
             raise OptionError(f"wave_size is {options.wave_size!r}; a wave can have 32 or 64 lanes")
-        options.max_block_threads  # noqa: B018 - refuses impossible launch bounds here, not at the first launch
+        # Impossible launch bounds are refused here, not at the first launch.
+        _ = options.max_block_threads, options.min_unit_blocks
         return options
 
     @classmethod
@@ -167,6 +169,20 @@ class CompileOptions:
         if type(most) is not int or not 1 <= most <= 1024:
             raise OptionError(f"launch_bounds gives {most!r} threads a block; possible are 1 to 1024")
         return most
+
+    @property
+    def min_unit_blocks(self) -> int | None:
+        """How many blocks shall share a compute unit, under ``launch_bounds``; None where nobody cares."""
+        bounds = self.launch_bounds
+        if not isinstance(bounds, tuple) or len(bounds) == 1:
+            return None
+        _, *numbers = bounds
+        if len(numbers) > 2 or any(type(number) is not int or number < 1 for number in numbers):
+            raise OptionError(
+                f"launch_bounds is {bounds!r}; it can be threads of a block, or a tuple of these, blocks of a compute "
+                "unit and blocks of a cluster, each 1 or more"
+            )
+        return bounds[1]
 
 
 def _check_carveout(carveout: Any) -> None:

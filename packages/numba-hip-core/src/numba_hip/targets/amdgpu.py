@@ -250,8 +250,9 @@ class AmdContext(HipContext):
         entry.calling_convention = "amdgpu_kernel"
         add_attribute(entry, "amdgpu-flat-work-group-size", f"1,{options.max_block_threads}")
         add_attribute(entry, "uniform-work-group-size", "true")
-        if isinstance(options.launch_bounds, tuple):
-            add_attribute(entry, "amdgpu-waves-per-eu", str(options.launch_bounds[1]))
+        if options.min_unit_blocks is not None:
+            waves = self._codegen.target.waves_per_simd(options.min_unit_blocks, options.max_block_threads)
+            add_attribute(entry, "amdgpu-waves-per-eu", str(waves))
         if options.max_registers is not None:
             share = 2 if self.codegen().target.has_unified_registers else 1
             add_attribute(entry, "amdgpu-num-vgpr", str(max(1, options.max_registers // share)))

@@ -5,8 +5,11 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 import numba_hip as hip
+from hip_runtime.errors import CopyError
+from numba_hip import config
 from numba_hip.errors import KernelArgumentError
 from numba_hip.hints import wrap_arg
 
@@ -90,6 +93,54 @@ def test_read_only_arrays():
         with pytest.raises(KernelArgumentError, match=f"argument 'values' is {hint.__name__}.*read-only.*use In"):
             add[1, 8](hint(values), 1.0)
     np.testing.assert_array_equal(values, np.arange(5.0))
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_read_only_arrays_are_read_only_in_kernels(simulated):
+    with config.simulator.scope(simulated):
+        write = hip.jit(add.py_func)
+        eager = hip.jit("void(float64[:], float64)")(add.py_func)
+
+        @hip.jit
+        def read(source, target):
+            i = hip.grid(1)
+            if i < target.size:
+                target[i] = source[i] * 2
+
+    values, target = np.arange(5.0), np.zeros(5)
+    values.flags.writeable = False
+    read[1, 8](values, target)
+    np.testing.assert_array_equal(target, values * 2)
+    read[1, 8](np.broadcast_to(3.0, 5), target)
+    np.testing.assert_array_equal(target, np.full(5, 6.0))
+    with pytest.raises(ValueError if simulated else TypingError, match="read-only|readonly"):
+        write[1, 8](values, 1.0)
+    write[1, 8](hip.In(values), 1.0)
+    eager[1, 8](hip.In(values), 1.0)
+    if not simulated:
+        with pytest.raises(KernelArgumentError, match=r"No matching definition: .*A read-only array.*pass In\(array\)"):
+            eager[1, 8](values, 1.0)
+        assert write.specialize(hip.In(values), 1.0).signatures[0][0].mutable
+    np.testing.assert_array_equal(values, np.arange(5.0))
+
+
+def test_read_only_device_arrays():
+    @hip.jit
+    def read(source, target):
+        target[0] = source[1]
+
+    array, target = hip.to_device(np.arange(5.0)), np.zeros(1)
+    fixed = array.read_only()
+    read[1, 1](fixed[1:], target)
+    assert target[0] == 2
+    with pytest.raises(TypingError, match="readonly"):
+        add[1, 8](fixed, 1.0)
+    for change in (lambda: fixed.copy_to_device(np.ones(5)), lambda: fixed.setitem(0, 1.0)):
+        with pytest.raises(CopyError, match="read-only"):
+            change()
+    assert fixed.__cuda_array_interface__["data"] == (array.address, True)
+    add[1, 8](array, 1.0)
+    assert fixed.copy_to_host().tolist() == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("value", [3, 1.5, "text", None, [1, 2]])

@@ -132,6 +132,13 @@ class DeviceArray(ArrayNames):
         """``C_CONTIGUOUS`` and ``F_CONTIGUOUS``: whether the elements follow each other in that order."""
         return {"C_CONTIGUOUS": self.is_c_contiguous(), "F_CONTIGUOUS": self.is_f_contiguous()}
 
+    def read_only(self) -> DeviceArray:
+        """The same array, to read alone: neither copies nor kernels write to what this gives."""
+        return DeviceArray(
+            self.layout, self.dtype, self.buffer, device=self.device, address=self.address, stream=self.stream,
+            readonly=True,
+        )  # fmt: skip
+
     def bind(self, stream: StreamLike = None) -> DeviceArray:
         """The same array with another `stream`, where its copies go that are given none."""
         bound = self._view(self.layout)

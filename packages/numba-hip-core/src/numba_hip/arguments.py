@@ -40,7 +40,7 @@ class ArrayArgument:
     def __init__(self, array: DeviceArray) -> None:
         if array.dtype.hasobject:
             raise KernelArgumentError(f"an array of dtype {array.dtype} holds Python objects; kernels take numbers")
-        self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array))
+        self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array), readonly=array.readonly)
         self.code = type_code(self.type)
         # In the order of Numba's ArrayModel: meminfo, parent, nitems, itemsize, data, shape, strides.
         fields = (0, 0, array.size, array.itemsize, array.address, *array.shape, *array.strides)
@@ -154,24 +154,28 @@ def type_of(value: Any, name: str) -> types.Type:
     return found
 
 
-def argument_type(value: Any, name: str) -> types.Type:
-    """The type that a kernel is compiled for when argument *name* is *value*, which is not copied for it."""
+def argument_type(value: Any, name: str, *, hinted: bool = False) -> types.Type:
+    """The type that a kernel is compiled for when argument *name* is *value*, which is not copied for it.
+
+    An array that is *hinted*, and so copied for the kernel to write to, is not read-only.
+    """
     if isinstance(value, types.Type):
         return value
     if isinstance(value, type):
         return typeof(value)
     if isinstance(value, ArgHint):
-        return argument_type(value.value, name)
+        return argument_type(value.value, name, hinted=True)
     if isinstance(value, np.ndarray) and not is_on_device(value):
         if is_record(value):
             return element_type(value.dtype)
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"  # that of the copy
-        return types.Array(element_type(value.dtype), value.ndim, order)
+        readonly = not (hinted or value.flags.writeable)
+        return types.Array(element_type(value.dtype), value.ndim, order, readonly=readonly)
     if is_on_device(value):
         return describe(as_device_array(value, synchronize=False)).type
     if isinstance(value, tuple):
         found = type_of(value, name)
-        members = [argument_type(member, name) for member in value]
+        members = [argument_type(member, name, hinted=hinted) for member in value]
         if isinstance(found, types.BaseNamedTuple):
             return types.NamedTuple(members, type(value))
         return types.BaseTuple.from_types(members)

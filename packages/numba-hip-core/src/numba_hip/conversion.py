@@ -12,6 +12,11 @@ from numba_hip.targets.registry import compile_target
 
 Types = tuple[types.Type, ...]
 
+READ_ONLY = (
+    ". A read-only array does not fit a signature, by which the kernel may write to it: pass In(array), for a copy "
+    "whose changes are dropped"
+)
+
 
 def choose_overload(kernel: str, overloads: Sequence[Types], given: Types, target: str) -> Types:
     """The one of *overloads* that the types *given* convert to with the least loss.
@@ -25,6 +30,7 @@ def choose_overload(kernel: str, overloads: Sequence[Types], given: Types, targe
     if not possible:
         raise KernelArgumentError(
             f"No matching definition: kernel {kernel} was compiled for ({shown}) only; the launch passes ({passed})"
+            + (READ_ONLY if any(isinstance(kind, types.Array) and not kind.mutable for kind in given) else "")
         )
     best = min(possible.values())
     chosen = [overload for overload, rating in possible.items() if rating == best]

@@ -25,7 +25,8 @@ class Transfer:
     def onto_device(self, value: Any, hint: type[ArgHint] | None = None) -> Any:
         """*value* as a kernel takes it: arrays and records become device arrays, also those within tuples.
 
-        *hint* says which way contents are copied: both ways by default, where the host array can be written.
+        *hint* says which way contents are copied: both ways by default. A host array that is read-only is so for the
+        kernel, too, where there is no hint.
         """
         if isinstance(value, ArgHint):
             return self.onto_device(value.value, type(value))
@@ -46,7 +47,9 @@ class Transfer:
         copied_in = hint is None or hint.copies_in
         make = to_device if copied_in else device_array_like
         copy = make(value, stream=self.stream)
-        if value.flags.writeable if hint is None else hint.copies_out:
+        if hint is None and not value.flags.writeable:
+            return copy.read_only()
+        if hint is None or hint.copies_out:
             self._arrays.append((value, copy))
         return copy
 

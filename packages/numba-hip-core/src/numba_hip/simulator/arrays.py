@@ -51,8 +51,8 @@ class Arguments:
         copy = np.array(value) if copied_in else np.full_like(np.asarray(value), 0)
         if value.flags.writeable if hint is None else hint.copies_out:
             self._written.append((value, copy))
-        else:
-            copy.flags.writeable = value.flags.writeable
+        elif hint is None:
+            copy.flags.writeable = False
         return as_seen(copy)
 
     def _on_device(self, array: DeviceArray) -> Any:

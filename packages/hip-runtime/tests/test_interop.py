@@ -183,3 +183,10 @@ def test_what_has_no_interface(device: Device) -> None:
 def test_empty_array_at_address_zero(device: Device) -> None:
     found = from_interface({"shape": (0, 3), "typestr": "<f4", "data": (0, False), "version": 3}, None)
     assert found.copy_to_host().shape == (0, 3)
+
+
+def test_an_array_with_a_mask_is_not_implemented(device: Device) -> None:
+    array = rt.to_device(np.arange(4.0), device=device)
+    masked = {**array.__cuda_array_interface__, "mask": array}
+    with pytest.raises(NotImplementedError, match="Masked arrays are not supported"):
+        from_interface(masked, array, device=device)

@@ -84,6 +84,10 @@ class ArrayError(HipRuntimeError, ValueError):
     """A shape, stride, index or type that an array cannot have."""
 
 
+class MaskedArrayError(ArrayError, NotImplementedError):
+    """An array of another library in which elements are marked as missing."""
+
+
 class ArrayTypeError(ArrayError, TypeError):
     """A shape or stride that is no number at all, or no whole one."""
 

@@ -13,7 +13,7 @@ from hip_runtime import config
 from hip_runtime.array import DeviceArray
 from hip_runtime.copying import check_dtype
 from hip_runtime.device import Device, current_device
-from hip_runtime.errors import ArrayError
+from hip_runtime.errors import ArrayError, MaskedArrayError
 from hip_runtime.layout import Layout, dense, normalise_shape
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import Stream
@@ -62,7 +62,7 @@ def from_interface(
     except (KeyError, TypeError, ValueError) as error:
         raise ArrayError(f"malformed CUDA array interface: {type(error).__name__}: {error}") from None
     if interface.get("mask") is not None:
-        raise ArrayError("the CUDA array interface has a mask; masked arrays are not supported")
+        raise MaskedArrayError("Masked arrays are not supported: the CUDA array interface has a mask")
     layout = _read_layout(shape, strides, dtype.itemsize)
     if not address and layout.size:
         raise ArrayError(f"the CUDA array interface has address 0 for {layout.size} elements")

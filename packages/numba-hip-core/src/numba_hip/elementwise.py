@@ -16,6 +16,9 @@ from numba_hip.dispatcher import Dispatcher
 from numba_hip.options import CompileOptions
 
 Shape = tuple[int, ...]
+WEAK = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+"""Kinds of dtypes that a Python number becomes without a word, as in NumPy: it has a kind, but no size."""
+
 MOST_KERNELS = 256
 """How many kernels, one for each combination of numbers of dimensions, are kept."""
 
@@ -40,12 +43,32 @@ def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
         raise ValueError(f"{function}: operands of shapes {shown} cannot be broadcast together") from None
 
 
+def fits(value: Any, wanted: np.dtype[Any]) -> bool:
+    """Whether *value*, an array or a number, can become *wanted* without loss: by its type, a single number of the host
+    also by what it is. Device arrays are not converted by value."""
+    if type(value) in WEAK:
+        if wanted.kind not in WEAK[type(value)]:
+            return False
+        return wanted.kind not in "iu" or bool(np.iinfo(wanted).min <= value <= np.iinfo(wanted).max)
+    dtype = np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype
+    if np.can_cast(dtype, wanted):
+        return True
+    if is_device_array(value) or np.shape(value) != () or not np.can_cast(dtype, wanted, "same_kind"):
+        return False
+    number = np.asarray(value)
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(number.astype(wanted).astype(dtype), number, equal_nan=dtype.kind in "fc"))
+
+
+def without_interface(value: Any) -> Any:
+    """*value*, or a device array over the memory of one of another library."""
+    return as_device_array(value) if not isinstance(value, DeviceArray) and is_device_array(value) else value
+
+
 def onto_device(value: Any, dtype: np.dtype[Any], stream: Stream | None) -> Any:
     """*value* as a kernel takes it: numbers as they are, host arrays as device arrays of *dtype*."""
     if isinstance(value, DeviceArray):
         return value
-    if is_device_array(value):
-        return as_device_array(value)
     array = np.asarray(value).astype(dtype, copy=False)
     return dtype.type(array[()]) if array.ndim == 0 and dtype.kind not in "mM" else to_device(array, stream=stream)
 

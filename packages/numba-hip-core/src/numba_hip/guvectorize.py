@@ -12,7 +12,16 @@ from hip_runtime import DeviceArray, Stream, current_device, is_device_array
 from numba_hip import pickling
 from numba_hip._numba import parse_gufunc_signature
 from numba_hip.decorators import jit
-from numba_hip.elementwise import Operand, broadcast, dtype_of, elementwise_kernel, new_result, onto_device
+from numba_hip.elementwise import (
+    Operand,
+    broadcast,
+    dtype_of,
+    elementwise_kernel,
+    fits,
+    new_result,
+    onto_device,
+    without_interface,
+)
 from numba_hip.targets.registry import compile_target
 
 Shape = tuple[int, ...]
@@ -114,10 +123,11 @@ class HipGUFunc:
         )
         if len(given) != self.nout:
             raise TypeError(f"{self.__name__} has {self.nout} outputs; out gives {len(given)}")
+        given = list(map(without_interface, given))
         for value in given:
             if value is not None and not isinstance(value, (np.ndarray, DeviceArray)):
                 raise TypeError(f"{self.__name__}: out is a {type(value).__name__}; it has to be an array")
-        return list(args[: self.nin]), given
+        return list(map(without_interface, args[: self.nin])), given
 
     def _choose(self, inputs: Sequence[Any]) -> tuple[types.Type, ...]:
         dtypes = [np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype for value in inputs]
@@ -128,14 +138,14 @@ class HipGUFunc:
                     return kinds
         shown = "; ".join(", ".join(map(str, kinds)) for kinds in self.signatures)
         raise TypeError(
-            f"{self.__name__} was compiled for ({shown}); inputs of {', '.join(map(str, dtypes))} do not fit. Device "
-            "arrays are not converted"
+            f"{self.__name__} was compiled for ({shown}); inputs of {', '.join(map(str, dtypes))} do not fit. A device "
+            "array does not support .astype(): convert it in a kernel, or on the host"
         )
 
     @staticmethod
     def _convertible(inputs: Sequence[Any], dtypes: Sequence[Any], wanted: Sequence[Any]) -> bool:
         return all(
-            dtype == to or (np.can_cast(dtype, to) and not is_device_array(value))
+            dtype == to or (fits(value, to) and not is_device_array(value))
             for value, dtype, to in zip(inputs, dtypes, wanted, strict=True)
         )
 
@@ -168,7 +178,9 @@ class HipGUFunc:
             fits = len(own) == len(dims) and all(
                 extents.setdefault(name, extent) == extent for name, extent in zip(dims, own, strict=True)
             )
-            if not fits or shape[: len(shape) - len(dims)] != loop:
+            own_loop = shape[: len(shape) - len(dims)]
+            missing = max(len(loop) - len(own_loop), 0)
+            if not fits or own_loop != loop[missing:] or any(extent != 1 for extent in loop[:missing]):
                 raise ValueError(f"{self.__name__}: output {number} has shape {shape}, which does not fit the inputs")
             return shape
         return (*loop, *(extents[name] for name in dims))

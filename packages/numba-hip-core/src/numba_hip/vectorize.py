@@ -14,11 +14,17 @@ from numba.np import numpy_support
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
 from numba_hip import pickling
 from numba_hip.decorators import jit
-from numba_hip.elementwise import Operand, broadcast, dtype_of, elementwise_kernel, new_result, onto_device
+from numba_hip.elementwise import (
+    Operand,
+    broadcast,
+    dtype_of,
+    elementwise_kernel,
+    fits,
+    new_result,
+    onto_device,
+    without_interface,
+)
 from numba_hip.targets.registry import compile_target
-
-WEAK = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
-"""Kinds of dtypes that a Python number becomes without a word, as in NumPy: it has a kind, but no size."""
 
 
 class HipUFunc:
@@ -77,6 +83,7 @@ class HipUFunc:
             *args, out = args  # type: ignore[assignment]
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} arrays or numbers, and optionally out; got {len(args)}")
+        args, out = tuple(map(without_interface, args)), without_interface(out)
         on = stream if isinstance(stream, Stream) else None
         kinds, result_type = self._choose(args)
         wanted = [dtype_of(kind) for kind in kinds]
@@ -122,7 +129,7 @@ class HipUFunc:
         if self._dynamic:
             return exact, self._compile(exact, None)
         for kinds, result in self.signatures:
-            if all(_fits(value, dtype_of(kind)) for value, kind in zip(args, kinds, strict=True)):
+            if all(fits(value, dtype_of(kind)) for value, kind in zip(args, kinds, strict=True)):
                 return kinds, result
         shown = "; ".join(", ".join(map(str, kinds)) for kinds, _ in self.signatures)
         passed = ", ".join(map(str, exact))
@@ -160,12 +167,6 @@ def _type_of(value: Any) -> types.Type:
         return numpy_support.from_dtype(np.dtype(dtype))
     except NotImplementedError:
         raise TypeError(f"a {type(value).__name__} of dtype {dtype} is nothing that kernels compute with") from None
-
-
-def _fits(value: Any, wanted: np.dtype[Any]) -> bool:
-    if type(value) in WEAK:
-        return wanted.kind in WEAK[type(value)]
-    return bool(np.can_cast(np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype, wanted))
 
 
 def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

@@ -72,7 +72,7 @@ def _make_method(name: str, function: Any) -> None:
 
 
 def _reduction(name: str | None, *functions: Any) -> Callable[[Any], Any]:
-    """Make the decorated definition NumPy's *functions* of one array, and the method *name* of arrays, if there is one."""
+    """Make the decorated definition NumPy's *functions* of one array, and the method *name* of arrays where given."""
 
     def decorate(define: Callable[[Any], Implementation]) -> Callable[[Any], Implementation]:
         def of_array(a):  # type: ignore[no-untyped-def]  # Numba compares annotations of this and of what it returns

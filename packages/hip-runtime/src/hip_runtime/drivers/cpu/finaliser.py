@@ -250,7 +250,8 @@ def _finalise_as(
         body = run_threads(kernel, item)
     else:
         module = _declare_first(module, reach, item, scratch)
-        prepare(module, kernel.name, reach.synchronising, machine, unroll=form == REGIONS)
+        in_memory = not (grouping.waves or WAVE_WIDE.isdisjoint(reach.functions))  # nothing is won by more operations
+        prepare(module, kernel.name, reach.synchronising, machine, unroll=form == REGIONS and not in_memory)
         check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         if form == VECTORS:

@@ -18,6 +18,7 @@ OURS = {
     "numba.cuda.memory_management": HERE / "memory.py",
     "numba.cuda.memory_management.nrt": HERE / "memory.py",
     "numba.cuda.launchconfig": HERE / "absent.py",
+    "numba.cuda.libdevicefuncs": HERE / "libdevice_table.py",
     "cuda": HERE / "bindings.py",
     "cuda.core": HERE / "bindings.py",
     "cuda.core._utils": HERE / "bindings.py",

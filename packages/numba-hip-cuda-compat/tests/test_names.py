@@ -230,3 +230,12 @@ def test_the_shims(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(numba_hip, "get_current_device", refuse)
     assert shims.cuda_error() is reason
+
+
+def test_the_table_of_vector_types(cuda: ModuleType) -> None:
+    table = importlib.import_module("numba.cuda.vector_types").vector_types
+    assert len(table) == 40
+    kind = table["float32x4"]
+    assert (kind.name, str(kind.base_type), kind.num_elements) == ("float32x4", "float32", 4)
+    assert kind.user_facing_object is cuda.float32x4 is cuda.float4
+    assert table["int64x2"].user_facing_object.aliases == ("long2", "longlong2")

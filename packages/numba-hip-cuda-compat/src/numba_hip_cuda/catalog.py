@@ -213,6 +213,7 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.cudadrv.linkable_code": Module(
         names={"LinkableCode": "numba_hip:LinkedCode", **_from("numba_hip_cuda.toolkit", *CODE)},
     ),
+    f"{CUDA}.vector_types": Module(names=_from("numba_hip_cuda.vector_types", "VectorType", "vector_types")),
     f"{CUDA}.vectorizers": Module(names=_from("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
     f"{CUDA}.descriptor": Module(names=_from("numba_hip_cuda.registries", "cuda_target")),
     f"{CUDA}.dispatcher": Module(names={"CUDADispatcher": "numba_hip.dispatcher:Dispatcher"}),

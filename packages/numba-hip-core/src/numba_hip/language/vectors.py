@@ -48,6 +48,8 @@ class VectorStub(Stub):
     def __init__(self, kind: VectorType) -> None:
         super().__init__(kind.name, f"A vector of {kind.count} components of type {kind.base}.", __name__)
         self.kind = kind
+        self.aliases = tuple(f"{c_name}{kind.count}" for c_name in C_NAMES[kind.base])
+        """Its names in C."""
 
 
 @register_model(VectorType)
@@ -121,10 +123,10 @@ def element_of(dtype: types.Type) -> types.Type | None:
 VECTORS: dict[str, VectorStub] = {}
 """Every type of vectors by its names."""
 
-for _base, _c_names in C_NAMES.items():
+for _base in C_NAMES:
     for _count in range(1, 5):
         _stub = _define(_base, _count)
-        VECTORS |= dict.fromkeys((_stub.__name__, *(f"{c_name}{_count}" for c_name in _c_names)), _stub)
+        VECTORS |= dict.fromkeys((_stub.__name__, *_stub.aliases), _stub)
 
 
 def __getattr__(name: str) -> VectorStub:

@@ -1,0 +1,24 @@
+"""``numba.cuda.vector_types``: the types of vectors, by their names, and what can be asked of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numba.core import types
+
+from numba_hip.language.vectors import VECTORS, VectorStub
+
+
+class VectorType(NamedTuple):
+    """One type of vectors: of *num_elements* numbers of type *base_type*; kernels call *user_facing_object*."""
+
+    name: str
+    base_type: types.Type
+    num_elements: int
+    user_facing_object: VectorStub
+
+
+vector_types = {
+    stub.kind.name: VectorType(stub.kind.name, stub.kind.base, stub.kind.count, stub) for stub in VECTORS.values()
+}
+"""Each type once, by its own name; the others are ``user_facing_object.aliases``."""

@@ -61,6 +61,30 @@ def test_importing_us_does_not_import_nor_touch_numba_cuda(check: Callable[..., 
     """)
 
 
+def test_posing_costs_next_to_nothing(check: Callable[..., str]) -> None:
+    counted = check("""
+        import sys
+        import numba_hip
+
+        before, calls = set(sys.modules), []
+        import numba_hip_cuda
+
+        sys.setprofile(lambda frame, event, argument: calls.append(frame.f_code) if event == "call" else None)
+        numba_hip_cuda.pose_as_cuda()
+        from numba import cuda
+
+        cuda.jit, cuda.grid, cuda.to_device
+        numba_hip_cuda.stop_posing()
+        sys.setprofile(None)
+        loaded = set(sys.modules) - before
+        assert {name.partition(".")[0] for name in loaded} == {"numba_hip_cuda"}, loaded
+        print(len(loaded), len(calls))
+    """)
+    modules, calls = map(int, counted.split())
+    assert modules < 12, "a module takes half a millisecond"
+    assert calls < 500, "a call takes about a microsecond: posing and giving the name back, half a millisecond"
+
+
 def test_it_ends_and_leaves_nothing_behind() -> None:
     before = list(sys.meta_path)
     with posing() as cuda:

@@ -8,7 +8,6 @@ processor was checked against the LLVM 20 and LLVM 22 that llvmlite carries.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -201,6 +200,8 @@ def _parse_features(target: Target, features: list[str]) -> dict[str, bool]:
 
 
 def _describe_unknown(name: str) -> str:
+    import difflib  # for what is misspelt alone
+
     close = difflib.get_close_matches(name.lower(), TARGETS, n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     return f"unknown AMD GPU target {name!r}; {hint}known targets: {', '.join(TARGETS)}"

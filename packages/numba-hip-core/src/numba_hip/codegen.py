@@ -17,7 +17,7 @@ from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import InvalidIRError
 from hip_devicelib.target import Target
-from hip_runtime.drivers.cpu.item import SHARED_BYTES
+from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip.errors import LinkedCodeError, SharedMemoryError
 from numba_hip.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
@@ -316,9 +316,9 @@ class AmdCodegen(HipCodegen):
 
         self._amdgpu = amdgpu
         self.target = target
+        self.variant = variant
         self.limits = target.lds_bytes, target.private_bytes
         """Bytes of shared memory of a block, and of private memory of a thread."""
-        self.variant = variant
         self.triple = amdgpu.TRIPLE
         self._target_data = llvm.create_target_data(amdgpu.data_layout(target))
         super().__init__()

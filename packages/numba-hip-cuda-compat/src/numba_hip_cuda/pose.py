@@ -94,6 +94,11 @@ def _is_cuda(name: str) -> bool:
     return name == CUDA or name.startswith(CUDA + ".")
 
 
+def _cuda_modules() -> list[str]:
+    """The names under which something of `numba.cuda` was imported."""
+    return [name for name in sys.modules if name.startswith(CUDA) and _is_cuda(name)]
+
+
 def _import_forwarded(fullname: str) -> ModuleType | None:
     """The module that stands for *fullname*, by the key of `FORWARDED` that this is or is beneath; else ``None``."""
     known, beneath = fullname, ""
@@ -165,7 +170,7 @@ def stop_posing() -> None:
         numba_target.end()
         child_processes.end()
         posed = sys.modules.get(CUDA)
-        for name in [name for name in sys.modules if _is_cuda(name)]:
+        for name in _cuda_modules():
             del sys.modules[name]
         if posed is not None and vars(numba).get("cuda") is posed:
             del numba.cuda
@@ -185,7 +190,7 @@ def posing(*, children: bool = False) -> Iterator[ModuleType]:
 
 def _check_name_is_free() -> None:
     """Raise `PoseError` if `numba.cuda` is somebody else's, naming the file that is in the way."""
-    for name in sorted(name for name in sys.modules if _is_cuda(name)):
+    for name in sorted(_cuda_modules()):
         file = getattr(sys.modules[name], "__file__", None) or "an unknown place"
         raise PoseError(
             f"{name} was imported from {file} before numba_hip_cuda could pose as it; call pose_as_cuda() before the "

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
-from hip_runtime.drivers.cpu.item import SHARED_BYTES
+from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip._numba import lowered_symbol
 from numba_hip.codegen import SHARED_PREFIX, HipCodeLibrary
 from numba_hip.language import output

@@ -34,7 +34,8 @@ from hip_runtime.drivers.cpu.forms import (
     fit_stack,
     most_lanes,
 )
-from hip_runtime.drivers.cpu.item import SHARED_BYTES, Item
+from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
 from hip_runtime.drivers.cpu.spmd.emission import run_block

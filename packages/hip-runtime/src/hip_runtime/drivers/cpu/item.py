@@ -22,9 +22,6 @@ FAULT_RECORD = "spmd.fault.record"
 
 MAX_GRID = 2**31 - 1
 
-SHARED_BYTES = 65536
-"""Shared memory that a block can have: what the LDS of AMD's GPUs has."""
-
 
 class Item:
     """The layout of the work item of one program, and what it refers to."""

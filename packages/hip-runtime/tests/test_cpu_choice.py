@@ -59,6 +59,26 @@ own:
 """Threads go through a lock one after another: of lanes, the one that holds it would wait for those that want it."""
 
 
+FLAG = """try:
+  %first = icmp eq i64 %i, 0
+  br i1 %first, label %set, label %wait
+set:
+  store float 1.0, ptr %out
+  br label %end
+wait:
+  fence seq_cst
+  %now = load float, ptr %out
+  %there = fcmp une float %now, 0.0
+  %mine = icmp slt i64 %i, 3
+  %done = or i1 %there, %mine
+  br i1 %done, label %end, label %wait
+end:
+  ret void
+}
+"""
+"""All but a few wait for what the first thread writes."""
+
+
 def form_of(device: Device, text: str, x: np.ndarray, n: int, block: int = 128) -> tuple[str, np.ndarray]:
     """The form that kernel ``k`` takes, and what 128 threads of it write."""
     out, given = to_device(np.zeros(128, np.float32)), to_device(x)
@@ -92,7 +112,16 @@ def test_groups_that_are_too_small(device: Device, block: int, width: int | None
     np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
 
 
-def test_threads_that_wait_for_a_lock_run_one_after_another(device: Device) -> None:
-    form, found = form_of(device, LOCK, np.zeros(1, np.int32), 0)
-    assert "the form 'vectors' would be slower: a loop of it may wait for what another thread writes" in form
+@pytest.mark.parametrize("wanted", ["auto", "vectors"])
+def test_threads_that_wait_for_a_lock_run_one_after_another(device: Device, wanted: str) -> None:
+    with config.cpu_form.scope(wanted):
+        form, found = form_of(device, LOCK, np.zeros(1, np.int32), 0)
+    assert "loop (the form 'vectors' cannot run it: in a loop a thread waits until a place in memory changes" in form
     assert found[0] == 128
+
+
+def test_threads_that_wait_behind_a_fence_run_one_after_another(device: Device) -> None:
+    text = LOCK[: LOCK.index("\ntry:") + 1] + FLAG
+    form, found = form_of(device, text, np.zeros(1, np.int32), 0)
+    assert "cannot run it: in a loop a thread waits until a place in memory changes" in form
+    assert found[0] == 1

@@ -21,21 +21,23 @@ def waits_for_lanes(shapes: Shapes, loop: frozenset[Block]) -> bool:
         for block in loop & shapes.parting
         if any(target not in loop for target in shapes.successors(block))
     ]
+    fenced = any(value.opcode == "fence" for block in loop for value in block.instructions)
     seen: set[Value] = set()
     while waiting:
         value = waiting.pop()
         if value in seen or not isinstance(value, Instruction) or shapes.homes.get(value) not in loop:
             continue
         seen.add(value)
-        if _looks_again(value) and all(_stays(operand, shapes, loop) for operand in value.operands):
+        if _looks_again(value, fenced) and all(_stays(operand, shapes, loop) for operand in value.operands):
             return True
         waiting += value.operands
     return False
 
 
-def _looks_again(instruction: Instruction) -> bool:
+def _looks_again(instruction: Instruction, fenced: bool) -> bool:
+    """Whether *instruction* may find something else when it is done again; a plain load does so behind a fence."""
     if instruction.opcode == "load":
-        return instruction.volatile or instruction.atomic is not None
+        return instruction.volatile or instruction.atomic is not None or fenced
     if instruction.opcode == "atomicrmw":
         operand = instruction.operands[1]
         adds_nothing = isinstance(operand, Constant) and operand.number == 0

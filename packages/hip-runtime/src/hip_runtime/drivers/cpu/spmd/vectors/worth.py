@@ -12,7 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1
-from hip_runtime.drivers.cpu.spmd.graph import Block, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.graph import Block, Instruction
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import MOST_STEP, needs_a_lane
 from hip_runtime.drivers.cpu.spmd.vectors.rows import Rows
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
@@ -41,7 +41,7 @@ _DEEPEST = 5
 
 
 class SlowerError(UnsupportedError):
-    """Lanes would be slower than threads one after another, or would wait for each other; says why."""
+    """Lanes would be slower than threads one after another; says why."""
 
 
 def check_worth(shapes: Shapes, size_of: Callable[[ir.Type], int], width: int) -> None:
@@ -53,44 +53,8 @@ def check_worth(shapes: Shapes, size_of: Callable[[ir.Type], int], width: int) -
 
 def weigh(shapes: Shapes, size_of: Callable[[ir.Type], int], width: int) -> str:
     """Why threads one after another are the better way to run a kernel with *shapes*; empty where *width* lanes are."""
-    if waits(shapes):
-        return "a loop of it may wait for what another thread writes"
     alone, together = _Estimate(shapes, size_of, width).total()
     return "" if together <= alone else "what its threads load and store lies too far apart"
-
-
-def waits(shapes: Shapes) -> bool:
-    """Whether the end of a loop that lanes leave in different rounds depends on what other threads write: a lane that
-    waits for another of its group would wait forever."""
-    for block in shapes.parting:
-        loops = [loop for loop in shapes.order.loops[block] if any(to not in loop for to in shapes.successors(block))]
-        if any(_depends_on_others(block, loop, shapes) for loop in loops):
-            return True
-    return False
-
-
-def _depends_on_others(block: Block, loop: frozenset[Block], shapes: Shapes) -> bool:
-    inside = [value for member in loop for value in member.instructions]
-    if any(value.opcode == "fence" for value in inside):
-        return True
-    waiting = [block.terminator.operands[0]]
-    seen = set(waiting)
-    while waiting:
-        value = waiting.pop()
-        if not isinstance(value, Instruction) or shapes.homes.get(value) not in loop:
-            continue
-        if value.opcode in ("atomicrmw", "cmpxchg") or value.volatile or value.atomic is not None:
-            return True
-        if value.opcode == "call" and needs_a_lane(value) and any(_is_address(given) for given in value.arguments):
-            return True
-        found = set(value.operands) - seen
-        seen |= found
-        waiting += found
-    return False
-
-
-def _is_address(value: Value) -> bool:
-    return isinstance(value.type, ir.PointerType)
 
 
 class _Estimate:

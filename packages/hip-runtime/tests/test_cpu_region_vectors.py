@@ -424,8 +424,7 @@ SHUFFLE = """
 """
 
 
-@pytest.mark.parametrize("wave_size", [32, 64])
-@pytest.mark.parametrize("threads", [64, 128, 50])
+@pytest.mark.parametrize(("wave_size", "threads"), [(32, 50), (64, 128)])
 @pytest.mark.parametrize(
     ("source", "model"),
     [

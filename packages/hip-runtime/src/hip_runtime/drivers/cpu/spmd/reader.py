@@ -33,6 +33,8 @@ from hip_runtime.drivers.cpu.spmd.words import (
 )
 from hip_runtime.errors import UnsupportedError
 
+_NOTHING = ir.VoidType()
+
 _BRANCHES = frozenset({"br", "switch"})
 """Instructions that have blocks among their operands."""
 
@@ -63,27 +65,30 @@ class _Reader:
         self._blocks = {block.name: Block(block.name) for block in blocks}
         if "" in self._blocks or len(self._blocks) != len(blocks):
             raise UnsupportedError(f"the blocks of {self._function.name!r} must have names to be read")
-        pending: list[tuple[Instruction, Any, str]] = []
+        pending: list[tuple[Instruction, Any, Cursor]] = []
         printed = iter(split_function(str(self._function)))
         for block, graph_block in zip(blocks, self._blocks.values(), strict=True):
             for value in block.instructions:
-                text, opcode = next(printed, ""), value.opcode
+                cursor, opcode = Cursor(next(printed, "")), value.opcode
                 if opcode == "call" and _is_ignored(value):
                     continue
-                instruction = Instruction(self.types.of(value), opcode, [], value.name)
-                self._values[value] = instruction
+                kind, name = self.types.of(value), ""
+                if kind != _NOTHING:
+                    name = cursor.take(TokenKind.LOCAL)
+                    cursor.expect_mark("=")
+                instruction = self._values[value] = Instruction(kind, opcode, [], name)
                 graph_block.instructions.append(instruction)
-                pending.append((instruction, value, text))
-        for instruction, value, text in pending:
-            self._fill(instruction, value, text)
+                pending.append((instruction, value, cursor))
+        for instruction, value, cursor in pending:
+            self._fill(instruction, value, cursor)
         return Function(self._function.name, self._arguments, list(self._blocks.values()))
 
-    def _fill(self, instruction: Instruction, value: Any, text: str) -> None:
+    def _fill(self, instruction: Instruction, value: Any, cursor: Cursor) -> None:
         read = _READERS.get(instruction.opcode)
         if read is None:
             raise UnsupportedError(
                 f"the CPU device cannot run {instruction.opcode!r} in a kernel whose threads synchronise: "
-                f"{text.strip()!r}"
+                f"{cursor.text.strip()!r}"
             )
         operands = list(value.operands)
         if instruction.opcode in _BRANCHES:
@@ -91,11 +96,6 @@ class _Reader:
         instruction.operands = [self._operand(operand) for operand in operands]
         if instruction.opcode == "phi":
             instruction.targets = [self._blocks[block.name] for block in value.incoming_blocks]
-        cursor = Cursor(text)
-        if instruction.type != ir.VoidType():
-            if cursor.take(TokenKind.LOCAL) != instruction.name and instruction.name:
-                raise cursor.error(f"the value {instruction.name!r}")
-            cursor.expect_mark("=")
         calls.skip_tail(cursor)
         cursor.expect_word(instruction.opcode)
         read(self, instruction, cursor)

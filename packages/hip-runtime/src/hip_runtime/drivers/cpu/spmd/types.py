@@ -38,6 +38,7 @@ class TypeTable:
     def __init__(self, context: Any) -> None:
         self.context = context
         self._known: dict[str, ir.Type] = {}
+        self._referred: dict[Any, ir.Type] = {}
 
     def parse(self, spelling: str) -> ir.Type:
         """The type that LLVM spells so; a named struct comes with its definition: ``%name = type {...}``."""
@@ -51,8 +52,12 @@ class TypeTable:
         return found
 
     def of(self, value: Any) -> ir.Type:
-        """The type of a value of llvmlite's binding layer."""
-        return self.parse(str(value.type))
+        """The type of a value of llvmlite's binding layer. LLVM has each type of a context once, at its address."""
+        reference = value.type
+        found = self._referred.get(reference)
+        if found is None:
+            found = self._referred[reference] = self.parse(str(reference))
+        return found
 
     def _define(self, cursor: Cursor) -> ir.Type:
         named = self.read(cursor)

@@ -167,7 +167,9 @@ def test_operands_are_cast_to_the_elements():
         ("hip.atomic.and_(out, 0, 1)", "works on integers, not on float64"),
         ("hip.atomic.add(table, 0, 1)", "read-only"),
         ("hip.atomic.add(flags, 0, 1)", "works on integers, float16, float32 and float64, not on bool"),
-        ("hip.atomic.add(out, 0)", r"hip.atomic.add takes \(ary, idx, val\)"),
+        ("hip.atomic.add(out, 0)", r"hip.atomic.add takes \(ary, idx, val, scope\)"),
+        ("hip.atomic.add(out, 0, 1, 'grid')", "the scope has to be one of 'block', 'device', 'system'"),
+        ("hip.atomic.cas(out, 0, 1, 2, scope=3)", "the scope has to be one of"),
     ],
 )
 def test_misuse(source, says):
@@ -189,3 +191,38 @@ def test_an_index_that_is_a_remainder_of_mixed_signs():
     table, places = np.zeros((3, 4), np.int32), np.arange(24, dtype=np.uint64)
     kernel[1, 24](table, places)
     assert (table == 2).all()
+
+
+def among(counts, extremes):
+    hip.atomic.add(counts, 0, 1, "block")
+    hip.atomic.sub(counts, 1, 1, scope="device")
+    hip.atomic.exch(counts, 2, 7, scope="system")
+    hip.atomic.max(extremes, 0, hip.grid(1), scope="block")
+    hip.atomic.add(extremes, 1, 0.5, scope="system")
+    hip.atomic.cas(counts, 3, 0, 5, scope="system")
+    hip.atomic.compare_and_swap(counts[4:], 0, 6, "block")
+
+
+def test_scopes():
+    counts, extremes = np.zeros(5, np.int32), np.zeros(2, np.float32)
+    hip.jit(among)[2, 32](counts, extremes)
+    assert counts.tolist() == [64, -64, 7, 5, 6]
+    assert extremes.tolist() == [63, 32]
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1201"])
+def test_scopes_for_amd_gpus(target):
+    signature = "(int32[::1], float32[::1])"
+    text, _ = hip.compile(among, signature, target=target, output="llvm")
+    operations = [line for line in text.splitlines() if "atomicrmw" in line or "cmpxchg" in line]
+
+    def scoped(operation, number=0):
+        return [line for line in operations if operation in line][number]
+
+    assert 'syncscope("workgroup") monotonic' in scoped("atomicrmw add")
+    assert 'syncscope("agent") monotonic' in scoped("atomicrmw sub")
+    for operation in ("atomicrmw xchg", "atomicrmw fadd"):
+        assert "syncscope" not in scoped(operation)
+        assert "amdgpu.no" not in scoped(operation), "the host's memory may be meant"
+    assert 'syncscope("workgroup") monotonic monotonic' in text
+    assert hip.compile(among, signature, target=target, output="object")[0][:4] == b"\x7fELF"

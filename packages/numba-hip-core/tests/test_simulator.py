@@ -225,3 +225,12 @@ def test_what_the_simulator_does_not_know_is_named() -> None:
 
     with pytest.raises(NotImplementedError, match="fp16.hsin"):
         kernel[1, 1](np.zeros(1, np.float16))
+
+
+def test_scopes_of_atomics() -> None:
+    def kernel(counts: Any) -> None:
+        hip.atomic.add(counts, 0, 1, scope="block")
+        hip.atomic.cas(counts, 1, 0, 3, scope="system")
+
+    (counts,) = both(kernel, 1, 4, np.zeros(2, np.int64))
+    assert counts.tolist() == [4, 3]

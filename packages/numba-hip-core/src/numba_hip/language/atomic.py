@@ -4,6 +4,9 @@ Each takes an array in global or shared memory, an index (a number, or a tuple o
 the remainder of an unsigned and a signed integer is a float to Numba, so floats are taken, and cut to integers) and
 operands, which are cast to the type of the elements; each returns the element as it was before. The elements are
 integers or floats of 16, 32 or 64 bits; the order of memory operations around it is relaxed, as in CUDA and HIP.
+
+*scope* says among whom: the threads of the ``"block"``, of the ``"device"``, or of the ``"system"``, which is the host
+and other devices, too.
 """
 
 from __future__ import annotations
@@ -16,10 +19,20 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from numba_hip.language.elements import element_pointer
-from numba_hip.language.stub import Definition, Lower, Stub, device_function
+from numba_hip.language.stub import Definition, Lower, Stub, device_function, given
 
-Update = Callable[[Any, ir.IRBuilder, types.Type, ir.Value, ir.Value], ir.Value]
-"""How an element changes: of context, builder, element type, pointer and operand it gives the old value."""
+Update = Callable[[Any, ir.IRBuilder, types.Type, ir.Value, ir.Value, str], ir.Value]
+"""How an element changes: of context, builder, element type, pointer, operand and scope it gives the old value."""
+
+SCOPES = ("block", "device", "system")
+
+
+def _scope(function: str, scope: types.Type | str) -> str:
+    """The scope that an argument, a literal or left out, stands for."""
+    name = scope if isinstance(scope, str) else given(scope)
+    if name not in SCOPES:
+        raise TypingError(f"hip.atomic.{function}: the scope has to be one of {', '.join(map(repr, SCOPES))}")
+    return str(name)
 
 
 def _element(function: str, ary: types.Type, idx: types.Type, floats: bool) -> types.Type:
@@ -38,24 +51,30 @@ def _element(function: str, ary: types.Type, idx: types.Type, floats: bool) -> t
 
 
 def _rmw(operation: str) -> Update:
-    def update(context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value) -> ir.Value:
-        return context.atomic_rmw(builder, operation, pointer, value)
+    def update(
+        context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
+    ) -> ir.Value:
+        return context.atomic_rmw(builder, operation, pointer, value, scope)
 
     return update
 
 
-def _subtract(context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value) -> ir.Value:
+def _subtract(
+    context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
+) -> ir.Value:
     """An addition, which is the same number: GPUs have instructions for that alone."""
-    return context.atomic_rmw(builder, "fadd", pointer, builder.fneg(value))
+    return context.atomic_rmw(builder, "fadd", pointer, builder.fneg(value), scope)
 
 
 def _by_type(integer: str, unsigned: str, real: Update | str) -> Update:
     """One operation of LLVM for signed integers, unsigned ones and floats."""
 
-    def update(context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    def update(
+        context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
+    ) -> ir.Value:
         if isinstance(kind, types.Float):
-            return (_rmw(real) if isinstance(real, str) else real)(context, builder, kind, pointer, value)
-        return _rmw(integer if kind.signed else unsigned)(context, builder, kind, pointer, value)
+            return (_rmw(real) if isinstance(real, str) else real)(context, builder, kind, pointer, value, scope)
+        return _rmw(integer if kind.signed else unsigned)(context, builder, kind, pointer, value, scope)
 
     return update
 
@@ -63,7 +82,9 @@ def _by_type(integer: str, unsigned: str, real: Update | str) -> Update:
 def _while_better(predicate: str) -> Update:
     """The operand replaces an element that it compares to as *predicate* says, so never with a NaN on either side."""
 
-    def update(context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    def update(
+        context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
+    ) -> ir.Value:
         bits = ir.IntType(kind.bitwidth)
         address = builder.bitcast(pointer, bits.as_pointer())
         start = builder.load(address)
@@ -75,7 +96,7 @@ def _while_better(predicate: str) -> Update:
         current = builder.bitcast(old, value.type)
         better = builder.fcmp_ordered(predicate, value, current)
         new = builder.bitcast(builder.select(better, value, current), bits)
-        exchange = builder.cmpxchg(address, old, new, context.atomic_ordering, "monotonic")
+        exchange = builder.cmpxchg(address, old, new, context.ordering(scope), "monotonic")
         seen = builder.extract_value(exchange, 0)
         old.add_incoming(seen, loop)
         builder.cbranch(builder.extract_value(exchange, 1), after, loop)
@@ -86,16 +107,18 @@ def _while_better(predicate: str) -> Update:
 
 
 def _operation(name: str, meaning: str, update: Update, *, floats: bool = True) -> Stub:
-    def define(ary: types.Type, idx: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
-        element = _element(name, ary, idx, floats)
+    def define(
+        ary: types.Type, idx: types.Type, val: types.Type, scope: types.Type | str = "device"
+    ) -> tuple[types.Type, Lower]:
+        element, among = _element(name, ary, idx, floats), _scope(name, scope)
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             value = context.cast(builder, args[2], sig.args[2], element)
-            return update(context, builder, element, element_pointer(context, builder, sig, args), value)
+            return update(context, builder, element, element_pointer(context, builder, sig, args), value, among)
 
         return element, lower
 
-    return _stub(name, f"``atomic.{name}(ary, idx, val)``: {meaning}", define)
+    return _stub(name, f"``atomic.{name}(ary, idx, val, scope='device')``: {meaning}", define)
 
 
 def _stub(name: str, doc: str, define: Definition) -> Stub:
@@ -129,38 +152,46 @@ dec = _operation(
 
 
 def _compare_and_swap(
-    context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, values: tuple[ir.Value, ir.Value]
+    context: Any,
+    builder: ir.IRBuilder,
+    kind: types.Type,
+    pointer: ir.Value,
+    values: tuple[ir.Value, ir.Value],
+    scope: str,
 ) -> ir.Value:
     """Swap by comparing bits; returns the old value."""
     bits = ir.IntType(kind.bitwidth)
     address = builder.bitcast(pointer, bits.as_pointer())
     old, new = (builder.bitcast(value, bits) for value in values)
-    exchange = builder.cmpxchg(address, old, new, context.atomic_ordering, "monotonic")
+    exchange = builder.cmpxchg(address, old, new, context.ordering(scope), "monotonic")
     return builder.bitcast(builder.extract_value(exchange, 0), values[0].type)
 
 
 @device_function("atomic.cas")
-def cas(ary: types.Type, idx: types.Type, old: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
-    """``atomic.cas(ary, idx, old, val)``: ``ary[idx] = val`` where it is *old*; returns what it was."""
-    element = _element("cas", ary, idx, True)
+def cas(
+    ary: types.Type, idx: types.Type, old: types.Type, val: types.Type, scope: types.Type | str = "device"
+) -> tuple[types.Type, Lower]:
+    """``atomic.cas(ary, idx, old, val, scope='device')``: ``ary[idx] = val`` where it is *old*; returns what it was."""
+    element, among = _element("cas", ary, idx, True), _scope("cas", scope)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         expected, new = (context.cast(builder, args[n], sig.args[n], element) for n in (2, 3))
-        return _compare_and_swap(
-            context, builder, element, element_pointer(context, builder, sig, args), (expected, new)
-        )
+        pointer = element_pointer(context, builder, sig, args)
+        return _compare_and_swap(context, builder, element, pointer, (expected, new), among)
 
     return element, lower
 
 
 @device_function("atomic.compare_and_swap")
-def compare_and_swap(ary: types.Type, old: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
-    """``atomic.compare_and_swap(ary, old, val)``: as `cas` on element 0 of an array of one dimension."""
-    element = _element("compare_and_swap", ary, types.intp, True)
+def compare_and_swap(
+    ary: types.Type, old: types.Type, val: types.Type, scope: types.Type | str = "device"
+) -> tuple[types.Type, Lower]:
+    """``atomic.compare_and_swap(ary, old, val, scope='device')``: `cas` on element 0 of an array of one axis."""
+    element, among = _element("compare_and_swap", ary, types.intp, True), _scope("compare_and_swap", scope)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         expected, new = (context.cast(builder, args[n], sig.args[n], element) for n in (1, 2))
         array = context.make_array(sig.args[0])(context, builder, args[0])
-        return _compare_and_swap(context, builder, element, array.data, (expected, new))
+        return _compare_and_swap(context, builder, element, array.data, (expected, new), among)
 
     return element, lower

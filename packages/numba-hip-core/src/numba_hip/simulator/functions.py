@@ -144,7 +144,7 @@ for _name in ("stcg", "stcs", "stwb", "stwt"):
 
 
 def _atomic(name: str, update: Callable[[Any, Any], Any]) -> None:
-    def apply(thread: Thread, ary: HostArray, idx: Any, val: Any) -> Any:
+    def apply(thread: Thread, ary: HostArray, idx: Any, val: Any, scope: str = "device") -> Any:
         index = tuple(map(int, idx)) if isinstance(idx, tuple) else int(idx)
         old = ary[index]
         ary[index] = update(old, np.asarray(val).astype(ary.dtype)[()])
@@ -172,14 +172,14 @@ for _name, _update in UPDATES.items():
 
 
 @means("atomic.cas")
-def _cas(thread: Thread, ary: HostArray, idx: Any, old: Any, val: Any) -> Any:
+def _cas(thread: Thread, ary: HostArray, idx: Any, old: Any, val: Any, scope: str = "device") -> Any:
     found = ary[idx]
     if found == old:
         ary[idx] = val
     return found
 
 
-INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val: _cas(thread, ary, 0, old, val)
+INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val, scope="device": _cas(thread, ary, 0, old, val)
 
 # Numbers.
 

@@ -134,16 +134,19 @@ class AmdContext(HipContext):
         """A fence of LLVM's scope for AMD GPUs."""
         builder.fence("seq_cst", SYNC_SCOPES[scope])
 
-    @property
-    def atomic_ordering(self) -> str:
-        """Relaxed, among the threads of the device."""
-        return 'syncscope("agent") monotonic'
+    def ordering(self, scope: str) -> str:
+        """Relaxed, among the threads of *scope*."""
+        name = SYNC_SCOPES[scope]
+        return "monotonic" if name is None else f'syncscope("{name}") monotonic'
 
-    def atomic_rmw(self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value) -> ir.Value:
-        """With what lets LLVM take instructions that only do for the device's own memory, as clang does for HIP C++."""
-        instruction = super().atomic_rmw(builder, operation, pointer, value)
+    def atomic_rmw(
+        self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value, scope: str = "device"
+    ) -> ir.Value:
+        """With what lets LLVM take instructions that only do for the device's own memory, as clang does for HIP C++,
+        unless the host or another GPU may take part."""
+        instruction = super().atomic_rmw(builder, operation, pointer, value, scope)
         variant, nothing = self._codegen.variant, builder.module.add_metadata([])
-        if not variant.host_atomics:
+        if not variant.host_atomics and scope != "system":
             for kind in OTHER_MEMORY:
                 instruction.set_metadata(f"amdgpu.no.{kind}.memory", nothing)
         if variant.unsafe_fp_atomics and operation.startswith("f"):

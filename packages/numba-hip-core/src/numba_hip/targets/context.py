@@ -99,14 +99,20 @@ class HipContext(BaseContext):
     def fence(self, builder: ir.IRBuilder, scope: str) -> None:
         """Order this thread's memory accesses for the threads of *scope*: ``"block"``, ``"device"`` or ``"system"``."""
 
-    @property
     @abstractmethod
+    def ordering(self, scope: str) -> str:
+        """Scope and ordering, as LLVM writes them, of relaxed atomic operations among the threads of *scope*."""
+
+    @property
     def atomic_ordering(self) -> str:
         """Scope and ordering, as LLVM writes them, of atomic operations among the threads of the device."""
+        return self.ordering("device")
 
-    def atomic_rmw(self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    def atomic_rmw(
+        self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value, scope: str = "device"
+    ) -> ir.Value:
         """LLVM's atomic *operation*, such as ``"fadd"``, with *value* at *pointer*; what was there before."""
-        return builder.atomic_rmw(operation, pointer, value, self.atomic_ordering)
+        return builder.atomic_rmw(operation, pointer, value, self.ordering(scope))
 
     @abstractmethod
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:

@@ -129,9 +129,9 @@ class CpuContext(HipContext):
         del scope
         builder.fence("seq_cst")
 
-    @property
-    def atomic_ordering(self) -> str:
-        """Relaxed, as on GPUs."""
+    def ordering(self, scope: str) -> str:
+        """Relaxed, as on GPUs; for all threads of the process."""
+        del scope
         return "monotonic"
 
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:

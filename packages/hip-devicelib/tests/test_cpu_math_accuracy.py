@@ -54,6 +54,28 @@ def test_float64(symbol: str) -> None:
         assert_within(entry, name, inputs, got, *precise(name, *inputs))
 
 
+WORST = {
+    "acos": 0.5447005, "acosh": 1.0302651, "asin": 0.526666, "asinh": 1.1636623, "atan": 1.0273477, "atanh": 0.12253992,
+    "cos": 13.355001, "cosh": 7.975142, "erf": 0.86725169, "erfc": 1.5264617, "exp": -5.837563, "exp10": -27.217995,
+    "exp2": -0.49406430, "expm1": 17.08704, "log": 1.2831439, "log10": 1.3274003, "log1p": 0.4285272, "log2": 1.4071368,
+    "sin": 2.3600266, "sinh": 0.34938914, "tan": 3.9209394, "tanh": 0.34976935,
+}  # fmt: skip
+"""Where float32 has its largest errors among all numbers from 2^-12 to 2^7: random numbers do not meet such places."""
+
+
+@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize("bits", [32, 64])
+def test_where_errors_are_largest(name: str, bits: int) -> None:
+    """All float32 around the place, and random float64 there: the formulas are the same, or alike."""
+    entry = FUNCTIONS[f"__hip_cpu_{name}_f{bits}"]
+    place = np.float32(WORST[name])
+    inputs = (place.view(np.uint32) + np.arange(-20_000, 20_000)).astype(np.uint32).view(np.float32)
+    if bits == 64:
+        inputs = np.random.default_rng(4).uniform(inputs.min(), inputs.max(), 500)
+    high, low = precise(name, inputs) if bits == 64 else (double(name, inputs), np.zeros(inputs.size))
+    assert_within(entry, name, [inputs], loop(entry.symbol)(inputs)[0], high, low)
+
+
 def test_arguments_closest_to_multiples_of_half_pi() -> None:
     """Where reduction loses most: the hardest argument of float64 and some of float32, and their neighbours."""
     hardest = np.array([6381956970095103.0 * 2.0**797, 5.319372648326541e255], np.float64)

@@ -186,7 +186,7 @@ import numba
 between = time.process_time()
 import numba_hip
 spent = (time.process_time() - between) / (between - start)
-late = "asyncio", "clang", "hip", "hip_runtime.drivers.cpu.device", "hip_runtime.drivers.cpu.item", "msgpack", "numba.cuda"
+late = "asyncio", "clang", "hip", "hip_runtime.drivers.cpu.device", "msgpack", "numba.cuda"
 loaded = [name for name in late if name in sys.modules]
 print(spent, loaded)
 """

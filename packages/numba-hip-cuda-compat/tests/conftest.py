@@ -11,15 +11,21 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from numba.core import config as numba_config
 
 from numba_hip_cuda import posing
 
 QUIET = {"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0", "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}
 """Variables of Numba CUDA's that turn its advice off: programs of tests are small, and warnings are errors."""
 
-os.environ.update(QUIET)  # before Numba reads them
-
 Result = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for what a test runs in this process, where Numba has read its variables already."""
+    for variable in QUIET:
+        monkeypatch.setattr(numba_config, variable.removeprefix("NUMBA_"), 0)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from numba.core import types
 import numba_hip
 from hip_runtime import DeviceArray
 from hip_runtime import config as runtime_config
+from hip_runtime.errors import UnsupportedError
 from numba_hip.errors import OptionError
 from numba_hip.vectorize import HipUFunc
 from numba_hip_cuda import arrays, posing
@@ -349,3 +350,28 @@ def test_pointers_of_memory_managers_are_device_memory(cuda: ModuleType) -> None
         del memory
     assert freed == [1, 1]
     assert isinstance(cuda.current_context().memory_manager, driver.NumbaCUDAMemoryManager)
+
+
+def test_compiling_to_ptx_is_refused_once_the_arguments_are_right(cuda: ModuleType) -> None:
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    signature = "(int32, int32)"
+    for name in (
+        "compile",
+        "compile_all",
+        "compile_ptx",
+        "compile_for_current_device",
+        "compile_ptx_for_current_device",
+    ):
+        function = getattr(cuda, name)
+        with pytest.raises(NotImplementedError, match="Unsupported ABI: fastcall"):
+            function(add, signature, abi="fastcall")
+        with pytest.raises(NotImplementedError, match="Unsupported output type: elf"):
+            function(add, signature, device=True, output="elf")
+        with pytest.raises(NotImplementedError, match="The C ABI is not supported for kernels"):
+            function(add, signature, device=False, abi="c")
+        with pytest.raises(
+            UnsupportedError, match=f"numba.cuda.{name} has no counterpart.*numba_hip.compile gives LLVM IR"
+        ):
+            function(add, signature, device=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO
 
 from numba.core import sigutils, types
@@ -11,6 +11,7 @@ from numba.core import sigutils, types
 import hip_runtime
 from hip_runtime import Device, Event
 from hip_runtime.errors import HipRuntimeError
+from numba_hip import exported_code
 from numba_hip.device_function import DeviceFunction
 from numba_hip.dispatcher import Dispatcher
 from numba_hip.errors import OutputError
@@ -81,9 +82,12 @@ def compile(
     *,
     target: str | None = None,
     output: str = "asm",
+    device: bool = False,
+    abi: str | None = None,
+    abi_info: Mapping[str, str] | None = None,
     **options: Any,
 ) -> tuple[str | bytes, types.Type]:
-    """Compile *function* as a kernel for a named target, on any machine: no GPU is needed.
+    """Compile *function* for a named target, on any machine: no GPU is needed.
 
     *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such
     as ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"``
@@ -91,18 +95,34 @@ def compile(
     (what a device loads, bytes: linked, for which `ziglang` or ROCm has to be there, with what the kernel calls of
     ROCm's device library). The other options are those of `jit`; a dispatcher brings its own.
 
+    It is a kernel, or with *device*, or for a device function, a function that others link, for `declare_device`:
+    *abi* is ``"c"`` (the default) or ``"numba"``, and ``abi_info={"abi_name": ...}`` its name, if not that in Python.
+    *output* is then ``"llvm"``, ``"bitcode"``, ``"asm"`` or ``"object"``. See `numba_hip.exported_code`.
+
     Returns the code and the type that the function returns, which for a kernel is ``none``. Raises
     `hip_devicelib.errors.UnknownTargetError`, `OutputError`, and Numba's errors at the user's line.
     """
-    if output not in OUTPUTS:
-        raise OutputError(f"output is {output!r}; it can be one of {', '.join(OUTPUTS)}")
+    is_device = device or (isinstance(function, Dispatcher) and function.is_device_function)
+    is_device = is_device or isinstance(function, DeviceFunction)
+    possible = exported_code.OUTPUTS if is_device else OUTPUTS
+    if output not in possible:
+        raise OutputError(f"Unsupported output type: {output}; it can be one of {', '.join(possible)}")
+    if not is_device and (abi == "c" or abi_info):
+        raise NotImplementedError(
+            "The C ABI is not supported for kernels, which have names and parameters of their own"
+        )
     if isinstance(function, (Dispatcher, DeviceFunction)):
         chosen, py_func = function.options, function.py_func
         if options:
             chosen = CompileOptions.of_jit({**_as_dict(chosen), **options})
     else:
         chosen, py_func = CompileOptions.of_jit(options), function
-    args, _ = sigutils.normalize_signature(signature)
+    args, result = sigutils.normalize_signature(signature)
+    if is_device:
+        made = exported_code.compile_device_function(
+            py_func, tuple(args), result, chosen, _target(target), abi=abi or "c", name=(abi_info or {}).get("abi_name")
+        )
+        return made.output(output), made.return_type
     code = compile_kernel(py_func, tuple(args), chosen, _target(target))
     views: dict[str, Callable[[KernelCode], str | bytes]] = {
         "llvm": KernelCode.llvm, "asm": KernelCode.asm, "object": KernelCode.object,
@@ -130,7 +150,8 @@ def compile_all(
     names = [targets] if isinstance(targets, str) else list(targets)
     if not names:
         raise OutputError("targets is empty; name what to compile for, such as ['gfx90a', 'gfx942']")
-    return {name: compile(function, signature, target=name, output=output, **options)[0] for name in names}, types.none
+    made = {name: compile(function, signature, target=name, output=output, **options) for name in names}
+    return {name: code for name, (code, _) in made.items()}, made[names[0]][1]
 
 
 def _target(given: str | None) -> str:

@@ -225,6 +225,12 @@ class HipCodegen(Codegen):
         *external* is what `HipCodeLibrary.external_modules` gives.
         """
 
+    @abstractmethod
+    def link_function(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """The same for a function that others link, which is no kernel."""
+
 
 def _link_in(module: llvm.ModuleRef, part: llvm.ModuleRef) -> None:
     try:
@@ -289,6 +295,12 @@ class CpuCodegen(HipCodegen):
         check_shared(library, name, self.target, self.most_shared_bytes, sum(int(s.rsplit(".", 2)[1]) for s in shared))
         return bytes(module.as_bitcode())
 
+    def link_function(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """The same for a function that others link, which is no kernel."""
+        return self.link_kernel(library, name, options, external)
+
     def _link_device_library(self, module: llvm.ModuleRef) -> None:
         """Link what the kernel calls of the CPU device's math, and of HIP's functions by their symbols."""
         from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take their time to load
@@ -339,13 +351,30 @@ class AmdCodegen(HipCodegen):
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
         """Link, inline and optimise for this GPU. Kernels that linked code has of its own are left out."""
+        return self._link(library, name, options, external, [variable_name(name)])
+
+    def link_function(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """The same for a function that others link, which is no kernel."""
+        return self._link(library, name, options, external, [name])
+
+    def _link(
+        self,
+        library: HipCodeLibrary,
+        name: str,
+        options: Any,
+        external: Sequence[llvm.ModuleRef],
+        kept: Sequence[str],
+    ) -> bytes:
+        """One module in which *kept*, where they are defined, stay visible."""
         adapters, *codes = [bytes(part.as_bitcode()) for part in external] or [b""]
         linked = library.linked()
-        fault = [variable.name for variable in linked.global_variables if variable.name == variable_name(name)]
+        keep = [value.name for value in (*linked.global_variables, *linked.functions) if value.name in kept]
         own = [bytes(linked.as_bitcode()), *([adapters] if adapters else [])]
         level = 3 if options.opt else 0
         try:
-            made: bytes = self._amdgpu.optimise(own, self.target, libraries=codes, keep=fault, level=level)
+            made: bytes = self._amdgpu.optimise(own, self.target, libraries=codes, keep=keep, level=level)
             self._check_shared(library, name, made)
             return made
         except InvalidIRError as error:

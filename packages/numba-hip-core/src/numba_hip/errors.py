@@ -40,7 +40,7 @@ class OptionError(HipError, TypeError, ValueError):
     """An option of `jit` that does not exist, or that cannot have the value that it was given."""
 
 
-class OutputError(HipError, ValueError):
+class OutputError(HipError, ValueError, NotImplementedError):
     """A kind of output that `compile` does not know, or that the target cannot give."""
 
 

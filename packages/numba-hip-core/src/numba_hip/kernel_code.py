@@ -176,7 +176,7 @@ def compile_kernel(
     Raises `numba.core.errors.TypingError` and its relatives at the user's line, for waves that the target does not
     have, too; `KernelSignatureError` for a kernel that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
     """
-    made_for = _find_target(py_func, options, target)
+    made_for = find_target(py_func, options, target)
     result = compile_function(py_func, args, None, options, made_for)
     if result.signature.return_type not in (types.none, types.void):
         raise KernelSignatureError(
@@ -215,7 +215,7 @@ HOST_ATOMICS_SINCE = 22
 """The first LLVM that was seen to know which atomic operations on integers do not work on memory of the host."""
 
 
-def _find_target(py_func: Callable[..., Any], options: CompileOptions, target: str) -> CompileTarget:
+def find_target(py_func: Callable[..., Any], options: CompileOptions, target: str) -> CompileTarget:
     """The compile target that *options* ask for; `TypingError` at the line of the kernel for what it cannot do."""
     if target != CPU_TARGET:
         problem = _find_problem(options, target)

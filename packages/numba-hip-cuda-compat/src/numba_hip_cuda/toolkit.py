@@ -24,11 +24,29 @@ def _refused(name: str, reason: str) -> Callable[..., NoReturn]:
     return function
 
 
-compile = _refused("compile", NO_PTX)
-compile_all = _refused("compile_all", NO_PTX)
-compile_for_current_device = _refused("compile_for_current_device", NO_PTX)
-compile_ptx = _refused("compile_ptx", NO_PTX)
-compile_ptx_for_current_device = _refused("compile_ptx_for_current_device", NO_PTX)
+def _refused_output(name: str, *, device: bool, abi: str) -> Callable[..., NoReturn]:
+    """A function that would compile to PTX: wrong arguments are refused as they are in CUDA, right ones as such."""
+
+    def function(pyfunc: Any, sig: Any, *args: Any, **kws: Any) -> NoReturn:
+        output, chosen = kws.get("output", "ptx"), kws.get("abi", abi)
+        if output not in ("ptx", "ltoir"):
+            raise NotImplementedError(f"Unsupported output type: {output}")
+        if chosen not in ("numba", "c"):
+            raise NotImplementedError(f"Unsupported ABI: {chosen}")
+        if chosen == "c" and not kws.get("device", device):
+            raise NotImplementedError("The C ABI is not supported for kernels")
+        _refused(name, NO_PTX)()
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Raises `hip_runtime.errors.UnsupportedError`: {NO_PTX}."
+    return function
+
+
+compile = _refused_output("compile", device=True, abi="c")
+compile_all = _refused_output("compile_all", device=True, abi="c")
+compile_for_current_device = _refused_output("compile_for_current_device", device=True, abi="c")
+compile_ptx = _refused_output("compile_ptx", device=False, abi="numba")
+compile_ptx_for_current_device = _refused_output("compile_ptx_for_current_device", device=False, abi="numba")
 
 
 class _Refused:

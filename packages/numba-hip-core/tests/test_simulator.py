@@ -90,7 +90,8 @@ def test_lanes_of_a_wave() -> None:
         if hip.laneid % 2 == 0:
             bits[i] = hip.ballot_sync(0xFFFF, i > 4)
         else:
-            bits[i] = hip.activemask() + hip.match_any_sync(-1, i // 4) * (hip.warpsize > 1)
+            bits[i] = hip.activemask() + hip.match_any(i // 4) * (hip.warpsize > 1)
+            bits[i] += hip.match_any_sync(-1, i // 4) + hip.match_all(i // 4)[0]
 
     both(kernel, 1, 16, np.zeros(16, np.int64), np.zeros(16, np.uint64))
 

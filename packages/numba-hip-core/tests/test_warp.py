@@ -143,11 +143,14 @@ def test_lanes_with_equal_values(dtype):
         mask, equal = hip.match_all_sync(-1, values[t])
         out[t, 1] = mask
         same[t] = equal
+        out[t, 2] = hip.match_any(values[t])
+        out[t, 3], _ = hip.match_all(values[t])
 
     for count in (1, 5):
         values = np.random.default_rng(16).integers(0, count, WAVE).astype(dtype)
-        out, same = np.zeros((WAVE, 2), np.uint64), np.zeros(WAVE, np.bool_)
+        out, same = np.zeros((WAVE, 4), np.uint64), np.zeros(WAVE, np.bool_)
         kernel[1, WAVE](values, out, same)
+        np.testing.assert_array_equal(out[:, 2:], out[:, :2])
         for t in range(WAVE):
             assert int(out[t, 0]) == sum(1 << lane for lane in range(WAVE) if values[lane] == values[t])
             assert (int(out[t, 1]), same[t]) == ((2**WAVE - 1, True) if count == 1 else (0, False))

@@ -66,6 +66,7 @@ from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
 from numba_hip.language.lanes import ds_bpermute, ds_permute, mbcnt, readfirstlane, readlane
+from numba_hip.language.matches import match_all, match_all_sync, match_any, match_any_sync
 from numba_hip.language.sync import (
     syncthreads,
     syncthreads_and,
@@ -92,8 +93,6 @@ from numba_hip.language.warp import (
     lanemask_gt,
     lanemask_le,
     lanemask_lt,
-    match_all_sync,
-    match_any_sync,
     shfl,
     shfl_down,
     shfl_down_sync,
@@ -134,7 +133,12 @@ __version__ = "0.1.0"
 EXTENSIONS = "numba_hip.extensions"
 """Group of entry points with which packages above this one add names to it."""
 
-LATE = {"bf16": "numba_hip.language.bf16", "libdevice": "numba_hip.libdevice", "random": "numba_hip.random"}
+LATE = {
+    "bf16": "numba_hip.language.bf16",
+    "extending": "numba_hip.extending",
+    "libdevice": "numba_hip.libdevice",
+    "random": "numba_hip.random",
+}
 """Modules that are loaded when they are first asked for."""
 
 
@@ -174,7 +178,8 @@ __all__ = [
     "funnelshift_r", "funnelshift_rc", "get_current_device", "gpus", "grid", "gridDim", "gridsize", "guvectorize",
     "is_available", "is_device_array", "jit", "laneid", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le",
     "lanemask_lt", "ldca", "ldcg", "ldcs", "ldcv", "ldlu", "legacy_default_stream", "list_devices", "local",
-    "managed_array", "mapped", "mapped_array", "mapped_array_like", "match_all_sync", "match_any_sync", "mbcnt",
+    "managed_array", "mapped", "mapped_array", "mapped_array_like", "match_all", "match_all_sync", "match_any",
+    "match_any_sync", "mbcnt",
     "nanosleep", "open_ipc_array", "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc",
     "profile_start", "profile_stop", "profiling", "readfirstlane", "readlane", "reduce", "require_context",
     "select_device", "selp", "set_memory_manager", "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync",

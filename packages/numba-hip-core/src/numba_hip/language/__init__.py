@@ -36,6 +36,7 @@ def _load_features() -> None:
         index,
         lanes,
         local,
+        matches,
         math,
         numpy_numbers,
         output,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import typeof_impl
@@ -113,12 +113,12 @@ def _vote(function: str, predicate: types.Type) -> Callable[[Any, ir.IRBuilder, 
     return condition
 
 
-def _check_mask(function: str, mask: types.Type) -> None:
+def check_mask(function: str, mask: types.Type) -> None:
     if not isinstance(number_type(mask), types.Integer):
         raise TypingError(f"hip.{function}: Mask type must be an integer, got {mask}")
 
 
-def _masked(context: Any, builder: ir.IRBuilder, lanes: ir.Value, given: types.Type, mask: ir.Value) -> ir.Value:
+def masked(context: Any, builder: ir.IRBuilder, lanes: ir.Value, given: types.Type, mask: ir.Value) -> ir.Value:
     """*lanes* that are in *mask*; a mask of 32 bits is that of lanes 0 to 31, and -1 that of all."""
     kind = number_type(given)
     wide = context.cast(builder, context.cast(builder, mask, given, kind), kind, types.int64)
@@ -128,14 +128,14 @@ def _masked(context: Any, builder: ir.IRBuilder, lanes: ir.Value, given: types.T
 def _ballot(function: str, mask: types.Type | None, predicate: types.Type, result: Any) -> tuple[types.Type, Lower]:
     condition = _vote(function, predicate)
     if mask is not None:
-        _check_mask(function, mask)
+        check_mask(function, mask)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         vote = condition(context, builder, sig.args[-1], args[-1])
         votes, active = context.ballot(builder, vote), context.active_lanes(builder)
         if mask is not None:
-            votes = _masked(context, builder, votes, sig.args[0], args[0])
-            active = _masked(context, builder, active, sig.args[0], args[0])
+            votes = masked(context, builder, votes, sig.args[0], args[0])
+            active = masked(context, builder, active, sig.args[0], args[0])
         return result[1](builder, votes, active)
 
     return result[0], lower
@@ -238,7 +238,7 @@ lanemask_gt = _lanemask(
 @device_function("syncwarp")
 def syncwarp(mask: types.Type = -1) -> tuple[types.Type, Lower]:
     """``syncwarp(mask=-1)``: wait for the active lanes of the wave; what they wrote before is seen by them after."""
-    _check_mask("syncwarp", mask)
+    check_mask("syncwarp", mask)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         context.wave_barrier(builder)
@@ -283,7 +283,7 @@ SHUFFLED = {8: types.int32, 16: types.int32, 32: None, 64: None}
 """What integers of each width are moved as; ``None`` is as they are."""
 
 
-def _shuffled_type(function: str, value: types.Type) -> types.Type:
+def shuffled_type(function: str, value: types.Type) -> types.Type:
     kind = number_type(value)
     if isinstance(kind, types.Boolean):
         return types.int32
@@ -297,9 +297,9 @@ def _shuffled_type(function: str, value: types.Type) -> types.Type:
 def _shuffle(
     function: str, mask: types.Type | None, value: types.Type, operand: types.Type, width: types.Type, source: Source
 ) -> tuple[types.Type, Lower]:
-    kind = _shuffled_type(function, value)
+    kind = shuffled_type(function, value)
     if mask is not None:
-        _check_mask(function, mask)
+        check_mask(function, mask)
     for argument in (operand, width):
         if not isinstance(argument, types.Omitted) and not isinstance(number_type(argument), types.Integer):
             raise TypingError(f"hip.{function}: lanes and widths are integers, got {argument}")
@@ -360,64 +360,3 @@ shfl_sync = _shuffle_sync_stub("shfl_sync", _IDX, _source_idx)
 shfl_up_sync = _shuffle_sync_stub("shfl_up_sync", _UP, _source_up)
 shfl_down_sync = _shuffle_sync_stub("shfl_down_sync", _DOWN, _source_down)
 shfl_xor_sync = _shuffle_sync_stub("shfl_xor_sync", _XOR, _source_xor)
-
-# Matches.
-
-
-def _matching_lanes(context: Any, builder: ir.IRBuilder, value: ir.Value, among: ir.Value) -> ir.Value:
-    """The lanes *among* these whose *value* is this lane's: each value in turn, led by the lowest lane that has it."""
-    before, loop, after = builder.block, builder.append_basic_block("value"), builder.append_basic_block("matched")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    left, found = builder.phi(I64), builder.phi(I64)
-    left.add_incoming(among, before)
-    found.add_incoming(ir.Constant(I64, 0), before)
-    cttz = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I64, [I64, I1]), "llvm.cttz.i64")
-    leader = builder.trunc(builder.call(cttz, [left, ir.Constant(I1, 0)]), I32)
-    led = context.shuffle(builder, value, leader)
-    is_float = isinstance(value.type, (ir.FloatType, ir.DoubleType))
-    same = builder.fcmp_ordered("==", led, value) if is_float else builder.icmp_unsigned("==", led, value)
-    own = builder.icmp_signed("==", context.lane(builder), leader)
-    same = builder.or_(same, own)  # so that the leader of a NaN, which equals nothing, leaves the loop
-    lanes = builder.and_(context.ballot(builder, same), left)
-    rest = builder.and_(left, builder.not_(lanes))
-    result = builder.select(same, lanes, found)
-    left.add_incoming(rest, builder.block)
-    found.add_incoming(result, builder.block)
-    builder.cbranch(builder.icmp_unsigned("!=", rest, ir.Constant(I64, 0)), loop, after)
-    builder.position_at_end(after)
-    return result
-
-
-def _match(
-    function: str, mask: types.Type, value: types.Type, result: Callable[..., Any], returns: types.Type
-) -> tuple[types.Type, Lower]:
-    kind = _shuffled_type(function, value)
-    _check_mask(function, mask)
-
-    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        among = context.active_lanes(builder)
-        number = context.cast(builder, args[1], sig.args[1], kind)
-        lanes = _masked(context, builder, _matching_lanes(context, builder, number, among), sig.args[0], args[0])
-        return result(context, builder, lanes, _masked(context, builder, among, sig.args[0], args[0]))
-
-    return returns, lower
-
-
-@device_function("match_any_sync")
-def match_any_sync(mask: types.Type, value: types.Type) -> tuple[types.Type, Lower]:
-    """``match_any_sync(mask, value)``: the active lanes in *mask* that have the same *value*, bits of a uint64."""
-    return _match("match_any_sync", mask, value, lambda context, builder, lanes, among: lanes, types.uint64)
-
-
-@device_function("match_all_sync")
-def match_all_sync(mask: types.Type, value: types.Type) -> tuple[types.Type, Lower]:
-    """``match_all_sync(mask, value)``: the active lanes in *mask* and true where *value* is the same for all of
-    them, else 0 and false."""
-    pair = types.Tuple((types.uint64, types.boolean))
-
-    def result(context: Any, builder: ir.IRBuilder, lanes: ir.Value, among: ir.Value) -> Any:
-        same = builder.icmp_unsigned("==", lanes, among)
-        return context.make_tuple(builder, pair, (builder.select(same, lanes, ir.Constant(I64, 0)), same))
-
-    return _match("match_all_sync", mask, value, result, pair)

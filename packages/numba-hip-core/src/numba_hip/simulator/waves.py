@@ -107,6 +107,10 @@ def _match_all(thread: Thread, mask: int, value: Any) -> tuple[int, bool]:
     return found
 
 
+INTERPRETED["match_any"] = lambda thread, value: _match_any(thread, -1, value)
+INTERPRETED["match_all"] = lambda thread, value: _match_all(thread, -1, value)
+
+
 @means("readlane")
 def _readlane(thread: Thread, value: Any, lane: int) -> Any:
     return _meet(thread, value, lambda met, one: met.get(int(lane), value))

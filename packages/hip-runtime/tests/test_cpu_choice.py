@@ -125,3 +125,46 @@ def test_threads_that_wait_behind_a_fence_run_one_after_another(device: Device) 
     form, found = form_of(device, text, np.zeros(1, np.int32), 0)
     assert "cannot run it: in a loop a thread waits until a place in memory changes" in form
     assert found[0] == 1
+
+
+def polynomial(count: int) -> str:
+    """A kernel of more than *count* instructions on doubles, for threads below ``%n``: a polynomial."""
+    lines = ["  %t.0 = fadd double %v, 1.0"]
+    for number in range(count // 2):
+        lines.append(f"  %p.{number} = fmul double %t.{number}, %v")
+        lines.append(f"  %t.{number + 1} = fadd double %p.{number}, {number % 7}.5")
+    body = "\n".join(lines)
+    return f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %do, label %end
+do:
+  %from = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %from
+{body}
+  %short = fptrunc double %t.{count // 2} to float
+  %to = getelementptr float, ptr %out, i64 %i
+  store float %short, ptr %to
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(("count", "width", "lanes"), [
+    (40, None, most_lanes()), (150, None, most_lanes() // 2), (150, 64, 64), (500, None, most_lanes() // 2),
+])  # fmt: skip
+def test_lanes_of_kernels_with_many_doubles(device: Device, count: int, width: int | None, lanes: int) -> None:
+    """The largest is written once, for groups that are whole and others."""
+    x = np.random.default_rng(4).random(128)
+    with config.cpu_width.scope(width):
+        form, found = form_of(device, polynomial(count), x, 117)
+    assert f"vectors (no thread waits for another; {lanes} threads at a time)" in form
+    expected = x + 1
+    for number in range(count // 2):
+        expected = expected * x + (number % 7 + 0.5)
+    expected[117:] = 0
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

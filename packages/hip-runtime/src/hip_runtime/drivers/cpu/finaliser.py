@@ -256,8 +256,10 @@ def _finalise_as(
         check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         if form == VECTORS:
-            kind, judge = kernel_type(kernel), config.cpu_form() == AUTO
-            body = Groups(function, item, kind, module, machine.target_data, grouping.width, judge)
+            body = Groups(
+                function, item, kernel_type(kernel), module, machine.target_data, grouping.width,
+                judge=config.cpu_form() == AUTO, exact=config.cpu_width() is not None,
+            )  # fmt: skip
         else:
             cut = cut_function(function, SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING)
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)

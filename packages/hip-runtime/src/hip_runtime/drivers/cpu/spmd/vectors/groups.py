@@ -43,20 +43,32 @@ def measure_types(layout: Any, context: ir.Context) -> SizeOf:
     return size_of
 
 
+_MANY_DOUBLES = 120
+"""Instructions on numbers of 64 bits from which on half as many lanes are taken: LLVM's time for registers that are not
+enough grows faster than what more lanes gain."""
+
+_MANY = 400
+"""Instructions of a kernel without a loop from which on it is written once, under a mask. That costs less than a tenth
+of its time then, and saves a third of the compiler's."""
+
+
 class Groups:
-    """A body of a worker that runs *width* threads along x at a time. Raises, when it is called, `UnsupportedError`
-    where that cannot be done, or, with *judge*, should not: see `worth`."""
+    """A body of a worker that runs *width* threads along x at a time, or half as many where these are not *exact*.
+
+    Raises, when it is called, `UnsupportedError` where that cannot be done, or, with *judge*, should not: see `worth`.
+    """
 
     def __init__(
         self, function: Function, item: Item, kind: ir.FunctionType, source: Any, layout: Any, width: int,
-        judge: bool = False,
+        judge: bool = False, exact: bool = True,
     ) -> None:  # fmt: skip
         self._function = function
         self._item = item
         self._kind = kind
         self._source = source
         self._size_of = measure_types(layout, item.module.context)
-        self._width = width
+        doubles = sum(isinstance(value.type, ir.DoubleType) for value in function.instructions())
+        self._width = width if exact or doubles < _MANY_DOUBLES else max(width // 2, 1)
         self._judge = judge
         self._rows = 1
 
@@ -67,7 +79,9 @@ class Groups:
         if self._judge:
             check_worth(made.shapes, self._size_of, width)
         self._rows = count_rows(made.shapes, made.guards, item, width)
-        group = made.build(self._rows)
+        values = sum(1 for _ in self._function.instructions())
+        has_loop = any(made.shapes.order.loops.values())
+        group = made.build(self._rows, once=values > _MANY and not has_loop)
         with each_group(builder, item, place, width, self._rows) as count:
             builder.call(group, [place, *arguments, count])
 
@@ -120,15 +134,16 @@ class GroupFunction:
         self.shapes, self.guards = self._analyse()
         """How values differ in groups of which all lanes go on, and the branches that say so."""
 
-    def build(self, rows: int = 1) -> ir.Function:
-        """Write it, for *rows* rows at once: only where `count_rows` says that they can be."""
+    def build(self, rows: int = 1, once: bool = False) -> ir.Function:
+        """Write it, for *rows* rows at once: only where `count_rows` says that they can be. With *once* there is no
+        code for groups of which all lanes exist, if there is one for others."""
         builder, first = self._builder, self._builder.block
         done = builder.append_basic_block("done")
         *arguments, count = self.function.args
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
-        whole = self._item.block[0] // self._width > 0
         partial = self._item.block[0] % self._width > 0
+        whole = self._item.block[0] >= self._width and not (once and (self.guards or partial))
         builder.store(self._lanes.first_lanes(count), mask_place)
         codes = [self._code(self.shapes, arguments)]
         if rows > 1:

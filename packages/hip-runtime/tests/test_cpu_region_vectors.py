@@ -292,6 +292,52 @@ def test_threads_that_pass_on_a_lock_run_alone(device: Device, form: str, attemp
     assert "one cannot: in a loop a thread waits until a place in memory changes" in function.form
 
 
+ROWS = """
+  %s = call ptr @spmd.shared.s.4096.16(ptr %item)
+  %wide = zext i32 %t to i64
+  %rows = mul i64 %wide, %n
+  br label %head
+head:
+  %k = phi i64 [ 0, %entry ], [ %k1, %head ]
+  %sum = phi i32 [ 0, %entry ], [ %sum1, %head ]
+  %place = add i64 %rows, %k
+  %p = getelementptr i32, ptr %x, i64 %place
+  %v = load i32, ptr %p
+  %sum1 = add i32 %sum, %v
+  %k1 = add i64 %k, 1
+  %more = icmp slt i64 %k1, %n
+  br i1 %more, label %head, label %end
+end:
+  {wave}
+  %slot = getelementptr i32, ptr %s, i64 %wide
+  store i32 %total, ptr %slot
+  call void @spmd.barrier(ptr %item)
+  %mirror = xor i64 %wide, 1
+  %other = getelementptr i32, ptr %s, i64 %mirror
+  %found = load i32, ptr %other
+  %q = getelementptr i32, ptr %out, i64 %wide
+  store i32 %found, ptr %q
+  ret void
+"""
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors"])
+@pytest.mark.parametrize("waves", [False, True])
+def test_threads_that_go_along_rows_of_their_own_run_alone(device: Device, form: str, waves: bool) -> None:
+    """LLVM makes vectors of the loop of one thread, where lanes would have to gather."""
+    wave = "%from = xor i32 %t, 2\n  %total = call i32 @spmd.shuffle.i32(ptr %item, i32 %sum1, i32 %from)"
+    body = ROWS.replace("{wave}", wave if waves else "%total = add i32 %sum1, 0")
+    values = np.random.default_rng(4).integers(0, 99, (64, 33), np.int32)
+    x, out = to_device(values), to_device(np.zeros(64, np.int32))
+    declared = "declare ptr @spmd.shared.s.4096.16(ptr)\n"
+    made = kernel(body, [("out", "ptr"), ("x", "ptr"), ("n", "i64")], declared, shared_bytes=4096)
+    with config.cpu_form.scope(form):
+        function = launch(device, made, 1, 64, out.address, x.address, 33)
+    source = np.arange(64) ^ (3 if waves else 1)
+    np.testing.assert_array_equal(out.copy_to_host(), values.sum(1)[source])
+    assert ("lies too far apart" in function.form) == (form == "auto")
+
+
 CLAIMING = """
   %s = call ptr @spmd.shared.s.4096.16(ptr %item)
   %own = getelementptr i32, ptr %s, i32 %t
@@ -513,4 +559,4 @@ WIDE_SHUFFLE = """
 def test_waves_that_vectors_cannot_run_are_threads(device: Device) -> None:
     found, form = run_wave(device, WIDE_SHUFFLE, 4)
     np.testing.assert_array_equal(found, [((t ^ 1) * 10**15) ** 2 >> 64 for t in range(4)])
-    assert "waves cannot be groups: vectors cannot hold values of type i128" in form
+    assert "waves are no groups: vectors cannot hold values of type i128" in form

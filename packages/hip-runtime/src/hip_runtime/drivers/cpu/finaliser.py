@@ -214,7 +214,7 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
             if form == VECTORS:
                 form, why = LOOP, explain_refusal(error)
             else:
-                why = f"{why}; waves cannot be groups: {error}"
+                why = f"{why}; waves are no groups: {error}"
             grouping = Grouping(width, grouping.everywhere)
             return _finalise_as(form, why, module, kernel, block, reach, grouping, scratch)
 

@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.spmd.regions import Program, Region, within
 from hip_runtime.drivers.cpu.spmd.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.spmd.vectors.groups import GROUP_FUNCTION, GroupFunction, SizeOf, each_group
 from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes, RegionGraph
+from hip_runtime.drivers.cpu.spmd.vectors.worth import SlowerError, check_worth
 from hip_runtime.errors import UnsupportedError
 
 
@@ -54,7 +55,7 @@ class Grouping:
         if not self.taken and not self.refused:
             return ""
         words = [f"{self.taken} of {self.regions} regions run {self.width} threads at a time"]
-        return "; ".join(words + [f"one cannot: {reason}" for reason in dict.fromkeys(self.refused)])
+        return "; ".join([*words, *dict.fromkeys(self.refused)])
 
 
 def has_loop(region: Region) -> bool:
@@ -107,14 +108,18 @@ class RegionGroups:
         name = f"{GROUP_FUNCTION}.{'start' if region.start is None else region.start.number}"
         try:
             self._check_private(made.function)
-            group = GroupFunction(
+            code = GroupFunction(
                 made.function, item, kinds, self._around.symbols, self._size_of, grouping.width, made.exclusive, name
-            ).build()
+            )
+            if has_loop(region) and not grouping.everywhere:
+                check_worth(code.shapes, self._size_of, grouping.width)
+            group = code.build()
         except UnsupportedError as error:
             item.module.globals.pop(name, None)
             if grouping.must(region):
                 raise
-            grouping.refused.append(str(error))
+            slower = isinstance(error, SlowerError)
+            grouping.refused.append(f"one {'would be slower so' if slower else 'cannot'}: {error}")
             return False
         with each_group(builder, item, kernel_arguments[0], grouping.width) as count:
             builder.call(group, [*kernel_arguments, *made.passed, count])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1
+from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.graph import Block, Instruction
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import MOST_STEP, needs_a_lane
 from hip_runtime.drivers.cpu.spmd.vectors.rows import Rows
@@ -94,6 +95,8 @@ class _Estimate:
             return _ALONE, _ALONE / self._width
         if value.opcode in ("sdiv", "udiv", "srem", "urem"):
             return _DIVISION, _DIVISION
+        if value.callee in operations.WAVE_WIDE:  # alone it goes through memory, for all lanes at one place
+            return _EACH_ALONE, _TOGETHER
         if needs_a_lane(value):
             return _EACH_ALONE, _EACH
         return _ALONE, _TOGETHER

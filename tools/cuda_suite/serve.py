@@ -18,6 +18,8 @@ OURS = {
     "numba.cuda.memory_management": HERE / "memory.py",
     "numba.cuda.memory_management.nrt": HERE / "memory.py",
     "numba.cuda.launchconfig": HERE / "absent.py",
+    "numba.cuda.cudadrv.nvrtc": HERE / "absent.py",
+    "numba.cuda.core.callconv": HERE / "callconv.py",
     "numba.cuda.libdevicefuncs": HERE / "libdevice_table.py",
     "cuda": HERE / "bindings.py",
     "cuda.core": HERE / "bindings.py",

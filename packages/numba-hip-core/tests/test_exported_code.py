@@ -125,6 +125,28 @@ def test_device_functions_are_compiled_as_such() -> None:
     assert result == types.none
 
 
+def test_results_that_c_has_no_type_for() -> None:
+    def maybe(x: Any) -> Any:
+        return x + 1 if x > 0 else None
+
+    def half(x: Any) -> Any:
+        return x / 2
+
+    ir, result = hip.compile(maybe, "(int32,)", target="cpu", device=True, output="llvm")
+    assert definitions(str(ir)) == ["maybe"]
+    assert result == types.Optional(types.int64)
+    code, result = hip.compile(half, "complex128(complex128)", target="cpu", device=True, output="bitcode")
+    linked = hip.declare_device("half", result(types.complex128), link=hip.LinkedCode(code), abi="c")
+
+    @hip.jit
+    def kernel(values: Any) -> None:
+        values[0] = linked(values[0])
+
+    values = np.array([3 + 4j])
+    kernel[1, 1](values)
+    assert values[0] == 1.5 + 2j
+
+
 def test_what_cannot_be_compiled_so() -> None:
     with pytest.raises(NotImplementedError, match="Unsupported ABI: fastcall; there are numba and c"):
         hip.compile(blend, "(int32, int32)", device=True, abi="fastcall")

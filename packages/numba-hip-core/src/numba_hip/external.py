@@ -198,7 +198,8 @@ def _spell(kind: ir.Type) -> str:
 
 
 def _is_same(actual: str, declared: str) -> bool:
-    return actual == declared or (actual, declared) == ("i1", "i8")
+    """Whether two types are one, as LLVM and llvmlite spell them: they differ in blanks within structures."""
+    return actual.replace(" ", "") == declared.replace(" ", "") or (actual, declared) == ("i1", "i8")
 
 
 def link_modules(codes: Iterable[LinkedCode], triple: str, data_layout: str) -> dict[str, llvm.ModuleRef]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from numba.core import cgutils, compiler, fastmathpass, serialize, typeinfer, types
 from numba.core.base import BaseContext
@@ -75,6 +75,21 @@ def register_vectorizers(target: str, builders: Callable[[], tuple[Any, Any]]) -
 
     Vectorize.target_registry.ondemand[target] = lambda: builders()[0]
     GUVectorize.target_registry.ondemand[target] = lambda: builders()[1]
+
+
+def getitem_of_any_index(index: Any) -> Callable[..., Any]:
+    """Numba's lowering of ``array[index]`` for an index of type *index*."""
+    from numba.np import arrayobj
+
+    found = arrayobj.getitem_array_tuple if isinstance(index, types.BaseTuple) else arrayobj.getitem_arraynd_intp
+    return cast(Callable[..., Any], found)
+
+
+def setitem_of_any_index(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Numba's lowering of ``array[index] = value``."""
+    from numba.np import arrayobj
+
+    return arrayobj.setitem_array(context, builder, sig, args)
 
 
 def view_of_part(

@@ -19,6 +19,9 @@ from numba_hip.language.registry import lowering
 Values = list[ir.Value]
 
 
+# The first two are as specific as the entries for numbers in elements.py; without them neither would be chosen.
+@lowering.lower(operator.setitem, types.Array, types.Integer, types.Array)
+@lowering.lower(operator.setitem, types.Array, types.BaseTuple, types.Array)
 @lowering.lower(operator.setitem, types.Array, types.Any, types.Array)
 def _assign(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> None:
     kind, value_type = sig.args[0], sig.args[2]

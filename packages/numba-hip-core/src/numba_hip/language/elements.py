@@ -1,21 +1,84 @@
-"""Elements of arrays by their address, for functions of the kernel language that take an array and an index."""
+"""Elements of arrays: where they are, reading and writing them.
+
+Numba's own lowering serves any index. For one that names an element LLVM gets to know more here: that the address is in
+the array, so that nothing wraps around, and how far rows are apart in bytes, as the array says, without a product of
+extents. The index along the axis whose elements lie side by side comes first: neighbouring rows share that.
+"""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from numba_hip._numba import getitem_of_any_index, setitem_of_any_index
+from numba_hip.language.registry import lowering
+
 
 def element_pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     """The address of the element that the first two arguments of a call name: an array, and an index."""
     kind, index_type = sig.args[:2]
+    array = context.make_array(kind)(context, builder, args[0])
+    extents = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
     if isinstance(index_type, types.BaseTuple):
         indices = list(zip(cgutils.unpack_tuple(builder, args[1], len(index_type)), index_type, strict=True))
     else:
         indices = [(args[1], index_type)]
-    values = [context.cast(builder, index, of, types.intp) for index, of in indices]
-    array = context.make_array(kind)(context, builder, args[0])
-    checked = context.enable_boundscheck
-    return cgutils.get_item_pointer(context, builder, kind, array, values, wraparound=True, boundscheck=checked)
+    places = [
+        _from_start(context, builder, index, of, extent) for (index, of), extent in zip(indices, extents, strict=True)
+    ]
+    if context.enable_boundscheck:
+        for axis, (place, extent) in enumerate(zip(places, extents, strict=True)):
+            cgutils.do_boundscheck(context, builder, place, extent, axis)
+    return _address(builder, kind, array, places)
+
+
+def _from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind: Any, extent: ir.Value) -> ir.Value:
+    """*index* counted from the start of its axis, which has *extent* elements: below zero it counts from the end."""
+    wide = context.cast(builder, index, kind, types.intp if kind.signed else types.uintp)
+    if not kind.signed:
+        return wide
+    negative = builder.icmp_signed("<", wide, wide.type(0))
+    return builder.select(negative, builder.add(wide, extent), wide)
+
+
+def _address(builder: ir.IRBuilder, kind: types.Array, array: Any, places: list[ir.Value]) -> ir.Value:
+    """The address of the element at *places*, which there has to be."""
+    pointer = array.data
+    steps = list(zip(places, cgutils.unpack_tuple(builder, array.strides, kind.ndim), strict=True))
+    if steps and kind.layout in "CF":
+        dense, _ = steps.pop(-1 if kind.layout == "C" else 0)
+        pointer = builder.gep(pointer, [dense], inbounds=True)
+    address = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+    for place, step in reversed(steps):
+        address = builder.gep(address, [builder.mul(place, step, flags=("nsw",))], inbounds=True)
+    return builder.bitcast(address, array.data.type)
+
+
+def _names_element(kind: types.Array, index: Any) -> bool:
+    members = index if isinstance(index, types.BaseTuple) else (index,)
+    return len(members) == kind.ndim and all(isinstance(member, types.Integer) for member in members)
+
+
+@lowering.lower(operator.getitem, types.Array, types.Integer)
+@lowering.lower(operator.getitem, types.Array, types.BaseTuple)
+def _read(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    kind, index = sig.args
+    if not _names_element(kind, index) or isinstance(sig.return_type, types.Buffer):
+        return getitem_of_any_index(index)(context, builder, sig, args)
+    pointer = element_pointer(context, builder, sig, args)
+    return context.unpack_value(builder, kind.dtype, pointer, align=None if kind.aligned else 1)
+
+
+@lowering.lower(operator.setitem, types.Array, types.Integer, types.Any)
+@lowering.lower(operator.setitem, types.Array, types.BaseTuple, types.Any)
+def _write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+    kind, index, value_type = sig.args
+    if not _names_element(kind, index):
+        return setitem_of_any_index(context, builder, sig, args)
+    pointer = element_pointer(context, builder, sig, args)
+    value = context.cast(builder, args[2], value_type, kind.dtype)
+    context.pack_value(builder, kind.dtype, value, pointer, align=None if kind.aligned else 1)
+    return None

@@ -83,12 +83,13 @@ def test_interrupt_ends_a_launch(device: Device) -> None:
 
 
 def test_interrupt_of_the_first_launch(device: Device) -> None:
-    """Nothing is known of the blocks yet, which take a tenth of a second: few are begun before the next look."""
+    """Nothing is known of the blocks yet, which take a third of a second: few are begun before the next look."""
     function = device.load(code(WORK, "k", [("done", "ptr"), ("turns", "i64")])).function("k")
     done = to_device(np.zeros(BLOCKS, np.int32))
-    with pytest.raises(KeyboardInterrupt), signal_after(0.3):
-        function.launch(BLOCKS, 1, pack(function.kernel, done.address, 40 * TURNS))
-    assert 0 < int(done.copy_to_host().sum()) < 20 * len(os.sched_getaffinity(0))
+    with pytest.raises(KeyboardInterrupt), signal_after(1.0):
+        function.launch(BLOCKS, 1, pack(function.kernel, done.address, 120 * TURNS))
+    assert int(done.copy_to_host().sum()) < 12 * len(os.sched_getaffinity(0))
+    check_that_it_works(device)
 
 
 def test_handler_that_does_not_raise_lets_the_kernel_go_on(device: Device) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks import histogram, mandelbrot, matmul, nbody, reduction, saxpy, stencil
 
-TARGETS = ("gfx90a", "gfx942", "gfx1100")
+TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
 SOURCES = Path(__file__).parent / "isa_kernels.hip"
 FIGURES = {
     "vgprs": "TotalNumVgprs|NumVgprs",

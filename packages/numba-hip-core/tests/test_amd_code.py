@@ -43,6 +43,13 @@ def of_blocks(values, target):
 
 
 @hip.jit
+def double(values):
+    i = hip.grid(1)
+    if i < values.size:
+        values[i] += values[i]
+
+
+@hip.jit
 def before(values, target, distance):
     i = hip.grid(1)
     target[i] = values[i - distance]
@@ -98,3 +105,10 @@ def test_an_index_that_may_be_negative_is_checked():
 def test_the_index_in_the_grid_is_computed_with_32_bits():
     products = re.findall(r"= mul (.*?) %", llvm_of(before, "(float32[::1], float32[::1], int64)"))
     assert products == ["nuw i32"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_address_of_an_array_and_its_size_are_one_load(target):
+    code = assembly(double, "(float32[::1],)", target)
+    loads = sorted(line.split()[0] for line in code if line.startswith("s_load"))
+    assert loads in (["s_load_dword", "s_load_dwordx4"], ["s_load_b128", "s_load_b32"]), "the other: the block's extent"

@@ -82,3 +82,10 @@ def _write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
     value = context.cast(builder, args[2], value_type, kind.dtype)
     context.pack_value(builder, kind.dtype, value, pointer, align=None if kind.aligned else 1)
     return None
+
+
+@lowering.lower_getattr(types.Array, "size")
+def _size(context: Any, builder: ir.IRBuilder, kind: types.Array, value: ir.Value) -> ir.Value:
+    """The number of elements. Of one axis it is the extent, which lies beside the address among a kernel's arguments."""
+    array = context.make_array(kind)(context, builder, value)
+    return builder.extract_value(array.shape, 0) if kind.ndim == 1 else array.nitems

@@ -188,6 +188,14 @@ def test_an_index_that_is_a_remainder_of_mixed_signs():
         rows, columns = table.shape
         hip.atomic.add(table, (places[i] % rows, places[i] % columns), 1)
 
+    @hip.jit
+    def by_float(line, place):
+        hip.atomic.add(line, place, 1)
+        hip.atomic.add(line, (-place,), 10)
+
+    line = np.zeros(4, np.int32)
+    by_float[1, 2](line, 1.5)
+    assert line.tolist() == [0, 2, 0, 20]
     table, places = np.zeros((3, 4), np.int32), np.arange(24, dtype=np.uint64)
     kernel[1, 24](table, places)
     assert (table == 2).all()

@@ -2,7 +2,8 @@
 
 ``libdevice.sinf`` is HIP's ``sinf``, ``libdevice.popc`` its ``__popc``, ``libdevice.fast_sinf`` its ``__sinf``. Each
 name has one function, not several overloads, and what it would write through pointers it returns: ``sincosf(x)`` is a
-pair, ``modf(x)`` too. The names are those that NVIDIA's libdevice has, as far as HIP has the function:
+pair, ``modf(x)`` too. The names are those that NVIDIA's libdevice has; for arithmetic that rounds in a direction HIP
+has no functions, it is that of `numba_hip.language.directed`:
 https://docs.nvidia.com/cuda/libdevice-users-guide/function-desc.html
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 from hip_devicelib.declarations import Function
 from hip_devicelib.manifest import load_reference
 from numba_hip.decorators import jit
+from numba_hip.language.directed import find as find_directed
 from numba_hip.language.hip_functions import HipFunction
 
 RENAMED = {
@@ -28,8 +30,11 @@ INTEGER_EXTREMES = {"llmax": max, "llmin": min, "ullmax": max, "ullmin": min, "u
 
 
 def __getattr__(name: str) -> Any:
-    if name in INTEGER_EXTREMES:
-        value: Any = _make_extreme(INTEGER_EXTREMES[name])
+    directed = find_directed(name)
+    if directed is not None:
+        value: Any = directed
+    elif name in INTEGER_EXTREMES:
+        value = _make_extreme(INTEGER_EXTREMES[name])
     else:
         function = _find(name)
         if function is None:

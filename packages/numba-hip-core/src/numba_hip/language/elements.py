@@ -37,8 +37,9 @@ def element_pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) ->
 
 def _from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind: Any, extent: ir.Value) -> ir.Value:
     """*index* counted from the start of its axis, which has *extent* elements: below zero it counts from the end."""
-    wide = context.cast(builder, index, kind, types.intp if kind.signed else types.uintp)
-    if not kind.signed:
+    unsigned = isinstance(kind, types.Integer) and not kind.signed
+    wide = context.cast(builder, index, kind, types.uintp if unsigned else types.intp)
+    if unsigned:
         return wide
     negative = builder.icmp_signed("<", wide, wide.type(0))
     return builder.select(negative, builder.add(wide, extent), wide)
@@ -86,6 +87,6 @@ def _write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
 
 @lowering.lower_getattr(types.Array, "size")
 def _size(context: Any, builder: ir.IRBuilder, kind: types.Array, value: ir.Value) -> ir.Value:
-    """The number of elements. Of one axis it is the extent, which lies beside the address among a kernel's arguments."""
+    """The number of elements. Of one axis it is the extent, which lies beside the address in a kernel's arguments."""
     array = context.make_array(kind)(context, builder, value)
     return builder.extract_value(array.shape, 0) if kind.ndim == 1 else array.nitems

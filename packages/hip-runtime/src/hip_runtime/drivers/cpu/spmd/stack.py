@@ -14,6 +14,8 @@ from hip_runtime.drivers.cpu.spmd.types import TypeTable
 _SPARE = 128 << 10
 """Bytes of the stack that are left for what does not ask: the C library, spilled registers, functions that end soon."""
 
+_COUNTS = (TokenKind.NUMBER, TokenKind.LOCAL)
+
 _ATTRIBUTES = ir.ArrayType(I8, 128)
 """Room for a ``pthread_attr_t``: 56 bytes with glibc on x86-64, 64 on AArch64, from ``bits/pthreadtypes-arch.h``."""
 
@@ -44,9 +46,10 @@ def _allocated(instruction: str, types: TypeTable, layout: Any) -> int:
         cursor.take()
     kind = types.read(cursor)
     count = 1
-    if cursor.accept_mark(",") and not cursor.is_word("align", "addrspace") and cursor.token.kind is TokenKind.WORD:
+    if cursor.accept_mark(",") and not cursor.is_word("align", "addrspace") and cursor.following.kind in _COUNTS:
         types.read(cursor)
-        count = int(cursor.take()) if cursor.token.kind is TokenKind.NUMBER else 0
+        said = cursor.take()
+        count = int(said) if said.isdigit() else 0
     return count * int(kind.get_abi_size(layout, types.context))
 
 

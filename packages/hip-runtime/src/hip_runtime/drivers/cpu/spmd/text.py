@@ -7,8 +7,8 @@ like stand only in its printed form. The lexical rules are those of the LLVM Lan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from hip_runtime.errors import UnsupportedError
 
@@ -27,8 +27,7 @@ class TokenKind(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token."""
 
     kind: TokenKind
@@ -118,18 +117,18 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens = tokenize(text)
+        self._tokens = [*tokenize(text), _END, _END]
         self._next = 0
 
     @property
     def token(self) -> Token:
         """The next token, one of kind ``END`` behind the last."""
-        return self._tokens[self._next] if self._next < len(self._tokens) else _END
+        return self._tokens[self._next]
 
     @property
     def following(self) -> Token:
         """The token behind the next one."""
-        return self._tokens[self._next + 1] if self._next + 1 < len(self._tokens) else _END
+        return self._tokens[self._next + 1]
 
     @property
     def previous(self) -> str:
@@ -139,7 +138,7 @@ class Cursor:
     @property
     def at_end(self) -> bool:
         """Whether all tokens were taken."""
-        return self._next >= len(self._tokens)
+        return self._tokens[self._next] is _END
 
     def take(self, kind: TokenKind | None = None) -> str:
         """The text of the next token, which must be of *kind* where that is given; go on behind it."""

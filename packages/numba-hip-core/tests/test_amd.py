@@ -105,6 +105,21 @@ def test_private_arrays_lie_in_private_memory():
     assert {str(slot.type) for slot in slots} == {"ptr addrspace(5)"}
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_code_that_is_not_optimised_has_no_phis(debug):
+    def kernel(x, out):
+        for n, value in enumerate((x[0], 2.0, 3.0)):  # by a switch, whose cases are members of a structure
+            out[n] = value + clip(value, 0.0, x[1])
+
+    module = module_of(kernel, "(float64[::1], float64[::1])", "gfx942", opt=False, debug=debug)
+    assert "switch" in [i.opcode for i in instructions(module)]
+    assert "phi" not in [i.opcode for i in instructions(module)]
+    for function in module.functions:
+        attributes = b" ".join(function.attributes)
+        assert function.is_declaration or (b"optnone" in attributes and b"noinline" in attributes)
+    assert hip.compile(kernel, "(float64[::1], float64[::1])", target="gfx1100", opt=False, output="object")
+
+
 def test_captured_arrays_lie_in_constant_memory():
     table = np.arange(16, dtype=np.float32) ** 2
 

@@ -342,8 +342,10 @@ class AmdCodegen(HipCodegen):
 
     def to_bitcode(self, module: ir.Module) -> bytes:
         """As for any target, with stack slots in private memory."""
-        from numba_hip.targets.private_memory import place_in_private_memory
+        from numba_hip.targets.private_memory import keep_phis_in_memory, place_in_private_memory
 
+        if not self.variant.optimised:
+            keep_phis_in_memory(module)
         place_in_private_memory(module)
         return super().to_bitcode(module)
 

@@ -142,7 +142,8 @@ class CompileOptions:
     @property
     def variant(self) -> Variant:
         """What these options say about the kernel with all that it calls."""
-        return Variant(self.checked, self.wave_size, bool(self.host_atomics), bool(self.unsafe_fp_atomics))
+        atomics = bool(self.host_atomics), bool(self.unsafe_fp_atomics)
+        return Variant(self.checked, self.wave_size, *atomics, optimised=bool(self.opt))
 
     @property
     def keeps_lines(self) -> bool:

@@ -6,8 +6,10 @@ through a pointer to the flat address space; LLVM resolves that cast once functi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from llvmlite import ir
-from llvmlite.ir.instructions import AllocaInstr, CastInstr, GEPInstr, PhiInstr
+from llvmlite.ir.instructions import AllocaInstr, CastInstr, GEPInstr, LoadInstr, PhiInstr, StoreInstr
 from llvmlite.ir.values import MetaDataArgument
 
 PRIVATE = 5
@@ -42,6 +44,34 @@ def place_in_private_memory(module: ir.Module) -> None:
         del slots  # which lived until now, so that their ids were their own
 
 
+def keep_phis_in_memory(module: ir.Module) -> None:
+    """Replace every phi of *module*, which is not to be optimised, by a stack slot that its predecessors write.
+
+    LLVM 22 gives a phi of three or more values a wrong one where a value costs nothing, such as a member of a structure
+    (llvm-project, pull request 183792). Optimised code has few such values; other code is full of them. That its
+    functions are ``optnone``, as clang's are without optimisation, keeps the slots what they are.
+    """
+    for function in module.functions:
+        if not function.is_declaration and "alwaysinline" not in function.attributes:
+            function.attributes.add("noinline")
+            function.attributes.add("optnone")
+        loads: dict[int, ir.Instruction] = {}
+        phis = [one for block in function.blocks for one in block.instructions if isinstance(one, PhiInstr)]
+        for phi in phis:
+            slot = AllocaInstr(function.entry_basic_block, phi.type, None, f"{phi.name}.slot")
+            function.entry_basic_block.instructions.insert(0, slot)
+            for value, source in phi.incomings:
+                store = StoreInstr(source, value, slot)
+                store.align = None
+                source.instructions.insert(-1, store)
+            loads[id(phi)] = LoadInstr(phi.parent, slot, phi.name)
+        for block in function.blocks:
+            block.instructions[:] = [loads.get(id(one), one) for one in block.instructions]
+        if loads:
+            _redirect_uses(function, loads)
+        del phis  # which lived until now, so that their ids were their own
+
+
 def _place_slots(block: ir.Block, casts: dict[int, CastInstr]) -> None:
     instructions: list[ir.Instruction] = []
     for instruction in block.instructions:
@@ -55,7 +85,7 @@ def _place_slots(block: ir.Block, casts: dict[int, CastInstr]) -> None:
     block.instructions[:] = instructions
 
 
-def _redirect_declaration(instruction: ir.Instruction, casts: dict[int, CastInstr]) -> None:
+def _redirect_declaration(instruction: ir.Instruction, casts: Mapping[int, ir.Instruction]) -> None:
     """Where *instruction* declares the variable in a slot, let it name the slot itself: so LLVM can follow it."""
     for position, operand in enumerate(instruction.operands):
         if isinstance(operand, MetaDataArgument) and id(operand.wrapped_value) in casts:
@@ -63,7 +93,7 @@ def _redirect_declaration(instruction: ir.Instruction, casts: dict[int, CastInst
             instruction.operands[position] = MetaDataArgument(slot)
 
 
-def _redirect_uses(function: ir.Function, casts: dict[int, CastInstr]) -> None:
+def _redirect_uses(function: ir.Function, casts: Mapping[int, ir.Instruction]) -> None:
     own = {id(cast) for cast in casts.values()}
     for block in function.blocks:
         for instruction in block.instructions:

@@ -11,18 +11,20 @@ class Variant:
 
     ``checked`` code checks indices. ``wave_size`` is the lanes of a wave, what a GPU prefers where it is None. Atomic
     operations may reach memory of the host or of another GPU with ``host_atomics``, and flush denormal numbers with
-    ``unsafe_fp_atomics``.
+    ``unsafe_fp_atomics``. Code that is not ``optimised`` keeps in memory what LLVM would make mistakes with.
     """
 
     checked: bool = False
     wave_size: int | None = None
     host_atomics: bool = False
     unsafe_fp_atomics: bool = False
+    optimised: bool = True
 
     @property
     def suffix(self) -> str:
         """What the name of a target is followed by, to tell its variants apart."""
         chosen = [name for name in ("checked", "host_atomics", "unsafe_fp_atomics") if getattr(self, name)]
+        chosen += [] if self.optimised else ["plain"]
         return "".join(f":{word}" for word in (*([f"wave{self.wave_size}"] if self.wave_size else []), *chosen))
 
     def on_cpu(self) -> Variant:

@@ -27,7 +27,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("words", nargs="*", metavar="WORD", help="part of the path of the modules to run")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is downloaded")
     parser.add_argument("--jobs", type=int, default=2, help="modules that run at a time (2)")
-    parser.add_argument("--seconds", type=float, default=120, help="what a test may take (120)")
+    parser.add_argument("--seconds", type=float, default=300, help="what a test may take (300)")
     parser.add_argument("--all", action="store_true", help="run what does not apply, too")
     parser.add_argument("--results", type=Path, help="write the result of each test there, as JSON")
     parser.add_argument("--update", action="store_true", help="bring the list of known failures up to date")

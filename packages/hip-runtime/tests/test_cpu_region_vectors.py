@@ -13,7 +13,7 @@ from spmd_blocks import kernel, launch
 from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.errors import BarrierDivergenceError
+from hip_runtime.errors import BarrierDivergenceError, KernelFault
 
 BARRIERS_ONLY = frozenset({"ballot", "shuffle", "active", "meet"})
 """Statements that programs with barriers only do not have."""
@@ -470,7 +470,7 @@ SHUFFLE = """
 """
 
 
-@pytest.mark.parametrize(("wave_size", "threads"), [(32, 50), (64, 128)])
+@pytest.mark.parametrize(("wave_size", "shape"), [(32, (50, 1, 1)), (64, (128, 1, 1)), (64, (9, 5, 3))])
 @pytest.mark.parametrize(
     ("source", "model"),
     [
@@ -485,8 +485,11 @@ SHUFFLE = """
     ],
     ids=["exchange", "up", "chosen", "broadcast", "nowhere", "one", "anywhere"],
 )  # fmt: skip
-def test_shuffle_in_a_register(device: Device, wave_size: int, threads: int, source: str, model: Any) -> None:
-    found, form = run_wave(device, SHUFFLE.format(source=source), threads, wave_size)
+def test_shuffle_in_a_register(
+    device: Device, wave_size: int, shape: tuple[int, int, int], source: str, model: Any
+) -> None:
+    found, form = run_wave(device, SHUFFLE.format(source=source), shape, wave_size)
+    threads = int(np.prod(shape))
     t = np.arange(threads)
     lane, first = t % wave_size, t - t % wave_size
     source_lane = model(lane) if "%t" not in source else t * t & 127
@@ -537,10 +540,47 @@ def test_lanes_of_another_way_are_not_active(device: Device, step: int | str) ->
     assert "1 of 1 regions run 32 threads at a time" in form
 
 
-def test_waves_of_several_rows_run_as_threads(device: Device) -> None:
-    found, form = run_wave(device, SHUFFLE.format(source="%from = xor i32 %lane, 9"), (16, 4))
-    np.testing.assert_array_equal(found, 10 * (np.arange(64) ^ 9))
-    assert "threads at a time" not in form
+SEVERAL_ROWS = """
+  %c = call i32 @spmd.barrier_count(ptr %item, i1 true)
+  %odd = and i32 %ty, 1
+  %in = icmp eq i32 %odd, 1
+  br i1 %in, label %some, label %end
+some:
+  %from = xor i32 %lane, 1
+  %neighbour = call i32 @spmd.shuffle.i32(ptr %item, i32 %tx, i32 %from)
+  %bad = icmp eq i32 %t, %n
+  br i1 %bad, label %fault, label %end
+fault:
+  call void @spmd.fault(ptr %item, i32 7)
+  ret void
+end:
+  %x = phi i32 [ %tx, %entry ], [ %neighbour, %some ]
+  %hundred = mul i32 %x, 100
+  %ten = mul i32 %ty, 10
+  %xy = add i32 %hundred, %ten
+  %xyz = add i32 %xy, %tz
+  %thousands = mul i32 %c, 10000
+  %sum = add i32 %thousands, %xyz
+  %p = getelementptr i32, ptr %out, i32 %t
+  store i32 %sum, ptr %p
+  ret void
+"""
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors"])
+def test_waves_of_several_rows(device: Device, form: str) -> None:
+    """Lanes follow one another by the numbers of threads; each has its own indices, also when it faults."""
+    made = kernel("  %lane = call i32 @spmd.lane(ptr %item)\n" + SEVERAL_ROWS, [("out", "ptr"), ("n", "i32")])
+    out = to_device(np.zeros((2, 3, 6), np.int32))
+    with config.cpu_form.scope(form):
+        function = launch(device, made, 1, (6, 3, 2), out.address, -1)
+        z, y, x = np.indices((2, 3, 6))
+        source = np.where(y == 1, x ^ 1, x)
+        np.testing.assert_array_equal(out.copy_to_host(), 360000 + 100 * source + 10 * y + z)
+        assert f"{1 if form == 'auto' else 2} of 2 regions run 64 threads at a time" in function.form
+        with pytest.raises(KernelFault) as caught:
+            launch(device, made, 1, (6, 3, 2), out.address, 18 + 6 + 4)
+        assert (caught.value.code, caught.value.thread) == (7, (4, 1, 1))
 
 
 WIDE_SHUFFLE = """

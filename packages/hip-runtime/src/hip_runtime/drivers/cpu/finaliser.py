@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
 from hip_runtime import config
-from hip_runtime.driver import Dim3
+from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.elf import undefined_symbols
 from hip_runtime.drivers.cpu.forms import (
     AUTO,
@@ -221,11 +221,14 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
 
 def _group(reach: Reach, wanted: str, width: int, block: Dim3, wave_size: int) -> Grouping:
     """Which regions run how many threads at a time, where the kernel is cut into some."""
-    if wanted == REGIONS or (wanted != VECTORS and block[0] < LEAST_LANES):
+    everywhere = wanted == VECTORS
+    waves = not WAVE_WIDE.isdisjoint(reach.functions)
+    across = block_threads(block) if waves else block[0]
+    if wanted == REGIONS or across < (2 if everywhere else LEAST_LANES):
         return Grouping(1)
-    if not WAVE_WIDE.isdisjoint(reach.functions) and waves_are_groups(block, wave_size):
-        return Grouping(wave_size, wanted == VECTORS, waves=True)
-    return Grouping(width, wanted == VECTORS)
+    if waves:
+        return Grouping(wave_size, everywhere, True, numbered=not waves_are_groups(block, wave_size))
+    return Grouping(width, everywhere)
 
 
 def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:

@@ -68,6 +68,10 @@ class Item:
             memory["dynamic_shared"] = self.dynamic_limit, 64
         return memory
 
+    def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
+        """Let *item* be the thread number *index* of its row."""
+        self.layout.store(builder, index, item, "thread", 0)
+
     def store_shared(self, builder: ir.IRBuilder, item: ir.Value) -> None:
         """Make room for the shared memory of a block on the stack, and let *item* refer to it."""
         for field, (nbytes, align) in self.shared_memory.items():
@@ -97,6 +101,7 @@ class Item:
                     ),
                 )
         self._define("spmd.lane", self._lane)
+        self._define(operations.NUMBER, self._number)
         self._define(operations.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
         self._define(operations.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
         if self.stack_bytes is not None:
@@ -117,6 +122,9 @@ class Item:
     def _grid_dim(self, builder: ir.IRBuilder, item: ir.Value, axis: int) -> ir.Value:
         frame = self.layout.load(builder, item, "frame")
         return self._load_below(builder, FRAME.field(builder, frame, "grid", axis), MAX_GRID + 1, first=1)
+
+    def _number(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        return self._load_below(builder, self.layout.field(builder, item, "thread", 0), self.threads)
 
     def _lane(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
         return builder.urem(self.linear_index(builder, item), I32(self.wave_size))
@@ -159,6 +167,22 @@ class Item:
     def threads(self) -> int:
         """Threads of a block."""
         return block_threads(self.block)
+
+
+class NumberedItem(Item):
+    """*item* where threads are grouped by their numbers in the block, x first: all are in one row, and the field for
+    the index along x holds the number, but while a single thread runs."""
+
+    def __init__(self, item: Item) -> None:
+        self.__dict__.update(item.__dict__)
+        self._extents = item.block
+        self.block = (item.threads, 1, 1)
+
+    def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
+        """Let *item* be thread number *index* of the block."""
+        for axis, extent in enumerate(self._extents):
+            self.layout.store(builder, builder.urem(index, I32(extent)), item, "thread", axis)
+            index = builder.udiv(index, I32(extent))
 
 
 def new_function(module: ir.Module, name: str, kind: ir.FunctionType, *attributes: str) -> ir.IRBuilder:

@@ -30,6 +30,9 @@ WAVE_WIDE = frozenset(
 SYNCHRONISING = BLOCK_WIDE | WAVE_WIDE | {GRID_BARRIER}
 """Operations at which threads wait for one another."""
 
+NUMBER = "spmd.number"
+"""Gives the number of the thread in the block; not of the contract, but of code that groups threads in that order."""
+
 _AXES = ("x", "y", "z")
 _OF_THREAD = frozenset({"spmd.lane", *(f"spmd.thread_idx.{axis}" for axis in _AXES)})
 _OF_BLOCK = frozenset(
@@ -47,7 +50,7 @@ def is_uniform(name: str) -> bool:
 
 def is_pure(name: str) -> bool:
     """Whether the function gives a thread the same whenever it is called, and does nothing else."""
-    return name in _OF_THREAD or is_uniform(name)
+    return name in _OF_THREAD or name == NUMBER or is_uniform(name)
 
 
 def matters(name: str) -> bool:
@@ -57,7 +60,7 @@ def matters(name: str) -> bool:
 
 def is_known(name: str) -> bool:
     """Whether the function, whose name starts with ``spmd.``, is one of the contract."""
-    return is_pure(name) or name in SYNCHRONISING or name in (FAULT, STACK_IS_LOW)
+    return (is_pure(name) and name != NUMBER) or name in SYNCHRONISING or name in (FAULT, STACK_IS_LOW)
 
 
 @dataclass(frozen=True, slots=True)

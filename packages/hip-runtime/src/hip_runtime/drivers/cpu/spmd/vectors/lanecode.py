@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.frame import I1, VOID, allocate
+from hip_runtime.drivers.cpu.frame import I1, I32, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Constant, Instruction, Symbol, Value
@@ -123,6 +123,8 @@ class LaneCode:
             result = write_instruction(self.builder, instruction, [])
         elif instruction.callee in operations.WAVE_WIDE:
             result = write_wave_operation(self, instruction)
+        elif instruction.callee == "spmd.lane" and shape == 1 and self.lanes.width == self.item.wave_size:
+            result = I32(0)
         elif instruction.type != VOID and shape is not VARYING:
             plain = as_base(instruction) if shape else instruction
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
@@ -153,7 +155,7 @@ class LaneCode:
 
     def _write_elementwise(self, instruction: Instruction) -> ir.Value:
         operands = [self.vector(value) for value in instruction.operands]
-        if instruction.opcode in _DIVISIONS and self.mask is not None:
+        if instruction.opcode in _DIVISIONS and self.mask is not None and not _divides(instruction):
             ones = self.lanes.splat(ir.Constant(instruction.type, 1))
             operands[1] = self.builder.select(self.mask, operands[1], ones)
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
@@ -266,6 +268,14 @@ def _base(name: str) -> str:
     while words[-1][:1] in "ifpv" and words[-1][1:].isalnum() and any(letter.isdigit() for letter in words[-1]):
         words.pop()
     return ".".join(words)
+
+
+def _divides(division: Instruction) -> bool:
+    """Whether the divisor is a number by which any other can be divided."""
+    divisor = division.operands[1]
+    if not isinstance(divisor, Constant) or divisor.number is None:
+        return False
+    return divisor.number not in (0, (1 << division.type.width) - 1)
 
 
 def needs_a_lane(instruction: Instruction) -> bool:

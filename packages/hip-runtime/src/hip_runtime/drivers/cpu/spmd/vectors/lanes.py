@@ -149,16 +149,28 @@ class Lanes:
             self._call_aligned(name, VOID, [value, place, mask], align, 2)
 
     def gather(self, kind: ir.Type, places: ir.Value, mask: ir.Value | None, align: int) -> ir.Value:
-        """A value for each lane, from anywhere in memory."""
+        """A value for each lane, from anywhere in memory.
+
+        Where all lanes are active these are plain loads: gathering in one instruction is no quicker, and on some
+        processors several times slower where values are not in the nearest cache.
+        """
         vector = self.type_of(kind)
+        whole = self.undefined(vector)
+        if mask is None:
+            builder = self.builder
+            for lane in map(I32, range(self.width)):
+                loaded = builder.load(builder.extract_element(places, lane), typ=kind, align=align)
+                whole = builder.insert_element(whole, loaded, lane)
+            return whole
         name = f"llvm.masked.gather.{spell(vector)}.{spell(places.type)}"
-        rest = [mask or self.all_lanes(), self.undefined(vector)]
-        return self._call_aligned(name, vector, [places, *rest], align, 1)
+        return self._call_aligned(name, vector, [places, mask, whole], align, 1)
 
     def scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int) -> None:
         """The reverse of `gather`; where places are the same, the last lane's value stays."""
         if mask is None:
-            self._scatter(value, places, self.all_lanes(), align)
+            for lane in map(I32, range(self.width)):
+                one, place = (self.builder.extract_element(whole, lane) for whole in (value, places))
+                self.builder.store(one, place, align=align)
             return
         bits = self.builder.bitcast(mask, ir.IntType(self.width))
         rest = self.builder.and_(bits, self.builder.sub(bits, bits.type(1)))

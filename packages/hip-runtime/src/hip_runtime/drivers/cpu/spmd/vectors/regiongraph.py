@@ -16,6 +16,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.item import AXES
+from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.keeping import Keeping
 from hip_runtime.drivers.cpu.spmd.regioncode import Surroundings
@@ -47,20 +48,22 @@ class RegionFunction:
 
 
 class RegionGraph:
-    """Makes the graph of one region of a block of the shape *extents*.
+    """Makes the graph of one region of a block of the shape *extents*, for groups of neighbours along x or, where they
+    are *numbered*, in the order of their numbers.
 
     *once* are values that are the same for all threads, loaded before any of them runs.
     """
 
     def __init__(
         self, around: Surroundings, region: Region, notes: Notes, extents: tuple[int, int, int],
-        once: Mapping[Instruction, ir.Value],
+        once: Mapping[Instruction, ir.Value], numbered: bool = False,
     ) -> None:  # fmt: skip
         self._around = around
         self._region = region
         self._notes = notes
         self._extents = extents
         self._once = once
+        self._numbered = numbered
         kernel = around.program.function
         self._made = RegionFunction(Function(kernel.name, list(kernel.arguments), []))
         self._arguments: dict[ir.Value, Argument] = {}
@@ -69,13 +72,16 @@ class RegionGraph:
         self._given: dict[Instruction, Value] = {}
         self._computed: dict[Instruction, Value] = {}
         self._places: dict[Instruction, Value] = {}
+        self._indices: dict[Instruction, Value] = {}
+        """What calls that ask for an index of the thread give, where that follows from its number."""
         self._blocks = {block: Block(block.name) for block in region.blocks}
         self._at = Block("threads")
         self._made.function.blocks.append(self._at)
 
     def build(self) -> RegionFunction:
         """The graph."""
-        self._index = self._thread_number()
+        number = self._find_indices() if self._numbered else self._thread_number()
+        self._index = self._insert("zext", I64, [number], flags=("nneg",))
         if self._region.masked:
             self._part_from_returned()
         self._start, self._behind_index = self._at, len(self._at.instructions)
@@ -86,7 +92,7 @@ class RegionGraph:
             instruction: replace(instruction)
             for block in region.blocks
             for instruction in block.instructions
-            if not instruction.is_terminator and instruction.opcode != "alloca"
+            if not instruction.is_terminator and instruction.opcode != "alloca" and instruction not in self._indices
         }
         computed = self._given.keys() & self._computed.keys()
         own = {value: copy for value, copy in copies.items() if value not in computed}
@@ -117,17 +123,33 @@ class RegionGraph:
         return found
 
     def _thread_number(self) -> Value:
-        """The number of the thread in the block, as ``i64``."""
-        item = self._made.function.arguments[0]
+        """The number of the thread in the block."""
         number: Value | None = None
         for axis, extent in reversed(list(zip(AXES, self._extents, strict=True))):
             if number is not None:
                 number = self._insert("mul", I32, [number, _number(I32, extent)], flags=("nuw", "nsw"))
             if extent > 1:
-                symbol = Symbol(PTR, f"spmd.thread_idx.{axis}")
-                index = self._insert("call", I32, [item, symbol], call=Call(_INDEX, argument_attributes=((),)))
+                index = self._ask(f"spmd.thread_idx.{axis}")
                 number = index if number is None else self._insert("add", I32, [number, index], flags=("nuw", "nsw"))
-        return self._insert("zext", I64, [number or _number(I32, 0)], flags=("nneg",))
+        return number or _number(I32, 0)
+
+    def _find_indices(self) -> Value:
+        """The number of the thread in the block, with the indices that follow from it."""
+        number: Value = self._ask(operations.NUMBER)
+        rest = number
+        for axis, extent in zip(AXES, self._extents, strict=True):
+            index = self._insert("urem", I32, [rest, _number(I32, extent)])
+            rest = self._insert("udiv", I32, [rest, _number(I32, extent)])
+            for call in self._around.program.homes:
+                if call.callee == f"spmd.thread_idx.{axis}":
+                    self._indices[call] = index
+        self._computed.update(self._indices)
+        return number
+
+    def _ask(self, name: str) -> Instruction:
+        """What the function *name* gives for the work item."""
+        item = self._made.function.arguments[0]
+        return self._insert("call", I32, [item, Symbol(PTR, name)], call=Call(_INDEX, argument_attributes=((),)))
 
     def _address(self, place: Place) -> Value:
         base = self._argument(place.base)
@@ -211,7 +233,7 @@ class RegionGraph:
                 self._copy_end(block, instruction)
             elif instruction.opcode == "phi":
                 self._copy_phi(block, copies[instruction])
-            elif instruction.opcode != "alloca":
+            elif instruction in copies:
                 copy = copies[instruction]
                 copy.operands = [self._operand(value, block) for value in instruction.operands]
                 self._at.instructions.append(copy)
@@ -229,6 +251,8 @@ class RegionGraph:
     def _operand(self, value: Value, block: Block) -> Value:
         if not isinstance(value, Instruction):
             return value
+        if value in self._indices:
+            return self._indices[value]
         return self._private(value) if value.opcode == "alloca" else self._names.inside(value, block)
 
     def _copy_end(self, block: Block, end: Instruction) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.item import Item, NumberedItem
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.graph import Function, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.private import private_type
@@ -26,11 +26,13 @@ class Grouping:
     that can be where they are wanted *everywhere*; and, once the kernel was written, how many did, and why others could
     not.
 
-    *waves* tells that a group is a wave, so that operations of waves are operations of vectors."""
+    *waves* tells that a group is a wave, so that operations of waves are operations of vectors, *numbered* that groups
+    are made by the numbers of threads, not along x."""
 
     width: int
     everywhere: bool = False
     waves: bool = False
+    numbered: bool = False
     taken: int = 0
     regions: int = 0
     refused: list[str] = field(default_factory=list)
@@ -41,8 +43,10 @@ class Grouping:
         self.regions += 1
         if self.width == 1:
             return False
+        if self.everywhere or self.must(region):
+            return True
         foreign = not independent or region.masked or region.parts or has_loop(region)
-        return self.everywhere or foreign or _parts_by_data(region, program) or self.must(region)
+        return not self.numbered and (foreign or _parts_by_data(region, program))
 
     def must(self, region: Region) -> bool:
         """Whether *region* can be run only so: it has operations of waves."""
@@ -102,8 +106,9 @@ class RegionGroups:
 
         Raises `UnsupportedError` where nothing else can do it, either.
         """
-        item, grouping = self._item, self._grouping
-        made = RegionGraph(self._around, region, notes, item.block, once).build()
+        grouping = self._grouping
+        item = NumberedItem(self._item) if grouping.numbered else self._item
+        made = RegionGraph(self._around, region, notes, self._item.block, once, grouping.numbered).build()
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GROUP_FUNCTION}.{'start' if region.start is None else region.start.number}"
         try:

@@ -22,6 +22,8 @@ from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
 VARYING = None
 Shape = int | None
 _UNKNOWN = "unknown"
+_STEPPING = frozenset({"spmd.thread_idx.x", operations.NUMBER})
+"""What is one more from each lane to the next, and never overflows."""
 
 
 class Shapes:
@@ -156,7 +158,7 @@ class Shapes:
         if not isinstance(value, Instruction):
             return True
         if value.opcode == "call":
-            return value.callee == "spmd.thread_idx.x" or self._find(value, block) == 0
+            return value.callee in _STEPPING or self._find(value, block) == 0
         if value.opcode in ("zext", "sext"):
             return self.follows(value.operands[0], block)
         if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
@@ -229,7 +231,7 @@ def _infer_extension(of: Shapes, instruction: Instruction, block: Block, shapes:
         return VARYING
     if shape and instruction.opcode == "zext" and "nneg" not in instruction.flags:
         (operand,) = instruction.operands
-        if not isinstance(operand, Instruction) or operand.callee != "spmd.thread_idx.x":
+        if not isinstance(operand, Instruction) or operand.callee not in _STEPPING:
             return VARYING
     assert not isinstance(shape, str)
     return shape
@@ -252,7 +254,7 @@ def _infer_load(of: Shapes, instruction: Instruction, block: Block, shapes: Sequ
 
 def _infer_call(of: Shapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     name = instruction.callee
-    if name == "spmd.thread_idx.x":
+    if name in _STEPPING:
         return 1
     if name == "spmd.lane":
         return 1 if of._lanes_follow else VARYING

@@ -30,6 +30,7 @@ class Turns:
         self._lanes = code.lanes
         self._instruction = instruction
         self._kinds = self._result_kinds(instruction.type)
+        self._knows_thread = any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands)
 
     def write(self) -> ir.Value | None:
         """Everything; the results of all lanes."""
@@ -49,7 +50,8 @@ class Turns:
                     self._run_all()
                 with some:
                     self._run_some(bits)
-        self._set_thread_index(self._first)
+        if self._knows_thread:
+            code.item.layout.store(builder, self._first, code.arguments[0], "thread", 0)
         return self._collect()
 
     def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:
@@ -93,8 +95,8 @@ class Turns:
     def _run(self, lane: ir.Value) -> None:
         """The turn of *lane*."""
         code, builder, instruction = self._code, self._builder, self._instruction
-        if any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands):
-            self._set_thread_index(builder.add(self._first, lane))
+        if self._knows_thread:
+            code.item.store_lane(builder, code.arguments[0], builder.add(self._first, lane))
         operands = [
             code.scalar(value) if place is None else self._take(place, value.type, lane)
             for place, value in zip(self._given, instruction.operands, strict=True)
@@ -143,9 +145,6 @@ class Turns:
         for number, loaded in enumerate(parts):
             whole = builder.insert_value(whole, loaded, number)
         return whole
-
-    def _set_thread_index(self, index: ir.Value) -> None:
-        self._code.item.layout.store(self._builder, index, self._code.arguments[0], "thread", 0)
 
 
 def _stored(kind: ir.Type) -> ir.Type:

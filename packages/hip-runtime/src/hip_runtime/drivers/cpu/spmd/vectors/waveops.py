@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 
 def waves_are_groups(block: Dim3, wave_size: int) -> bool:
-    """Whether the lanes of each wave of a block follow one another along x, so that a group can have them all, and
-    there are several."""
+    """Whether the lanes of each wave of a block follow one another along x, so that a group of neighbours has them."""
     across, *others = block
-    return across % wave_size == 0 or (others == [1, 1] and across > 1)
+    return across % wave_size == 0 or others == [1, 1]
 
 
 def write_wave_operation(code: LaneCode, instruction: Instruction) -> ir.Value | None:

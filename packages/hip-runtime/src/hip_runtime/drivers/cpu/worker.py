@@ -32,6 +32,7 @@ from hip_runtime.drivers.cpu.frame import (
     function_address,
 )
 from hip_runtime.drivers.cpu.item import AXES, MAX_GRID, Item
+from hip_runtime.drivers.cpu.spmd.loopmarks import keep_rolled
 from hip_runtime.drivers.cpu.spmd.types import NamedType
 
 PROGRAM_SYMBOL = "spmd.program"
@@ -174,8 +175,11 @@ def _threads(builder: ir.IRBuilder, item: Item, place: ir.Value) -> Iterator[Non
 
 
 @contextmanager
-def counted(builder: ir.IRBuilder, name: str, first: ir.Value, limit: ir.Value) -> Iterator[ir.Value]:
-    """A loop from *first* to below *limit*, tested at its end: it runs at least once."""
+def counted(
+    builder: ir.IRBuilder, name: str, first: ir.Value, limit: ir.Value, rolled: bool = False
+) -> Iterator[ir.Value]:
+    """A loop from *first* to below *limit*, tested at its end: it runs at least once. With *rolled* LLVM does not write
+    out its rounds."""
     before = builder.block
     loop = builder.append_basic_block(name)
     after = builder.append_basic_block(f"{name}.end")
@@ -186,5 +190,7 @@ def counted(builder: ir.IRBuilder, name: str, first: ir.Value, limit: ir.Value) 
     yield index
     following = builder.add(index, first.type(1), flags=("nuw", "nsw"))
     index.add_incoming(following, builder.block)
-    builder.cbranch(builder.icmp_unsigned("<", following, limit), loop, after)
+    branch = builder.cbranch(builder.icmp_unsigned("<", following, limit), loop, after)
+    if rolled:
+        keep_rolled(branch, builder.module)
     builder.position_at_end(after)

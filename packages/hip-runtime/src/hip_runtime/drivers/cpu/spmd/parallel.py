@@ -20,21 +20,9 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.graph import Instruction
 from hip_runtime.drivers.cpu.spmd.instructions import Assembled
+from hip_runtime.drivers.cpu.spmd.loopmarks import DistinctNode, mark_loop
 from hip_runtime.drivers.cpu.spmd.regions import Region
 from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
-
-
-class _DistinctNode(ir.values.MDValue):
-    """A metadata node that is not the same as any other with the same contents. With *loop* its first operand is
-    itself, which is how LLVM identifies loops."""
-
-    def __init__(self, module: ir.Module, operands: list[ir.values.MDValue], loop: bool) -> None:
-        super().__init__(module, operands, name=str(len(module.metadata)))
-        self._loop = loop
-
-    def descr(self, buf: list[str]) -> None:
-        references = [node.get_reference() for node in ([self] if self._loop else []) + list(self.operands)]
-        buf += ("distinct !{ ", ", ".join(references), " }\n")
 
 
 def is_independent(region: Region) -> bool:
@@ -56,14 +44,14 @@ def mark_independent(branches: Iterable[ir.Instruction], blocks: Sequence[ir.Blo
     """Mark the loops that *branches* go back to the starts of and that consist of *blocks*; *variables* are the places
     of their local variables."""
     module = blocks[0].function.module
-    group = _DistinctNode(module, [], loop=False)
+    group = DistinctNode(module, [], loop=False)
     for block in blocks:
         for instruction in block.instructions:
             if _accesses_memory(instruction) and variables.isdisjoint(instruction.operands):
                 instruction.set_metadata("llvm.access.group", group)
     says = module.add_metadata([ir.MetaDataString(module, "llvm.loop.parallel_accesses"), group])
     for branch in branches:
-        branch.set_metadata("llvm.loop", _DistinctNode(module, [says], loop=True))
+        mark_loop(branch, module, says)
 
 
 def _accesses_memory(instruction: ir.Instruction) -> bool:

@@ -94,12 +94,15 @@ class Groups:
 @contextmanager
 def each_group(builder: ir.IRBuilder, item: Item, place: ir.Value, width: int, rows: int = 1) -> Iterator[ir.Value]:
     """A loop over the groups of a block, of *rows* rows each. Inside, the work item *place* holds the first thread of
-    the group; gives how many threads its row has from there on."""
+    the group; gives how many threads its row has from there on.
+
+    LLVM may write out the loop over rows: what several of them load, as in a stencil, it loads once then.
+    """
     extent = item.block[0]
     with (
         counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
         counted(builder, "thread.y", I32(0), I32(item.block[1] // rows)) as row,
-        counted(builder, "group", I32(0), I32(-(-extent // width))) as number,
+        counted(builder, "group", I32(0), I32(-(-extent // width)), rolled=True) as number,
     ):
         first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
         y = builder.mul(row, I32(rows), flags=("nuw", "nsw"))
@@ -181,7 +184,7 @@ class GroupFunction:
             builder.position_at_end(after)
             return
         first = layout.load(builder, arguments[0], "thread", 1)
-        with counted(builder, "row", I32(0), I32(rows)) as row:
+        with counted(builder, "row", I32(0), I32(rows), rolled=True) as row:
             layout.store(builder, builder.add(first, row), arguments[0], "thread", 1)
             Version(code, mask, after, {}, None).write()
             builder.position_at_end(after)

@@ -1,0 +1,31 @@
+"""What LLVM is told of a loop, by metadata of the branch that goes back to its start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+
+class DistinctNode(ir.values.MDValue):
+    """A metadata node that is not the same as any other with the same contents. With *loop* its first operand is
+    itself, which is how LLVM identifies loops."""
+
+    def __init__(self, module: ir.Module, operands: Sequence[ir.values.MDValue], loop: bool) -> None:
+        super().__init__(module, list(operands), name=str(len(module.metadata)))
+        self._loop = loop
+
+    def descr(self, buf: list[str]) -> None:
+        """Write it behind its name."""
+        references = [node.get_reference() for node in ([self] if self._loop else []) + list(self.operands)]
+        buf += ("distinct !{ ", ", ".join(references), " }\n")
+
+
+def mark_loop(branch: ir.Instruction, module: ir.Module, *properties: ir.values.MDValue) -> None:
+    """Give the loop that *branch* goes round *properties*."""
+    branch.set_metadata("llvm.loop", DistinctNode(module, properties, loop=True))
+
+
+def keep_rolled(branch: ir.Instruction, module: ir.Module) -> None:
+    """Have LLVM leave the loop that *branch* goes round as it is, where a round is much code."""
+    mark_loop(branch, module, module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")]))

@@ -55,10 +55,11 @@ kernel:
 
 
 def test_the_longest_innermost_loop() -> None:
-    instructions, loop = isa_report.hot_loop(LOOPS)
+    instructions, loop = isa_report.hot_loop(LOOPS, "")
     assert len(instructions) == 10
     assert [line.split()[0] for line in loop] == ["v_add_f32", "v_fma_f32", "v_fma_f32", "s_cbranch_scc1"]
-    assert isa_report.hot_loop("kernel:\n\ts_nop 0\n\ts_endpgm\n") == (["s_nop 0", "s_endpgm"], [])
+    assert [line.split()[0] for line in isa_report.hot_loop(LOOPS, "v_nop")[1]] == ["v_nop", "s_branch"]
+    assert isa_report.hot_loop("kernel:\n\ts_nop 0\n\ts_endpgm\n", "") == (["s_nop 0", "s_endpgm"], [])
 
 
 def test_assembly_that_does_not_tell() -> None:

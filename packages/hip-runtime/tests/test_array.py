@@ -554,3 +554,12 @@ def test_an_array_bound_to_a_stream_is_the_same_array(device: Device) -> None:
     bound.copy_to_device(np.arange(3, 6))
     stream.synchronize()
     assert found.copy_to_host().tolist() == [3, 4, 5]
+
+
+def test_an_empty_array_keeps_its_strides(device: Device) -> None:
+    for host in (np.ndarray((0,), np.int8, strides=(0,)), np.zeros((3, 0, 2)), np.zeros((0, 4), order="F")):
+        array = rt.to_device(host, device=device)
+        assert (array.shape, array.strides, array.dtype) == (host.shape, host.strides, host.dtype)
+        array.copy_to_device(host)
+        array.copy_to_device(rt.device_array(host.shape, host.dtype, device=device))
+        assert array.copy_to_host().shape == host.shape

@@ -283,6 +283,15 @@ def test_memory_of_a_device_is_required_where_there_is_none() -> None:
 # Ufuncs.
 
 
+def test_options_of_vectorize_are_those_of_cuda(cuda: ModuleType) -> None:
+    for decorate in (cuda.vectorize, numba.vectorize):
+        with pytest.warns(RuntimeWarning, match="nopython kwarg for cuda target is redundant"):
+            add = decorate(["float64(float64, float64)"], target="cuda", nopython=True)(lambda a, b: a + b)
+        assert add(1.5, 2.0) == 3.5
+        with pytest.raises(KeyError, match="cuda vectorize target does not support option: 'what'"):
+            decorate(["float64(float64)"], target="cuda", what=1)(lambda a: a)
+
+
 def test_numbas_vectorize_for_cuda_is_ours_while_posing(cuda: ModuleType) -> None:
     @numba.vectorize(["float64(float64, float64)"], target="cuda")
     def add(x, y):  # type: ignore[no-untyped-def]

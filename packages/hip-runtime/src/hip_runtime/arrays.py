@@ -57,13 +57,16 @@ def to_device(
     """*obj* on the device: a new array, or *to* where that is given, which must have the same shape and element type.
 
     A device array is returned as it is. With ``copy=False`` the contents are left undefined. Host arrays in Fortran's
-    order stay so; all others become C-contiguous.
+    order stay so, empty ones keep their strides; all others become C-contiguous.
     """
     if is_device_array(obj) and to is None:
         return as_device_array(obj, device=device)
     source: Any = as_device_array(obj) if is_device_array(obj) else np.asarray(obj)
     if to is None:
-        to = device_array_like(source, stream=stream, device=device)
+        if source.size:
+            to = device_array_like(source, stream=stream, device=device)
+        else:
+            to = device_array(source.shape, source.dtype, source.strides, stream=stream, device=device)
     else:
         check_fit(to, source)
     if copy:

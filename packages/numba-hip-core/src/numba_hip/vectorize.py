@@ -183,6 +183,8 @@ def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[
 class VectorizeBuilder:
     """What ``numba.vectorize(..., target="hip")`` drives: signatures are added, then the ufunc is asked for."""
 
+    target = "hip"
+
     def __init__(
         self, py_func: Callable[..., Any], identity: Any = None, cache: bool = False, targetoptions: Any = None
     ) -> None:
@@ -190,8 +192,10 @@ class VectorizeBuilder:
             raise TypeError("hip.vectorize does not cache what it compiles")
         for option in targetoptions or {}:
             if option != "nopython":
-                raise KeyError(f"Unrecognized options. hip vectorize target does not support option: {option!r}")
-            warnings.warn("nopython kwarg for hip target is redundant", RuntimeWarning, stacklevel=3)
+                raise KeyError(
+                    f"Unrecognized options. {self.target} vectorize target does not support option: {option!r}"
+                )
+            warnings.warn(f"nopython kwarg for {self.target} target is redundant", RuntimeWarning, stacklevel=3)
         self._ufunc = HipUFunc(py_func, identity)
 
     def add(self, sig: Any) -> None:
@@ -212,14 +216,21 @@ def vectorize(ftylist_or_function: Any = (), *, identity: Any = None, **options:
     With signatures (``["float32(float32, float32)", ...]``) it is compiled for these alone, and the first that the
     arguments of a call convert to is used; without, for the types of each call. See `HipUFunc.__call__`.
     """
+    return vectorize_by(VectorizeBuilder, ftylist_or_function, identity=identity, **options)
+
+
+def vectorize_by(
+    make: type[VectorizeBuilder], ftylist_or_function: Any = (), *, identity: Any = None, **options: Any
+) -> Any:
+    """As `vectorize`, by a builder of class *make*."""
     if inspect.isfunction(ftylist_or_function):
-        return VectorizeBuilder(ftylist_or_function, identity, targetoptions=options).build_ufunc()
+        return make(ftylist_or_function, identity, targetoptions=options).build_ufunc()
     signatures: Iterable[Any] = ftylist_or_function
     if isinstance(ftylist_or_function, str) or sigutils.is_signature(ftylist_or_function):
         signatures = [ftylist_or_function] if ftylist_or_function else []
 
     def decorate(py_func: Callable[..., Any]) -> HipUFunc:
-        builder = VectorizeBuilder(py_func, identity, targetoptions=options)
+        builder = make(py_func, identity, targetoptions=options)
         for signature in signatures:
             builder.add(signature)
         return builder.build_ufunc()

@@ -7,13 +7,19 @@ from typing import Any
 import numba_hip
 from numba_hip.errors import OptionError
 from numba_hip.guvectorize import GUVectorizeBuilder as CUDAGUFuncVectorize
-from numba_hip.vectorize import VectorizeBuilder as CUDAVectorize
+from numba_hip.vectorize import VectorizeBuilder, vectorize_by
+
+
+class CUDAVectorize(VectorizeBuilder):
+    """What ``numba.vectorize(..., target="cuda")`` drives while posing."""
+
+    target = "cuda"
 
 
 def vectorize(ftylist_or_function: Any = (), target: str = "cuda", **options: Any) -> Any:
     """`numba_hip.vectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
     _check(target)
-    return numba_hip.vectorize(ftylist_or_function, **options)
+    return vectorize_by(CUDAVectorize, ftylist_or_function, **options)
 
 
 def guvectorize(*signatures: Any, target: str = "cuda", **options: Any) -> Any:

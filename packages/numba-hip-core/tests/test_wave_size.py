@@ -12,7 +12,7 @@ from hip_devicelib.errors import UnknownTargetError, UnsupportedError
 from numba_hip import config
 from numba_hip.errors import OptionError
 
-RDNA = ["gfx1030", "gfx1100", "gfx1201", "gfx10-3-generic", "gfx11-generic", "gfx12-generic"]
+RDNA = ["gfx1030", "gfx1100", "gfx12-generic"]
 SIGNATURE = "(int32[::1], uint64[::1])"
 
 

@@ -140,8 +140,11 @@ def test_two_devices_have_their_own_memory_streams_and_code(driver: HipDriver, s
     host = np.zeros(1, np.int64)
     for device in (0, 1):
         with Loaded(driver, "count", device=device) as code:
+            gc.collect()  # what other tests have left would be given back in between
+            before = [driver.memory_info(which)[0] for which in (0, 1)]
             place = driver.alloc(device, 8)
-            assert driver.memory_info(device)[0] < driver.memory_info(1 - device)[0]
+            free = [driver.memory_info(which)[0] for which in (0, 1)]
+            assert free[device] < before[device] and free[1 - device] == before[1 - device]
             stream = driver.create_stream(device)
             driver.fill(place, 0, 8)
             code.launch("count", place, grid=device + 2, stream=stream)

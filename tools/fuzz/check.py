@@ -14,7 +14,7 @@ from numba import hip
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 from numba_hip import config
-from numba_hip.arguments import argument_type, packers
+from numba_hip.dispatch.arguments import argument_type, packers
 from tools.fuzz.generator import Case
 
 Arrays = list[np.ndarray[Any, Any]]

@@ -9,14 +9,14 @@ import pytest
 from llvmlite import ir
 
 from hip_runtime import UnsupportedError
-from hip_runtime.drivers.cpu.spmd.graph import Constant, Function, Instruction, Symbol
-from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
-from hip_runtime.drivers.cpu.spmd.metadata import MetadataTable
-from hip_runtime.drivers.cpu.spmd.printed import split_function
-from hip_runtime.drivers.cpu.spmd.reader import read_function
-from hip_runtime.drivers.cpu.spmd.symbols import Symbols
-from hip_runtime.drivers.cpu.spmd.text import Cursor, TokenKind, tokenize
-from hip_runtime.drivers.cpu.spmd.types import TypeTable
+from hip_runtime.drivers.cpu.spmd.ir.graph import Constant, Function, Instruction, Symbol
+from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
+from hip_runtime.drivers.cpu.spmd.ir.metadata import MetadataTable
+from hip_runtime.drivers.cpu.spmd.ir.printed import split_function
+from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
+from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind, tokenize
+from hip_runtime.drivers.cpu.spmd.ir.types import TypeTable
 
 GLOBALS = r"""
 %pair = type { i32, [2 x float] }

@@ -12,7 +12,7 @@ from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
 
 from hip_runtime.errors import SettingError
 from numba_hip import config
-from numba_hip.options import CompileOptions
+from numba_hip.compilation.options import CompileOptions
 
 
 def add_one(values: Any) -> None:

@@ -17,9 +17,9 @@ from hip_devicelib import amdgpu, find_rocm, metadata
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.linkers import find_linkers
 from hip_devicelib.target import parse_target
+from numba_hip.compilation.kernel_code import compile_kernel
+from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import OptionError, OutputError
-from numba_hip.kernel_code import compile_kernel
-from numba_hip.options import CompileOptions
 
 TARGETS = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"]
 try:

@@ -7,8 +7,8 @@ from llvmlite.binding import llvm_version_info
 from numba.core.errors import TypingError
 
 import numba_hip as hip
-from numba_hip import kernel_code
-from numba_hip.kernel_code import HOST_ATOMICS_SINCE
+from numba_hip.compilation import kernel_code
+from numba_hip.compilation.kernel_code import HOST_ATOMICS_SINCE
 
 TARGETS = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"]
 LOOP = "cmpswap"

@@ -9,7 +9,7 @@ from hip_devicelib import find_rocm
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.linkers import find_linkers
 from hip_runtime.errors import KernelFault
-from numba_hip.faults import exception_describer
+from numba_hip.dispatch.faults import exception_describer
 
 TARGETS = ["gfx90a", "gfx942", "gfx1100"]
 SIGNATURE = "(float32[::1], float32[::1])"

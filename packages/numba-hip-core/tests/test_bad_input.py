@@ -235,7 +235,7 @@ def test_unknown_targets(target):
 
 
 def test_unknown_outputs():
-    with pytest.raises(OutputError, match="Unsupported output type: ptx; it can be one of llvm, asm, object, codeobject"):
+    with pytest.raises(OutputError, match="output type: ptx; it can be one of llvm, asm, object, codeobject"):
         hip.compile(add_one, "(float64[:], float64)", output="ptx")
     with pytest.raises(OutputError, match="the CPU device has no object files"):
         hip.compile(add_one, "(float64[:], float64)", target="cpu", output="object")

@@ -14,7 +14,8 @@ from numba.core.errors import NumbaWarning
 
 import numba_hip as hip
 from hip_devicelib.errors import CacheError
-from numba_hip import code_cache, config, stamps
+from numba_hip import config
+from numba_hip.caching import code_cache, stamps
 
 MODULE = """
 import sys

@@ -10,8 +10,8 @@ from numba.core.errors import TypingError
 import numba_hip as hip
 from hip_runtime.errors import CopyError
 from numba_hip import config
+from numba_hip.dispatch.hints import wrap_arg
 from numba_hip.errors import KernelArgumentError
-from numba_hip.hints import wrap_arg
 
 Pair = namedtuple("Pair", "left right")
 

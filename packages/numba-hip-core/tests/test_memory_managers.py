@@ -14,8 +14,8 @@ from numba import hip
 import hip_runtime
 from hip_runtime import config as runtime_config
 from hip_runtime.errors import ArrayError
-from numba_hip.contexts import set_memory_manager
-from numba_hip.memory_managers import GetIpcHandleMixin, HostOnlyMemoryManager, MemoryManagerError, MemoryPointer
+from numba_hip.host.contexts import set_memory_manager
+from numba_hip.host.memory_managers import GetIpcHandleMixin, HostOnlyMemoryManager, MemoryManagerError, MemoryPointer
 
 pytestmark = pytest.mark.skipif(not hip_runtime.current_device().is_cpu, reason="the plugin gives memory of the host")
 

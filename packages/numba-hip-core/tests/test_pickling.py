@@ -104,7 +104,7 @@ def test_specialised_kernels(tmp_path):
 
 
 def test_damaged_pickles_leave_nothing_behind(tmp_path):
-    from numba_hip import pickling
+    from numba_hip.dispatch import pickling
 
     known = set(pickling._living)
     constructor, (kind, _, data) = in_module.__reduce__()

@@ -13,9 +13,17 @@ import numba_hip as hip
 from hip_devicelib.codeobject import Parameter
 from hip_runtime import Buffer
 from hip_runtime.errors import HipRuntimeError, LaunchError
-from numba_hip.kernel_code import compile_kernel
-from numba_hip.options import CompileOptions
-from numba_hip.output import CAPACITY_WORDS, HEADER_WORDS, PARAMETER, OutputBuffer, OutputWarning, PrintingLaunch, Tag
+from numba_hip.compilation.kernel_code import compile_kernel
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.dispatch.output import (
+    CAPACITY_WORDS,
+    HEADER_WORDS,
+    PARAMETER,
+    OutputBuffer,
+    OutputWarning,
+    PrintingLaunch,
+    Tag,
+)
 
 
 @hip.jit(device=True)

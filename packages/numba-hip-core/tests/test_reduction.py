@@ -5,9 +5,9 @@ import pytest
 
 import numba_hip as hip
 from hip_devicelib import amdgpu
-from numba_hip.kernel_code import compile_kernel
-from numba_hip.options import CompileOptions
-from numba_hip.resources import is_cooperative
+from numba_hip.compilation.kernel_code import compile_kernel
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.compilation.resources import is_cooperative
 
 
 @hip.reduce
@@ -105,7 +105,7 @@ def test_for_amd_gpus(target):
     code = compile_kernel(shift, (types.int64[::1], types.int64), CompileOptions(), target)
     assert "__ockl_grid_sync" in set(amdgpu.undefined_symbols(code.bitcode))
     assert hip.compile(shift, "(int64[::1], int64)", target=target, output="object")[0][:4] == b"\x7fELF"
-    from numba_hip.reduction import _reduction_kernel
+    from numba_hip.array_functions.reduction import _reduction_kernel
 
     kernel = _reduction_kernel(add._functor, types.float32)
     signature = "(float32[::1], int64, float32[::1], float32, boolean)"

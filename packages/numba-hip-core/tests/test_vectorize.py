@@ -284,7 +284,7 @@ def test_what_does_not_fit_a_gufunc():
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 def test_for_amd_gpus(target):
-    from numba_hip.elementwise import Operand, elementwise_kernel
+    from numba_hip.array_functions.elementwise import Operand, elementwise_kernel
 
     kernel = elementwise_kernel(add.core, (Operand(2), Operand(1)), (Operand(2),))
     signature = "(UniTuple(int64, 2), float32[:,:], float32[::1], float32[:,::1])"

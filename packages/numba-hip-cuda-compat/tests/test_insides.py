@@ -16,8 +16,8 @@ import numba_hip
 from hip_runtime import DeviceArray
 from hip_runtime import config as runtime_config
 from hip_runtime.errors import UnsupportedError
+from numba_hip.array_functions.vectorize import HipUFunc
 from numba_hip.errors import OptionError
-from numba_hip.vectorize import HipUFunc
 from numba_hip_cuda import arrays, posing
 from numba_hip_cuda.catalog import FORWARDED, MODULES
 

@@ -20,7 +20,14 @@ from hip_runtime import (
     to_device,
 )
 from numba_hip import _alias
-from numba_hip.api import (
+from numba_hip.array_functions.guvectorize import guvectorize
+from numba_hip.array_functions.reduction import Reduce, reduce
+from numba_hip.array_functions.vectorize import vectorize
+from numba_hip.compilation.external import declare_device
+from numba_hip.compilation.linked_code import LinkedCode
+from numba_hip.decorators import jit
+from numba_hip.dispatch.hints import In, InOut, Out
+from numba_hip.host.api import (
     compile,
     compile_all,
     compile_for_current_device,
@@ -33,7 +40,7 @@ from numba_hip.api import (
     select_device,
     synchronize,
 )
-from numba_hip.contexts import (
+from numba_hip.host.contexts import (
     close,
     current_context,
     defer_cleanup,
@@ -44,11 +51,7 @@ from numba_hip.contexts import (
     require_context,
     set_memory_manager,
 )
-from numba_hip.decorators import jit
-from numba_hip.external import declare_device
-from numba_hip.guvectorize import guvectorize
-from numba_hip.hints import In, InOut, Out
-from numba_hip.host_memory import (
+from numba_hip.host.host_memory import (
     MappedArray,
     as_device_array,
     from_cuda_array_interface,
@@ -60,7 +63,26 @@ from numba_hip.host_memory import (
     pinned,
     pinned_array_like,
 )
-from numba_hip.ipc import IpcHandle
+from numba_hip.host.ipc import IpcHandle
+from numba_hip.host.memory_managers import (
+    BaseCUDAMemoryManager,
+    BaseMemoryManager,
+    GetIpcHandleMixin,
+    HostOnlyCUDAMemoryManager,
+    HostOnlyMemoryManager,
+    MappedMemory,
+    MemoryInfo,
+    MemoryPointer,
+    PinnedMemory,
+)
+from numba_hip.host.streams import (
+    Stream,
+    default_stream,
+    external_stream,
+    legacy_default_stream,
+    per_thread_default_stream,
+    stream,
+)
 from numba_hip.language import atomic, cg, const, fp16, local, shared
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt
@@ -105,28 +127,6 @@ from numba_hip.language.warp import (
     warpsize,
 )
 from numba_hip.language.words import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
-from numba_hip.linked_code import LinkedCode
-from numba_hip.memory_managers import (
-    BaseCUDAMemoryManager,
-    BaseMemoryManager,
-    GetIpcHandleMixin,
-    HostOnlyCUDAMemoryManager,
-    HostOnlyMemoryManager,
-    MappedMemory,
-    MemoryInfo,
-    MemoryPointer,
-    PinnedMemory,
-)
-from numba_hip.reduction import Reduce, reduce
-from numba_hip.streams import (
-    Stream,
-    default_stream,
-    external_stream,
-    legacy_default_stream,
-    per_thread_default_stream,
-    stream,
-)
-from numba_hip.vectorize import vectorize
 
 __version__ = "0.1.0"
 

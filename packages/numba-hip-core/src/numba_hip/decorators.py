@@ -9,11 +9,11 @@ from typing import Any, overload
 from numba.core import sigutils
 
 from numba_hip import config
-from numba_hip.advice import advise_on_options
-from numba_hip.dispatcher import Dispatcher
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.dispatch.advice import advise_on_options
+from numba_hip.dispatch.dispatcher import Dispatcher
+from numba_hip.dispatch.extensions import Extension
 from numba_hip.errors import OptionError
-from numba_hip.extensions import Extension
-from numba_hip.options import CompileOptions
 
 PyFunc = Callable[..., Any]
 
@@ -45,9 +45,9 @@ def jit(
     A kernel is launched as ``kernel[grid, block, stream, dynamic_shared](...)``. Its arguments can be numbers, tuples
     of them, records, NumPy arrays (copied to the device, and back after the launch; `In`, `Out` and `InOut` say which
     way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack. *extensions*
-    see them first, and may pass something else: see `numba_hip.extensions`.
+    see them first, and may pass something else: see `numba_hip.dispatch.extensions`.
 
-    The other options are those of `numba_hip.options.CompileOptions`; an unknown one is an `OptionError`.
+    The other options are those of `numba_hip.compilation.options.CompileOptions`; an unknown one is an `OptionError`.
     """
     chosen = CompileOptions.of_jit(options)
     advise_on_options(chosen)

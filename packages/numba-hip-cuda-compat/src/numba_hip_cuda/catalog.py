@@ -127,7 +127,7 @@ MODULES: Mapping[str, Module] = {
         },
         absent={"is_fp8_supported": NO_FP8},
     ),
-    f"{CUDA}.args": Module(names=_from("numba_hip.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
+    f"{CUDA}.args": Module(names=_from("numba_hip.dispatch.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
     f"{CUDA}.compiler": Module(names=_from("numba_hip_cuda.toolkit", *COMPILE), rest="numba.core.compiler"),
     f"{CUDA}.cudadecl": Module(
         names=_from("numba_hip_cuda.registries", "registry", "register", "register_attr", "register_global")
@@ -171,7 +171,7 @@ MODULES: Mapping[str, Module] = {
             "CudaAPIError": ERRORS["CudaDriverError"],
             "AutoFreePointer": "numba_hip:MemoryPointer",
             "OwnedPointer": "numba_hip:MemoryPointer",
-            "NumbaCUDAMemoryManager": "numba_hip.memory_managers:DriverMemory",
+            "NumbaCUDAMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
             "LinkerError": "numba_hip.errors:LinkedCodeError",
             **_from("numba_hip_cuda.errors", "DeadMemoryError"),
             **_from("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),
@@ -216,7 +216,7 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.vector_types": Module(names=_from("numba_hip_cuda.vector_types", "VectorType", "vector_types")),
     f"{CUDA}.vectorizers": Module(names=_from("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
     f"{CUDA}.descriptor": Module(names=_from("numba_hip_cuda.registries", "cuda_target")),
-    f"{CUDA}.dispatcher": Module(names={"CUDADispatcher": "numba_hip.dispatcher:Dispatcher"}),
+    f"{CUDA}.dispatcher": Module(names={"CUDADispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
     f"{CUDA}.errors": Module(names={}, rest="numba.core.errors"),
     f"{CUDA}.extending": Module(
         names={

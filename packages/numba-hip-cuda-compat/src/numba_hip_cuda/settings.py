@@ -12,7 +12,8 @@ from numba.core import config as numba_config
 
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
-from numba_hip import advice, config
+from numba_hip import config
+from numba_hip.dispatch import advice
 
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # threads of a warp on every GPU of NVIDIA's

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numba_hip
+from numba_hip.array_functions.guvectorize import GUVectorizeBuilder as CUDAGUFuncVectorize
+from numba_hip.array_functions.vectorize import VectorizeBuilder, vectorize_by
 from numba_hip.errors import OptionError
-from numba_hip.guvectorize import GUVectorizeBuilder as CUDAGUFuncVectorize
-from numba_hip.vectorize import VectorizeBuilder, vectorize_by
 
 
 class CUDAVectorize(VectorizeBuilder):
@@ -17,13 +17,13 @@ class CUDAVectorize(VectorizeBuilder):
 
 
 def vectorize(ftylist_or_function: Any = (), target: str = "cuda", **options: Any) -> Any:
-    """`numba_hip.vectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
+    """`numba_hip.array_functions.vectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
     _check(target)
     return vectorize_by(CUDAVectorize, ftylist_or_function, **options)
 
 
 def guvectorize(*signatures: Any, target: str = "cuda", **options: Any) -> Any:
-    """`numba_hip.guvectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
+    """`numba_hip.array_functions.guvectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
     _check(target)
     return numba_hip.guvectorize(*signatures, **options)
 

@@ -8,11 +8,11 @@ from typing import Any
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 from hip_runtime.errors import LaunchError
-from numba_hip.arguments import check_arguments
-from numba_hip.dispatcher import Dispatcher
-from numba_hip.extensions import prepare
+from numba_hip.dispatch.arguments import check_arguments
+from numba_hip.dispatch.dispatcher import Dispatcher
+from numba_hip.dispatch.extensions import prepare
+from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig
 from numba_hip.language import stub
-from numba_hip.launch import ConfiguredKernel, LaunchConfig
 from numba_hip.simulator import functions
 from numba_hip.simulator.arrays import Arguments, wait_for_device
 from numba_hip.simulator.schedule import Grid

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from numba_hip._numba import lowered_symbol
-from numba_hip.codegen import HipCodeLibrary
+from numba_hip.compilation.codegen import HipCodeLibrary
 from numba_hip.language import output
 from numba_hip.targets import amd_lanes
 from numba_hip.targets.attributes import add_attribute
@@ -23,7 +23,7 @@ from numba_hip.targets.fault_record import report_fault
 from numba_hip.targets.line_tables import locate_entry
 
 if TYPE_CHECKING:
-    from numba_hip.codegen import AmdCodegen
+    from numba_hip.compilation.codegen import AmdCodegen
     from numba_hip.targets.typing import HipTypingContext
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4

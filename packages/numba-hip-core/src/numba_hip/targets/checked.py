@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from numba_hip._numba import bounds_check_in_progress
-from numba_hip.index_faults import MESSAGE, RECORD, SLOT_BYTES, SLOTS, VALUE_OFFSETS
+from numba_hip.dispatch.index_faults import MESSAGE, RECORD, SLOT_BYTES, SLOTS, VALUE_OFFSETS
 from numba_hip.targets.attributes import add_attribute
 from numba_hip.targets.callconv import ITEM, Fault, HipCallConv, SpmdCallConv
 from numba_hip.targets.context import I32, HipContext

@@ -30,7 +30,7 @@ from numba_hip.targets.variable_info import debug_builder
 if TYPE_CHECKING:
     from llvmlite import binding as llvm
 
-    from numba_hip.codegen import HipCodegen, HipCodeLibrary
+    from numba_hip.compilation.codegen import HipCodegen, HipCodeLibrary
     from numba_hip.targets.typing import HipTypingContext
 
 I32 = ir.IntType(32)

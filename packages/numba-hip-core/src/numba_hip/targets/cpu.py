@@ -12,7 +12,7 @@ from numba.core import cgutils, types
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip._numba import lowered_symbol
-from numba_hip.codegen import SHARED_PREFIX, HipCodeLibrary
+from numba_hip.compilation.codegen import SHARED_PREFIX, HipCodeLibrary
 from numba_hip.language import output
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.context import I32, HipContext

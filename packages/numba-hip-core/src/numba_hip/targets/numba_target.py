@@ -23,8 +23,8 @@ target_registry["hip"] = HIP
 
 
 def _vectorizers() -> tuple[Any, Any]:
-    from numba_hip.guvectorize import GUVectorizeBuilder
-    from numba_hip.vectorize import VectorizeBuilder
+    from numba_hip.array_functions.guvectorize import GUVectorizeBuilder
+    from numba_hip.array_functions.vectorize import VectorizeBuilder
 
     return VectorizeBuilder, GUVectorizeBuilder
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.target import Target, parse_target
-from numba_hip.codegen import AmdCodegen, CpuCodegen, HipCodegen
+from numba_hip.compilation.codegen import AmdCodegen, CpuCodegen, HipCodegen
 from numba_hip.targets import numba_target
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
@@ -69,7 +69,7 @@ def known_targets() -> list[CompileTarget]:
 
 
 def _make(name: str, variant: Variant) -> CompileTarget:
-    from numba_hip.device_function import device_jit
+    from numba_hip.compilation.device_function import device_jit
 
     # An unknown name is refused here.
     machine = None if name == CPU_TARGET else parse_target(name, wave_size=variant.wave_size)

@@ -14,7 +14,7 @@ from numba_hip._numba import CallStack
 from numba_hip.bfloat import Bfloat16, unify
 
 if TYPE_CHECKING:
-    from numba_hip.device_function import DeviceFunction
+    from numba_hip.compilation.device_function import DeviceFunction
     from numba_hip.targets.registry import CompileTarget
 
 
@@ -37,7 +37,7 @@ class HipTypingContext(typing.BaseContext):
 
     def resolve_value_type(self, value: Any) -> Any:
         """The type of global *value*; functions that are compiled elsewhere become device functions of this target."""
-        from numba_hip.dispatcher import Dispatcher
+        from numba_hip.dispatch.dispatcher import Dispatcher
 
         if isinstance(value, (NumbaDispatcher, Dispatcher)):
             value = self.device_function(value)
@@ -51,8 +51,8 @@ class HipTypingContext(typing.BaseContext):
 
     def device_function(self, dispatcher: Any) -> DeviceFunction:
         """The form of *dispatcher* (of ``njit`` or ``hip.jit``) that kernels of this target call."""
-        from numba_hip.device_function import DeviceFunction
-        from numba_hip.options import CompileOptions
+        from numba_hip.compilation.device_function import DeviceFunction
+        from numba_hip.compilation.options import CompileOptions
 
         function = self._device_functions.get(dispatcher)
         if function is None:

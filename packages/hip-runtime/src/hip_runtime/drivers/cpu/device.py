@@ -21,7 +21,7 @@ from hip_runtime.drivers.cpu import code, dispatcher, finaliser, memory, streams
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.phases import run_phases
-from hip_runtime.drivers.cpu.spmd.faults import make_fault
+from hip_runtime.drivers.cpu.spmd.regions.faults import make_fault
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
 from hip_runtime.errors import (
     InvalidHandleError,

@@ -37,8 +37,9 @@ from hip_runtime.drivers.cpu.forms import (
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.scratch import Scratch
-from hip_runtime.drivers.cpu.spmd.callgraph import Reach, survey
-from hip_runtime.drivers.cpu.spmd.emission import run_block
+from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach, survey
+from hip_runtime.drivers.cpu.spmd.analyses.stack import stack_bytes
+from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.drivers.cpu.spmd.operations import (
     FAULT,
     GRID_BARRIER,
@@ -48,9 +49,8 @@ from hip_runtime.drivers.cpu.spmd.operations import (
     lay_out_shared,
 )
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
-from hip_runtime.drivers.cpu.spmd.reader import read_function
-from hip_runtime.drivers.cpu.spmd.regions import cut_function
-from hip_runtime.drivers.cpu.spmd.stack import stack_bytes
+from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
+from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
 from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups

@@ -6,8 +6,8 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from hip_runtime.drivers.cpu.spmd.callgraph import Reach
-from hip_runtime.drivers.cpu.spmd.storage import STACK_LIMIT
+from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach
+from hip_runtime.drivers.cpu.spmd.regions.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.spmd.vectors.worth import SlowerError
 from hip_runtime.errors import UnsupportedError
 

@@ -13,8 +13,8 @@ from llvmlite import ir
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.frame import FRAME, I1, I32, I64, PTR, VOID, Struct, allocate
 from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.analyses.stack import define_limit, is_below
 from hip_runtime.drivers.cpu.spmd.operations import SharedArray
-from hip_runtime.drivers.cpu.spmd.stack import define_limit, is_below
 
 AXES = ("x", "y", "z")
 FAULT_RECORD = "spmd.fault.record"

@@ -9,8 +9,8 @@ import numpy as np
 
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.finaliser import Program
-from hip_runtime.drivers.cpu.spmd.grid import FINISHED
-from hip_runtime.drivers.cpu.spmd.storage import ALIGNMENT
+from hip_runtime.drivers.cpu.spmd.regions.grid import FINISHED
+from hip_runtime.drivers.cpu.spmd.regions.storage import ALIGNMENT
 from hip_runtime.errors import BarrierDivergenceError, Index3, OutOfDeviceMemoryError
 
 _WORD = struct.Struct("<q")

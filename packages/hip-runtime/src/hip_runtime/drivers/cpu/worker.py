@@ -32,8 +32,8 @@ from hip_runtime.drivers.cpu.frame import (
     function_address,
 )
 from hip_runtime.drivers.cpu.item import AXES, MAX_GRID, Item
-from hip_runtime.drivers.cpu.spmd.loopmarks import keep_rolled
-from hip_runtime.drivers.cpu.spmd.types import NamedType
+from hip_runtime.drivers.cpu.spmd.ir.loopmarks import keep_rolled
+from hip_runtime.drivers.cpu.spmd.ir.types import NamedType
 
 PROGRAM_SYMBOL = "spmd.program"
 _WORKER = "spmd.worker"

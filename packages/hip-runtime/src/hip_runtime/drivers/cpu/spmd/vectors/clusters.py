@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hip_runtime.drivers.cpu.spmd.graph import Block
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.spinning import waits_for_lanes
 from hip_runtime.errors import UnsupportedError

@@ -10,9 +10,9 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
-from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Function, Instruction
-from hip_runtime.drivers.cpu.spmd.private import private_type
-from hip_runtime.drivers.cpu.spmd.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Function, Instruction
+from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.regions.private import private_type
 from hip_runtime.drivers.cpu.spmd.vectors.guards import find_guard
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1
-from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 

@@ -9,16 +9,16 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I1, I32, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Constant, Instruction, Symbol, Value
-from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
-from hip_runtime.drivers.cpu.spmd.symbols import Symbols
-from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Constant, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
+from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.ir.words import BINARY, CASTS
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes, size_in_memory, spell
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.turns import Turns
 from hip_runtime.drivers.cpu.spmd.vectors.usual import UsualBases, as_base
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import write_wave_operation
-from hip_runtime.drivers.cpu.spmd.words import BINARY, CASTS
 
 _ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
 _DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, PTR, VOID
-from hip_runtime.drivers.cpu.spmd.instructions import Assembled, Part, typed
-from hip_runtime.drivers.cpu.spmd.symbols import Spelled
+from hip_runtime.drivers.cpu.spmd.ir.instructions import Assembled, Part, typed
+from hip_runtime.drivers.cpu.spmd.ir.symbols import Spelled
 from hip_runtime.errors import UnsupportedError
 
 _FLOATS = {"half": "f16", "float": "f32", "double": "f64"}

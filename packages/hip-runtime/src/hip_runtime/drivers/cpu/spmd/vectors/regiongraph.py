@@ -17,11 +17,11 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.item import AXES
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.graph import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
-from hip_runtime.drivers.cpu.spmd.keeping import Keeping
-from hip_runtime.drivers.cpu.spmd.regioncode import Surroundings
-from hip_runtime.drivers.cpu.spmd.regions import Point, Region, block_uses, within
-from hip_runtime.drivers.cpu.spmd.storage import Place
+from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping
+from hip_runtime.drivers.cpu.spmd.regions.regioncode import Surroundings
+from hip_runtime.drivers.cpu.spmd.regions.regions import Point, Region, block_uses, within
+from hip_runtime.drivers.cpu.spmd.regions.storage import Place
 from hip_runtime.drivers.cpu.spmd.vectors.renaming import Renaming
 
 _INDEX = ir.FunctionType(I32, [PTR])

@@ -9,11 +9,11 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.item import Item, NumberedItem
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.graph import Function, Instruction, Value
-from hip_runtime.drivers.cpu.spmd.private import private_type
-from hip_runtime.drivers.cpu.spmd.regioncode import Surroundings
-from hip_runtime.drivers.cpu.spmd.regions import Program, Region, within
-from hip_runtime.drivers.cpu.spmd.storage import STACK_LIMIT
+from hip_runtime.drivers.cpu.spmd.ir.graph import Function, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.regions.private import private_type
+from hip_runtime.drivers.cpu.spmd.regions.regioncode import Surroundings
+from hip_runtime.drivers.cpu.spmd.regions.regions import Program, Region, within
+from hip_runtime.drivers.cpu.spmd.regions.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.spmd.vectors.groups import GROUP_FUNCTION, GroupFunction, SizeOf, each_group
 from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes, RegionGraph
 from hip_runtime.drivers.cpu.spmd.vectors.worth import SlowerError, check_worth

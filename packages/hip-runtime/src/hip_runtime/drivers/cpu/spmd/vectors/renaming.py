@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hip_runtime.drivers.cpu.spmd.graph import Block, Instruction, Value
-from hip_runtime.drivers.cpu.spmd.regions import Region, within
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.regions.regions import Region, within
 
 _GIVEN, _OWN = 1, 2
 

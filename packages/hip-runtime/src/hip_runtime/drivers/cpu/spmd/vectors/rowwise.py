@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1
 from hip_runtime.drivers.cpu.item import Item
-from hip_runtime.drivers.cpu.spmd.graph import Block, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Value
 from hip_runtime.drivers.cpu.spmd.vectors.guards import write_agreement
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes

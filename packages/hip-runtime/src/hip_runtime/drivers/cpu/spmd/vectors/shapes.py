@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.flow import immediate_postdominators, order_blocks
-from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Function, Instruction, Value
-from hip_runtime.drivers.cpu.spmd.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.spmd.analyses.flow import immediate_postdominators, order_blocks
+from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Function, Instruction, Value
 
 VARYING = None
 Shape = int | None

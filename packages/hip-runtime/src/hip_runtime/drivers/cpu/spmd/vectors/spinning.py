@@ -6,7 +6,7 @@ that has it waits behind the loop for those that ask.
 
 from __future__ import annotations
 
-from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
 
 _SAME_AGAIN = frozenset("xchg and or max min umax umin fmax fmin".split())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
-from hip_runtime.drivers.cpu.spmd.exclusive import write_exclusive
-from hip_runtime.drivers.cpu.spmd.graph import Argument, Instruction, Value
-from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
+from hip_runtime.drivers.cpu.spmd.analyses.exclusive import write_exclusive
+from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
 from hip_runtime.errors import UnsupportedError
 
 if TYPE_CHECKING:

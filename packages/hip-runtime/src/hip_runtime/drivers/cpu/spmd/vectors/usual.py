@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, allocate
-from hip_runtime.drivers.cpu.spmd.graph import Block, Constant, Instruction, Value
-from hip_runtime.drivers.cpu.spmd.instructions import write_instruction
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shape, Shapes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import allocate
-from hip_runtime.drivers.cpu.spmd.graph import Block, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.vectors.clusters import Cluster, find_clusters
 from hip_runtime.drivers.cpu.spmd.vectors.guards import write_agreement
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane

@@ -15,7 +15,7 @@ from llvmlite import ir
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.frame import I1, I32, I64, allocate
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.graph import Constant, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Constant, Instruction, Value
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode

@@ -1,0 +1,1 @@
+"""LLVM IR read into a graph of our own, and written again."""

@@ -1,0 +1,79 @@
+"""Metadata nodes of a module, which llvmlite has no objects for: ranges of integers, and places in the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind
+
+PLACE = "spmd.place"
+"""Name of the metadata that says where in the source a synchronising operation stands: a node of one string."""
+
+
+class MetadataTable:
+    """The numbered metadata nodes of a printed module, read when the first one is asked for."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._lines: dict[str, str] | None = None
+
+    def ranges(self, number: str) -> tuple[int, ...]:
+        """The integers of a ``!range`` node."""
+        cursor = self._cursor(number)
+        cursor.expect_mark("!")
+        cursor.expect_mark("{")
+        values: list[int] = []
+        while not cursor.accept_mark("}"):
+            if values:
+                cursor.expect_mark(",")
+            cursor.take(TokenKind.WORD)
+            values.append(int(cursor.take(TokenKind.NUMBER)))
+        return tuple(values)
+
+    def text(self, number: str) -> str:
+        """The string of a node of one."""
+        cursor = self._cursor(number)
+        cursor.expect_mark("!")
+        cursor.expect_mark("{")
+        return cursor.take(TokenKind.METADATA)
+
+    def location(self, number: str) -> str:
+        """``file:line`` of a ``!dbg`` node, as far as it is known."""
+        fields = self._fields(number)
+        line = fields.get("line", "0")
+        scope = fields.get("scope")
+        while scope is not None:
+            fields = self._fields(scope)
+            if "file" in fields:
+                name = self._fields(fields["file"]).get("filename", "")
+                return f"{name}:{line}" if line != "0" else name
+            scope = fields.get("scope")
+        return f"line {line}" if line != "0" else ""
+
+    def _cursor(self, number: str) -> Cursor:
+        if self._lines is None:
+            self._lines = {}
+            for line in str(self._module).splitlines():
+                name, equals, node = line.partition(" = ")
+                if equals and name.startswith("!"):
+                    self._lines[name[1:]] = node
+        cursor = Cursor(self._lines[number])
+        cursor.accept_word("distinct")
+        return cursor
+
+    def _fields(self, number: str) -> dict[str, str]:
+        """The fields of a specialised node that are a single token."""
+        cursor = self._cursor(number)
+        fields: dict[str, str] = {}
+        if cursor.token.kind is not TokenKind.METADATA:
+            return fields
+        cursor.take()
+        cursor.expect_mark("(")
+        while not cursor.accept_mark(")"):
+            name = cursor.take(TokenKind.WORD)
+            cursor.expect_mark(":")
+            value = cursor.take_item()
+            if len(value) == 1:
+                fields[name] = value[0].text
+            cursor.accept_mark(",")
+        return fields

@@ -1,0 +1,350 @@
+"""The function that runs the threads of one block, region after region.
+
+Behind each region stands what decides where the block goes on. Where all threads end at the same place that is a jump.
+Where they can end at different places, each thread notes where it waits, and a scan of these notes decides: when all
+that have not returned wait at one operation, the block goes on there, else a barrier can never be passed, which is
+reported as a fault. Where lanes of a wave can wait at different operations of the wave, waves are run one at a time,
+each until all of its lanes wait for the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.item import Item
+from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.analyses.exclusive import find_exclusive
+from hip_runtime.drivers.cpu.spmd.analyses.parallel import is_independent, mark_independent
+from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.spmd.regions import grid, waves
+from hip_runtime.drivers.cpu.spmd.regions.faults import MAX_POINTS, MEMORY_CODE, divergence_code
+from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping, decide_keeping
+from hip_runtime.drivers.cpu.spmd.regions.private import find_kept_allocas, private_type
+from hip_runtime.drivers.cpu.spmd.regions.regioncode import RegionCode, Surroundings
+from hip_runtime.drivers.cpu.spmd.regions.regions import Point, Program, Region
+from hip_runtime.drivers.cpu.spmd.regions.storage import Place, Storage
+from hip_runtime.drivers.cpu.spmd.regions.threads import Bounds, ThreadLoop
+from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes
+from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping, RegionGroups
+from hip_runtime.drivers.cpu.worker import Body
+from hip_runtime.errors import UnsupportedError
+
+BLOCK_FUNCTION = "spmd.block"
+
+Condition = Callable[[ir.Value], ir.Value]
+"""Whether something holds for the thread with a number."""
+
+
+SizeOf = Callable[[ir.Type], int]
+
+
+def run_block(
+    program: Program, item: Item, kind: ir.FunctionType, source: Any, layout: Any, grouping: Grouping
+) -> Body:
+    """A body of a worker that runs the blocks of the kernel of type *kind* that was cut into *program*.
+
+    *source* is the binding layer's module that the kernel is in, *layout* LLVM's data layout. *grouping* says which
+    regions run several threads at a time, and is told what was done.
+    """
+    if len(program.points) > MAX_POINTS:
+        raise UnsupportedError(
+            f"kernel {program.function.name!r} has {len(program.points)} synchronising operations after inlining; the "
+            f"CPU device takes at most {MAX_POINTS}"
+        )
+
+    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout, item.module.context))  # noqa: E731
+        function = BlockFunction(program, item, kind, source, size_of, grouping).build()
+        builder.call(function, [place, *arguments])
+
+    return body
+
+
+class BlockFunction:
+    """A block function that is being written."""
+
+    def __init__(
+        self, program: Program, item: Item, kind: ir.FunctionType, source: Any, size_of: SizeOf, grouping: Grouping
+    ) -> None:
+        self.program = program
+        self.item = item
+        self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)
+        for attribute in ("alwaysinline", "nounwind"):
+            self.function.attributes.add(attribute)
+        self.place = self.function.args[0]
+        self.entry = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.builder = ir.IRBuilder(self.function.append_basic_block("block"))
+        self.finish = self.function.append_basic_block("finish")
+        self.starts = {point: self.function.append_basic_block(f"point.{point.number}") for point in program.points}
+        self.storage = Storage(item.threads, size_of)
+        self.waves = program.wave_scheduled
+        self.returned = len(program.points)
+        self.states = self._place_states()
+        self.around = self._plan(Symbols(item.module, source))
+        self.turn = self.storage.per_thread(I1, "turn")
+        self.next = allocate(self.entry, I32, "next")
+        self._grouping = grouping
+        self._groups = RegionGroups(self.around, item, size_of, grouping)
+
+    def build(self) -> ir.Function:
+        builder = self.builder
+        first = builder.block
+        self.context = grid.Context(self) if self.item.waits_for_grid else None
+        if self.context is not None:
+            self.context.begin()
+        else:
+            there = self.storage.make(builder)
+            if there is not None:
+                self._check_memory(there)
+        if self.waves:
+            scheduler = waves.WaveScheduler(self)
+            scheduler.write()
+        else:
+            self._write_lockstep()
+        self.entry.branch(first)
+        finish = ir.IRBuilder(self.finish)
+        self.storage.give_back(finish)
+        if self.context is not None:
+            self.context.end(finish)
+        finish.ret_void()
+        return self.function
+
+    # what is kept where
+
+    def _place_states(self) -> Place | None:
+        if not self.waves and not any(region.parts for region in self.program.regions):
+            return None
+        kind = I8 if self.returned < 255 else ir.IntType(16)
+        return self.storage.per_thread(kind, "waiting.at")
+
+    def _plan(self, symbols: Symbols) -> Surroundings:
+        program, storage = self.program, self.storage
+        keeping = decide_keeping(program)
+        kept = {
+            value: (storage.per_block if how is Keeping.PER_BLOCK else storage.per_thread)(
+                value.type, f"{value.name}.kept"
+            )
+            for value, how in keeping.items()
+            if how is not Keeping.COMPUTED
+        }
+        each, single = find_kept_allocas(program)
+        self.independent = not single
+        allocas = {
+            alloca: storage.private(private_type(alloca), alloca.align, alloca.name, alloca in each)
+            for alloca in (*each, *single)
+        }
+        results: dict[Point, Place] = {}
+        passed: dict[Point, list[Place]] = {}
+        for point in program.points:
+            name = f"point.{point.number}"
+            passed[point] = [storage.per_thread(value.type, f"{name}.passed") for value in point.call.arguments[1:]]
+            if point.call.type != VOID:
+                make = storage.per_block if point.is_block_wide else storage.per_thread
+                results[point] = make(point.call.type, f"{name}.result")
+        arguments = [*self.function.args]
+        words = max((len(point.end.operands) - 1 for point in program.points), default=0)
+        keys = [storage.per_thread(I32, "key") for _ in range(words)]
+        exclusive = find_exclusive(program.homes)
+        return Surroundings(
+            program, symbols, arguments, self.entry, keeping, kept, allocas, results, passed, keys, exclusive
+        )
+
+    def _check_memory(self, there: ir.Value) -> None:
+        builder = self.builder
+        with builder.if_then(builder.not_(there), likely=False):
+            self.item.record_fault(builder, self.place, I32(MEMORY_CODE), [I32(0)] * 3)
+            builder.branch(self.finish)
+
+    # all threads of the block together
+
+    def _write_lockstep(self) -> None:
+        regions = {region.start: region for region in self.program.regions}
+        if any(
+            regions[point].masked and not (region.masked or region.parts)
+            for region in self.program.regions
+            for point in region.exits
+        ):
+            self._clear_notes()
+        self._write_region(regions[None])
+        self._go_on(regions[None])
+        for point, block in self.starts.items():
+            self.builder.position_at_end(block)
+            self.perform(point, masked=regions[point].masked)
+            self._write_region(regions[point])
+            self._go_on(regions[point])
+
+    def _clear_notes(self) -> None:
+        """Note that no thread has returned, before a region that asks is run without one that tells in front of it."""
+        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+            self.note(0, linear)
+
+    def _write_region(self, region: Region) -> None:
+        builder = self.builder
+        code = RegionCode(self.around, region, builder)
+        code.load_common()
+        independent = self.independent and is_independent(region)
+        if self._grouping.suits(region, self.program, independent):
+            notes = Notes(self.states, self.next, self.returned)
+            if self._groups.write(builder, region, notes, code.once, self.function.args):
+                return
+        first = len(self.function.blocks)
+        loop = ThreadLoop(builder, self.item, self.place)
+        if region.masked:
+            self.skip_unless(self.has_not_returned, loop)
+        choices = len(region.exits) + region.returns > 1
+
+        def leave(point: Point | None) -> None:
+            number = self.returned if point is None else point.number
+            if region.parts:
+                self.note(number, loop.linear)
+            elif choices:
+                builder.store(I32(number), self.next)
+            builder.branch(loop.latch)
+
+        code.write(loop.linear, leave)
+        branches = loop.end()
+        if independent:
+            mark_independent(branches, self.function.blocks[first:], code.variables)
+
+    def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
+        """End the turn of a thread that is not *active*."""
+        builder = self.builder
+        body = builder.append_basic_block("active")
+        builder.cbranch(active(loop.linear), body, loop.latch)
+        builder.position_at_end(body)
+
+    def has_not_returned(self, linear: ir.Value) -> ir.Value:
+        """Whether thread *linear* still runs."""
+        return self.waits("!=", self.returned, linear)
+
+    def waits(self, relation: str, number: int, linear: ir.Value) -> ir.Value:
+        """Whether the note of where thread *linear* waits is in *relation* to *number*."""
+        assert self.states is not None
+        state = self.states.load(self.builder, linear)
+        return self.builder.icmp_unsigned(relation, state, self.states.kind(number))
+
+    def note(self, number: int, linear: ir.Value) -> None:
+        """Note where thread *linear* waits."""
+        assert self.states is not None
+        self.states.store(self.builder, self.states.kind(number), linear)
+
+    def _go_on(self, region: Region) -> None:
+        """Jump to where the block goes on behind *region*."""
+        builder = self.builder
+        targets = [self.starts[point] for point in region.exits] + [self.finish] * region.returns
+        if region.parts:
+            self.go_where_all_wait(region.exits, may_finish=region.returns or region.masked)
+        elif not targets:
+            builder.branch(self.finish)
+        elif len(targets) == 1:
+            builder.branch(targets[0])
+        else:
+            switch = builder.switch(builder.load(self.next, typ=I32), targets[-1])
+            for point in region.exits:
+                if self.starts[point] is not targets[-1]:
+                    switch.add_case(I32(point.number), self.starts[point])
+
+    def go_where_all_wait(self, points: list[Point], may_finish: bool) -> None:
+        """Jump to the one of *points* that all threads which have not returned wait at; report where there is none."""
+        builder = self.builder
+        low, high = self.find_extremes((I64(0), I64(self.item.threads)))
+        if may_finish:
+            go = builder.append_basic_block("some.wait")
+            builder.cbranch(builder.icmp_unsigned("==", low, I32(self.returned)), self.finish, go)
+            builder.position_at_end(go)
+        if len(points) > 1:
+            same, apart = builder.append_basic_block("all.wait"), builder.append_basic_block("apart")
+            builder.cbranch(builder.icmp_unsigned("==", low, high), same, apart)
+            builder.position_at_end(apart)
+            self._report_divergence(low, high)
+            builder.position_at_end(same)
+        switch = builder.switch(low, self.starts[points[-1]])
+        for point in points[:-1]:
+            switch.add_case(I32(point.number), self.starts[point])
+
+    def find_extremes(self, bounds: Bounds) -> tuple[ir.Value, ir.Value]:
+        """The lowest and highest number of the operations that threads wait at; those that returned count for the
+        lowest only, with a number above all."""
+        assert self.states is not None
+        builder = self.builder
+        kind = self.states.kind
+        low, high = (allocate(self.entry, kind) for _ in range(2))
+        builder.store(kind(self.returned), low)
+        builder.store(kind(0), high)
+        with self.each_thread(bounds) as linear:
+            state = self.states.load(builder, linear)
+            least, most = builder.load(low, typ=kind), builder.load(high, typ=kind)
+            builder.store(builder.select(builder.icmp_unsigned("<", state, least), state, least), low)
+            waits = builder.select(builder.icmp_unsigned("==", state, kind(self.returned)), kind(0), state)
+            builder.store(builder.select(builder.icmp_unsigned(">", waits, most), waits, most), high)
+        return tuple(builder.zext(builder.load(value, typ=kind), I32) for value in (low, high))
+
+    @contextmanager
+    def each_thread(self, bounds: Bounds) -> Iterator[ir.Value]:
+        """A loop over the numbers of threads, with a body of one way through."""
+        builder = self.builder
+        before = builder.block
+        head, after = builder.append_basic_block("each"), builder.append_basic_block("each.end")
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(I64)
+        index.add_incoming(bounds[0], before)
+        yield index
+        following = builder.add(index, I64(1), flags=("nuw", "nsw"))
+        index.add_incoming(following, builder.block)
+        builder.cbranch(builder.icmp_unsigned("<", following, bounds[1]), head, after)
+        builder.position_at_end(after)
+
+    def _report_divergence(self, low: ir.Value, high: ir.Value) -> None:
+        """Report that threads wait at the operations *low* and *high*, with the first thread that waits at *high*."""
+        assert self.states is not None
+        builder = self.builder
+        found = allocate(self.entry, I64, "elsewhere")
+        builder.store(I64(self.item.threads), found)
+        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+            state = builder.zext(self.states.load(builder, linear), I32)
+            there = builder.icmp_unsigned("==", state, high)
+            known = builder.load(found, typ=I64)
+            first = builder.and_(there, builder.icmp_unsigned("<", linear, known))
+            builder.store(builder.select(first, linear, known), found)
+        rest = builder.trunc(builder.load(found, typ=I64), I32)
+        thread = []
+        for extent in self.item.block:
+            thread.append(builder.urem(rest, I32(extent)))
+            rest = builder.udiv(rest, I32(extent))
+        self.item.record_fault(builder, self.place, divergence_code(builder, low, high), thread)
+        builder.branch(self.finish)
+
+    # operations
+
+    def perform(self, point: Point, masked: bool) -> None:
+        """What *point* does once all threads that take part are there."""
+        name = point.operation
+        if self.context is not None and name == operations.GRID_BARRIER:
+            self.context.wait(point)
+        elif name == operations.BARRIER_COUNT:
+            self._count_votes(point, masked)
+        elif point in self.around.results:
+            waves.WaveOperation(self, point, self.has_not_returned if masked else None).write_all()
+
+    def _count_votes(self, point: Point, masked: bool) -> None:
+        builder = self.builder
+        (votes,) = self.around.passed[point]
+        total = self.around.results[point]
+        total.store(builder, I32(0))
+        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+            vote = builder.zext(self._vote(votes, linear, masked), I32)
+            total.store(builder, builder.add(total.load(builder), vote))
+
+    def _vote(self, votes: Place, linear: ir.Value, masked: bool) -> ir.Value:
+        """A vote as a bit; that of a thread that has returned, which may never have voted, is 0."""
+        builder = self.builder
+        vote = votes.load(builder, linear)
+        if not masked:
+            return vote
+        return builder.select(self.has_not_returned(linear), vote, I1(0))

@@ -1,0 +1,1 @@
+"""Functions of numbers, run over whole arrays: ufuncs, generalised ufuncs and reductions."""

@@ -1,0 +1,145 @@
+"""Kernels that apply a function to every element, or to every part, of arrays that are broadcast against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.np import numpy_support
+
+from hip_runtime import DeviceArray, Stream, as_device_array, device_array, is_device_array, to_device
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.dispatch.dispatcher import Dispatcher
+
+Shape = tuple[int, ...]
+WEAK = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+"""Kinds of dtypes that a Python number becomes without a word, as in NumPy: it has a kind, but no size."""
+
+MOST_KERNELS = 256
+"""How many kernels, one for each combination of numbers of dimensions, are kept."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """How a kernel reaches one operand: the dimensions of the array (``None`` for a number), how many of them, at the
+    end, belong to the function, whether the function takes an array, and the type that an element is converted to."""
+
+    ndim: int | None
+    core: int = 0
+    as_array: bool = False
+    convert_to: types.Type | None = None
+
+
+def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
+    """The shape that *shapes* broadcast to; `ValueError` where they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = ", ".join(map(str, shapes))
+        raise ValueError(f"{function}: operands of shapes {shown} cannot be broadcast together") from None
+
+
+def fits(value: Any, wanted: np.dtype[Any]) -> bool:
+    """Whether *value*, an array or a number, can become *wanted* without loss: by its type, a single number of the host
+    also by what it is. Device arrays are not converted by value."""
+    if type(value) in WEAK:
+        if wanted.kind not in WEAK[type(value)]:
+            return False
+        return wanted.kind not in "iu" or bool(np.iinfo(wanted).min <= value <= np.iinfo(wanted).max)
+    dtype = np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype
+    if np.can_cast(dtype, wanted):
+        return True
+    if is_device_array(value) or np.shape(value) != () or not np.can_cast(dtype, wanted, "same_kind"):
+        return False
+    number = np.asarray(value)
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(number.astype(wanted).astype(dtype), number, equal_nan=dtype.kind in "fc"))
+
+
+def without_interface(value: Any) -> Any:
+    """*value*, or a device array over the memory of one of another library."""
+    return as_device_array(value) if not isinstance(value, DeviceArray) and is_device_array(value) else value
+
+
+def onto_device(value: Any, dtype: np.dtype[Any], stream: Stream | None) -> Any:
+    """*value* as a kernel takes it: numbers as they are, host arrays as device arrays of *dtype*."""
+    if isinstance(value, DeviceArray):
+        return value
+    array = np.asarray(value).astype(dtype, copy=False)
+    return dtype.type(array[()]) if array.ndim == 0 and dtype.kind not in "mM" else to_device(array, stream=stream)
+
+
+def new_result(shape: Shape, dtype: np.dtype[Any]) -> DeviceArray:
+    """A device array for results."""
+    return device_array(shape, dtype)
+
+
+@lru_cache(MOST_KERNELS)
+def elementwise_kernel(
+    core: Callable[..., Any], inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
+) -> Dispatcher:
+    """A kernel ``(extents, *inputs, *outputs)`` that runs *core* once for every element of a space of *extents*.
+
+    Where the first output is an array for *core* to fill, all outputs are passed to it; else it returns the value of
+    the one output. Threads take elements in steps of the size of the grid.
+    """
+    operands = (*inputs, *outputs)
+    names = [f"a{n}" for n in range(len(operands))]
+    ndim = max((operand.ndim or 0) - operand.core for operand in operands)
+    space: dict[str, Any] = {"core": core}
+    parts = []
+    for name, operand in zip(names, operands, strict=True):
+        part = _part(name, operand, ndim)
+        if operand.convert_to is not None:
+            space[f"type_{name}"] = operand.convert_to
+            part = f"type_{name}({part})"
+        parts.append(part)
+    if outputs[0].as_array:
+        statement = f"core({', '.join(parts)})"
+    else:
+        statement = f"{parts[-1]} = core({', '.join(parts[:-1])})"
+    lines = [
+        f"def elementwise(extents, {', '.join(names)}):",
+        "    count = 1",
+        *(f"    count *= extents[{axis}]" for axis in range(ndim)),
+        "    for flat in range(grid(1), count, gridsize(1)):",
+        "        rest = flat",
+        *(
+            line
+            for axis in reversed(range(ndim))
+            for line in (f"        i{axis} = rest % extents[{axis}]", f"        rest //= extents[{axis}]")
+        ),
+        f"        {statement}",
+    ]
+    from numba_hip.language.index import grid, gridsize
+
+    space.update(grid=grid, gridsize=gridsize)
+    exec("\n".join(lines), space)  # Python has no other way to write an index of as many parts as an array has
+    return Dispatcher(space["elementwise"], CompileOptions())
+
+
+def _part(name: str, operand: Operand, ndim: int) -> str:
+    """The expression for the part of operand *name* that belongs to the current element."""
+    if operand.ndim is None:
+        return name
+    loop = operand.ndim - operand.core
+    first = ndim - loop
+    indices = [f"(0 if {name}.shape[{axis}] == 1 else i{first + axis})" for axis in range(loop)]
+    if operand.as_array and operand.core == 0:
+        # The function gets an array of one element where its signature says that there are no dimensions.
+        if not indices:
+            return f"{name}.reshape(1)"
+        indices[-1] = f"{indices[-1]}:{indices[-1]} + 1"
+        return f"{name}[{', '.join(indices)}]"
+    indices += [":"] * operand.core
+    return f"{name}[{', '.join(indices) or '()'}]" if indices or not operand.as_array else name
+
+
+def dtype_of(kind: types.Type) -> np.dtype[Any]:
+    """The NumPy dtype of elements of Numba type *kind*, or of an array of them."""
+    dtype: np.dtype[Any] = numpy_support.as_dtype(kind.dtype if isinstance(kind, types.Array) else kind)
+    return dtype

@@ -1,0 +1,268 @@
+"""``hip.guvectorize`` and ``numba.guvectorize(..., target="hip")``: functions of parts of arrays, over whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import sigutils, types
+
+from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from numba_hip._numba import parse_gufunc_signature
+from numba_hip.array_functions.elementwise import (
+    Operand,
+    broadcast,
+    dtype_of,
+    elementwise_kernel,
+    fits,
+    new_result,
+    onto_device,
+    without_interface,
+)
+from numba_hip.decorators import jit
+from numba_hip.dispatch import pickling
+from numba_hip.targets.registry import compile_target
+
+Shape = tuple[int, ...]
+
+
+class HipGUFunc:
+    """A function that fills arrays from arrays, run over all further dimensions. Made by `guvectorize`.
+
+    ``signature`` says which dimensions belong to the function, as in ``"(m,n),(n,p)->(m,p)"``.
+    """
+
+    def __init__(self, py_func: Callable[..., Any], signature: str, identity: Any = None) -> None:
+        self.py_func = py_func
+        self.signature = signature
+        self.identity = identity
+        self.core = jit(device=True)(py_func)
+        self.inputs, self.outputs = parse_gufunc_signature(signature)
+        self.nin, self.nout = len(self.inputs), len(self.outputs)
+        self.signatures: list[tuple[types.Type, ...]] = []
+        self.__name__ = py_func.__name__
+        self.__doc__ = py_func.__doc__
+
+    def __repr__(self) -> str:
+        return f"<hip gufunc {self.__name__!r} {self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"py_func": self.py_func, "signature": self.signature, "identity": self.identity}
+        return pickling.reduce_ufunc(self, {**state, "signatures": self.signatures})
+
+    @classmethod
+    def restore(cls, py_func: Callable[..., Any], signature: str, identity: Any, signatures: list[Any]) -> HipGUFunc:
+        """What was pickled; it is compiled when it is called."""
+        made = cls(py_func, signature, identity)
+        made.signatures = signatures
+        return made
+
+    def add(self, signature: Any) -> None:
+        """Compile for *signature*: the types of inputs and outputs, arrays or numbers."""
+        args, result = sigutils.normalize_signature(signature)
+        if result not in (None, types.none, types.void):
+            raise TypeError(
+                f"guvectorized functions cannot return values: signature {signature} specifies {result} return type"
+            )
+        if len(args) != self.nin + self.nout:
+            raise TypeError(
+                f"{self.__name__} {self.signature} has {self.nin} inputs and {self.nout} outputs; "
+                f"signature {signature} has {len(args)} types"
+            )
+        for kind, dims in zip(args, (*self.inputs, *self.outputs), strict=True):
+            ndim = kind.ndim if isinstance(kind, types.Array) else 0
+            if ndim != len(dims) and not (ndim == 1 and not dims):
+                raise TypeError(f"{self.__name__}: type {kind} does not fit dimensions ({','.join(dims)})")
+        for kind in args[self.nin :]:
+            if not isinstance(kind, types.Array):
+                raise TypeError(f"{self.__name__}: output type {kind} has to be an array, for the function to fill")
+        arrays = tuple(kind.copy(layout="A") if isinstance(kind, types.Array) else kind for kind in args)
+        compile_target(current_device().target).typing_context.device_function(self.core).compile(arrays)
+        self.signatures.append(tuple(args))
+
+    def __call__(self, *args: Any, out: Any = None, stream: Stream | int | None = None) -> Any:
+        """Run the function over *args*: the inputs, then optionally the outputs, which can be given as *out*, too.
+
+        The dimensions before those of the signature are broadcast. The result is the output, or a tuple of them: those
+        that were given, else new arrays, on the device if any input is there, else on the host.
+        """
+        inputs, given = self._split(args, out)
+        on = stream if isinstance(stream, Stream) else None
+        kinds = self._choose(inputs)
+        extents, loop = self._extents(inputs)
+        shapes = [self._shape_of_output(n, loop, extents, given[n]) for n in range(self.nout)]
+        dtypes = [dtype_of(kind) for kind in kinds]
+        passed = [onto_device(value, dtype, on) for value, dtype in zip(inputs, dtypes, strict=False)]
+        targets = [
+            value if isinstance(value, DeviceArray) else new_result(shape, dtype)
+            for value, shape, dtype in zip(given, shapes, dtypes[self.nin :], strict=True)
+        ]
+        for value, target in zip(given, targets, strict=True):
+            if isinstance(value, np.ndarray):
+                target.copy_to_device(value.astype(target.dtype, copy=False), stream=on)
+        self._launch(loop, passed, targets, kinds, on)
+        on_device = any(is_device_array(value) for value in inputs)
+        results = [self._result(value, target, on_device, on) for value, target in zip(given, targets, strict=True)]
+        if on is not None and not (on_device or all(isinstance(value, DeviceArray) for value in given)):
+            on.synchronize()
+        return results[0] if self.nout == 1 else tuple(results)
+
+    def _split(self, args: Sequence[Any], out: Any) -> tuple[list[Any], list[Any]]:
+        if len(args) not in (self.nin, self.nin + self.nout):
+            raise TypeError(
+                f"{self.__name__}: gufunc accepts {self.nin} positional arguments (the inputs) or "
+                f"{self.nin + self.nout} positional arguments (with the outputs). Got {len(args)} positional "
+                f"argument{'' if len(args) == 1 else 's'}."
+            )
+        positional = list(args[self.nin :])
+        if positional and out is not None:
+            raise ValueError("cannot specify argument 'out' as both positional and keyword")
+        given = positional or (
+            list(out) if isinstance(out, tuple) else [out] if out is not None else [None] * self.nout
+        )
+        if len(given) != self.nout:
+            raise TypeError(f"{self.__name__} has {self.nout} outputs; out gives {len(given)}")
+        given = list(map(without_interface, given))
+        for value in given:
+            if value is not None and not isinstance(value, (np.ndarray, DeviceArray)):
+                raise TypeError(f"{self.__name__}: out is a {type(value).__name__}; it has to be an array")
+        return list(map(without_interface, args[: self.nin])), given
+
+    def _choose(self, inputs: Sequence[Any]) -> tuple[types.Type, ...]:
+        dtypes = [np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype for value in inputs]
+        for exact in (True, False):
+            for kinds in self.signatures:
+                wanted = [dtype_of(kind) for kind in kinds[: self.nin]]
+                if dtypes == wanted or (not exact and self._convertible(inputs, dtypes, wanted)):
+                    return kinds
+        shown = "; ".join(", ".join(map(str, kinds)) for kinds in self.signatures)
+        raise TypeError(
+            f"{self.__name__} was compiled for ({shown}); inputs of {', '.join(map(str, dtypes))} do not fit. A device "
+            "array does not support .astype(): convert it in a kernel, or on the host"
+        )
+
+    @staticmethod
+    def _convertible(inputs: Sequence[Any], dtypes: Sequence[Any], wanted: Sequence[Any]) -> bool:
+        return all(
+            dtype == to or (fits(value, to) and not is_device_array(value))
+            for value, dtype, to in zip(inputs, dtypes, wanted, strict=True)
+        )
+
+    def _extents(self, inputs: Sequence[Any]) -> tuple[dict[str, int], Shape]:
+        """The extent that each name in the signature stands for, and the shape of the space to run over."""
+        extents: dict[str, int] = {}
+        loops = []
+        for number, (value, dims) in enumerate(zip(inputs, self.inputs, strict=True)):
+            shape = np.shape(value)
+            if len(shape) < len(dims):
+                raise ValueError(
+                    f"{self.__name__}: input {number} has {len(shape)} dimensions; ({','.join(dims)}) asks for "
+                    f"{len(dims)} at least"
+                )
+            split = len(shape) - len(dims)
+            loops.append(shape[:split])
+            for name, extent in zip(dims, shape[split:], strict=True):
+                if extents.setdefault(name, extent) != extent:
+                    raise ValueError(
+                        f"{self.__name__}: dimension {name} of {self.signature} has extent {extents[name]}, but input "
+                        f"{number} has {extent}"
+                    )
+        return extents, broadcast(self.__name__, loops)
+
+    def _shape_of_output(self, number: int, loop: Shape, extents: dict[str, int], given: Any) -> Shape:
+        dims = self.outputs[number]
+        if given is not None:
+            shape = tuple(given.shape)
+            own = shape[len(shape) - len(dims) :] if dims else ()
+            fits = len(own) == len(dims) and all(
+                extents.setdefault(name, extent) == extent for name, extent in zip(dims, own, strict=True)
+            )
+            own_loop = shape[: len(shape) - len(dims)]
+            missing = max(len(loop) - len(own_loop), 0)
+            if not fits or own_loop != loop[missing:] or any(extent != 1 for extent in loop[:missing]):
+                raise ValueError(f"{self.__name__}: output {number} has shape {shape}, which does not fit the inputs")
+            return shape
+        return (*loop, *(extents[name] for name in dims))
+
+    def _launch(
+        self, loop: Shape, passed: list[Any], targets: list[DeviceArray], kinds: tuple[types.Type, ...], on: Any
+    ) -> None:
+        operands = [
+            Operand(
+                value.ndim if isinstance(value, DeviceArray) else None,
+                len(dims),
+                as_array=isinstance(kind, types.Array),
+            )
+            for value, dims, kind in zip((*passed, *targets), (*self.inputs, *self.outputs), kinds, strict=True)
+        ]
+        kernel = elementwise_kernel(self.core, tuple(operands[: self.nin]), tuple(operands[self.nin :]))
+        count = int(np.prod(loop, dtype=np.int64))
+        kernel.forall(count, stream=on)(loop, *passed, *targets)
+
+    @staticmethod
+    def _result(given: Any, target: DeviceArray, on_device: bool, on: Stream | None) -> Any:
+        if isinstance(given, DeviceArray) or (given is None and on_device):
+            return target
+        if given is None:
+            return target.copy_to_host(stream=on)
+        if given.dtype == target.dtype:
+            return target.copy_to_host(given, stream=on)
+        host = target.copy_to_host(stream=on)
+        if on is not None:
+            on.synchronize()
+        given[...] = host
+        return given
+
+
+class GUVectorizeBuilder:
+    """What ``numba.guvectorize(..., target="hip")`` drives: signatures are added, then the gufunc is asked for."""
+
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        signature: str,
+        identity: Any = None,
+        cache: bool = False,
+        targetoptions: Any = None,
+        writable_args: Any = (),
+    ) -> None:
+        options = dict(targetoptions or {})
+        if cache:
+            raise TypeError("hip.guvectorize does not cache what it compiles")
+        if writable_args:
+            raise TypeError("hip.guvectorize has no writable inputs: name what is written as an output")
+        if not options.pop("nopython", True):
+            raise TypeError("nopython flag must be True")
+        if options:
+            raise TypeError(f"The following target options are not supported: {', '.join(map(repr, options))}")
+        self._gufunc = HipGUFunc(py_func, signature, identity)
+
+    def add(self, sig: Any) -> None:
+        """Compile for signature *sig*."""
+        self._gufunc.add(sig)
+
+    def disable_compile(self) -> None:
+        """No other types than those added: that is so from the start."""
+
+    def build_ufunc(self) -> HipGUFunc:
+        """The gufunc."""
+        return self._gufunc
+
+
+def guvectorize(ftylist: Any, signature: str, *, identity: Any = None, **options: Any) -> Any:
+    """Make a function that fills arrays from arrays one that runs over all further dimensions, on the device.
+
+    *ftylist* are the types of inputs and outputs (``["void(float32[:], float32[:])"]``), *signature* says which
+    dimensions the function sees (``"(n)->(n)"``). See `HipGUFunc.__call__`.
+    """
+    single = isinstance(ftylist, str) or sigutils.is_signature(ftylist)
+    signatures: Iterable[Any] = [ftylist] if single else ftylist
+
+    def decorate(py_func: Callable[..., Any]) -> HipGUFunc:
+        builder = GUVectorizeBuilder(py_func, signature, identity, targetoptions=options)
+        for each in signatures:
+            builder.add(each)
+        return builder.build_ufunc()
+
+    return decorate

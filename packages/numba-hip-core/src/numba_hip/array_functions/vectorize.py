@@ -1,0 +1,238 @@
+"""``hip.vectorize`` and ``numba.vectorize(..., target="hip")``: functions of numbers that run over whole arrays."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numba.core import sigutils, types
+from numba.np import numpy_support
+
+from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from numba_hip.array_functions.elementwise import (
+    Operand,
+    broadcast,
+    dtype_of,
+    elementwise_kernel,
+    fits,
+    new_result,
+    onto_device,
+    without_interface,
+)
+from numba_hip.decorators import jit
+from numba_hip.dispatch import pickling
+from numba_hip.targets.registry import compile_target
+
+
+class HipUFunc:
+    """A function of numbers that runs over arrays on the device. Made by `vectorize`."""
+
+    def __init__(self, py_func: Callable[..., Any], identity: Any = None) -> None:
+        self.py_func = py_func
+        self.identity = identity
+        self.core = jit(device=True)(py_func)
+        self.nin = len(inspect.signature(py_func).parameters)
+        self.signatures: list[tuple[tuple[types.Type, ...], types.Type]] = []
+        self._dynamic = True
+        self.__name__ = py_func.__name__
+        self.__doc__ = py_func.__doc__
+
+    def __repr__(self) -> str:
+        return f"<hip ufunc {self.__name__!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"py_func": self.py_func, "identity": self.identity, "signatures": self.signatures}
+        return pickling.reduce_ufunc(self, {**state, "dynamic": self._dynamic})
+
+    @classmethod
+    def restore(cls, py_func: Callable[..., Any], identity: Any, signatures: list[Any], dynamic: bool) -> HipUFunc:
+        """What was pickled; it is compiled when it is called."""
+        made = cls(py_func, identity)
+        made.signatures = signatures
+        made._dynamic = dynamic
+        return made
+
+    def add(self, signature: Any) -> None:
+        """Compile for *signature*: argument types, with or without the type of the result."""
+        args, result = sigutils.normalize_signature(signature)
+        if len(args) != self.nin:
+            raise TypeError(f"{self.__name__} takes {self.nin} arguments; signature {signature} has {len(args)}")
+        self._dynamic = False
+        self._compile(tuple(args), result)
+
+    def _compile(self, args: tuple[types.Type, ...], result: types.Type | None) -> types.Type:
+        target = compile_target(current_device().target)
+        returned = target.typing_context.device_function(self.core).compile(args).signature.return_type
+        if returned in (types.none, types.void):
+            raise TypeError(f"{self.__name__} returns nothing; a vectorized function returns one number")
+        chosen = returned if result is None else result
+        self.signatures.append((args, chosen))
+        return chosen
+
+    def __call__(self, *args: Any, out: Any = None, stream: Stream | int | None = None) -> Any:
+        """Apply the function to every element of *args*, broadcast against each other.
+
+        The arguments are numbers, host arrays and device arrays; so is *out*, which can be the last argument, too. The
+        result is *out*, else a new array: on the device if any argument is there, else on the host; a number if all
+        arguments are numbers. With a *stream*, what lies on the device is not waited for.
+        """
+        if len(args) == self.nin + 1 and out is None:
+            *args, out = args  # type: ignore[assignment]
+        if len(args) != self.nin:
+            raise TypeError(f"{self.__name__} takes {self.nin} arrays or numbers, and optionally out; got {len(args)}")
+        args, out = tuple(map(without_interface, args)), without_interface(out)
+        on = stream if isinstance(stream, Stream) else None
+        kinds, result_type = self._choose(args)
+        wanted = [dtype_of(kind) for kind in kinds]
+        shape = broadcast(self.__name__, [np.shape(value) for value in args])
+        _check_out(self.__name__, out, shape, dtype_of(result_type))
+        passed = [onto_device(value, dtype, on) for value, dtype in zip(args, wanted, strict=True)]
+        given_out = out if isinstance(out, DeviceArray) else None
+        target = given_out if given_out is not None else new_result(shape, dtype_of(result_type))
+        self._launch(shape, passed, kinds, target, on)
+        if given_out is not None:
+            return out
+        if out is None and any(is_device_array(value) for value in args):
+            return target
+        host = target.copy_to_host(
+            out if isinstance(out, np.ndarray) and out.dtype == target.dtype else None, stream=on
+        )
+        if on is not None:
+            on.synchronize()
+        if out is not None:
+            if host is not out:
+                out[...] = host
+            return out
+        return host[()] if shape == () else host
+
+    def _launch(
+        self, shape: tuple[int, ...], passed: list[Any], kinds: tuple[types.Type, ...], target: DeviceArray, on: Any
+    ) -> None:
+        inputs = tuple(
+            Operand(value.ndim, convert_to=None if value.dtype == dtype_of(kind) else kind)
+            if isinstance(value, DeviceArray)
+            else Operand(None, convert_to=kind if isinstance(kind, types.Number) else None)
+            for value, kind in zip(passed, kinds, strict=True)
+        )
+        kernel = elementwise_kernel(self.core, inputs, (Operand(target.ndim),))
+        kernel.forall(target.size, stream=on)(shape, *passed, target)
+
+    def _choose(self, args: tuple[Any, ...]) -> tuple[tuple[types.Type, ...], types.Type]:
+        """The first signature that all *args* convert to without loss; without signatures, one for just these types."""
+        exact = tuple(_type_of(value) for value in args)
+        for kinds, result in self.signatures:
+            if kinds == exact:
+                return kinds, result
+        if self._dynamic:
+            return exact, self._compile(exact, None)
+        for kinds, result in self.signatures:
+            if all(fits(value, dtype_of(kind)) for value, kind in zip(args, kinds, strict=True)):
+                return kinds, result
+        shown = "; ".join(", ".join(map(str, kinds)) for kinds, _ in self.signatures)
+        passed = ", ".join(map(str, exact))
+        raise TypeError(f"{self.__name__} was compiled for ({shown}); ({passed}) does not convert to it without loss")
+
+    def reduce(self, array: Any, stream: Stream | int | None = None) -> Any:
+        """Combine all elements of *array*, which has one axis, by this function of two numbers.
+
+        The function has to be associative and commutative: it is applied to halves of the array until one is left.
+        """
+        if self.nin != 2:
+            raise TypeError(f"{self.__name__} takes {self.nin} numbers; only a function of two can reduce an array")
+        if len(np.shape(array)) != 1:
+            raise TypeError(f"{self.__name__}.reduce takes an array of one axis, got shape {np.shape(array)}")
+        count = int(np.shape(array)[0])
+        if count == 0:
+            raise TypeError(f"{self.__name__}.reduce of an array that has no elements")
+        on = stream if isinstance(stream, Stream) else None
+        rest = onto_device(array, np.dtype(array.dtype), on)
+        while count > 1:
+            half = count // 2
+            reduced = self(rest[:half], rest[count - half : count], stream=on)
+            if count % 2:  # the one in the middle has no partner
+                self(reduced[:1], rest[half : half + 1], out=reduced[:1], stream=on)
+            rest, count = reduced, half
+        host = rest[:1].copy_to_host(stream=on)
+        if on is not None:
+            on.synchronize()
+        return host[0]
+
+
+def _type_of(value: Any) -> types.Type:
+    dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    try:
+        return numpy_support.from_dtype(np.dtype(dtype))
+    except NotImplementedError:
+        raise TypeError(f"a {type(value).__name__} of dtype {dtype} is nothing that kernels compute with") from None
+
+
+def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if out is None:
+        return
+    if not isinstance(out, (np.ndarray, DeviceArray)):
+        raise TypeError(f"{function}: out is a {type(out).__name__}; it has to be an array of the host or the device")
+    if tuple(out.shape) != tuple(shape):
+        raise ValueError(f"{function}: out has shape {tuple(out.shape)}; the result has {tuple(shape)}")
+    if not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise TypeError(f"{function}: the result is {dtype}, which does not convert to {out.dtype}, the dtype of out")
+
+
+class VectorizeBuilder:
+    """What ``numba.vectorize(..., target="hip")`` drives: signatures are added, then the ufunc is asked for."""
+
+    target = "hip"
+
+    def __init__(
+        self, py_func: Callable[..., Any], identity: Any = None, cache: bool = False, targetoptions: Any = None
+    ) -> None:
+        if cache:
+            raise TypeError("hip.vectorize does not cache what it compiles")
+        for option in targetoptions or {}:
+            if option != "nopython":
+                raise KeyError(
+                    f"Unrecognized options. {self.target} vectorize target does not support option: {option!r}"
+                )
+            warnings.warn(f"nopython kwarg for {self.target} target is redundant", RuntimeWarning, stacklevel=3)
+        self._ufunc = HipUFunc(py_func, identity)
+
+    def add(self, sig: Any) -> None:
+        """Compile for signature *sig*."""
+        self._ufunc.add(sig)
+
+    def disable_compile(self) -> None:
+        """No other types than those added: that is so once there are any."""
+
+    def build_ufunc(self) -> HipUFunc:
+        """The ufunc."""
+        return self._ufunc
+
+
+def vectorize(ftylist_or_function: Any = (), *, identity: Any = None, **options: Any) -> Any:
+    """Make a function of numbers one that runs over arrays on the device, broadcasting them against each other.
+
+    With signatures (``["float32(float32, float32)", ...]``) it is compiled for these alone, and the first that the
+    arguments of a call convert to is used; without, for the types of each call. See `HipUFunc.__call__`.
+    """
+    return vectorize_by(VectorizeBuilder, ftylist_or_function, identity=identity, **options)
+
+
+def vectorize_by(
+    make: type[VectorizeBuilder], ftylist_or_function: Any = (), *, identity: Any = None, **options: Any
+) -> Any:
+    """As `vectorize`, by a builder of class *make*."""
+    if inspect.isfunction(ftylist_or_function):
+        return make(ftylist_or_function, identity, targetoptions=options).build_ufunc()
+    signatures: Iterable[Any] = ftylist_or_function
+    if isinstance(ftylist_or_function, str) or sigutils.is_signature(ftylist_or_function):
+        signatures = [ftylist_or_function] if ftylist_or_function else []
+
+    def decorate(py_func: Callable[..., Any]) -> HipUFunc:
+        builder = make(py_func, identity, targetoptions=options)
+        for signature in signatures:
+            builder.add(signature)
+        return builder.build_ufunc()
+
+    return decorate

@@ -1,0 +1,127 @@
+"""Compiled kernels on disk, from one process to the next: ``cache=True``.
+
+An entry is found by the stamp of all that it depends on (`numba_hip.caching.stamps`) and is used if the source files
+that went into it are what they were. It is a header in JSON and LLVM bitcode; nothing in it is pickled, and nothing
+is run or imported to read it. Writing, checksums and who may write to the directory are `hip_devicelib.cache`'s
+affair.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+from numba.core.errors import NumbaWarning
+
+from hip_devicelib.cache import Cache
+from hip_devicelib.codeobject import Parameter
+from hip_devicelib.errors import CacheError
+from numba_hip import config
+from numba_hip.caching import stamps
+from numba_hip.compilation.kernel_code import KernelCode
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.targets.callconv import Fault
+from numba_hip.targets.registry import compile_target
+
+Types = tuple[types.Type, ...]
+LENGTH_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a kernel for some types belongs in the cache: its key, and the source files of what it names."""
+
+    key: str
+    files: frozenset[str]
+    options: CompileOptions
+    args: Types
+    target: str
+
+
+class CodeCache:
+    """The cache of one kernel. Raises `hip_devicelib.errors.CacheError` where the directory cannot be used."""
+
+    def __init__(self) -> None:
+        self.path = config.cache_dir().absolute()
+        self._cache = Cache(self.path, variable=config.cache_dir.variable)
+
+    def place(self, py_func: Callable[..., Any], args: Types, options: CompileOptions, target: str) -> Place | None:
+        """The place of a kernel; ``None``, with a warning, where what it refers to cannot be told apart."""
+        try:
+            key, files = stamps.stamp_kernel(py_func, args, options.stamp(), target)
+        except stamps.NotStampedError as error:
+            _warn(f"kernel {py_func.__name__} is not kept in the cache: it refers to {error}")
+            return None
+        return Place(key, frozenset(files), options, args, target)
+
+    def load(self, place: Place) -> KernelCode | None:
+        """The kernel at *place*; ``None`` where there is none, or one of other sources."""
+        data = self._cache.get(place.key)
+        if data is None:
+            return None
+        start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "little")
+        header = json.loads(data[LENGTH_BYTES:start])
+        if header["sources"] != stamps.file_stamps(header["sources"]):
+            return None
+        faults = [_read_fault(*fault) for fault in header["faults"]]
+        if None in faults:
+            return None
+        return KernelCode(
+            name=header["name"],
+            target=compile_target(place.target, place.options.variant),
+            options=place.options,
+            argument_types=place.args,
+            parameters=tuple(Parameter(*parameter) for parameter in header["parameters"]),
+            argument_bytes=header["argument_bytes"],
+            bitcode=data[start:],
+            faults={fault.code: fault for fault in faults if fault is not None},
+            annotation=header["annotation"],
+            sources=frozenset(header["sources"]),
+        )
+
+    def save(self, place: Place, code: KernelCode) -> None:
+        """Keep *code*; a warning says so where that is not possible."""
+        for fault in code.faults.values():
+            if _read_fault(*_write_fault(fault)) != fault:
+                _warn(f"kernel {code.name} is not kept in the cache: another process could not raise {fault}")
+                return
+        header = {
+            "name": code.name,
+            "parameters": [[part.name, part.type, part.offset, part.size] for part in code.parameters],
+            "argument_bytes": code.argument_bytes,
+            "faults": [_write_fault(fault) for fault in code.faults.values()],
+            "annotation": str(code.annotation),
+            "sources": stamps.file_stamps(place.files | code.sources),
+        }
+        text = json.dumps(header).encode()
+        try:
+            self._cache.put(place.key, len(text).to_bytes(LENGTH_BYTES, "little") + text + code.bitcode)
+        except CacheError as error:
+            _warn(f"kernel {code.name} is not kept in the cache: {error}")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, NumbaWarning, stacklevel=2)
+
+
+def _write_fault(fault: Fault) -> tuple[str, str, str, str | None]:
+    return fault.exception.__module__, fault.exception.__qualname__, repr(fault.arguments), fault.location
+
+
+def _read_fault(module: str, name: str, arguments: str, location: str | None) -> Fault | None:
+    """The fault, if its exception is a class of a module that this process has loaded; otherwise ``None``."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not (isinstance(found, type) and issubclass(found, BaseException)):
+        return None
+    try:
+        return Fault(found, ast.literal_eval(arguments), location)
+    except (ValueError, SyntaxError):
+        return None

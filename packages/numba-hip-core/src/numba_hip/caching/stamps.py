@@ -1,0 +1,272 @@
+"""What a compiled kernel depends on, as one number: its code, all that it refers to, and the types of its arguments.
+
+The stamp is made of contents: of the bytecode of the function and of those that it calls, of constants, captured
+arrays, defaults, options. Files are stamped apart, by `file_stamps`, as a function can reach code that it does not
+name: overloads.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import hashlib
+import os
+import sys
+import types as python_types
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numpy as np
+from numba.core import types
+
+from hip_devicelib.codeobject import CPU_TARGET
+from numba_hip import _numba
+from numba_hip.dispatch.arguments import is_on_device
+from numba_hip.errors import NotCacheableError
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
+PACKAGES = ("numba-hip-core", "hip-devicelib", "hip-runtime", "numba", "llvmlite", "numpy")
+
+
+class NotStampedError(Exception):
+    """A value of which it cannot be told in another process whether it is the same."""
+
+
+class Stamp:
+    """A SHA-256 that grows with each value that is added, and the files that functions among them come from."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._seen: dict[int, int] = {}
+        self._kept: list[object] = []  # what was seen stays alive, so that its id stays its own
+        self.files: set[str] = set()
+
+    def hexdigest(self) -> str:
+        """The stamp of all that was added."""
+        return self._digest.hexdigest()
+
+    def add_text(self, *parts: str) -> None:
+        """Add *parts* such that no two lists of them run into each other."""
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            self._digest.update(len(data).to_bytes(8, "little") + data)
+
+    def add_bytes(self, data: bytes) -> None:
+        """Add raw bytes."""
+        self._digest.update(len(data).to_bytes(8, "little") + data)
+
+    def add(self, value: Any) -> None:
+        """Add any *value* that a kernel can refer to; `NotStampedError`."""
+        if isinstance(value, PLAIN):
+            self.add_text(type(value).__name__, repr(value))
+        elif isinstance(value, (np.ndarray, np.generic)):
+            self._add_array(np.asarray(value))
+        elif isinstance(value, types.Type):
+            self._add_type(value)
+        elif isinstance(value, (tuple, list)):
+            self.add_text(type(value).__qualname__, str(len(value)))
+            for member in value:
+                self.add(member)
+        elif isinstance(value, (set, frozenset)):
+            self.add_text("set", *sorted(map(_stamp_of, value)))
+        elif not isinstance(value, type) and is_on_device(value):
+            raise NotCacheableError(
+                "a kernel that refers to global device arrays, by their addresses, cannot be kept in the cache for "
+                "another process: pass the arrays as arguments, or leave out cache=True"
+            )
+        elif isinstance(value, dict):
+            self.add_text("dict", *(_stamp_of(item) for item in value.items()))
+        else:
+            self._add_object(value)
+
+    def _add_array(self, array: np.ndarray[Any, Any]) -> None:
+        if array.dtype.hasobject:
+            raise NotStampedError(f"an array of dtype {array.dtype}")
+        self.add_text("array", repr(np.lib.format.dtype_to_descr(array.dtype)), repr(array.shape))
+        self.add_text(repr((array.flags.c_contiguous, array.flags.f_contiguous, array.flags.writeable)))
+        self.add_bytes(array.tobytes())
+
+    def _add_type(self, kind: types.Type) -> None:
+        self.add_text(type(kind).__name__, str(kind))
+        for part in ("instance_class", "dtype"):
+            inner = getattr(kind, part, None)
+            if isinstance(inner, (type, types.Type)):
+                self.add(inner)
+        if isinstance(kind, types.BaseTuple):
+            for member in kind:
+                self._add_type(member)
+
+    def _add_object(self, value: Any) -> None:
+        if id(value) in self._seen:
+            self.add_text("again", str(self._seen[id(value)]))
+            return
+        self._seen[id(value)] = len(self._seen)
+        self._kept.append(value)
+        definition = _numba.definition_of(value)
+        if isinstance(value, python_types.FunctionType):
+            self._add_function(value)
+        elif definition is not None:
+            self.add_text(type(value).__qualname__, _options_of(value))
+            self.add(getattr(value, "device_signatures", None))
+            self.add(definition)
+        elif isinstance(value, python_types.ModuleType):
+            self.add_text("module", value.__name__)
+        elif isinstance(value, type):
+            self._add_class(value)
+        elif isinstance(value, enum.Enum):
+            self.add_text("member", value.name)
+            self._add_object(type(value))
+        elif hasattr(value, "add_to_stamp"):
+            value.add_to_stamp(self)
+        elif hasattr(value, "__qualname__") and hasattr(value, "__module__"):
+            self.add_text("name", str(value.__module__), value.__qualname__)
+        else:
+            self._add_pickled(value)
+
+    def _add_pickled(self, value: Any) -> None:
+        try:
+            data = _numba.dump(value)
+        except Exception as error:
+            raise NotStampedError(f"{value!r}, which cannot be pickled: {error}") from error
+        self.add_bytes(data)
+
+    def _add_class(self, kind: type) -> None:
+        self.add_text("class", kind.__module__, kind.__qualname__)
+        if issubclass(kind, enum.Enum):
+            for member in kind:
+                self.add_text(member.name)
+                self.add(member.value)
+        self.add(list(getattr(kind, "_fields", ())))
+
+    def _add_function(self, function: python_types.FunctionType) -> None:
+        code = function.__code__
+        self.add_text("function", function.__qualname__)
+        self._add_code(code)
+        self.add(function.__defaults__)
+        self.add(function.__kwdefaults__)
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            self.add_text("cell", name)
+            try:
+                self.add(cell.cell_contents)
+            except ValueError:
+                self.add_text("empty")
+        names = sorted(_names_in(code))
+        for name in names:
+            if name in function.__globals__:
+                self.add_text("global", name)
+                self._add_reached(function.__globals__[name], names)
+            elif not hasattr(builtins, name):
+                self.add_text("no global", name)
+
+    def _add_reached(self, value: Any, names: Iterable[str]) -> None:
+        """Add a global; of a module, what the function may take from it by one of *names*."""
+        self.add(value)
+        if not isinstance(value, python_types.ModuleType) or _is_covered_by_versions(value.__name__):
+            return
+        for name in names:
+            member = value.__dict__.get(name)
+            if member is not None and member is not value:
+                self.add_text("member", name)
+                self._add_reached(member, names if id(member) not in self._seen else ())
+
+    def _add_code(self, code: python_types.CodeType) -> None:
+        if os.path.isfile(code.co_filename):
+            self.files.add(code.co_filename)
+            self.add_text(code.co_filename)
+        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_firstlineno)
+        self.add_text(code.co_name, repr(counts), repr((code.co_varnames, code.co_names)))
+        self.add_text(repr((code.co_freevars, code.co_cellvars)), repr(list(code.co_lines())))
+        self.add_bytes(code.co_code)
+        for constant in code.co_consts:
+            if isinstance(constant, python_types.CodeType):
+                self._add_code(constant)
+            else:
+                self.add(constant)
+
+
+def _stamp_of(value: Any) -> str:
+    stamp = Stamp()
+    stamp.add(value)
+    return stamp.hexdigest()
+
+
+def _names_in(code: python_types.CodeType) -> set[str]:
+    """Names of globals and attributes in *code* and in the functions that are defined in it."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, python_types.CodeType))
+    return set(code.co_names).union(*map(_names_in, inner))
+
+
+def _options_of(dispatcher: Any) -> str:
+    options = getattr(dispatcher, "options", None) or getattr(dispatcher, "targetoptions", None) or {}
+    if hasattr(options, "stamp"):
+        return str(options.stamp())
+    if isinstance(options, dict):
+        return repr(sorted((name, _shown(value)) for name, value in options.items()))
+    return _shown(options)
+
+
+def _shown(value: Any) -> str:
+    return repr(sorted(value)) if isinstance(value, (set, frozenset)) else repr(value)
+
+
+def _is_covered_by_versions(module: str) -> bool:
+    return module.partition(".")[0] in ("numba", "numba_hip", "hip_runtime", "hip_devicelib", "numpy", "math", "cmath")
+
+
+@cache
+def _package_roots() -> tuple[str, ...]:
+    modules = [sys.modules[name] for name in ("numba", "numba_hip", "hip_devicelib")]
+    return tuple(os.path.dirname(str(module.__file__)) + os.sep for module in modules)
+
+
+@cache
+def toolchain_stamp() -> str:
+    """Versions of Python and of the packages that compile, and of the files of those that are worked on in place."""
+    stamp = Stamp()
+    stamp.add_text(_numba.python_identity(), *(f"{package} {version(package)}" for package in PACKAGES))
+    stamp.add_text(repr(llvmlite.binding.llvm_version_info))
+    for root in _package_roots()[1:]:
+        for path in sorted(Path(root).rglob("*.py")):
+            status = path.stat()
+            stamp.add_text(str(path), str(status.st_mtime_ns), str(status.st_size))
+    return stamp.hexdigest()
+
+
+@cache
+def target_stamp(target: str) -> str:
+    """*target*, and for the CPU device the processor and its features."""
+    if target != CPU_TARGET:
+        return target
+    binding = llvmlite.binding
+    return f"{target} {binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+def file_stamps(files: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of each of *files* that exists; those of Numba and of this package are left out."""
+    found = {}
+    for name in files:
+        if not name.startswith(_package_roots()) and os.path.isfile(name):
+            found[name] = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    return found
+
+
+def stamp_kernel(
+    py_func: Callable[..., Any], args: Iterable[types.Type], options: str, target: str
+) -> tuple[str, set[str]]:
+    """The stamp of a kernel for argument types *args*, and the files of the functions that it names.
+
+    Raises `NotStampedError` where it refers to something of which no stamp can be made.
+    """
+    stamp = Stamp()
+    stamp.add_text("kernel 1", toolchain_stamp(), target_stamp(target), options)
+    for kind in args:
+        stamp.add(kind)
+    try:
+        stamp.add(py_func)
+    except RecursionError:
+        raise NotStampedError("a value that holds itself") from None
+    return stamp.hexdigest(), stamp.files

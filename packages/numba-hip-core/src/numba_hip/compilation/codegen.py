@@ -1,0 +1,396 @@
+"""Libraries of LLVM modules: what Numba's lowering writes into, and what is linked into a kernel."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.codegen import Codegen, CodeLibrary
+
+from hip_devicelib.codeobject import CPU_TARGET
+from hip_devicelib.declarations import SYMBOL_PREFIX
+from hip_devicelib.errors import InvalidIRError
+from hip_devicelib.target import Target
+from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from numba_hip.compilation.external import ExternalFunction, build_adapters, link_modules
+from numba_hip.compilation.linked_code import LinkedCode
+from numba_hip.errors import LinkedCodeError, SharedMemoryError
+from numba_hip.targets.callconv import Fault
+from numba_hip.targets.fault_record import variable_name
+from numba_hip.targets.variant import Variant
+
+MANGLED_PREFIX = "_Z"
+"""What symbols of functions that Numba compiled start with."""
+
+SHARED_PREFIX = "spmd.shared."
+"""What declarations of shared memory on the CPU device start with; size and alignment follow a name."""
+
+SHARED_POINTER = "ptr addrspace(3)"
+"""How LLVM spells the type of a pointer to shared memory (LDS) of AMD GPUs."""
+
+
+Modules = Sequence[llvm.ModuleRef]
+
+
+def symbol_of(python_name: str) -> str:
+    """A symbol that every assembler takes, for the function called *python_name* (``<lambda>`` is a name, too)."""
+    return re.sub(r"\W", "_", python_name.rpartition(".")[2]).strip("_") or "function"
+
+
+class HipCodeLibrary(CodeLibrary):
+    """The LLVM modules of one function, and the libraries of the functions that it calls.
+
+    Nothing is optimised here: the modules of a kernel and of all that it calls are linked first.
+    """
+
+    def __init__(self, codegen: HipCodegen, name: str) -> None:
+        super().__init__(codegen, name)
+        self._bitcode: list[bytes] = []
+        self._linked: dict[int, HipCodeLibrary] = {}
+        self._unresolved: set[str] = set()
+        self.symbols: list[str] = []
+        """Symbols of the functions that Numba compiled into this library."""
+        self.externals: dict[str, ExternalFunction] = {}
+        """Functions of linked code that this library itself calls, by the symbols of their adapters."""
+        self.linked_code: dict[str, LinkedCode] = {}
+        """Code to link, by its digest."""
+        self.location: str | None = None
+        """The place in the source of what is being lowered."""
+        self.accessed: str | None = None
+        """The array that the statement being lowered indexes, where indices are checked and it has a name."""
+        self.shared: list[tuple[str, int]] = []
+        """Shared arrays of the functions of this library itself: what and where each is, and its bytes."""
+        self.source: str | None = None
+        """The file of the function, where there is one."""
+        self.faults: dict[int, Fault] = {}
+        """Exceptions that functions of this library itself can raise, by code."""
+
+    def add_ir_module(self, ir_module: ir.Module) -> None:
+        """Take over a module that is complete."""
+        self._raise_if_finalized()
+        self._bitcode.append(self._codegen.to_bitcode(ir_module))
+        self.symbols += self._codegen.note_definitions(ir_module, self)
+
+    def add_linking_library(self, library: HipCodeLibrary) -> None:
+        """Note that this library's functions call those of *library*."""
+        self._linked[id(library)] = library
+
+    def add_unresolved(self, symbol: str) -> None:
+        """Note that this library calls *symbol*, of a library that may not be complete yet: recursion."""
+        self._unresolved.add(symbol)
+
+    def note_shared(self, what: str, size: int) -> None:
+        """Note that the function being lowered has a shared array, *what*, of *size* bytes."""
+        self.shared.append((f"{size} bytes, {what}, {self.location}", size))
+
+    def add_linked_code(self, codes: Iterable[LinkedCode]) -> None:
+        """Note that kernels with this library are linked with *codes*."""
+        self.linked_code.update({code.digest: code for code in codes})
+
+    def external_modules(self, context: Any) -> list[llvm.ModuleRef]:
+        """Modules with the adapters of the closure's external functions, first, and the code that defines those."""
+        closure = self.closure()
+        functions = {symbol: one for library in closure for symbol, one in library.externals.items()}
+        codes = {digest: code for library in closure for digest, code in library.linked_code.items()}
+        if not functions and not codes:
+            return []
+        modules = link_modules(codes.values(), self._codegen.triple, str(self._codegen.target_data))
+        adapters = self._codegen.to_bitcode(build_adapters(functions.values(), modules, context))
+        return [llvm.parse_bitcode(adapters), *modules.values()]
+
+    def finalize(self) -> None:
+        """Nothing more can be added after this."""
+        self._finalized = True
+
+    def closure(self) -> list[HipCodeLibrary]:
+        """This library and all that it needs, each once, this one first."""
+        found: dict[int, HipCodeLibrary] = {}
+        waiting: list[HipCodeLibrary] = [self]
+        while waiting:
+            library = waiting.pop()
+            if id(library) not in found:
+                found[id(library)] = library
+                waiting += library._linked.values()
+                waiting += [self._codegen.definition(symbol) for symbol in library._unresolved]
+        return list(found.values())
+
+    def all_bitcode(self) -> list[bytes]:
+        """Bitcode of every module of the closure."""
+        return [module for library in self.closure() for module in library._bitcode]
+
+    def all_faults(self) -> dict[int, Fault]:
+        """Exceptions that any function of the closure can raise, by code."""
+        return {code: fault for library in self.closure() for code, fault in library.faults.items()}
+
+    def all_sources(self) -> frozenset[str]:
+        """Files of all functions of the closure."""
+        return frozenset(library.source for library in self.closure() if library.source is not None)
+
+    def linked(self) -> llvm.ModuleRef:
+        """One module with everything of the closure, not optimised."""
+        first, *rest = (llvm.parse_bitcode(module) for module in self.all_bitcode())
+        for module in rest:
+            first.link_in(module)
+        self._name_alike(first)
+        return first
+
+    def _name_alike(self, module: llvm.ModuleRef) -> None:
+        """Give what is named after Numba's running numbers a name that is the same whatever was compiled before."""
+        places = {symbol: library.name for library in self.closure() for symbol in library.symbols}
+        for number, function in enumerate(module.functions):
+            if function.name in places:
+                function.name = f"{symbol_of(places[function.name])}.{number}"
+            elif function.name.startswith(SHARED_PREFIX):
+                _, size, alignment = function.name.rsplit(".", 2)
+                function.name = f"{SHARED_PREFIX}{number}.{size}.{alignment}"
+        for number, variable in enumerate(module.global_variables):
+            if variable.linkage is llvm.Linkage.internal:
+                variable.name = f"variable.{number}"
+
+    def get_function(self, name: str) -> llvm.ValueRef:
+        """The LLVM function *name*."""
+        return self.linked().get_function(name)
+
+    def get_llvm_str(self) -> str:
+        """LLVM IR of the closure, as it was lowered."""
+        return str(self.linked())
+
+    def get_asm_str(self) -> str:
+        """There is no assembly before a kernel is linked: see ``Kernel.inspect_asm``."""
+        raise NotImplementedError("a device function has no assembly of its own; inspect the kernel that calls it")
+
+
+class HipCodegen(Codegen):
+    """Makes modules and libraries for one compile target."""
+
+    _library_class = HipCodeLibrary
+    triple: str
+    target_data: llvm.TargetData
+    calling_library: Callable[[], HipCodeLibrary]
+    """The library that is being written; the target context sets this."""
+
+    def __init__(self) -> None:
+        self._data_layout = str(self.target_data)
+        self._definitions: WeakValueDictionary[str, HipCodeLibrary] = WeakValueDictionary()
+
+    def note_definitions(self, module: ir.Module, library: HipCodeLibrary) -> list[str]:
+        """Remember that the functions of *module* are defined in *library*; returns their symbols."""
+        defined = [function.name for function in module.functions if not function.is_declaration]
+        self._definitions.update(dict.fromkeys(defined, library))
+        return [symbol for symbol in defined if symbol.startswith(MANGLED_PREFIX)]
+
+    def definition(self, symbol: str) -> HipCodeLibrary:
+        """The library that defines *symbol*."""
+        return self._definitions[symbol]
+
+    def insert_unresolved_ref(self, builder: ir.IRBuilder, kind: ir.FunctionType, name: str) -> ir.Function:
+        """Numba's hook for a call of a function that is still being compiled: declared here, found when linking."""
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        self.calling_library().add_unresolved(name)
+        return function
+
+    def empty_module(self, name: str) -> ir.Module:
+        """An empty module with the triple and data layout of the target."""
+        module = ir.Module(name)
+        module.triple = self.triple
+        module.data_layout = self._data_layout
+        return module
+
+    _create_empty_module = empty_module
+
+    def _add_module(self, module: llvm.ModuleRef) -> None:
+        """Numba's hook for execution engines; code of this target runs on a device."""
+
+    def to_bitcode(self, module: ir.Module) -> bytes:
+        """Check a complete *module* and write it as bitcode."""
+        for function in module.functions:
+            if not function.name.startswith("llvm.") and "readnone" not in function.attributes:
+                function.attributes.add("convergent")  # until LLVM has seen that it reaches no barrier
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        return bytes(parsed.as_bitcode())
+
+    @abstractmethod
+    def link_kernel(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """Bitcode of one module with kernel *name* and what it needs, everything else internal, optimised.
+
+        *external* is what `HipCodeLibrary.external_modules` gives.
+        """
+
+    @abstractmethod
+    def link_function(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """The same for a function that others link, which is no kernel."""
+
+
+def _link_in(module: llvm.ModuleRef, part: llvm.ModuleRef) -> None:
+    try:
+        module.link_in(part)
+    except RuntimeError as error:
+        raise LinkedCodeError(f"link: {error}") from None
+
+
+def keep_only(module: llvm.ModuleRef, name: str) -> None:
+    """Make every definition of *module* but *name* internal, so that what is not needed can go."""
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != name:
+            value.linkage = "internal"
+
+
+def check_shared(library: HipCodeLibrary, name: str, target: str, most: int, total: int) -> None:
+    """Raise `SharedMemoryError` where the shared arrays of kernel *name*, *total* bytes, are over *most*."""
+    if total > most:
+        arrays = [array for part in library.closure() for array in part.shared]
+        listed = "; ".join(text for text, _ in sorted(arrays, key=lambda array: -array[1]))
+        raise SharedMemoryError(
+            f"kernel {name}: its shared arrays have {total} bytes; a block on {target} has {most}: {listed}"
+        )
+
+
+class CpuCodegen(HipCodegen):
+    """SPMD bitcode for the processor of this machine."""
+
+    target = CPU_TARGET
+    most_shared_bytes = SHARED_BYTES
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.triple = llvm.get_process_triple()
+        self._machine = llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+        )
+        self._target_data = self._machine.target_data
+        super().__init__()
+
+    @property
+    def target_data(self) -> llvm.TargetData:
+        """LLVM's sizes and alignments on this processor."""
+        return self._target_data
+
+    def link_kernel(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """Link, inline and simplify; vectorising waits until the block shape is known."""
+        module = library.linked()
+        for part in external:
+            _link_in(module, part)
+        self._link_device_library(module)
+        keep_only(module, name)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=2 if options.opt else 0)
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+        builder = llvm.create_pass_builder(self._machine, tuning)
+        builder.getModulePassManager().run(module, builder)
+        module.verify()
+        shared = [function.name for function in module.functions if function.name.startswith(SHARED_PREFIX)]
+        check_shared(library, name, self.target, self.most_shared_bytes, sum(int(s.rsplit(".", 2)[1]) for s in shared))
+        return bytes(module.as_bitcode())
+
+    def link_function(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """The same for a function that others link, which is no kernel."""
+        return self.link_kernel(library, name, options, external)
+
+    def _link_device_library(self, module: llvm.ModuleRef) -> None:
+        """Link what the kernel calls of the CPU device's math, and of HIP's functions by their symbols."""
+        from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take their time to load
+
+        declared = [function.name for function in module.functions if function.is_declaration]
+        math = [name for name in declared if name in FUNCTIONS]
+        if math:
+            module.link_in(llvm.parse_bitcode(bitcode_of(math)))
+        wrappers = [name for name in declared if name.startswith(SYMBOL_PREFIX)]
+        if wrappers:
+            from hip_devicelib.cpu import functions
+
+            module.link_in(llvm.parse_bitcode(functions.bitcode_of(wrappers)))
+
+    def assembly(self, bitcode: bytes) -> str:
+        """Assembly of this processor."""
+        return str(self._machine.emit_assembly(llvm.parse_bitcode(bitcode)))
+
+
+class AmdCodegen(HipCodegen):
+    """LLVM modules for one AMD GPU."""
+
+    def __init__(self, target: Target, variant: Variant) -> None:
+        from hip_devicelib import amdgpu
+
+        self._amdgpu = amdgpu
+        self.target = target
+        self.variant = variant
+        self.limits = target.lds_bytes, target.private_bytes
+        """Bytes of shared memory of a block, and of private memory of a thread."""
+        self.triple = amdgpu.TRIPLE
+        self._target_data = llvm.create_target_data(amdgpu.data_layout(target))
+        super().__init__()
+
+    @property
+    def target_data(self) -> llvm.TargetData:
+        """LLVM's sizes and alignments on this GPU."""
+        return self._target_data
+
+    def to_bitcode(self, module: ir.Module) -> bytes:
+        """As for any target, with stack slots in private memory."""
+        from numba_hip.targets.private_memory import keep_phis_in_memory, place_in_private_memory
+
+        if not self.variant.optimised:
+            keep_phis_in_memory(module)
+        place_in_private_memory(module)
+        return super().to_bitcode(module)
+
+    def link_kernel(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """Link, inline and optimise for this GPU. Kernels that linked code has of its own are left out."""
+        return self._link(library, name, options, external, [variable_name(name)])
+
+    def link_function(
+        self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
+    ) -> bytes:
+        """The same for a function that others link, which is no kernel."""
+        return self._link(library, name, options, external, [name])
+
+    def _link(
+        self,
+        library: HipCodeLibrary,
+        name: str,
+        options: Any,
+        external: Sequence[llvm.ModuleRef],
+        kept: Sequence[str],
+    ) -> bytes:
+        """One module in which *kept*, where they are defined, stay visible."""
+        adapters, *codes = [bytes(part.as_bitcode()) for part in external] or [b""]
+        linked = library.linked()
+        keep = [value.name for value in (*linked.global_variables, *linked.functions) if value.name in kept]
+        own = [bytes(linked.as_bitcode()), *([adapters] if adapters else [])]
+        level = 3 if options.opt else 0
+        try:
+            made: bytes = self._amdgpu.optimise(own, self.target, libraries=codes, keep=keep, level=level)
+            self._check_shared(library, name, made)
+            return made
+        except InvalidIRError as error:
+            if not codes:
+                raise
+            raise LinkedCodeError(f"link: {error}") from error
+
+    def _check_shared(self, library: HipCodeLibrary, name: str, bitcode: bytes) -> None:
+        """Raise `SharedMemoryError` where all shared arrays of the kernel together are more than a block has."""
+        most, _ = self.limits
+        arrays = [array for part in library.closure() for array in part.shared]
+        if sum(size for _, size in arrays) <= most:
+            return
+        variables = llvm.parse_bitcode(bitcode).global_variables  # those that are left
+        shared = [one.global_value_type for one in variables if str(one.type) == SHARED_POINTER]
+        total = sum(int(self.target_data.get_abi_size(kind)) for kind in shared)
+        check_shared(library, name, str(self.target), most, total)

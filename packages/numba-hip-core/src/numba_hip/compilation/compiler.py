@@ -1,0 +1,158 @@
+"""From a Python function to LLVM modules: Numba's passes, up to lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types, typing
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags, sanitize_compile_result_entries
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.errors import LoweringError, NumbaError
+from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
+
+from numba_hip._numba import compiling_for, run_pipeline
+from numba_hip.bfloat import know_ml_dtypes
+from numba_hip.compilation.accesses import accessed_array
+from numba_hip.compilation.described_code import DescribingLower, HipFlags
+from numba_hip.compilation.escapes import RefuseEscapes
+from numba_hip.compilation.linked_code import read_all
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.language.captured import TakeDeviceArrays
+
+if TYPE_CHECKING:
+    from numba_hip.targets.registry import CompileTarget
+
+
+class HipCompileResult(CompileResult):
+    """A compiled function. Numba uses the entry point as a key; there is no address before code is on a device."""
+
+    @property
+    def entry_point(self) -> int:
+        """A number that no other compile result of this process has."""
+        return id(self)
+
+
+class LocatedLower(DescribingLower):
+    """Numba's lowering, which tells the library that it writes where in the source it is, and at which array."""
+
+    def notify_loc(self, loc: Any) -> None:
+        """Called before each instruction."""
+        self.library.location = f"{loc.filename}:{loc.line} in {self.func_ir.func_id.func_name}"
+        super().notify_loc(loc)
+
+    def lower_inst(self, inst: Any) -> None:
+        """Called with each instruction."""
+        if self.context.enable_boundscheck:
+            self.library.accessed = accessed_array(self.func_ir, inst)
+        try:
+            super().lower_inst(inst)
+        except NotImplementedError as error:  # Numba's, of an operation that types and that nobody has lowering for
+            raise LoweringError(str(error), loc=self.loc) from error
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class HipLowering(BaseNativeLowering):
+    """The pass that lowers to LLVM IR."""
+
+    _name = "hip_lowering"
+
+    @property
+    def lowering_class(self) -> type[LocatedLower]:
+        """What lowers."""
+        return LocatedLower
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PackLibrary(LoweringPass):
+    """The last pass: what was lowered becomes a compile result."""
+
+    _name = "hip_pack_library"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Set ``state.cr``."""
+        lowered = state["cr"]
+        state.library.source = state.func_id.filename
+        state.library.finalize()
+        state.cr = HipCompileResult(
+            **sanitize_compile_result_entries(
+                {
+                    "typing_context": state.typingctx,
+                    "target_context": state.targetctx,
+                    "typing_error": state.status.fail_reason,
+                    "type_annotation": state.type_annotation,
+                    "library": state.library,
+                    "call_helper": lowered.call_helper,
+                    "signature": typing.signature(state.return_type, *state.args),
+                    "fndesc": lowered.fndesc,
+                }
+            )
+        )
+        return True
+
+
+class HipCompiler(CompilerBase):
+    """Numba's nopython pipeline, ending in a library of LLVM modules."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The one pipeline that there is."""
+        manager = PassManager("hip")
+        manager.passes.extend(DefaultPassBuilder.define_untyped_pipeline(self.state).passes)
+        manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
+        manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
+        manager.add_pass(RefuseEscapes, "refuse to return private arrays")
+        manager.add_pass(IRLegalization, "ensure that the IR is legal")
+        manager.add_pass(AnnotateTypes, "annotate types")
+        manager.add_pass(HipLowering, "lower to LLVM IR")
+        manager.add_pass(PackLibrary, "pack the library")
+        manager.finalize()
+        return [manager]
+
+
+def numba_flags(options: CompileOptions, *, describes_variables: bool = False) -> Flags:
+    """Numba's flags for our options: lowering only, and C's arithmetic unless ``debug`` asks for Python's."""
+    flags = HipFlags()
+    flags.optimised = options.opt
+    flags.no_compile = True
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.error_model = "python" if options.raises_divisions else "numpy"
+    if options.keeps_lines:
+        flags.debuginfo = True
+        flags.dbg_directives_only = not describes_variables
+    if options.fastmath:
+        flags.fastmath = options.fastmath
+    if options.forceinline:
+        flags.forceinline = True
+    return flags
+
+
+def compile_function(
+    py_func: Callable[..., Any],
+    args: tuple[types.Type, ...],
+    return_type: types.Type | None,
+    options: CompileOptions,
+    target: CompileTarget,
+) -> Any:
+    """Compile *py_func* for argument types *args* to LLVM modules for *target*.
+
+    Returns Numba's compile result; raises `numba.core.errors.TypingError` and its relatives, at the user's line.
+    """
+    know_ml_dtypes()
+    with compiling_for(target.numba_name):
+        try:
+            linked = read_all(options.link)
+            flags = numba_flags(options, describes_variables=bool(options.debug) and target.machine is not None)
+            result = run_pipeline(target.contexts, py_func, args, return_type, flags, HipCompiler)
+        except NumbaError as error:
+            code = py_func.__code__
+            error.add_context(
+                f"compiling {py_func.__name__}({', '.join(map(str, args))}) for {target.name}, "
+                f"{code.co_filename}:{code.co_firstlineno}"
+            )
+            raise
+        result.library.add_linked_code(linked)
+        return result

@@ -1,0 +1,132 @@
+"""A function that kernels call, compiled for one target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from numba.core import sigutils, types, typing, utils
+from numba.extending import typeof_impl
+
+from numba_hip._numba import fold_argument_types
+from numba_hip.compilation.compiler import HipCompiler, compile_function
+from numba_hip.compilation.options import CompileOptions
+
+if TYPE_CHECKING:
+    from numba_hip.targets.registry import CompileTarget
+
+Types = tuple[types.Type, ...]
+
+
+class FrontEnd:
+    """What Numba's inliner asks of the compiler behind a function."""
+
+    pipeline_class = HipCompiler
+
+    def __init__(self, target: CompileTarget) -> None:
+        self.targetdescr = target
+        self.locals: dict[str, Any] = {}
+
+
+class DeviceFunction:
+    """A Python function that is compiled for one target whenever a kernel calls it with new types.
+
+    Numba sees it as one of its dispatchers: the methods here are those that typing, inlining and lowering ask for.
+    """
+
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        options: CompileOptions,
+        target: CompileTarget,
+        explicit: Mapping[Types, types.Type | None] | None = None,
+    ) -> None:
+        self.py_func = py_func
+        self.options = options
+        self.target = target
+        self.explicit = {} if explicit is None else explicit
+        """Result types by argument types, where the function was given signatures: calls use one of them. None stands
+        for the type that comes out."""
+        self.overloads: dict[tuple[Any, ...], Any] = {}
+        self.targetoptions = {"inline": options.inline}
+        self._compiler = FrontEnd(target)
+        self._signature = utils.pysignature(py_func)
+        self._compiling: list[Types] = []
+
+    def __repr__(self) -> str:
+        return f"<device function {self.py_func.__qualname__} for {self.target.name}>"
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether a call of this function now would be a recursive one."""
+        return bool(self._compiling)
+
+    @property
+    def nopython_signatures(self) -> list[Any]:
+        """Signatures compiled so far."""
+        return [result.signature for result in self.overloads.values()]
+
+    def __call__(self, *args: Any, **kws: Any) -> NoReturn:
+        """Refuse: it is code of the device."""
+        raise TypeError(f"{self.py_func.__name__} is a device function: it can be called from a kernel only")
+
+    def compile(self, args: Types) -> Any:
+        """Compile for argument types *args*; returns Numba's compile result."""
+        result = self.overloads.get(args)
+        if result is None:
+            said = self.explicit.get(args)
+            self._compiling.append(args)
+            try:
+                with self.target.typing_context.callstack.recursive(self, args, said):
+                    result = compile_function(self.py_func, args, said, self.options, self.target)
+            finally:
+                self._compiling.remove(args)
+            self.target.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
+            self.overloads[args] = result
+        return result
+
+    def fold_argument_types(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+        """The Python signature, and argument types in its order; for a recursive call those that it is done with."""
+        folded = fold_argument_types(self._signature, args, kws)
+        if not self.explicit or folded in self.explicit:
+            return self._signature, folded
+        known = [typing.signature(types.none, *types_of_one) for types_of_one in self.explicit]
+        chosen = self.target.typing_context.resolve_overload(self, known, folded, {})
+        return self._signature, folded if chosen is None else chosen.args
+
+    def get_call_template(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, Any, tuple[Any, ...], Any]:
+        """What Numba types a call with: a template, the Python signature and the folded argument types."""
+        folded = fold_argument_types(self._signature, args, kws)
+        for known in self.explicit or (folded,):
+            if known not in self._compiling:
+                self.compile(known)
+        name = self.py_func.__name__
+        template = typing.make_concrete_template(f"CallTemplate({name})", name, self.nopython_signatures)
+        return template, self._signature, folded, {}
+
+    def get_overload(self, signature: Any) -> int:
+        """The key under which the target context knows the function compiled for *signature*."""
+        args, _ = sigutils.normalize_signature(signature)
+        return int(self.overloads[tuple(args)].entry_point)
+
+    def get_compile_result(self, signature: Any) -> Any:
+        """Numba's compile result for *signature*."""
+        args, _ = sigutils.normalize_signature(signature)
+        return self.compile(tuple(args))
+
+
+@typeof_impl.register(DeviceFunction)
+def _typeof_device_function(value: DeviceFunction, context: Any) -> types.Dispatcher:
+    del context
+    return types.Dispatcher(value)
+
+
+def device_jit(target: CompileTarget, *args: Any, **options: Any) -> Callable[[Callable[..., Any]], DeviceFunction]:
+    """The decorator with which Numba compiles overloads for *target*; it passes options that are not ours, too."""
+    del args
+    known = {name: options[name] for name in ("fastmath", "inline", "forceinline") if options.get(name)}
+
+    def decorate(py_func: Callable[..., Any]) -> DeviceFunction:
+        return DeviceFunction(py_func, CompileOptions(**known), target)
+
+    return decorate

@@ -1,0 +1,123 @@
+"""Functions of the device as code for others to link: what `compile` makes with ``device=True``.
+
+The function gets a plain name, and one of the two ABIs that `declare_device` knows: with ``"c"`` it is ``result
+name(parameters...)``, with ``"numba"`` ``int name(result *, parameters...)``, which returns 0, or a number that stands
+for the exception that it raised. On the CPU device the work item is one more parameter in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba.core import types
+
+from numba_hip._numba import lowered_symbol
+from numba_hip.compilation.codegen import symbol_of
+from numba_hip.compilation.compiler import compile_function
+from numba_hip.compilation.external import ABIS
+from numba_hip.compilation.kernel_code import find_target
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.errors import OutputError
+from numba_hip.targets.registry import CompileTarget
+
+OUTPUTS = ("llvm", "bitcode", "asm", "object")
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """A function of the device, for others to link: optimised bitcode that defines ``name`` and nothing else."""
+
+    name: str
+    target: CompileTarget
+    return_type: types.Type
+    bitcode: bytes
+
+    def output(self, kind: str) -> str | bytes:
+        """The code as *kind*, one of `OUTPUTS`; `OutputError` for an object of the CPU device."""
+        views: dict[str, Callable[[], str | bytes]] = {
+            "llvm": lambda: str(llvm.parse_bitcode(self.bitcode)),
+            "bitcode": lambda: self.bitcode,
+            "asm": self._asm,
+            "object": self._object,
+        }
+        return views[kind]()
+
+    def _asm(self) -> str:
+        machine = self.target.machine
+        if machine is None:
+            return str(self.target.target_context.codegen().assembly(self.bitcode))
+        from hip_devicelib import amdgpu
+
+        return amdgpu.assembly(self.bitcode, machine)
+
+    def _object(self) -> bytes:
+        machine = self.target.machine
+        if machine is None:
+            raise OutputError("the CPU device links bitcode, and no object files; ask for 'bitcode'")
+        from hip_devicelib import amdgpu
+
+        return amdgpu.object_code(self.bitcode, machine)
+
+
+def compile_device_function(
+    py_func: Callable[..., Any],
+    args: tuple[types.Type, ...],
+    return_type: types.Type | None,
+    options: CompileOptions,
+    target: str,
+    *,
+    abi: str,
+    name: str | None,
+) -> DeviceCode:
+    """Compile *py_func* for *args* as a function that is called *name*, by default as in Python, with *abi*.
+
+    Raises `NotImplementedError` for an ABI that there is not, and Numba's errors at the user's line.
+    """
+    if abi not in ABIS:
+        raise NotImplementedError(f"Unsupported ABI: {abi}; there are {' and '.join(ABIS)}")
+    made_for = find_target(py_func, options, target)
+    result = compile_function(py_func, args, return_type, options, made_for)
+    context, chosen = made_for.target_context, name or symbol_of(py_func.__name__)
+    library = context.codegen().create_library(f"{chosen}.exported")
+    library.add_linking_library(result.library)
+    library.add_ir_module(_wrap(context, result, chosen, abi))
+    library.symbols.clear()  # nothing of it is Numba's: the name stays as it was asked for
+    library.finalize()
+    bitcode = context.codegen().link_function(library, chosen, options, library.external_modules(context))
+    return DeviceCode(chosen, made_for, result.signature.return_type, bitcode)
+
+
+def _wrap(context: Any, result: Any, name: str, abi: str) -> ir.Module:
+    """A module with the function *name*, which calls what was compiled."""
+    descriptor, convention = result.fndesc, context.call_conv
+    module = context.create_module(f"{name}.exported")
+    inner_type = convention.get_function_type(descriptor.restype, descriptor.argtypes)
+    slot_type, hidden = inner_type.args[0], list(inner_type.args[1 : 1 + len(convention.hidden)])
+    passed = list(inner_type.args[1 + len(hidden) :])
+    inner = ir.Function(module, inner_type, lowered_symbol(descriptor))
+    if abi == "numba":
+        outer_type = ir.FunctionType(inner_type.return_type, [*hidden, slot_type, *passed])
+    else:
+        nothing = descriptor.restype in (types.none, types.void)
+        outer_type = ir.FunctionType(ir.VoidType() if nothing else slot_type.pointee, [*hidden, *passed])
+    outer = ir.Function(module, outer_type, name)
+    for parameter, (known, _) in zip(outer.args, convention.hidden, strict=False):
+        parameter.name = known
+    builder = ir.IRBuilder(outer.append_basic_block("entry"))
+    values = list(outer.args[len(hidden) :])
+    if abi == "numba":
+        slot, *values = values
+        builder.ret(builder.call(inner, [slot, *outer.args[: len(hidden)], *values]))
+        return module
+    slot = builder.alloca(slot_type.pointee)
+    builder.store(ir.Constant(slot_type.pointee, None), slot)
+    builder.call(inner, [slot, *outer.args[: len(hidden)], *values])
+    if isinstance(outer_type.return_type, ir.VoidType):
+        builder.ret_void()
+    else:
+        builder.ret(builder.load(slot))
+    return module

@@ -1,0 +1,252 @@
+"""A kernel, compiled: what each stage of the compiler made of it, and the code object in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from llvmlite import binding as llvm
+from numba.core import types, typing
+from numba.core.errors import TypingError
+from numba.core.ir import Loc
+
+from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
+from hip_devicelib.target import parse_target
+from hip_runtime import DeviceArray, config, current_device
+from hip_runtime.module import dim3
+from numba_hip.compilation import resources
+from numba_hip.compilation.codegen import symbol_of
+from numba_hip.compilation.compiler import compile_function
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.errors import KernelSignatureError, OutputError
+from numba_hip.language.captured import captured_by
+from numba_hip.targets.callconv import Fault
+from numba_hip.targets.registry import CompileTarget, compile_target
+
+OUTPUTS = ("llvm", "asm", "object", "codeobject")
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """A kernel compiled for one target and one tuple of argument types.
+
+    ``bitcode`` is one optimised LLVM module with the kernel ``name`` and all that it needs. ``parameters`` lie in a
+    buffer of ``argument_bytes`` bytes. ``faults`` are the exceptions that it can raise, by their codes. ``annotation``
+    shows the source with its types, ``sources`` are the files of all functions in it.
+    """
+
+    name: str
+    target: CompileTarget
+    options: CompileOptions
+    argument_types: tuple[types.Type, ...]
+    parameters: tuple[Parameter, ...]
+    argument_bytes: int
+    bitcode: bytes
+    faults: dict[int, Fault]
+    annotation: Any
+    sources: frozenset[str]
+    captured: tuple[DeviceArray, ...] = ()
+    """The device arrays whose addresses are in the code."""
+
+    def llvm(self) -> str:
+        """LLVM IR, optimised."""
+        return str(llvm.parse_bitcode(self.bitcode))
+
+    def asm(self) -> str:
+        """Assembly of the target; for the CPU device, of the kernel on its own, for one thread."""
+        machine = self.target.machine
+        if machine is None:
+            return str(self.target.target_context.codegen().assembly(self.bitcode))
+        from hip_devicelib import amdgpu
+
+        return amdgpu.assembly(self.bitcode, machine)
+
+    def object(self) -> bytes:
+        """A relocatable ELF object; `OutputError` for the CPU device, whose code objects are bitcode."""
+        machine = self.target.machine
+        if machine is None:
+            raise OutputError("the CPU device has no object files: its code objects are bitcode; ask for 'llvm'")
+        from hip_devicelib import amdgpu
+
+        return amdgpu.object_code(self.bitcode, machine)
+
+    @cached_property
+    def code_object(self) -> CodeObject:
+        """What a device of this target loads.
+
+        For an AMD GPU it is linked, by ROCm or by ``ziglang``, with what it needs of ROCm's device library. Raises
+        `hip_devicelib.errors.NotFoundError` where one of them is needed and not there.
+        """
+        machine = self.target.machine
+        if machine is None:
+            return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,))
+        from hip_devicelib import link, object_code
+        from numba_hip.compilation.device_library import link_device_library
+
+        complete = link_device_library(self.bitcode, machine)
+        signature = [(parameter.name, parameter.type) for parameter in self.parameters]
+        return link(object_code(complete, machine), signatures={self.name: signature})
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """What a launch has to know, and what the kernel takes of a device."""
+        if self.target.machine is not None:
+            from hip_devicelib.metadata import read_kernels
+
+            (kernel,) = read_kernels(self.object())
+            return kernel
+        return Kernel(
+            self.name, self.parameters, self.argument_bytes, shared_bytes=resources.shared_bytes(self.bitcode),
+            wave_size=self.options.wave_size or config.cpu_wave_size(),
+            max_block_threads=self.options.max_block_threads,
+        )  # fmt: skip
+
+    @property
+    def _type_annotation(self) -> Any:
+        """``annotation`` by the name that it has in Numba's results of compiling."""
+        return self.annotation
+
+    @cached_property
+    def cooperative(self) -> bool:
+        """Whether threads wait for others of the whole grid, so that all blocks have to run at the same time."""
+        return resources.is_cooperative(self.bitcode)
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """Most blocks of *blockdim* threads, with *dynsmemsize* bytes of shared memory, that can wait for one another.
+
+        On the current device, which has to be one of this code's target. `LaunchError` for a block that cannot be.
+        """
+        device = current_device()
+        function = device.load(self.code_object).function(self.name)
+        blocks = function.max_active_blocks(dim3("blockdim", blockdim), dynsmemsize)
+        return int(blocks * device.attributes.compute_units)
+
+    @property
+    def signature(self) -> Any:
+        """Numba's signature: the argument types, and nothing returned."""
+        return typing.signature(types.none, *self.argument_types)
+
+    @property
+    def regs_per_thread(self) -> int:
+        """Registers that a thread has: vector registers of a lane, or on the CPU device those of the processor."""
+        found = self.kernel.vector_registers
+        return resources.processor_registers() if found is None else found
+
+    @property
+    def shared_mem_per_block(self) -> int:
+        """Bytes of shared memory that a block has whatever the launch adds."""
+        return self.kernel.shared_bytes
+
+    @cached_property
+    def const_mem_size(self) -> int:
+        """Bytes of constants."""
+        return resources.constant_bytes(self.bitcode)
+
+    @cached_property
+    def local_mem_per_thread(self) -> int:
+        """Bytes of memory that a thread has for itself."""
+        if self.target.machine is None:
+            return resources.private_bytes(self.bitcode, self.name)
+        return self.kernel.private_bytes
+
+    @cached_property
+    def occupancy(self) -> int:
+        """Waves of this kernel that each SIMD unit of the GPU holds at a time, as LLVM reckons: in blocks of as many
+        threads as it may have. `OutputError` for the CPU device, which has no such units."""
+        machine = self.target.machine
+        if machine is None:
+            raise OutputError("the CPU device has no occupancy: a thread of the processor runs one block at a time")
+        from hip_devicelib import amdgpu
+
+        return amdgpu.occupancy(self.bitcode, machine, self.name)
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """Most threads that a block can have."""
+        return self.kernel.max_block_threads
+
+
+def compile_kernel(
+    py_func: Callable[..., Any], args: tuple[types.Type, ...], options: CompileOptions, target: str
+) -> KernelCode:
+    """Compile *py_func* as a kernel with argument types *args* for *target*.
+
+    Raises `numba.core.errors.TypingError` and its relatives at the user's line, for waves that the target does not
+    have, too; `KernelSignatureError` for a kernel that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
+    """
+    made_for = find_target(py_func, options, target)
+    result = compile_function(py_func, args, None, options, made_for)
+    if result.signature.return_type not in (types.none, types.void):
+        raise KernelSignatureError(
+            f"kernel {py_func.__name__} returns {result.signature.return_type}; a kernel returns nothing: "
+            "write results into an array, or make it a device function with @hip.jit(device=True)"
+        )
+    context = made_for.target_context
+    name = symbol_of(py_func.__name__)
+    library = context.codegen().create_library(f"{name}.kernel")
+    library.add_linking_library(result.library)
+    try:
+        entry = context.build_entry(library, result, name, options)
+    except KeyError as error:
+        raise KernelSignatureError(
+            f"kernel {py_func.__name__}: an argument has no place in a kernel: {error}"
+        ) from error
+    library.finalize()
+    parameters, size = lay_out(entry)
+    bitcode = context.codegen().link_kernel(library, name, options, library.external_modules(context))
+    return KernelCode(
+        name,
+        made_for,
+        options,
+        args,
+        parameters,
+        size,
+        bitcode,
+        library.all_faults(),
+        result.type_annotation,
+        library.all_sources(),
+        captured_by(library),
+    )
+
+
+HOST_ATOMICS_SINCE = 22
+"""The first LLVM that was seen to know which atomic operations on integers do not work on memory of the host."""
+
+
+def find_target(py_func: Callable[..., Any], options: CompileOptions, target: str) -> CompileTarget:
+    """The compile target that *options* ask for; `TypingError` at the line of the kernel for what it cannot do."""
+    if target != CPU_TARGET:
+        problem = _find_problem(options, target)
+        if problem is not None:
+            code = py_func.__code__
+            raise TypingError(f"{problem} (kernel {py_func.__name__})", loc=Loc(code.co_filename, code.co_firstlineno))
+    return compile_target(target, options.variant)
+
+
+def _find_problem(options: CompileOptions, target: str) -> str | None:
+    """What of *options* the AMD GPU *target* lacks, or LLVM for it."""
+    machine = parse_target(target)
+    possible = machine.wave_sizes
+    if options.wave_size is not None and options.wave_size not in possible:
+        return (
+            f"wave_size={options.wave_size}: {target} has waves of {' or '.join(map(str, possible))} lanes; leave the "
+            "option out for what a GPU prefers"
+        )
+    blocks, threads = options.min_unit_blocks, options.max_block_threads
+    if blocks is not None:
+        sized = machine.with_wave_size(options.wave_size or machine.wave_size)
+        waves, most = sized.waves_per_simd(blocks, threads), sized.max_waves_per_simd
+        if waves > most:
+            return (
+                f"launch_bounds={options.launch_bounds!r}: {blocks} blocks of {threads} threads on a compute unit are "
+                f"{waves} waves on each SIMD unit; {target} has room for {most}"
+            )
+    major = llvm.llvm_version_info[0]
+    if options.host_atomics and major < HOST_ATOMICS_SINCE:
+        return (
+            f"host_atomics=True: needs LLVM {HOST_ATOMICS_SINCE}; llvmlite brings LLVM {major}: install a newer one, "
+            f"or keep what atomic operations change in memory of {target}"
+        )
+    return None

@@ -1,0 +1,75 @@
+"""Warnings that are advice: what a program does is right, and could be better."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+
+from hip_runtime import current_device
+from hip_runtime.config import Setting
+from hip_runtime.device import stack_level
+from numba_hip import config
+
+if TYPE_CHECKING:
+    from numba_hip.compilation.options import CompileOptions
+
+_platform = ["HIP"]
+
+
+def speak_of(platform: str) -> None:
+    """Let advice name *platform* as that of the program: a package that poses as another one's says so."""
+    _platform[0] = platform
+
+
+def advise_on_grid(grid: tuple[int, int, int]) -> None:
+    """Warn of a grid with fewer blocks than the current device has compute units, where that is wanted."""
+    if not _is_wanted(config.low_occupancy_warnings):
+        return
+    device = current_device()
+    blocks, units = grid[0] * grid[1] * grid[2], device.attributes.compute_units
+    if blocks < units:
+        _warn(
+            NumbaPerformanceWarning,
+            f"Grid size {blocks} leaves {units - blocks} of the {units} compute units of {device.name} without work: "
+            f"low occupancy. {config.low_occupancy_warnings.variable}=0 turns this warning off",
+        )
+
+
+def advise_on_copies() -> None:
+    """Warn that a host array is copied to the device and back for a launch, where that is wanted."""
+    if _is_wanted(config.implicit_copy_warnings):
+        _warn(
+            NumbaPerformanceWarning,
+            f"Host array used in {_platform[0]} kernel will incur copy overhead to and from the device; keep it there "
+            f"with to_device, or say with In, Out or InOut which copies are needed. "
+            f"{config.implicit_copy_warnings.variable}=0 turns this warning off",
+        )
+
+
+def advise_on_options(options: CompileOptions) -> None:
+    """Warn of options that make little sense together, where that is wanted."""
+    if not config.option_warnings() or not options.debug:
+        return
+    if options.opt:
+        _warn(
+            NumbaInvalidConfigWarning,
+            "debug=True with opt=True (the default) is not supported by CUDA; here a debugger shows what the optimiser "
+            "has left of lines and variables: set opt=False to see all",
+        )
+    if options.lineinfo:
+        _warn(
+            NumbaInvalidConfigWarning,
+            "debug and lineinfo are mutually exclusive in CUDA; here debug has the lines, too: leave lineinfo out",
+        )
+
+
+def _is_wanted(setting: Setting[bool | None]) -> bool:
+    """Whether *setting* is on; where nobody chose, it is on AMD GPUs, and not on the CPU device."""
+    chosen = setting()
+    return not current_device().is_cpu if chosen is None else chosen
+
+
+def _warn(category: type[Warning], message: str) -> None:
+    warnings.warn(message, category, stacklevel=stack_level())

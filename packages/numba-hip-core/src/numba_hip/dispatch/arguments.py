@@ -1,0 +1,273 @@
+"""What is passed to a kernel: the type of each argument, and its bytes in the packed argument buffer."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba import typeof
+from numba.core import types
+from numba.extending import typeof_impl
+from numba.np import numpy_support
+
+from hip_devicelib.codeobject import Parameter
+from hip_runtime import DeviceArray, as_device_array, is_device_array
+from hip_runtime.interop import speaks_dlpack
+from hip_runtime.names import set_numba_type
+from numba_hip._numba import type_code
+from numba_hip.bfloat import Bfloat16, bits_of, know_ml_dtypes
+from numba_hip.dispatch.hints import ArgHint
+from numba_hip.errors import KernelArgumentError
+
+FORMATS = {
+    "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "half": "e", "float": "f", "double": "d", "ptr": "Q",
+}  # fmt: skip
+"""Format characters of `struct` for the LLVM types of kernel parameters."""
+
+Packer = Callable[[Any], bytes]
+
+
+class ArrayArgument:
+    """What a kernel needs of a device array: its Numba type and the bytes of its fields.
+
+    An array's shape, strides, dtype and address never change, so this is made once and kept with the array.
+    """
+
+    __slots__ = ("code", "packed", "type")
+
+    def __init__(self, array: DeviceArray) -> None:
+        if array.dtype.hasobject:
+            raise KernelArgumentError(f"an array of dtype {array.dtype} holds Python objects; kernels take numbers")
+        self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array), readonly=array.readonly)
+        self.code = type_code(self.type)
+        # In the order of Numba's ArrayModel: meminfo, parent, nitems, itemsize, data, shape, strides.
+        fields = (0, 0, array.size, array.itemsize, array.address, *array.shape, *array.strides)
+        self.packed = struct.pack(f"<{len(fields)}q", *fields)
+
+
+class RecordArgument(ArrayArgument):
+    """What a kernel needs of a record, a device array without dimensions: the type of the record and its address."""
+
+    __slots__ = ()
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.type = element_type(array.dtype)
+        self.code = type_code(self.type)
+        self.packed = struct.pack("<q", array.address)
+
+
+def element_type(dtype: np.dtype[Any]) -> types.Type:
+    """The Numba type of elements of NumPy's type *dtype*."""
+    know_ml_dtypes()
+    return numpy_support.from_dtype(dtype)
+
+
+def layout_of(array: DeviceArray) -> str:
+    """``"C"``, ``"F"`` or ``"A"``, as Numba's array types have it."""
+    if array.is_c_contiguous():
+        return "C"
+    return "F" if array.is_f_contiguous() else "A"
+
+
+def describe(array: DeviceArray) -> ArrayArgument:
+    """The `ArrayArgument` of *array*, made on first use."""
+    known = array.upper
+    if isinstance(known, ArrayArgument):
+        return known
+    kind = RecordArgument if is_record(array) else ArrayArgument
+    made = array.upper = kind(array)
+    return made
+
+
+def is_record(array: DeviceArray | np.ndarray[Any, Any]) -> bool:
+    """Whether kernels take *array* as a record: it has a structured element, and no dimensions."""
+    return array.ndim == 0 and array.dtype.names is not None
+
+
+@typeof_impl.register(DeviceArray)
+def _typeof_device_array(value: DeviceArray, context: Any) -> types.Type:
+    del context
+    return describe(value).type
+
+
+set_numba_type(lambda array: describe(array).type)
+
+
+def is_on_device(value: object) -> bool:
+    """Whether *value* is an array that kernels use where it is: one of a device, or of a library with DLPack."""
+    return is_device_array(value) or speaks_dlpack(value)
+
+
+def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
+    """Refuse, before anything is copied, what has no place in a kernel: a `KernelArgumentError` names the argument."""
+    for given, name in zip(values, names, strict=True):
+        value = _hinted(given, name) if isinstance(given, ArgHint) else given
+        _refuse_objects(value, name)
+        if not isinstance(value, np.ndarray) and not is_on_device(value):
+            type_of(value, name)
+
+
+def _hinted(hint: ArgHint, name: str) -> Any:
+    """The value in *hint*, which has to be one that can be copied that way."""
+    value = hint.value
+    if not (isinstance(value, (np.ndarray, np.void, tuple)) or is_on_device(value)):
+        raise KernelArgumentError(
+            f"argument {name!r} is {type(hint).__name__} around a {type(value).__name__}; hints are for arrays, "
+            "records and tuples of them: pass the value itself"
+        )
+    for member in value if isinstance(value, tuple) else (value,):
+        if isinstance(member, (np.ndarray, np.void)) and hint.copies_out and not member.flags.writeable:
+            raise KernelArgumentError(
+                f"argument {name!r} is {type(hint).__name__} around an array that is read-only, and nothing can be "
+                "copied back to it; use In"
+            )
+    return value
+
+
+def _refuse_objects(value: Any, name: str) -> None:
+    if isinstance(value, tuple):
+        for member in value:
+            _refuse_objects(member, name)
+    elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+        raise KernelArgumentError(
+            f"argument {name!r} is an array of dtype {value.dtype}, which holds Python objects; kernels take "
+            "numbers: convert it with .astype(...)"
+        )
+
+
+def type_of(value: Any, name: str) -> types.Type:
+    """The Numba type of argument *name*; `KernelArgumentError` for a value that has no place in a kernel."""
+    know_ml_dtypes()
+    try:
+        found = typeof(value)
+    except (ValueError, TypeError) as error:
+        raise KernelArgumentError(
+            f"argument {name!r} is a {type(value).__name__}, which kernels cannot take"
+        ) from error
+    if not is_passable(found):
+        raise KernelArgumentError(
+            f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and "
+            "tuples of them"
+        )
+    return found
+
+
+def argument_type(value: Any, name: str, *, hinted: bool = False) -> types.Type:
+    """The type that a kernel is compiled for when argument *name* is *value*, which is not copied for it.
+
+    An array that is *hinted*, and so copied for the kernel to write to, is not read-only.
+    """
+    if isinstance(value, types.Type):
+        return value
+    if isinstance(value, type):
+        return typeof(value)
+    if isinstance(value, ArgHint):
+        return argument_type(value.value, name, hinted=True)
+    if isinstance(value, np.ndarray) and not is_on_device(value):
+        if is_record(value):
+            return element_type(value.dtype)
+        order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"  # that of the copy
+        readonly = not (hinted or value.flags.writeable)
+        return types.Array(element_type(value.dtype), value.ndim, order, readonly=readonly)
+    if is_on_device(value):
+        return describe(as_device_array(value, synchronize=False)).type
+    if isinstance(value, tuple):
+        found = type_of(value, name)
+        members = [argument_type(member, name, hinted=hinted) for member in value]
+        if isinstance(found, types.BaseNamedTuple):
+            return types.NamedTuple(members, type(value))
+        return types.BaseTuple.from_types(members)
+    return type_of(value, name)
+
+
+def is_passable(kind: types.Type) -> bool:
+    """Whether a value of Numba type *kind* can be an argument of a kernel."""
+    if isinstance(kind, (types.UniTuple, types.NamedUniTuple, types.Tuple, types.NamedTuple)):
+        return all(is_passable(member) for member in kind)
+    passable = (
+        types.Number, types.Boolean, types.Array, types.NPDatetime, types.NPTimedelta, types.EnumMember, types.Record,
+        types.CPointer,
+    )  # fmt: skip
+    return isinstance(kind, passable)
+
+
+def leaf_values(value: Any, kind: types.Type) -> list[Any]:
+    """The scalars that *value* of Numba type *kind* is passed as, in the order of the kernel's parameters."""
+    if isinstance(kind, types.BaseTuple):
+        return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of)]
+    if isinstance(kind, types.Array):
+        return list(struct.unpack(f"<{5 + 2 * kind.ndim}q", describe(value).packed))
+    if isinstance(kind, types.Record):
+        return list(struct.unpack("<q", describe(value).packed))
+    if isinstance(kind, types.Complex):
+        number = complex(value)
+        return [number.real, number.imag]
+    if isinstance(kind, (types.NPDatetime, types.NPTimedelta)):
+        return [int(np.asarray(value).view(np.int64))]
+    if isinstance(kind, types.EnumMember):
+        return leaf_values(value.value, kind.dtype)
+    if isinstance(kind, types.Integer):
+        return [_wrap(int(value), kind)]
+    if isinstance(kind, types.CPointer):
+        return [_wrap(_address(value), types.uint64)]
+    if isinstance(kind, Bfloat16):
+        return [_wrap(bits_of(value), types.int16)]
+    return [bool(value) if isinstance(kind, types.Boolean) else float(value)]
+
+
+def _address(value: Any) -> int:
+    """The address that is passed as a number; `KernelArgumentError` for one that no memory has."""
+    if not 0 <= int(value) < 2**64:
+        raise KernelArgumentError(f"{value} is no address: a pointer is passed as a number from 0 to 2**64 - 1")
+    return int(value)
+
+
+def _wrap(value: int, kind: types.Integer) -> int:
+    """*value* as the signed number with the same bits, which is how LLVM's integers are packed."""
+    width = int(kind.bitwidth)
+    low = value & ((1 << width) - 1)
+    return low - (1 << width) if low >> (width - 1) else low
+
+
+def packers(kinds: Sequence[types.Type], parameters: Sequence[Parameter]) -> list[Packer]:
+    """One function for each argument that turns its value into the bytes of its part of the buffer, padding included.
+
+    Joined in order, the bytes are the packed argument buffer that the layout *parameters* describes.
+    """
+    functions: list[Packer] = []
+    position = start = 0
+    for kind in kinds:
+        count = leaf_count(kind)
+        leaves = parameters[position : position + count]
+        functions.append(_packer(kind, leaves, start))
+        position += count
+        start = leaves[-1].offset + leaves[-1].size if leaves else start
+    return functions
+
+
+def leaf_count(kind: types.Type) -> int:
+    """How many parameters of a kernel an argument of Numba type *kind* becomes."""
+    if isinstance(kind, types.BaseTuple):
+        return sum(leaf_count(member) for member in kind)
+    if isinstance(kind, types.EnumMember):
+        return leaf_count(kind.dtype)
+    if isinstance(kind, types.Array):
+        return 5 + 2 * int(kind.ndim)
+    return 2 if isinstance(kind, types.Complex) else 1
+
+
+def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int) -> Packer:
+    text = "<"
+    for leaf in leaves:
+        text += "x" * (leaf.offset - start) + FORMATS[leaf.type]
+        start = leaf.offset + leaf.size
+    pack = struct.Struct(text.replace("Q", "q")).pack
+    padding = text.count("x")
+    if isinstance(kind, (types.Array, types.Record)):
+        before = b"\0" * padding
+        return (lambda array: before + array.upper.packed) if padding else (lambda array: array.upper.packed)
+    if isinstance(kind, types.Float):
+        return pack
+    return lambda value: pack(*leaf_values(value, kind))

@@ -1,0 +1,445 @@
+"""What ``@hip.jit`` makes of a function: compiled when it is launched or called with types that are new to it."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba.core import sigutils, types
+
+from hip_runtime import Device, DeviceArray, Function, Stream, current_device
+from hip_runtime.errors import LaunchError
+from numba_hip import config
+from numba_hip._numba import type_code
+from numba_hip.compilation.kernel_code import KernelCode, compile_kernel
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.compilation.resources import is_cooperative
+from numba_hip.dispatch import pickling
+from numba_hip.dispatch.advice import advise_on_grid
+from numba_hip.dispatch.arguments import Packer, argument_type, check_arguments, describe, leaf_count, packers, type_of
+from numba_hip.dispatch.conversion import choose_overload
+from numba_hip.dispatch.extensions import Extension, StandIn, prepare
+from numba_hip.dispatch.faults import exception_describer
+from numba_hip.dispatch.forall import ForAll
+from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
+from numba_hip.dispatch.inspection import Inspection
+from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
+from numba_hip.dispatch.output import with_output
+from numba_hip.dispatch.transfer import Transfer
+from numba_hip.errors import DeviceFunctionError, KernelArgumentError, KernelSignatureError
+from numba_hip.language.captured import check_captured
+
+if TYPE_CHECKING:
+    from numba_hip.caching.code_cache import CodeCache
+    from numba_hip.compilation.device_function import DeviceFunction
+
+Types = tuple[types.Type, ...]
+
+CLASS_TYPED = frozenset(
+    {float, bool, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8,
+     np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+)  # fmt: skip
+"""Classes of scalars whose Numba type does not depend on the value."""
+
+MOST_CONFIGURED = 256
+"""How many launch configurations of one kernel are kept, so that they are checked once."""
+
+INT64 = range(-(2**63), 2**63)
+
+NO_STAND_INS: Mapping[int, StandIn] = {}
+
+
+class LoadedKernel(NamedTuple):
+    """A kernel on a device, and what packs its arguments."""
+
+    function: Function
+    packing: Sequence[Packer]
+    code: KernelCode
+    record: IndexRecord | None
+    """Where a kernel with bounds checks notes indices on the CPU device."""
+
+
+class CompileStats(NamedTuple):
+    """How often compiled code was found, by argument types: in the cache, or only by compiling."""
+
+    cache_path: str | None
+    cache_hits: Counter[Types]
+    cache_misses: Counter[Types]
+
+
+class Dispatcher(Inspection):
+    """A function of ``hip.jit``: launched as ``kernel[grid, block](...)``, or called from other kernels.
+
+    Each new tuple of argument types is compiled once for each kind of device. Made by `numba_hip.jit`.
+    """
+
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        options: CompileOptions,
+        *,
+        device: bool = False,
+        extensions: Iterable[Extension] = (),
+    ) -> None:
+        self.py_func = py_func
+        self.options = options
+        self.extensions = list(extensions)
+        """What sees the arguments of each launch first; see `numba_hip.dispatch.extensions`."""
+        self.is_device_function = device
+        self.specialized = False
+        """Whether this kernel was made by `specialize`, and is for one tuple of argument types."""
+        self.identity = ""
+        self._cache: CodeCache | None = None
+        self._kept: set[tuple[str, Types]] = set()  # targets and types of the code that has a place in the cache
+        self._hits: Counter[Types] = Counter()
+        self._misses: Counter[Types] = Counter()
+        self.targetoptions = {
+            "inline": options.inline,
+            "fastmath": options.fastmath,
+            "forceinline": options.forceinline,
+            "link": options.link,
+            "lineinfo": options.keeps_lines,
+            "debug": options.debug,
+            "error_model": options.error_model,
+        }
+        self.overloads: dict[Types, KernelCode] = {}
+        self._by_target: dict[tuple[str, Types], KernelCode] = {}
+        self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
+        self._configured: dict[Any, ConfiguredKernel] = {}
+        self._explicit: list[Types] = []
+        self.device_signatures: dict[Types, types.Type | None] = {}
+        """The only signatures of a device function that was given some: result types, where they say one."""
+        self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
+        self._compiling = threading.Lock()
+        self._signature = inspect.signature(py_func)
+        self._names = tuple(self._signature.parameters)
+        self.__name__ = py_func.__name__
+        self.__qualname__ = py_func.__qualname__
+        self.__module__ = py_func.__module__
+        self.__doc__ = py_func.__doc__
+        self.__wrapped__ = py_func
+
+    def __repr__(self) -> str:
+        kind = "device function" if self.is_device_function else "kernel"
+        return f"<hip {kind} {self.__qualname__}>"
+
+    def __getitem__(self, config: Any) -> ConfiguredKernel:
+        """Configure a launch: ``kernel[grid, block, stream, dynamic_shared]``, the last two optional.
+
+        Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`.
+        """
+        if self.is_device_function:
+            raise DeviceFunctionError(
+                f"Cannot compile a device function as a kernel: kernels call {self.__name__}, only they are launched"
+            )
+        plain = is_plain(config)
+        configured = self._configured.get(config) if plain else None
+        if configured is None:
+            configured = self._configure(LaunchConfig.of(config))
+            if plain and len(self._configured) < MOST_CONFIGURED:
+                self._configured[config] = configured
+        return configured
+
+    def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
+        advise_on_grid(config.grid)
+        return ConfiguredKernel(self, config)
+
+    def configure(
+        self, griddim: Any, blockdim: Any, stream: Stream | int | None = 0, sharedmem: int = 0
+    ) -> ConfiguredKernel:
+        """``kernel[griddim, blockdim, stream, sharedmem]``."""
+        return self[griddim, blockdim, stream, sharedmem]
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int | None = 0, sharedmem: int = 0) -> ForAll:
+        """A launch with at least *ntasks* threads along x, in blocks of *tpb*, which is chosen where it is 0.
+
+        The kernel has to leave out the threads beyond *ntasks*. *sharedmem* is in bytes. `LaunchError`.
+        """
+        return ForAll(self, ntasks, tpb, stream, sharedmem)
+
+    def __call__(self, *args: Any, **kws: Any) -> None:
+        """Refuse: a kernel needs a grid, a device function a kernel."""
+        if self.is_device_function:
+            raise DeviceFunctionError(f"{self.__name__} is a device function: it can be called from a kernel only")
+        raise LaunchError(
+            f"kernel {self.__name__}: launch configuration was not specified; write {self.__name__}[grid, block](...)"
+        )
+
+    # Compiling.
+
+    @property
+    def signatures(self) -> list[Types]:
+        """Argument types that this kernel has been compiled for."""
+        return list(self.overloads)
+
+    @property
+    def stats(self) -> CompileStats:
+        """Where compiled code is kept, and for which types it was found there."""
+        path = str(config.cache_dir().absolute()) if self.options.cache else None
+        return CompileStats(path, self._hits, self._misses)
+
+    @property
+    def nopython_signatures(self) -> list[Any]:
+        """Numba's signatures of what was compiled; of a device function, for the current device."""
+        if self.is_device_function:
+            return self.device_form().nopython_signatures
+        return [code.signature for code in self.overloads.values()]
+
+    def specialize(self, *args: Any) -> Dispatcher:
+        """This kernel for the types of *args* alone, compiled for the current device; nothing is copied or launched.
+
+        *args* are values, or Numba types. Refused with a `RuntimeError` where there is one signature already.
+        """
+        if self.specialized or len(self._explicit) == 1:
+            raise RuntimeError(
+                f"Dispatcher already specialized: kernel {self.__name__} is for ({self._shown_signatures()})"
+            )
+        given = self._with_defaults(args)
+        for value, name in zip(given, self._names, strict=True):
+            if not isinstance(value, (types.Type, type)):
+                check_arguments([value], [name])
+        found = tuple(argument_type(value, name) for value, name in zip(given, self._names, strict=True))
+        target = current_device().target
+        kinds = choose_overload(self.__name__, self._explicit, found, target) if self._explicit else found
+        made = self._specialisations.get((target, kinds))
+        if made is None:
+            made = Dispatcher(self.py_func, self.options, extensions=self.extensions)
+            made.compile_explicit([kinds])
+            made.specialized = True
+            self._specialisations[target, kinds] = made
+        return made
+
+    def recompile(self) -> None:
+        """Compile anew for all signatures so far: what the function refers to may have changed.
+
+        Launches configured before go on with the old code; functions that it calls are compiled anew by a
+        `recompile` of their own.
+        """
+        from numba_hip.targets.registry import known_targets
+
+        with self._compiling:
+            known = list(self._by_target)
+            for cache in (self._by_target, self.overloads, self._loaded, self._configured, self._specialisations):
+                cache.clear()
+        for target in known_targets():
+            target.typing_context.forget_device_function(self)
+        for target_name, args in known:
+            self._compile(args, target_name)
+
+    @property
+    def specializations(self) -> dict[tuple[str, Types], Dispatcher]:
+        """The kernels that `specialize` made, by target and argument types."""
+        return dict(self._specialisations)
+
+    def _shown_signatures(self) -> str:
+        return "; ".join(", ".join(map(str, args)) for args in self.overloads)
+
+    def compile(self, signature: Any, target: str | None = None) -> KernelCode:
+        """Compile for *signature* (a string, a tuple of types or a Numba signature) and for *target*, which is the
+        current device's when left out."""
+        args, return_type = sigutils.normalize_signature(signature)
+        if return_type not in (None, types.none, types.void):
+            raise KernelSignatureError(
+                f"kernel {self.__name__} was given return type {return_type}; it can be void only"
+            )
+        return self._compile(tuple(args), current_device().target if target is None else target)
+
+    def compile_explicit(self, signatures: Iterable[Any]) -> None:
+        """Compile for each of *signatures* now, and for no other types later."""
+        if not self.is_device_function:
+            self._explicit += [self.compile(signature).argument_types for signature in signatures]
+            return
+        self.device_signatures = {
+            tuple(args): result for args, result in map(sigutils.normalize_signature, signatures)
+        }  # all of them before the first is compiled, which may call another
+        for args in self.device_signatures:
+            self.device_form().compile(args)
+
+    def compile_device(self, args: Sequence[types.Type], return_type: types.Type | None = None) -> Any:
+        """Compile a device function for *args*, for the current device; returns Numba's compile result.
+
+        `KernelSignatureError` where it gives another type than *return_type*, if that is named.
+        """
+        result = self.device_form().compile(tuple(args))
+        if return_type is not None and result.signature.return_type != return_type:
+            raise KernelSignatureError(
+                f"device function {self.__name__} returns {result.signature.return_type}, not {return_type}"
+            )
+        return result
+
+    def device_form(self, target: str | None = None) -> DeviceFunction:
+        """The form of this function that kernels for *target*, the current device's when left out, call."""
+        from numba_hip.targets.registry import compile_target
+
+        context = compile_target(current_device().target if target is None else target).typing_context
+        return context.device_function(self)
+
+    def _compile(self, args: Types, target: str) -> KernelCode:
+        code = self._by_target.get((target, args))
+        if code is None:
+            with self._compiling:
+                code = self._by_target.get((target, args)) or self._make(args, target)
+                self._by_target[target, args] = self.overloads[args] = code
+        return code
+
+    def _make(self, args: Types, target: str) -> KernelCode:
+        place = None
+        if self.options.cache:
+            from numba_hip.caching.code_cache import CodeCache
+
+            self._cache = self._cache or CodeCache()
+            place = self._cache.place(self.py_func, args, self.options, target)
+        if self._cache is not None and place is not None:
+            self._kept.add((target, args))
+            code = self._cache.load(place)
+            if code is not None:
+                self._hits[args] += 1
+                return code
+        code = compile_kernel(self.py_func, args, self.options, target)
+        self._misses[args] += 1
+        if self._cache is not None and place is not None:
+            self._cache.save(place, code)
+        return code
+
+    # Launching.
+
+    def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
+        """Run this kernel as *configured*; see `numba_hip.jit` for what *args* can be.
+
+        Host arrays are copied to the device and, once the kernel is done, back.
+        """
+        device = current_device()
+        if self.extensions:
+            return self._launch_converted(configured, args, device)
+        key: list[Any] = [device]
+        for value in args:
+            kind = value.__class__
+            if kind is DeviceArray:
+                key.append((value.upper or describe(value)).code)
+            elif kind in CLASS_TYPED or (kind is int and value in INT64):
+                key.append(kind)
+            else:
+                return self._launch_converted(configured, args, device)
+        ready = configured.ready.get(tuple(key))
+        if ready is None:
+            if len(args) != len(self._names):
+                return self._launch_converted(configured, args, device)
+            ready = self._prepare(configured, tuple(key), args, device)
+        launch, packing, code = ready
+        for callback in configured.pre_launch_callbacks:
+            callback(code, configured)
+        return launch(b"".join([pack(value) for pack, value in zip(packing, args)]), args)  # noqa: B905 - as long, by the key
+
+    def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
+        """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
+        args, stand_ins, finishers = prepare(
+            self.extensions, self._with_defaults(args), self._names, configured.config.stream
+        )
+        check_arguments(args, self._names)
+        transfer = Transfer(configured.config.stream)
+        passed = [transfer.onto_device(value) for value in args]
+        codes: list[Any] = [
+            describe(value).code if isinstance(value, DeviceArray) else type_code(type_of(value, name))
+            for value, name in zip(passed, self._names, strict=True)
+        ]
+        for place, stand_in in stand_ins.items():
+            codes[place] = tuple(map(type_code, stand_in))
+        key = (device, *codes)
+        ready = configured.ready.get(key) or self._prepare(configured, key, passed, device, stand_ins)
+        launch, packing, code = ready
+        for callback in configured.pre_launch_callbacks:
+            callback(code, configured)
+        launch(b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)]), passed)
+        transfer.back_to_host()
+        for finish in finishers:
+            finish()
+
+    def _prepare(
+        self,
+        configured: ConfiguredKernel,
+        key: tuple[Any, ...],
+        args: Sequence[Any],
+        device: Device,
+        stand_ins: Mapping[int, StandIn] = NO_STAND_INS,
+    ) -> ReadyLaunch:
+        """Compile for the types of *args*, load, and check the configuration; the result is kept under *key*."""
+        loaded = self._loaded.get(key) or self._load(key, args, device, stand_ins)
+        config = configured.config
+        launch = loaded.function.configure(
+            config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared,
+            cooperative=is_cooperative(loaded.code.bitcode),
+        )  # fmt: skip
+        started: LaunchFunction = with_output(launch, config.stream)
+        if loaded.record is not None:
+            started = RecordedLaunch(started, loaded.record, loaded.code.parameters)
+        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code)
+        return ready
+
+    def _load(
+        self, key: tuple[Any, ...], args: Sequence[Any], device: Device, stand_ins: Mapping[int, StandIn]
+    ) -> LoadedKernel:
+        given = tuple(
+            stand_ins[place].compiled_for if place in stand_ins else type_of(value, name)
+            for place, (value, name) in enumerate(zip(args, self._names, strict=True))
+        )
+        kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
+        code = self._compile(kinds, device.target)
+        check_captured(self.__name__, code.captured, device)
+        function = device.load(code.code_object).function(code.name)
+        record = IndexRecord() if code.target.checked and device.is_cpu else None
+        function.describe_fault = exception_describer(code.faults, record)
+        if (device.target, kinds) in self._kept:
+            function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
+        packed = [stand_ins[place].packed_as if place in stand_ins else kind for place, kind in enumerate(kinds)]
+        if stand_ins and sum(map(leaf_count, packed)) != len(code.parameters):
+            shown = ", ".join(f"{self._names[place]} as {stand_in.packed_as}" for place, stand_in in stand_ins.items())
+            raise KernelArgumentError(
+                f"kernel {self.__name__} takes {len(code.parameters)} numbers for ({', '.join(map(str, kinds))}); "
+                f"its extensions passed {shown}, which makes {sum(map(leaf_count, packed))}"
+            )
+        loaded = self._loaded[key] = LoadedKernel(function, packers(packed, code.parameters), code, record)
+        return loaded
+
+    def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """*args*, and the defaults of the parameters that are left out; `KernelArgumentError` for another number."""
+        defaults = [parameter.default for parameter in self._signature.parameters.values()][len(args) :]
+        if len(args) > len(self._names) or inspect.Parameter.empty in defaults:
+            raise KernelArgumentError(
+                f"kernel {self.__name__} takes {len(self._names)} arguments ({', '.join(self._names)}); "
+                f"the launch passes {len(args)}"
+            )
+        return (*args, *defaults)
+
+    # Pickling.
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {
+            "py_func": self.py_func,
+            "options": self.options,
+            "device": self.is_device_function,
+            "explicit": self._explicit,
+            "device_signatures": self.device_signatures,
+            "specialized": self.specialized,
+            "extensions": self.extensions,
+        }
+        return pickling.reduce_dispatcher(self, state)
+
+    def restore(
+        self,
+        py_func: Callable[..., Any],
+        options: CompileOptions,
+        device: bool,
+        explicit: list[Types],
+        device_signatures: dict[Types, types.Type | None],
+        specialized: bool,
+        extensions: list[Extension],
+    ) -> None:
+        """Become what was pickled; nothing is compiled before it is needed."""
+        self.__init__(py_func, options, device=device, extensions=extensions)  # type: ignore[misc]
+        self._explicit = explicit
+        self.device_signatures = device_signatures
+        self.specialized = specialized

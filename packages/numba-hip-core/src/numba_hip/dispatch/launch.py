@@ -1,0 +1,122 @@
+"""Launches: over which grid, on which stream, with which arguments."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hip_runtime import Stream
+from hip_runtime.errors import LaunchError
+from hip_runtime.module import dim3
+from numba_hip.compilation.kernel_code import KernelCode
+from numba_hip.dispatch.arguments import Packer
+
+if TYPE_CHECKING:
+    from numba_hip.dispatch.dispatcher import Dispatcher
+
+Dim3 = tuple[int, int, int]
+
+LaunchFunction = Callable[[bytes, object], None]
+"""What launches, given packed arguments and what has to live as long: `hip_runtime.module.Launch`, or one around it."""
+
+
+class LaunchConfig(NamedTuple):
+    """Where a launch runs: blocks of the grid and threads of a block along three axes, the stream (``None`` is the
+    default one), and bytes of dynamic shared memory for each block."""
+
+    grid: Dim3
+    block: Dim3
+    stream: Stream | None = None
+    dynamic_shared: int = 0
+
+    @classmethod
+    def of(cls, given: Any) -> LaunchConfig:
+        """From what stands in ``kernel[...]``: grid, block, and optionally stream and bytes of shared memory.
+
+        Raises `LaunchError`, naming what is wrong and what is possible.
+        """
+        if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 4:
+            raise LaunchError(
+                "a launch is configured as kernel[grid, block, stream, dynamic_shared], the last two optional; "
+                f"got {given!r}"
+            )
+        grid, block, stream, shared = (*given, None, 0)[:4] if len(given) == 2 else (*given, 0)[:4]
+        if not (stream is None or isinstance(stream, Stream) or (type(stream) is int and stream == 0)):
+            raise LaunchError(
+                f"the stream is {stream!r}, a {type(stream).__name__}; it has to come from hip.stream(), or be 0"
+            )
+        on = stream if isinstance(stream, Stream) else None
+        return cls(dim3("griddim", grid), dim3("blockdim", block), on, shared)
+
+
+def is_plain(given: Any) -> bool:
+    """Whether *given* is made of integers alone, so that what equals it is as good: ``True`` and ``1.0`` equal 1."""
+    return type(given) is tuple and all(
+        type(part) is int or (type(part) is tuple and all(type(extent) is int for extent in part)) for part in given
+    )
+
+
+class ReadyLaunch(NamedTuple):
+    """A kernel on a device, configured, with what packs the arguments of a launch, and the code that it was made of."""
+
+    launch: LaunchFunction
+    packers: Sequence[Packer]
+    code: KernelCode
+
+
+class ConfiguredKernel:
+    """A kernel with its launch configuration: what ``kernel[grid, block]`` gives. Calling it launches.
+
+    ``pre_launch_callbacks`` are called with the `KernelCode` and this object right before each launch; one that raises
+    prevents it. ``kernel[grid, block]`` gives the same object again while the dispatcher remembers it.
+    """
+
+    __slots__ = ("config", "dispatcher", "pre_launch_callbacks", "ready")
+
+    def __init__(self, dispatcher: Dispatcher, config: LaunchConfig) -> None:
+        self.dispatcher = dispatcher
+        self.config = config
+        self.pre_launch_callbacks: list[Callable[[KernelCode, ConfiguredKernel], object]] = []
+        self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
+        """Launches that were made before, by the device and what stands for the types of the arguments."""
+
+    def __repr__(self) -> str:
+        return f"<{self.dispatcher!r} configured with {self.config}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.pre_launch_callbacks:
+            raise pickle.PicklingError(
+                f"Cannot pickle configured launches with pre-launch callbacks; remove those of {self!r} first"
+            )
+        if self.config.stream is not None:
+            raise pickle.PicklingError(f"{self!r} belongs to a stream of this process, which cannot be pickled")
+        return _configure, (self.dispatcher, tuple(self.config))
+
+    @property
+    def griddim(self) -> Dim3:
+        """Blocks of the grid along x, y and z."""
+        return self.config.grid
+
+    @property
+    def blockdim(self) -> Dim3:
+        """Threads of a block along x, y and z."""
+        return self.config.block
+
+    @property
+    def stream(self) -> Stream | None:
+        """The stream of the launch; ``None`` is the default one."""
+        return self.config.stream
+
+    @property
+    def sharedmem(self) -> int:
+        """Bytes of dynamic shared memory of each block."""
+        return self.config.dynamic_shared
+
+    def __call__(self, *args: Any) -> None:
+        """Launch with *args*; see `numba_hip.jit`."""
+        self.dispatcher.launch(self, args)
+
+
+def _configure(dispatcher: Dispatcher, config: tuple[Any, ...]) -> ConfiguredKernel:
+    return dispatcher[config]

@@ -1,0 +1,71 @@
+"""Bringing the arguments of a launch onto the device, and what a kernel wrote back to the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hip_runtime import DeviceArray, Stream, as_device_array, device_array_like, is_device_array, to_device
+from numba_hip.dispatch.advice import advise_on_copies
+from numba_hip.dispatch.arguments import is_on_device
+from numba_hip.dispatch.hints import ArgHint
+
+HostArray = np.ndarray[Any, Any]
+
+
+class Transfer:
+    """The copies of host arrays that one launch works on, in order on *stream* (``None`` is the default one)."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+        self._arrays: list[tuple[HostArray, DeviceArray]] = []
+        self._records: list[tuple[np.void, DeviceArray]] = []
+
+    def onto_device(self, value: Any, hint: type[ArgHint] | None = None) -> Any:
+        """*value* as a kernel takes it: arrays and records become device arrays, also those within tuples.
+
+        *hint* says which way contents are copied: both ways by default. A host array that is read-only is so for the
+        kernel, too, where there is no hint.
+        """
+        if isinstance(value, ArgHint):
+            return self.onto_device(value.value, type(value))
+        if isinstance(value, np.ndarray) and not is_device_array(value):
+            return self._copy_array(value, hint)
+        if isinstance(value, np.void):
+            return self._copy_record(value, hint)
+        if isinstance(value, tuple):
+            members = [self.onto_device(member, hint) for member in value]
+            return value._make(members) if hasattr(value, "_make") else tuple(members)
+        if not isinstance(value, DeviceArray) and is_on_device(value):
+            return as_device_array(value)
+        return value
+
+    def _copy_array(self, value: HostArray, hint: type[ArgHint] | None) -> DeviceArray:
+        if hint is None:
+            advise_on_copies()
+        copied_in = hint is None or hint.copies_in
+        make = to_device if copied_in else device_array_like
+        copy = make(value, stream=self.stream)
+        if hint is None and not value.flags.writeable:
+            return copy.read_only()
+        if hint is None or hint.copies_out:
+            self._arrays.append((value, copy))
+        return copy
+
+    def _copy_record(self, value: np.void, hint: type[ArgHint] | None) -> DeviceArray:
+        copy = to_device(np.array(value), stream=self.stream)
+        if value.flags.writeable if hint is None else hint.copies_out:
+            self._records.append((value, copy))
+        return copy
+
+    def back_to_host(self) -> None:
+        """Copy every array that was brought onto the device, and that can be written, back to where it came from."""
+        for host, copy in self._arrays:
+            copy.copy_to_host(host, stream=self.stream)
+        contents = [copy.copy_to_host(stream=self.stream) for _, copy in self._records]
+        if (self._arrays or self._records) and self.stream is not None:
+            self.stream.synchronize()
+        for (record, _), content in zip(self._records, contents, strict=True):
+            for name in record.dtype.names or ():  # a record need not share its memory with any array
+                record[name] = content[name]

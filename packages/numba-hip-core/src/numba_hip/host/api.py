@@ -1,0 +1,168 @@
+"""The host's side: devices, streams and events, and compiling without a launch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TextIO
+
+from numba.core import sigutils, types
+
+import hip_runtime
+from hip_runtime import Device, Event
+from hip_runtime.errors import HipRuntimeError
+from numba_hip.compilation import exported_code
+from numba_hip.compilation.device_function import DeviceFunction
+from numba_hip.compilation.kernel_code import OUTPUTS, KernelCode, compile_kernel
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.dispatch.dispatcher import Dispatcher
+from numba_hip.errors import OutputError
+
+hip_runtime.device.LAYERS.add("numba_hip")
+
+
+def is_available() -> bool:
+    """Whether there is a device that kernels can run on: an AMD GPU, or the CPU device."""
+    try:
+        return len(hip_runtime.devices()) > 0
+    except HipRuntimeError:
+        return False
+
+
+def list_devices() -> list[Device]:
+    """All devices that kernels can run on, in the order of their numbers."""
+    return list(hip_runtime.devices())
+
+
+def get_current_device() -> Device:
+    """The device on which this thread's launches run."""
+    return hip_runtime.current_device()
+
+
+def select_device(number: int) -> Device:
+    """Make device *number* the one on which this thread's launches run; returns it."""
+    return hip_runtime.select_device(number)
+
+
+def detect(file: TextIO | None = None) -> bool:
+    """Print which devices there are to *file*, standard output by default; returns whether there is one."""
+    out = file or sys.stdout
+    try:
+        found = list_devices()
+    except HipRuntimeError as error:
+        print(f"No HIP device: {error}", file=out)
+        return False
+    print(f"Found {len(found)} HIP device{'' if len(found) == 1 else 's'}", file=out)
+    for device in found:
+        print(f"id {device.id}    {device.name}    [{device.target}]", file=out)
+        facts = device.attributes
+        print(f"        compute units: {facts.compute_units}, wave size: {facts.wave_size}", file=out)
+        print(f"        memory: {facts.total_memory / 2**30:.1f} GiB", file=out)
+    return bool(found)
+
+
+def synchronize() -> None:
+    """Wait until the current device has done all that it was given; errors of kernels surface here."""
+    hip_runtime.current_device().synchronize()
+
+
+def event(timing: bool = True) -> Event:
+    """A new event on the current device: a mark in a stream, to wait for or to take the time between."""
+    return hip_runtime.Event(timing=timing)
+
+
+def event_elapsed_time(start: Event, end: Event) -> float:
+    """Milliseconds between two recorded events."""
+    return start.elapsed_time(end)
+
+
+def compile(
+    function: Callable[..., Any] | Dispatcher,
+    signature: Any,
+    *,
+    target: str | None = None,
+    output: str = "asm",
+    device: bool = False,
+    abi: str | None = None,
+    abi_info: Mapping[str, str] | None = None,
+    **options: Any,
+) -> tuple[str | bytes, types.Type]:
+    """Compile *function* for a named target, on any machine: no GPU is needed.
+
+    *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such
+    as ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"``
+    (LLVM IR, text), ``"asm"`` (assembly, text), ``"object"`` (a relocatable ELF object, bytes), or ``"codeobject"``
+    (what a device loads, bytes: linked, for which `ziglang` or ROCm has to be there, with what the kernel calls of
+    ROCm's device library). The other options are those of `jit`; a dispatcher brings its own.
+
+    It is a kernel, or with *device*, or for a device function, a function that others link, for `declare_device`:
+    *abi* is ``"c"`` (the default) or ``"numba"``, and ``abi_info={"abi_name": ...}`` its name, if not that in Python.
+    *output* is then ``"llvm"``, ``"bitcode"``, ``"asm"`` or ``"object"``. See `numba_hip.compilation.exported_code`.
+
+    Returns the code and the type that the function returns, which for a kernel is ``none``. Raises
+    `hip_devicelib.errors.UnknownTargetError`, `OutputError`, and Numba's errors at the user's line.
+    """
+    is_device = device or (isinstance(function, Dispatcher) and function.is_device_function)
+    is_device = is_device or isinstance(function, DeviceFunction)
+    possible = exported_code.OUTPUTS if is_device else OUTPUTS
+    if output not in possible:
+        raise OutputError(f"Unsupported output type: {output}; it can be one of {', '.join(possible)}")
+    if not is_device and (abi == "c" or abi_info):
+        raise NotImplementedError(
+            "The C ABI is not supported for kernels, which have names and parameters of their own"
+        )
+    if isinstance(function, (Dispatcher, DeviceFunction)):
+        chosen, py_func = function.options, function.py_func
+        if options:
+            chosen = CompileOptions.of_jit({**_as_dict(chosen), **options})
+    else:
+        chosen, py_func = CompileOptions.of_jit(options), function
+    args, result = sigutils.normalize_signature(signature)
+    if is_device:
+        made = exported_code.compile_device_function(
+            py_func, tuple(args), result, chosen, _target(target), abi=abi or "c", name=(abi_info or {}).get("abi_name")
+        )
+        return made.output(output), made.return_type
+    code = compile_kernel(py_func, tuple(args), chosen, _target(target))
+    views: dict[str, Callable[[KernelCode], str | bytes]] = {
+        "llvm": KernelCode.llvm, "asm": KernelCode.asm, "object": KernelCode.object,
+        "codeobject": lambda made: made.code_object.image,
+    }  # fmt: skip
+    return views[output](code), types.none
+
+
+def compile_for_current_device(
+    function: Callable[..., Any] | Dispatcher, signature: Any, *, output: str = "asm", **options: Any
+) -> tuple[str | bytes, types.Type]:
+    """`compile` for the current device."""
+    return compile(function, signature, output=output, **options)
+
+
+def compile_all(
+    function: Callable[..., Any] | Dispatcher,
+    signature: Any,
+    *,
+    targets: Iterable[str],
+    output: str = "asm",
+    **options: Any,
+) -> tuple[dict[str, str | bytes], types.Type]:
+    """`compile` for each of *targets*: the code by the name of the target, and the type that the function returns."""
+    names = [targets] if isinstance(targets, str) else list(targets)
+    if not names:
+        raise OutputError("targets is empty; name what to compile for, such as ['gfx90a', 'gfx942']")
+    made = {name: compile(function, signature, target=name, output=output, **options) for name in names}
+    return {name: code for name, (code, _) in made.items()}, made[names[0]][1]
+
+
+def _target(given: str | None) -> str:
+    return hip_runtime.current_device().target if given is None else given
+
+
+def _as_dict(options: CompileOptions) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+
+
+__all__ = [
+    "compile", "compile_all", "compile_for_current_device", "detect", "event", "event_elapsed_time",
+    "get_current_device", "is_available", "list_devices", "select_device", "synchronize",
+]  # fmt: skip

@@ -1,0 +1,237 @@
+"""Contexts and the list of devices, in Numba CUDA's words. HIP has one context for each device, made by itself."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+import hip_runtime
+from hip_runtime import Buffer, Device, Event, PendingReleases
+from numba_hip.host import memory_managers, streams
+from numba_hip.host.host_memory import HostArray, MappedArray, managed_array, mapped_array
+from numba_hip.host.memory_managers import BaseMemoryManager, DriverMemory, MemoryInfo, MemoryPointer, PluginMemory
+from numba_hip.host.streams import Stream
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Context:
+    """What a thread works with on *device*. Two contexts of one device are equal."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def __repr__(self) -> str:
+        return f"<Context of {self.device!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and other.device is self.device
+
+    def __hash__(self) -> int:
+        return hash((Context, self.device.id))
+
+    @property
+    def id(self) -> int:
+        """Number of the device."""
+        return self.device.id
+
+    def synchronize(self) -> None:
+        """Wait until the device has done all that it was given; errors of kernels surface here."""
+        self.device.synchronize()
+
+    @property
+    def memory_manager(self) -> BaseMemoryManager:
+        """Who gives the device its memory: a plugin, or the driver."""
+        found = self.device.memory_manager
+        return found.plugin if isinstance(found, PluginMemory) else DriverMemory(self)
+
+    @memory_manager.setter
+    def memory_manager(self, manager: BaseMemoryManager) -> None:
+        """Let *manager*, which is initialised here, give this device its memory; `numba_hip.set_memory_manager`."""
+        memory_managers.check_manager(manager)
+        manager.initialize()
+        memory_managers.install(manager, self.device)
+
+    @property
+    def deallocations(self) -> PendingReleases:
+        """Memory of the driver that waits to be given back: ``len()`` of it, and ``clear()``."""
+        return self.device.pending
+
+    def get_memory_info(self) -> MemoryInfo:
+        """Free and total bytes, as the memory manager of the device sees them."""
+        return MemoryInfo(*self.memory_manager.get_memory_info())
+
+    def get_ipc_handle(self, memory: Buffer | MemoryPointer) -> Any:
+        """What another process opens *memory* with, by the memory manager: an `IpcHandle` where that is the driver's.
+
+        Raises `hip_runtime.errors.UnsupportedError` where it cannot be shared.
+        """
+        return self.memory_manager.get_ipc_handle(memory)
+
+    def memalloc(self, bytesize: int) -> Buffer:
+        """A buffer of *bytesize* bytes on the device."""
+        return self.device.allocate(bytesize)
+
+    def memhostalloc(
+        self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
+    ) -> HostArray | MappedArray:
+        """*bytesize* bytes of page-locked host memory as an array, which kernels reach if it is *mapped*.
+
+        *portable* and *wc* (write-combining) are hints that change nothing here.
+        """
+        del portable, wc
+        return mapped_array(bytesize, np.uint8) if mapped else hip_runtime.pinned_array(bytesize, np.uint8)
+
+    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> MappedArray:
+        """*bytesize* bytes of memory that moves to where it is used, as an array."""
+        return managed_array(bytesize, np.uint8, attach_global=attach_global)
+
+    def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
+        """Page-lock the *size* bytes at *pointer*, which *owner* keeps alive, by the memory manager of the device."""
+        return self.memory_manager.mempin(owner, pointer, size, mapped)
+
+    def create_stream(self) -> Stream:
+        """A new stream on the device."""
+        return Stream(self.device)
+
+    def create_external_stream(self, ptr: int) -> Stream:
+        """The stream with that handle, which somebody else made."""
+        return streams.external_stream(ptr)
+
+    def get_default_stream(self) -> Stream:
+        """The default stream."""
+        return streams.default_stream()
+
+    def create_event(self, timing: bool = True) -> Event:
+        """A new event on the device."""
+        return Event(self.device, timing=timing)
+
+    def can_access_peer(self, peer_context: int) -> bool:
+        """Whether kernels here can use memory of the device with number *peer_context*."""
+        return self.device.can_access_peer(hip_runtime.find_device(peer_context))
+
+    def defer_cleanup(self) -> AbstractContextManager[None]:
+        """See `defer_cleanup`."""
+        return defer_cleanup()
+
+    def reset(self) -> None:
+        """Wait for all work, and tell the memory manager. Memory, modules and streams live as long as their objects."""
+        self.device.synchronize()
+        self.memory_manager.reset()
+
+
+class DeviceScope:
+    """A device of `gpus`: all that `Device` has, and ``with gpus[0]: ...`` to work with it for a while."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._before: list[Device] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.device, name)
+
+    def __repr__(self) -> str:
+        return repr(self.device)
+
+    def __enter__(self) -> Context:
+        self._before.append(hip_runtime.current_device())
+        return Context(hip_runtime.select_device(self.device))
+
+    def __exit__(self, *exception: object) -> None:
+        hip_runtime.select_device(self._before.pop())
+
+
+class Devices:
+    """All devices, by their numbers: `gpus`. They are looked for when they are first asked for."""
+
+    def __iter__(self) -> Iterator[DeviceScope]:
+        return iter(self.lst)
+
+    def __len__(self) -> int:
+        return len(hip_runtime.devices())
+
+    def __getitem__(self, number: int) -> DeviceScope:
+        return self.lst[number]
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.lst))
+
+    @property
+    def lst(self) -> list[DeviceScope]:
+        """The devices as a list."""
+        return [DeviceScope(device) for device in hip_runtime.devices()]
+
+    @property
+    def current(self) -> DeviceScope:
+        """The device that this thread works with."""
+        return DeviceScope(hip_runtime.current_device())
+
+
+gpus = Devices()
+
+
+def current_context(devnum: int | None = None) -> Context:
+    """The context of the current device, or of device *devnum*, which then becomes the current one."""
+    return Context(hip_runtime.current_device() if devnum is None else hip_runtime.select_device(devnum))
+
+
+def require_context(function: F) -> F:
+    """Make *function* find a device before it begins, so that it is not done by halves where there is none."""
+
+    @functools.wraps(function)
+    def with_device(*args: Any, **kws: Any) -> Any:
+        hip_runtime.current_device()
+        return function(*args, **kws)
+
+    return with_device  # type: ignore[return-value]
+
+
+def close() -> None:
+    """Wait for all work of the current device, and let this thread work with device 0 again."""
+    hip_runtime.current_device().synchronize()
+    hip_runtime.select_device(0)
+
+
+def defer_cleanup() -> AbstractContextManager[None]:
+    """A block in which no memory is given back, so that nothing holds up work on streams; at its end all of it is."""
+    return hip_runtime.defer_release()
+
+
+def set_memory_manager(plugin: Callable[[Context], BaseMemoryManager] | None) -> None:
+    """Let device memory come from *plugin*, a class such as `BaseMemoryManager`, from now on, on all devices.
+
+    ``None`` brings the driver's own manager back. Memory that was given before goes back to where it came from. Raises
+    `MemoryManagerError` for a plugin of another interface version, and what its ``initialize`` raises; nothing has
+    changed then.
+    """
+    devices = hip_runtime.devices()
+    made: list[BaseMemoryManager] = []
+    for device in devices if plugin is not None else ():
+        manager: Any = plugin(Context(device)) if callable(plugin) else plugin
+        memory_managers.check_manager(manager)
+        manager.initialize()
+        made.append(manager)
+    for number, device in enumerate(devices):
+        memory_managers.install(made[number] if made else None, device)
+
+
+def profile_start() -> None:
+    """Nothing: there is no profiler to switch on from inside of the process. ``rocprof`` starts the program itself."""
+
+
+def profile_stop() -> None:
+    """Nothing, as `profile_start`."""
+
+
+@contextmanager
+def profiling() -> Iterator[None]:
+    """A block between `profile_start` and `profile_stop`, which do nothing."""
+    profile_start()
+    try:
+        yield
+    finally:
+        profile_stop()

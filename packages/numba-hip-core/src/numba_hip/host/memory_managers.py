@@ -1,0 +1,260 @@
+"""Memory managers as plugins: libraries that give devices their memory, by the interface of Numba CUDA's EMM plugins.
+
+A plugin is a class with the methods of `BaseMemoryManager`; `numba_hip.set_memory_manager` makes one of it for each
+device, whose memory then comes from its ``memalloc``. Memory of the host, page-locked or mapped, always comes from the
+driver.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import hip_runtime
+from hip_runtime import Buffer, Device, MemoryKind, MemoryManager, PendingReleases
+from hip_runtime.errors import ArrayError, HipRuntimeError, UnsupportedError
+from numba_hip.host.ipc import IpcHandle
+
+if TYPE_CHECKING:
+    from numba_hip.host.contexts import Context
+
+INTERFACE_VERSION = 1
+"""The version of the interface that plugins state."""
+
+
+class MemoryManagerError(HipRuntimeError, RuntimeError, TypeError):
+    """A memory manager that cannot be used, or that gave what it may not."""
+
+
+class MemoryInfo(NamedTuple):
+    """Bytes of memory of a device that are free, and all of them."""
+
+    free: int
+    total: int
+
+
+class MemoryPointer:
+    """*size* bytes at *pointer* (a number, or one of ctypes), as a memory manager gives them.
+
+    *owner* is kept alive. *finalizer*, if given, is called once: by `free`, or when nobody refers to this any more.
+    """
+
+    def __init__(
+        self, context: Any, pointer: Any, size: int, owner: Any = None, finalizer: Callable[[], object] | None = None
+    ) -> None:
+        self.context = context
+        self.device_pointer = pointer
+        self.size = size
+        self.owner = owner
+        self._finalizer = None if finalizer is None else weakref.finalize(self, finalizer)
+        if self._finalizer is not None:
+            self._finalizer.atexit = False
+
+    @property
+    def device_pointer_value(self) -> int:
+        """The address as a number."""
+        return int(getattr(self.device_pointer, "value", self.device_pointer) or 0)
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """The address as an integer of ctypes."""
+        return ctypes.c_size_t(self.device_pointer_value)
+
+    def own(self) -> MemoryPointer:
+        """This memory, which lives as long as anybody refers to it."""
+        return self
+
+    def view(self, start: int, stop: int | None = None) -> MemoryPointer:
+        """Bytes *start* to *stop*, the end by default, which keep all of it alive; `hip_runtime.errors.ArrayError`."""
+        end = self.size if stop is None else stop
+        if not 0 <= start <= end <= self.size:
+            raise ArrayError(f"bytes {start} to {end} are not within the {self.size} of this memory")
+        return MemoryPointer(self.context, self.device_pointer_value + start, end - start, owner=self)
+
+    def free(self) -> None:
+        """Give the memory back now."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+
+class PinnedMemory(MemoryPointer):
+    """Page-locked memory of the host."""
+
+
+class MappedMemory(MemoryPointer):
+    """Page-locked memory of the host that kernels reach."""
+
+
+class BaseMemoryManager(ABC):
+    """What a plugin has to do for one device, that of *context*."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @abstractmethod
+    def memalloc(self, size: int) -> MemoryPointer:
+        """Device memory of *size* bytes, 0 or more. Raises `MemoryError` where there is none left."""
+
+    @abstractmethod
+    def initialize(self) -> None:
+        """Get ready; called once, before anything else."""
+
+    @abstractmethod
+    def get_memory_info(self) -> MemoryInfo:
+        """Free and total bytes."""
+
+    @abstractmethod
+    def get_ipc_handle(self, memory: Any) -> Any:
+        """What another process opens *memory* with, a `MemoryPointer` or a `hip_runtime.Buffer`."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Give back all that nobody uses."""
+
+    @abstractmethod
+    def defer_cleanup(self) -> AbstractContextManager[Any]:
+        """A block in which no memory is given back."""
+
+    @abstractmethod
+    def memhostalloc(self, size: int, mapped: bool = False, portable: bool = False, wc: bool = False) -> MemoryPointer:
+        """Page-locked memory of the host."""
+
+    @abstractmethod
+    def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
+        """Page-lock the *size* bytes at *pointer*, which *owner* keeps alive."""
+
+    @property
+    @abstractmethod
+    def interface_version(self) -> int:
+        """The version of this interface that the plugin was written for: 1."""
+
+
+class HostOnlyMemoryManager(BaseMemoryManager):
+    """A base for plugins that manage device memory alone: memory of the host comes from the driver."""
+
+    def memhostalloc(self, size: int, mapped: bool = False, portable: bool = False, wc: bool = False) -> MemoryPointer:
+        """Of the driver; *portable* and *wc* are hints that change nothing."""
+        del portable, wc
+        buffer = self.context.device.allocate(size, MemoryKind.MAPPED if mapped else MemoryKind.PINNED)
+        kind = MappedMemory if mapped else PinnedMemory
+        return kind(self.context, buffer.address, size, owner=buffer, finalizer=buffer.close)
+
+    def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
+        """The memory as it is: copies from it go through page-locked buffers of the driver.
+
+        `UnsupportedError` for memory that an AMD GPU shall reach: this version maps memory that it made alone.
+        """
+        if mapped and not self.context.device.is_cpu:
+            raise UnsupportedError("existing memory of the host cannot be mapped in this version; use mapped_array")
+        return (MappedMemory if mapped else PinnedMemory)(self.context, pointer, size, owner=owner)
+
+    def reset(self) -> None:
+        """Wait for the device."""
+        self.context.device.synchronize()
+
+    def defer_cleanup(self) -> AbstractContextManager[Any]:
+        """See `numba_hip.defer_cleanup`."""
+        return hip_runtime.defer_release()
+
+
+class GetIpcHandleMixin:
+    """`get_ipc_handle` for plugins whose memory is the driver's own."""
+
+    context: Context
+
+    def get_ipc_handle(self, memory: MemoryPointer | Buffer) -> IpcHandle:
+        """The driver's handle; `UnsupportedError` on a device that cannot share memory by handles."""
+        buffer = Buffer(memory.device_pointer_value, memory.size, owner=memory)
+        return IpcHandle.of(buffer, self.context.device)
+
+
+class DriverMemory(GetIpcHandleMixin, HostOnlyMemoryManager):
+    """The driver's own memory, as a memory manager: what a device has where no plugin was set."""
+
+    def initialize(self) -> None:
+        """Nothing: the driver is ready."""
+
+    def memalloc(self, size: int) -> MemoryPointer:
+        """Device memory of the driver."""
+        buffer = driver_memory(self.context.device).allocate(size, stream=0)
+        return MemoryPointer(self.context, buffer.address, size, owner=buffer, finalizer=buffer.close)
+
+    def get_memory_info(self) -> MemoryInfo:
+        """As the driver says."""
+        return MemoryInfo(*self.context.device.memory_info())
+
+    def reset(self) -> None:
+        """Wait for the device, and give back what is pending."""
+        super().reset()
+        self.deallocations.clear()
+
+    @property
+    def deallocations(self) -> PendingReleases:
+        """Memory that waits to be given back; see `numba_hip.defer_cleanup`."""
+        return self.context.device.pending
+
+    @property
+    def interface_version(self) -> int:
+        """That of this interface."""
+        return INTERFACE_VERSION
+
+
+class PluginMemory:
+    """A plugin as the `hip_runtime.MemoryManager` of a device."""
+
+    def __init__(self, plugin: BaseMemoryManager) -> None:
+        self.plugin = plugin
+
+    def allocate(self, nbytes: int, *, stream: int) -> Buffer:
+        """A buffer of memory from the plugin. Raises what that raises, and `MemoryManagerError` for a wrong answer."""
+        del stream
+        if nbytes < 0:
+            raise ArrayError(f"nbytes must be 0 or more, not {nbytes}")
+        memory = self.plugin.memalloc(nbytes)
+        name = type(self.plugin).__name__
+        if not hasattr(memory, "device_pointer_value") or not hasattr(memory, "size"):
+            raise MemoryManagerError(f"{name}.memalloc({nbytes}) gave a {type(memory).__name__}, not a MemoryPointer")
+        if memory.size < nbytes:
+            memory.free()
+            raise MemoryManagerError(f"{name}.memalloc({nbytes}) gave {memory.size} bytes, which are too few")
+        return Buffer(memory.device_pointer_value, nbytes, owner=memory.owner, release=memory.free)
+
+    def ipc_handle(self, buffer: Buffer) -> Any:
+        """What the plugin gives for *buffer*, for other processes."""
+        memory = MemoryPointer(self.plugin.context, buffer.address, buffer.nbytes, owner=buffer)
+        return self.plugin.get_ipc_handle(memory)
+
+
+_drivers: dict[int, MemoryManager] = {}
+"""The memory manager that each device had first, by its number."""
+
+
+def driver_memory(device: Device) -> MemoryManager:
+    """The memory manager that *device* had first."""
+    return _drivers.setdefault(device.id, device.memory_manager)
+
+
+def check_manager(manager: Any) -> None:
+    """`MemoryManagerError` unless *manager* states the version of this interface."""
+    version = getattr(manager, "interface_version", None)
+    if version != INTERFACE_VERSION:
+        raise MemoryManagerError(
+            f"memory manager {manager!r} states interface version {version!r}; version {INTERFACE_VERSION} required"
+        )
+
+
+def install(manager: BaseMemoryManager | None, device: Device) -> None:
+    """Let memory of *device* come from *manager*, which was checked and initialised; ``None`` is the driver's own."""
+    first = driver_memory(device)
+    if manager is None or isinstance(manager, DriverMemory):
+        device.memory_manager = first
+    else:
+        device.memory_manager = PluginMemory(manager)
+
+
+BaseCUDAMemoryManager = BaseMemoryManager
+HostOnlyCUDAMemoryManager = HostOnlyMemoryManager

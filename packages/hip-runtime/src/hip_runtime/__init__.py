@@ -12,6 +12,7 @@ from hip_runtime.errors import (
     ArrayError,
     ArrayIndexError,
     ArrayTypeError,
+    CaptureError,
     CopyError,
     DeviceUnavailableError,
     EventError,
@@ -28,6 +29,7 @@ from hip_runtime.errors import (
     UnsupportedError,
 )
 from hip_runtime.event import Event
+from hip_runtime.graph import ExecutableGraph, Graph
 from hip_runtime.interop import as_device_array, is_device_array
 from hip_runtime.ipc import IpcArrayHandle, IpcHandle, open_ipc_array
 from hip_runtime.memory import Buffer, MemoryManager, PendingReleases, defer_release
@@ -41,6 +43,7 @@ __all__ = [
     "ArrayIndexError",
     "ArrayTypeError",
     "Buffer",
+    "CaptureError",
     "CopyError",
     "Device",
     "DeviceArray",
@@ -50,7 +53,9 @@ __all__ = [
     "Driver",
     "Event",
     "EventError",
+    "ExecutableGraph",
     "Function",
+    "Graph",
     "HipRuntimeError",
     "InvalidAddressError",
     "InvalidHandleError",

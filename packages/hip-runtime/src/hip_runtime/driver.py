@@ -4,7 +4,7 @@ A driver is stateless as far as the caller can see: no current device, no implic
 protocol as well as objects do. Addresses are integers, sizes are bytes, streams are integers with `DEFAULT_STREAM` for
 the default one; events, modules and functions are opaque to everybody but the driver that made them.
 
-Every driver passes the same suite, ``tests/test_driver_contract.py``.
+Every driver passes the same suite, ``tests/test_driver_contract.py`` and ``tests/test_driver_graphs.py``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ Dim3 = tuple[int, int, int]
 EventHandle = Any
 ModuleHandle = Any
 FunctionHandle = Any
+GraphHandle = Any
+ExecutableHandle = Any
 
 DEFAULT_STREAM = 0
 LEGACY_STREAM = 1
@@ -210,6 +212,35 @@ class Driver(Protocol):
 
     def elapsed_time(self, start: EventHandle, end: EventHandle) -> float:
         """Milliseconds between two records; `EventError` where one is missing or not finished."""
+
+    # graphs
+    def begin_capture(self, stream: int) -> None:
+        """From now on record what *stream* is given, whichever thread gives it, and do none of it. `CaptureError`.
+
+        Launches, copies and fills are recorded. An event that is recorded on the stream is a point in the recording,
+        which the stream alone can wait for. Until the calling thread ends the capture, everything else is a
+        `CaptureError` where it asks for it: to wait, to ask whether work is done, callbacks, the default stream, and
+        to allocate memory or load code, which makes a GPU wait.
+        """
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether what *stream* is given is recorded."""
+
+    def end_capture(self, stream: int) -> GraphHandle:
+        """What was recorded; the stream works as before. `CaptureError` where nothing is being recorded, where another
+        thread began to, and where the recording was lost, which ends it, too."""
+
+    def destroy_graph(self, graph: GraphHandle) -> None:
+        """Give the recording back, which executables do not need; safe in a finaliser."""
+
+    def instantiate(self, graph: GraphHandle) -> ExecutableHandle:
+        """Make ready to launch what was recorded."""
+
+    def launch_graph(self, executable: ExecutableHandle, stream: int) -> None:
+        """Do all that was recorded, in order, behind the work of *stream*. Faults are those of the kernels in it."""
+
+    def destroy_executable(self, executable: ExecutableHandle) -> None:
+        """Give the executable back once launches that have begun are done with it; safe in a finaliser."""
 
 
 def block_threads(block: Sequence[int]) -> int:

@@ -80,6 +80,10 @@ class EventError(HipRuntimeError):
     """A time asked of an event that was never recorded, or whose work has not finished yet."""
 
 
+class CaptureError(HipRuntimeError):
+    """Something that cannot be part of a graph, or cannot be done while one is captured; or a capture that was lost."""
+
+
 class ArrayError(HipRuntimeError, ValueError):
     """A shape, stride, index or type that an array cannot have."""
 

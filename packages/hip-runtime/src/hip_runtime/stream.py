@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
+from hip_runtime.errors import HipRuntimeError
 from hip_runtime.event import Event
+from hip_runtime.graph import Graph
 
 
 class Stream:
@@ -81,6 +83,30 @@ class Stream:
             yield self
         finally:
             self.synchronize()
+
+    @property
+    def capturing(self) -> bool:
+        """Whether what is put on the stream is recorded, and not done."""
+        return self.device.driver.is_capturing(self.handle)
+
+    @contextmanager
+    def capture(self) -> Iterator[Graph]:
+        """A block in which what is put on this stream is recorded and not done; the `Graph` is complete at its end.
+
+        Launches, copies that are given this stream, and events are recorded, with the arrays, host memory and code that
+        they use, which live as long as the graph. What cannot be recorded raises `CaptureError`; see
+        `Driver.begin_capture`. Where the block raises, the recording is given up, and the stream works as before.
+        """
+        driver = self.device.driver
+        driver.begin_capture(self.handle)
+        graph = Graph(self.device)
+        try:
+            yield graph
+        except BaseException:
+            with suppress(HipRuntimeError):  # the recording may be lost already: what is wrong is raised below
+                driver.destroy_graph(driver.end_capture(self.handle))
+            raise
+        graph.complete(driver.end_capture(self.handle))
 
     def close(self) -> None:
         """Give the stream back once its work is done."""

@@ -17,8 +17,10 @@ from typing import Any
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
-from hip_runtime.drivers.cpu import code, dispatcher, finaliser, memory, streams
+from hip_runtime.drivers.captures import Captures, check_recorded, check_wait
+from hip_runtime.drivers.cpu import code, dispatcher, finaliser, graphs, memory, streams
 from hip_runtime.drivers.cpu.code import Function, Module
+from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.phases import run_phases
 from hip_runtime.drivers.cpu.spmd.regions.faults import make_fault
@@ -47,6 +49,7 @@ class CpuDriver:
     def __init__(self, memory_limit: int | None = None) -> None:
         self._heap = memory.Heap(config.cpu_memory() if memory_limit is None else memory_limit)
         self._streams: dict[int, Stream] = {}
+        self._captures: Captures[Recording] = Captures()
         self._closing: set[Stream] = set()  # destroyed, with work left to do
         self._failed: deque[Stream] = deque()  # destroyed before anybody asked what went wrong
         self._callbacks = Stream(blocking=True)  # of the default stream
@@ -84,6 +87,7 @@ class CpuDriver:
         )
 
     def synchronize_device(self, device: int) -> None:
+        self._captures.forbid("wait for the device")
         faults = []
         for stream in self._all_streams():
             stream.wait()
@@ -98,6 +102,7 @@ class CpuDriver:
     # memory
 
     def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
+        self._captures.forbid("allocate memory")
         try:
             return self._heap.allocate(nbytes)
         except OutOfDeviceMemoryError:
@@ -122,6 +127,7 @@ class CpuDriver:
             stream.keep(release)
 
     def memory_info(self, device: int) -> tuple[int, int]:
+        self._captures.forbid("ask for the free memory")
         return self._heap.free_bytes(), self._heap.limit
 
     def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
@@ -145,6 +151,7 @@ class CpuDriver:
         return self._heap.find(address)
 
     def ipc_handle(self, address: int) -> bytes:
+        self._captures.forbid("share memory")
         self._wait()  # the pages are moved into memory that can be shared: nothing may write to them meanwhile
         return self._heap.handle(address)
 
@@ -154,12 +161,14 @@ class CpuDriver:
     # code
 
     def load_module(self, device: int, code: CodeObject) -> Module:
+        self._captures.forbid("load code")
         return Module(code)
 
     def unload_module(self, module: Module) -> None:
         module.unload()
 
     def get_function(self, module: Module, kernel: Kernel) -> Function:
+        self._captures.forbid("load a kernel")
         return Function(module, kernel)
 
     def get_global(self, module: Module, name: str) -> tuple[int, int]:
@@ -218,16 +227,20 @@ class CpuDriver:
     def destroy_stream(self, stream: int) -> None:
         found = self._stream(stream)
         del self._streams[stream]
+        self._captures.drop(stream)
+        found.recording = None
         self._closing.add(found)
         found.keep(partial(self._forget, found))
         found.close()
 
     def query_stream(self, stream: int) -> bool:
+        self._captures.forbid_on(stream, "ask about")
         if stream <= PER_THREAD_STREAM:
             return all(other.idle for other in self._all_streams() if other.blocking)
         return self._stream(stream).idle
 
     def synchronize_stream(self, stream: int) -> None:
+        self._captures.forbid_on(stream, "wait for")
         if stream <= PER_THREAD_STREAM:
             self._wait_for_blocking_streams()
             found = self._callbacks
@@ -237,15 +250,21 @@ class CpuDriver:
         raise_fault(found.take_fault())
 
     def wait_event(self, stream: int, event: Event) -> None:
+        recording = self._captures.of(stream)
+        if event.recording is not None or (recording is not None and event.record is not None):
+            check_wait(event.recording, recording)
+            return
         record = event.record
         if record is None:
             return
         if stream > PER_THREAD_STREAM:
             self._stream(stream).submit(partial(_pass, record))
         else:
+            self._captures.forbid("use the default stream")
             record.wait()
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
+        self._captures.forbid_on(stream, "call back from")
         if stream > PER_THREAD_STREAM:
             self._stream(stream).submit_always(lambda fault: callback(_described(fault)))
             return
@@ -256,9 +275,13 @@ class CpuDriver:
         return Event(timing=timing)
 
     def destroy_event(self, event: Event) -> None:
-        event.record = None
+        event.record = event.recording = None
 
     def record_event(self, event: Event, stream: int) -> None:
+        event.recording = self._captures.of(stream)
+        if event.recording is not None:
+            event.record = None  # a point between what is recorded before it and behind it, on one stream
+            return
         if stream > PER_THREAD_STREAM:
             event.record = self._stream(stream).record()
             return
@@ -268,9 +291,13 @@ class CpuDriver:
         event.record = record
 
     def query_event(self, event: Event) -> bool:
+        check_recorded(event.recording)
+        self._captures.forbid("ask about an event")
         return event.record is None or event.record.reached
 
     def synchronize_event(self, event: Event) -> None:
+        check_recorded(event.recording)
+        self._captures.forbid("wait for an event")
         record = event.record
         if record is not None:
             record.wait()
@@ -278,6 +305,45 @@ class CpuDriver:
 
     def elapsed_time(self, start: Event, end: Event) -> float:
         return (end.finished_time("end") - start.finished_time("start")) * 1e3
+
+    # graphs
+
+    def begin_capture(self, stream: int) -> None:
+        self._captures.check_begin(stream)
+        found = self._stream(stream)
+        recording = Recording()
+        self._captures.begin(stream, recording)
+        found.recording = recording
+
+    def is_capturing(self, stream: int) -> bool:
+        return self._captures.of(stream) is not None
+
+    def end_capture(self, stream: int) -> Graph:
+        found = self._stream(stream)
+        recording = self._captures.end(stream)
+        found.recording = None
+        return Graph(tuple(recording.works))
+
+    def destroy_graph(self, graph: Graph) -> None:
+        graph.works = None
+
+    def instantiate(self, graph: Graph) -> Executable:
+        return Executable(graph.found_works())
+
+    def launch_graph(self, executable: Executable, stream: int) -> None:
+        work = executable.run()
+        if stream > PER_THREAD_STREAM:
+            self._captures.forbid_on(stream, "launch a graph on")
+            self._stream(stream).submit(work)
+            return
+        self._wait_for_blocking_streams()
+        try:
+            work()
+        except KernelFault as fault:
+            raise_fault(fault)
+
+    def destroy_executable(self, executable: Executable) -> None:
+        executable.works = None
 
     def _all_streams(self) -> list[Stream]:
         return [*list(self._streams.values()), *list(self._closing)]
@@ -311,6 +377,7 @@ class CpuDriver:
         work()
 
     def _wait_for_blocking_streams(self) -> None:
+        self._captures.forbid("use the default stream")
         for stream in self._all_streams():
             if stream.blocking:
                 stream.wait()
@@ -362,6 +429,7 @@ def _after_fork() -> None:
     finaliser.renew_lock()
     code.renew_lock()
     streams.renew_all()
+    graphs.renew_locks()
     dispatcher.restart()
     for driver in list(_drivers):
         driver._heap.renew_lock()

@@ -17,6 +17,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from hip_runtime.drivers.captures import check_recorded
+from hip_runtime.drivers.cpu.graphs import Recording
 from hip_runtime.errors import EventError, HipRuntimeError, KernelFault
 
 Work = Callable[[], None]
@@ -75,6 +77,8 @@ class Stream:
         self._completed = 0
         self.fault: BaseException | None = None
         """What stopped this stream and was not reported yet."""
+        self.recording: Recording | None = None
+        """Where work goes instead while the stream is captured."""
         _streams.add(self)
 
     @property
@@ -93,7 +97,10 @@ class Stream:
         return self._thread is threading.current_thread()
 
     def submit(self, work: Work) -> None:
-        """Do *work* after what was submitted before, unless that failed."""
+        """Do *work* after what was submitted before, unless that failed; or record it."""
+        if self.recording is not None:
+            self.recording.works.append(work)
+            return
         self._put(_Guarded(self, work))
 
     def submit_always(self, work: Callable[[BaseException | None], None]) -> None:
@@ -231,14 +238,17 @@ def renew_all() -> None:
 class Event:
     """The last point that was recorded, if any."""
 
-    __slots__ = ("__weakref__", "record", "timing")
+    __slots__ = ("__weakref__", "record", "recording", "timing")
 
     def __init__(self, *, timing: bool) -> None:
         self.timing = timing
         self.record: Record | None = None
+        self.recording: Recording | None = None
+        """The capture that it was last recorded in, if it was in one."""
 
     def finished_time(self, role: str) -> float:
         """When the point was reached, in seconds; *role* names the event in errors."""
+        check_recorded(self.recording)
         if not self.timing:
             raise EventError(f"the {role} event was created without timing")
         if self.record is None:

@@ -24,7 +24,7 @@ from hip_runtime.drivers.hip.probe import import_hip
 MEMORY = 32 << 20
 """Bytes of each device; there are two."""
 
-RESOURCES = ("memory", "streams", "events", "modules")
+RESOURCES = ("memory", "streams", "events", "modules", "graphs", "executables")
 
 _SOURCES = Path(__file__).parent / "standin"
 _FLAGS = "-std=gnu11 -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -pthread -Wl,-soname,libamdhip64.so".split()

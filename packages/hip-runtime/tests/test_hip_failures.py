@@ -21,6 +21,7 @@ from hip_runtime.drivers.hip.calls import SIGNATURES
 from hip_runtime.drivers.hip.device import HipDriver
 from hip_runtime.drivers.hip.errors import DeviceFailure, HipError
 from hip_runtime.errors import (
+    CaptureError,
     DeviceUnavailableError,
     HipRuntimeError,
     InvalidAddressError,
@@ -48,6 +49,8 @@ GIVES_BACK = {
     "hipModuleUnload": "modules",
     "hipStreamDestroy": "streams",
     "hipEventDestroy": "events",
+    "hipGraphDestroy": "graphs",
+    "hipGraphExecDestroy": "executables",
 }
 """What was to be given back by the call that failed is lost, and nothing else."""
 
@@ -131,7 +134,35 @@ def use_streams(driver: HipDriver, stack: ExitStack) -> None:
     driver.can_access_peer(0, 1)
 
 
-STEPS: tuple[Step, ...] = (use_memory, use_copies, use_code, use_streams)
+def use_graphs(driver: HipDriver, stack: ExitStack) -> None:
+    code = hip_kernels.code("count")
+    module = driver.load_module(0, code)
+    stack.callback(driver.unload_module, module)
+    function = driver.get_function(module, code.kernel("count"))
+    stream = driver.create_stream(0)
+    stack.callback(driver.destroy_stream, stream)
+    place = driver.alloc(0, 8)
+    stack.callback(driver.free, place)
+    host = np.zeros(1, np.int64)
+    driver.begin_capture(stream)
+    try:
+        driver.fill(place, 0, 8, stream)
+        driver.launch(function, (1, 1, 1), (1, 1, 1), 0, stream, struct.pack("<Q", place))
+        driver.copy(host.ctypes.data, place, 8, stream, host)
+    except BaseException:
+        driver.destroy_graph(driver.end_capture(stream))
+        raise
+    graph = driver.end_capture(stream)
+    stack.callback(driver.destroy_graph, graph)
+    for where in (0, stream):
+        executable = driver.instantiate(graph)
+        stack.callback(driver.destroy_executable, executable)
+        driver.launch_graph(executable, where)
+        driver.synchronize_stream(where)
+    assert host[0] == 1
+
+
+STEPS: tuple[Step, ...] = (use_memory, use_copies, use_code, use_streams, use_graphs)
 
 
 def run(driver: HipDriver) -> None:
@@ -223,6 +254,9 @@ CLASSES = {
     719: DeviceFailure,
     720: LaunchError,
     801: UnsupportedError,
+    900: CaptureError,
+    901: CaptureError,
+    908: CaptureError,
     4711: HipError,
 }
 

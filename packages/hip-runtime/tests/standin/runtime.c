@@ -210,6 +210,7 @@ EXPORT hipError_t hipGetDevicePropertiesR0600(Properties *properties, int number
 
 EXPORT hipError_t hipDeviceSynchronize(void) {
     ENTER();
+    if (spoil_capture()) return CAPTURE_UNSUPPORTED;
     finish_device(device);
     return SUCCESS;
 }
@@ -288,16 +289,19 @@ static int release(void *place, const char *kinds) {
 
 EXPORT hipError_t hipMalloc(void **place, size_t nbytes) {
     ENTER("%zu on %d", nbytes, device);
+    if (spoil_capture()) return CAPTURE_UNSUPPORTED;
     return remember(allocate(place, nbytes, 'd'));
 }
 
 EXPORT hipError_t hipHostMalloc(void **place, size_t nbytes, unsigned flags) {
     ENTER("%zu flags %u", nbytes, flags);
+    if (spoil_capture()) return CAPTURE_UNSUPPORTED;
     return remember(allocate(place, nbytes, 'h'));
 }
 
 EXPORT hipError_t hipMallocManaged(void **place, size_t nbytes, unsigned flags) {
     ENTER("%zu flags %u", nbytes, flags);
+    if (spoil_capture()) return CAPTURE_UNSUPPORTED;
     return remember(allocate(place, nbytes, 'm'));
 }
 
@@ -309,11 +313,13 @@ EXPORT hipError_t hipHostGetDevicePointer(void **there, void *here, unsigned fla
 
 EXPORT hipError_t hipFree(void *place) {
     ENTER();
+    if (spoil_capture()) return CAPTURE_UNSUPPORTED;
     return remember(release(place, "dm"));
 }
 
 EXPORT hipError_t hipHostFree(void *place) {
     ENTER();
+    if (spoil_capture()) return CAPTURE_UNSUPPORTED;
     return remember(release(place, "h"));
 }
 

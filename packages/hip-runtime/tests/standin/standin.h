@@ -25,6 +25,11 @@ enum {
     PEER_ACCESS_ALREADY_ENABLED = 704,
     COOPERATIVE_TOO_LARGE = 720,
     NOT_SUPPORTED = 801,
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_INVALIDATED = 901,
+    CAPTURE_UNMATCHED = 903,
+    CAPTURE_IMPLICIT = 906,
+    CAPTURE_WRONG_THREAD = 908,
 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -43,7 +48,7 @@ int current_device(void);
 int device_count(void);
 
 /* Resources that have to be given back. */
-enum { MEMORY, STREAM, EVENT, MODULE, RESOURCES };
+enum { MEMORY, STREAM, EVENT, MODULE, GRAPH, EXECUTABLE, RESOURCES };
 void count_resource(int which, int change);
 
 /* memory */
@@ -53,10 +58,20 @@ void *host_block(size_t nbytes);
 typedef struct Stream Stream;
 typedef void (*Action)(void *data);
 Stream *find_stream(void *handle);
-int submit(Stream *stream, Action action, void *data); /* data is freed after action */
+int submit(Stream *stream, Action action, void *data); /* data is freed after action, or belongs to a graph */
+int submit_again(Stream *stream, Action action, void *data); /* data stays */
 void finish(Stream *stream);
 void finish_device(int device);
 int stream_device(const Stream *stream);
+
+/* For calls that may wait: where this thread captures a stream they are refused, and the capture is lost. */
+int spoil_capture(void);
+
+/* graphs */
+typedef struct Graph Graph;
+Graph *make_graph(void);
+void add_node(Graph *graph, Action action, void *data);
+void drop_graph(Graph *graph);
 
 /* kernels */
 typedef struct {

@@ -10,6 +10,7 @@ typedef struct Work {
     struct Work *next;
     Action action;
     void *data;
+    int kept; /* data belongs to a graph */
     Stream *after; /* wait until this stream has done `ticket` pieces of work */
     uint64_t ticket;
 } Work;
@@ -20,7 +21,11 @@ struct Stream {
     pthread_t thread;
     Work *first, **last;
     uint64_t given, done;
+    Graph *capture; /* what it is given is recorded there, if there is one */
+    int spoiled;    /* the capture is lost */
 };
+
+static __thread Stream *captured; /* by this thread */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
@@ -39,7 +44,7 @@ static void *run(void *argument) {
         if (!stream->first) stream->last = &stream->first;
         pthread_mutex_unlock(&lock);
         if (work->action) work->action(work->data);
-        free(work->data);
+        if (!work->kept) free(work->data);
         free(work);
         pthread_mutex_lock(&lock);
         stream->done++;
@@ -60,12 +65,26 @@ static Stream *make_stream(int device, int blocking) {
 
 static void put(Stream *stream, Action action, void *data, Stream *after, uint64_t ticket) {
     Work *work = malloc(sizeof *work);
-    *work = (Work){NULL, action, data, after, ticket};
+    *work = (Work){NULL, action, data, 0, after, ticket};
     *stream->last = work;
     stream->last = &work->next;
     stream->given++;
     pthread_cond_broadcast(&moved);
 }
+
+int spoil_capture(void) {
+    if (!captured) return SUCCESS;
+    captured->spoiled = 1;
+    return remember(CAPTURE_UNSUPPORTED);
+}
+
+/* As ENTER, for calls that may wait. */
+#define ENTER_WAITING(...)                   \
+    ENTER(__VA_ARGS__);                      \
+    do {                                     \
+        int refused = spoil_capture();       \
+        if (refused) return refused;         \
+    } while (0)
 
 static Stream *default_stream(int device) {
     if (!defaults[device]) defaults[device] = make_stream(device, 1);
@@ -101,16 +120,47 @@ static void order(Stream *stream) {
     }
 }
 
+/* Whether work on *stream* would have to wait for a stream that is captured, or the other way round. */
+static int meets_capture(const Stream *stream) {
+    if (stream != default_stream(stream->device)) return 0;
+    for (Stream *other = streams; other; other = other->next)
+        if (other->device == stream->device && other->blocking && other->capture) return other->spoiled = 1;
+    return 0;
+}
+
 int submit(Stream *stream, Action action, void *data) {
     if (!stream) {
         free(data);
         return INVALID_HANDLE;
     }
+    int code = SUCCESS;
     pthread_mutex_lock(&lock);
-    order(stream);
-    put(stream, action, data, NULL, 0);
+    if (stream->capture) {
+        add_node(stream->capture, action, data);
+    } else if (meets_capture(stream)) {
+        free(data);
+        code = CAPTURE_IMPLICIT;
+    } else {
+        order(stream);
+        put(stream, action, data, NULL, 0);
+    }
     pthread_mutex_unlock(&lock);
-    return SUCCESS;
+    return code;
+}
+
+int submit_again(Stream *stream, Action action, void *data) {
+    int code = SUCCESS;
+    pthread_mutex_lock(&lock);
+    if (stream->capture || meets_capture(stream)) {
+        code = CAPTURE_UNSUPPORTED;
+    } else {
+        order(stream);
+        Work **place = stream->last;
+        put(stream, action, data, NULL, 0);
+        (*place)->kept = 1;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 static void wait_until(Stream *stream, uint64_t ticket) {
@@ -165,6 +215,9 @@ EXPORT hipError_t hipStreamDestroy(void *handle) {
             *link = stream->next;
             break;
         }
+    if (stream->capture) drop_graph(stream->capture);
+    stream->capture = NULL;
+    if (captured == stream) captured = NULL;
     if (stream->first) stream->first->next = NULL;
     stream->ended = 1;
     stream->done = stream->given;
@@ -189,7 +242,7 @@ EXPORT hipError_t hipStreamGetDevice(void *handle, int *device) {
 }
 
 EXPORT hipError_t hipStreamQuery(void *handle) {
-    ENTER();
+    ENTER_WAITING();
     pthread_mutex_lock(&lock);
     Stream *stream = look_up(handle);
     int code = !stream ? INVALID_HANDLE : stream->done < stream->given ? NOT_READY : SUCCESS;
@@ -201,11 +254,49 @@ EXPORT hipError_t hipStreamQuery(void *handle) {
 }
 
 EXPORT hipError_t hipStreamSynchronize(void *handle) {
-    ENTER();
+    ENTER_WAITING();
     Stream *stream = find_stream(handle);
     if (!stream) return remember(INVALID_HANDLE);
+    if (stream->capture) {
+        stream->spoiled = 1;
+        return remember(CAPTURE_UNSUPPORTED);
+    }
     finish(stream);
     return SUCCESS;
+}
+
+EXPORT hipError_t hipStreamBeginCapture(void *handle, int mode) {
+    ENTER("mode %d", mode);
+    Stream *stream = find_stream(handle);
+    if (!stream) return remember(INVALID_HANDLE);
+    if (!handle || captured || stream->capture) return remember(CAPTURE_UNSUPPORTED);
+    pthread_mutex_lock(&lock);
+    stream->capture = make_graph();
+    stream->spoiled = 0;
+    captured = stream;
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}
+
+/* Ends the capture also where it answers an error, except to another thread. */
+EXPORT hipError_t hipStreamEndCapture(void *handle, Graph **place) {
+    int told = standin_enter(__func__, "");
+    *place = NULL;
+    Stream *stream = find_stream(handle);
+    if (!stream) return remember(INVALID_HANDLE);
+    if (!stream->capture) return remember(CAPTURE_UNMATCHED);
+    if (captured != stream) return remember(CAPTURE_WRONG_THREAD);
+    pthread_mutex_lock(&lock);
+    Graph *graph = stream->capture;
+    stream->capture = NULL;
+    captured = NULL;
+    int code = told ? told : stream->spoiled ? CAPTURE_INVALIDATED : SUCCESS;
+    pthread_mutex_unlock(&lock);
+    if (code)
+        drop_graph(graph);
+    else
+        *place = graph;
+    return remember(code);
 }
 
 /* events */
@@ -246,6 +337,11 @@ EXPORT hipError_t hipEventRecord(Event *event, void *handle) {
         pthread_mutex_unlock(&lock);
         return remember(INVALID_HANDLE);
     }
+    if (stream->capture || meets_capture(stream)) { /* the driver records no events in captures */
+        stream->spoiled = 1;
+        pthread_mutex_unlock(&lock);
+        return remember(CAPTURE_UNSUPPORTED);
+    }
     order(stream);
     Mark *data = malloc(sizeof *data);
     data->event = event;
@@ -259,7 +355,7 @@ EXPORT hipError_t hipEventRecord(Event *event, void *handle) {
 static int is_reached(const Event *event) { return !event->stream || event->stream->done >= event->ticket; }
 
 EXPORT hipError_t hipEventQuery(Event *event) {
-    ENTER();
+    ENTER_WAITING();
     pthread_mutex_lock(&lock);
     int code = is_reached(event) ? SUCCESS : NOT_READY;
     pthread_mutex_unlock(&lock);
@@ -267,7 +363,7 @@ EXPORT hipError_t hipEventQuery(Event *event) {
 }
 
 EXPORT hipError_t hipEventSynchronize(Event *event) {
-    ENTER();
+    ENTER_WAITING();
     pthread_mutex_lock(&lock);
     Stream *stream = event->stream;
     if (stream) wait_until(stream, event->ticket);
@@ -286,6 +382,11 @@ EXPORT hipError_t hipStreamWaitEvent(void *handle, Event *event, unsigned flags)
     ENTER("%u", flags);
     pthread_mutex_lock(&lock);
     Stream *stream = look_up(handle);
+    if (stream && stream->capture) {
+        stream->spoiled = 1;
+        pthread_mutex_unlock(&lock);
+        return remember(CAPTURE_UNSUPPORTED);
+    }
     if (stream && event->stream) put(stream, NULL, NULL, event->stream, event->ticket);
     pthread_mutex_unlock(&lock);
     return remember(stream ? SUCCESS : INVALID_HANDLE);

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 from collections.abc import Callable
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 from typing import Any
 
 from hip_runtime.drivers.hip.errors import HipError, hip_error
@@ -92,6 +92,12 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipEventQuery": (c_void_p,),
     "hipEventSynchronize": (c_void_p,),
     "hipEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
+    "hipStreamBeginCapture": (c_void_p, c_int),
+    "hipStreamEndCapture": (c_void_p, POINTER(c_void_p)),
+    "hipGraphInstantiateWithFlags": (POINTER(c_void_p), c_void_p, c_ulonglong),
+    "hipGraphLaunch": (c_void_p, c_void_p),
+    "hipGraphExecDestroy": (c_void_p,),
+    "hipGraphDestroy": (c_void_p,),
 }
 """Types of the parameters of every function in use; all return a ``hipError_t``. Source: ``hip/hip_runtime_api.h``."""
 

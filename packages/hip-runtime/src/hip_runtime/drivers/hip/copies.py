@@ -13,6 +13,7 @@ from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.memory import Heap
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.drivers.hip.strided import Plan, dense_strides, forwards, plan_copy, span
+from hip_runtime.errors import CaptureError
 
 _MEMCPY_DEFAULT = 4
 """``hipMemcpyDefault``: the runtime finds out from the addresses which way to copy."""
@@ -48,6 +49,7 @@ class Copier:
         if abs(target - source) >= nbytes or target == source:
             self._copy(stream, target, source, nbytes, owners)
             return
+        _refuse_to_record(stream, "overlaps itself, which takes memory of its own")
         between = Scratch(self._heap, stream.device, nbytes)
         self._copy(stream, between.address, source, nbytes, None)
         self._copy(stream, target, between.address, nbytes, (owners, between))
@@ -69,6 +71,7 @@ class Copier:
             ahead, order = forwards(target, shape)
             packed = plan_copy(ahead, Strided(0, dense_strides(shape, itemsize)), shape, itemsize)
             if overlap or packed.copies < plan.copies:
+                _refuse_to_record(stream, "goes through the host")
                 self._copy_through_host(stream, ahead, order, source, shape, itemsize)
                 return
         self._copy_rectangles(stream, plan, owners)
@@ -135,6 +138,13 @@ class Scratch:
     def __del__(self) -> None:
         if hasattr(self, "address"):
             self._heap.retire(self._heap.take(self.address))
+
+
+def _refuse_to_record(stream: Stream, reason: str) -> None:
+    if stream.recording is not None:
+        raise CaptureError(
+            f"a copy that {reason} cannot be recorded: copy between arrays that lie apart, in layouts that are alike"
+        )
 
 
 def _overlap(target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> bool:

@@ -11,12 +11,14 @@ from typing import Any
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
+from hip_runtime.drivers.captures import check_recorded, check_wait
 from hip_runtime.drivers.hip.attributes import read_attributes
 from hip_runtime.drivers.hip.calls import BUFFER_KEY, END_KEY, SIZE_KEY, Calls, LaunchExtra
 from hip_runtime.drivers.hip.copies import Copier
 from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
 from hip_runtime.drivers.hip.events import Event
 from hip_runtime.drivers.hip.faults import described
+from hip_runtime.drivers.hip.graphs import Executable, Graph, Graphs
 from hip_runtime.drivers.hip.memory import Heap
 from hip_runtime.drivers.hip.modules import Function, Module
 from hip_runtime.drivers.hip.probe import import_hip
@@ -25,7 +27,8 @@ from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import InvalidHandleError, LaunchError, UnknownDeviceError
 
 UNLOADING_COUNT = 32
-"""Modules that nobody wants wait for the next synchronisation of the device, unless there are so many of them."""
+"""Modules and executable graphs that nobody wants wait for the next synchronisation of the device, unless there are so
+many of them."""
 
 _drivers: weakref.WeakSet[HipDriver] = weakref.WeakSet()
 
@@ -48,7 +51,9 @@ class HipDriver:
         self._count = self._calls.device_count
         self._targets = [read_attributes(self._calls, device).target for device in range(self._count)]
         self._streams = StreamTable(self._calls)
-        self._heap = Heap(self._calls, self._reclaim)
+        self._captures = self._streams.captures
+        self._graphs = Graphs(self._calls, self._captures)
+        self._heap = Heap(self._calls, self._reclaim, lambda: self._streams.captures.here)
         self._copier = Copier(self._calls, self._heap)
         self._unloading: set[Module] = set()
         self._forked = False
@@ -71,6 +76,7 @@ class HipDriver:
 
     def synchronize_device(self, device: int) -> None:
         self._check_device(device)
+        self._captures.forbid("wait for the device")
         streams = self._streams.everything(device)
         self._streams.wait_issued(streams)
         self._wait_for_device(device)
@@ -78,6 +84,7 @@ class HipDriver:
             stream.look_for_fault()
         faults = [stream.take_fault() for stream in streams]
         self._streams.tidy(streams)
+        self._graphs.release(device)
         self._unload()
         self._heap.flush()
         _raise(next(filter(None, faults), None))
@@ -101,6 +108,7 @@ class HipDriver:
 
     def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
         self._check_device(device)
+        self._captures.forbid("allocate memory")
         return self._heap.allocate(device, nbytes, kind)
 
     def free(self, address: int) -> None:
@@ -123,6 +131,7 @@ class HipDriver:
 
     def memory_info(self, device: int) -> tuple[int, int]:
         self._check_device(device)
+        self._captures.forbid("ask for the free memory")
         return self._heap.info(device)
 
     def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
@@ -155,6 +164,7 @@ class HipDriver:
         return self._heap.find(address)
 
     def ipc_handle(self, address: int) -> bytes:
+        self._captures.forbid("share memory")
         return self._heap.ipc_handle(address)
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:
@@ -165,6 +175,7 @@ class HipDriver:
 
     def load_module(self, device: int, code: CodeObject) -> Module:
         self._check_device(device)
+        self._captures.forbid("load code")
         if len(self._unloading) >= UNLOADING_COUNT:
             self._unload()
         self._calls.activate(device)
@@ -177,6 +188,7 @@ class HipDriver:
             self._unloading.add(module)
 
     def get_function(self, module: Module, kernel: Kernel) -> Function:
+        self._captures.forbid("load a kernel")
         self._calls.activate(module.device)
         return Function(self._calls, module, kernel)
 
@@ -216,6 +228,8 @@ class HipDriver:
                 f"kernel {function.kernel.name!r} is loaded on device {function.device}; the stream is of device "
                 f"{found.device}"
             )
+        if found.handle == 0:
+            self._captures.forbid("use the default stream")
         if self._streams.held:
             work = partial(
                 self._launch, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe
@@ -232,9 +246,11 @@ class HipDriver:
 
     def destroy_stream(self, stream: int) -> None:
         if not self._forked:
+            self._graphs.abandon(self._streams.find(stream))
             self._streams.destroy(stream)
 
     def query_stream(self, stream: int) -> bool:
+        self._captures.forbid_on(stream, "ask about")
         if stream > PER_THREAD_STREAM:
             found = self._streams.find(stream)
             self._streams.tidy([found])
@@ -244,6 +260,7 @@ class HipDriver:
         return all(self._on(found).is_done() for found in self._streams.defaults)
 
     def synchronize_stream(self, stream: int) -> None:
+        self._captures.forbid_on(stream, "wait for")
         if stream > PER_THREAD_STREAM:
             streams = [self._streams.find(stream)]
         else:
@@ -256,16 +273,22 @@ class HipDriver:
         _raise(next(filter(None, faults), None))
 
     def wait_event(self, stream: int, event: Event) -> None:
+        recording = self._captures.of(stream)
+        if event.recording is not None or (recording is not None and event.recorded is not None):
+            check_wait(event.recording, recording)
+            return
         point = event.recorded
         if point is None:
             return
         if stream <= PER_THREAD_STREAM:
+            self._captures.forbid("use the default stream")
             self._streams.settle()
             if point.issued is not None:
                 point.issued.wait()
         self._on(self._streams.on_device(stream, event.device)).wait_for(point)
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
+        self._captures.forbid_on(stream, "call back from")
         if stream > PER_THREAD_STREAM:
             self._streams.find(stream).add_callback(callback)
             return
@@ -285,15 +308,24 @@ class HipDriver:
         found = self._streams.on_device(stream, event.device)
         if found.device != event.device:
             raise InvalidHandleError(f"the event is of device {event.device}, the stream of device {found.device}")
+        event.recording = found.recording
+        if found.recording is not None:
+            event.stream = None  # a point between what is recorded before it and behind it, on one stream
+            return
         if found.handle == 0:
+            self._captures.forbid("use the default stream")
             self._streams.settle()
         self._on(found).record(event)
 
     def query_event(self, event: Event) -> bool:
+        check_recorded(event.recording)
+        self._captures.forbid("ask about an event")
         point = event.recorded
         return point is None or point.is_reached()
 
     def synchronize_event(self, event: Event) -> None:
+        check_recorded(event.recording)
+        self._captures.forbid("wait for an event")
         point, stream = event.recorded, event.stream
         if point is None or stream is None:
             return
@@ -303,7 +335,42 @@ class HipDriver:
         _raise(stream.take_fault())
 
     def elapsed_time(self, start: Event, end: Event) -> float:
+        self._captures.forbid("ask about an event")
         return start.finished_point("start").milliseconds_to(end.finished_point("end"))
+
+    # graphs
+
+    def begin_capture(self, stream: int) -> None:
+        self._captures.check_begin(stream)
+        self._graphs.begin(self._streams.find(stream))
+
+    def is_capturing(self, stream: int) -> bool:
+        return self._captures.of(stream) is not None
+
+    def end_capture(self, stream: int) -> Graph:
+        return self._graphs.end(self._streams.find(stream))
+
+    def destroy_graph(self, graph: Graph) -> None:
+        if not self._forked:
+            self._graphs.destroy(graph)
+
+    def instantiate(self, graph: Graph) -> Executable:
+        if self._graphs.retired_count >= UNLOADING_COUNT and not self._captures.here:
+            self._reclaim()
+        return self._graphs.instantiate(graph)
+
+    def launch_graph(self, executable: Executable, stream: int) -> None:
+        if executable.destroyed:
+            raise InvalidHandleError("the graph was destroyed")
+        found = self._streams.on_device(stream, executable.device)
+        if found.device != executable.device:
+            raise LaunchError(f"the graph is of device {executable.device}; the stream is of device {found.device}")
+        if found.recording is not None:
+            self._captures.forbid_on(stream, "launch a graph on")
+        self._perform(found, partial(self._graphs.launch, executable, found), checks=False)
+
+    def destroy_executable(self, executable: Executable) -> None:
+        self._graphs.retire(executable)
 
     # what the above is made of
 
@@ -335,7 +402,9 @@ class HipDriver:
             )
         if code:
             raise self._calls.error(name, code)
-        if function.record is not None:
+        if stream.recording is not None:
+            stream.recording.add_launch(function, describe)
+        elif function.record is not None:
             function.record.describe = describe
             stream.suspects.add(function.record)
         if owners is not None:
@@ -359,6 +428,7 @@ class HipDriver:
         if stream.handle:
             self._on(stream).submit(work)
             return
+        self._captures.forbid("use the default stream")
         self._streams.settle()
         self._calls.activate(stream.device)
         work()
@@ -369,6 +439,8 @@ class HipDriver:
     def _unload(self) -> None:
         """Unload the modules that nobody wants any more; all devices that are not idle are waited for."""
         for module in list(self._unloading):
+            if module.users:
+                continue  # a graph runs its kernels
             self._wait_for_device(module.device)
             for stream in self._streams.everything(module.device):
                 stream.look_for_fault()
@@ -385,6 +457,8 @@ class HipDriver:
         for device in range(self._count):
             self._wait_for_device(device)
         self._streams.tidy(self._streams.everything())
+        for device in range(self._count):
+            self._graphs.release(device)
         self._heap.flush()
 
 

@@ -7,6 +7,7 @@ Each carries the call that failed, HIP's name of the answer, its number and HIP'
 from __future__ import annotations
 
 from hip_runtime.errors import (
+    CaptureError,
     DeviceUnavailableError,
     HipRuntimeError,
     InvalidAddressError,
@@ -73,6 +74,10 @@ class HipUnavailableError(HipError, DeviceUnavailableError):
     """A device that is not there."""
 
 
+class HipCaptureError(HipError, CaptureError):
+    """Something that cannot be done while a stream is captured, or that the capture was lost through."""
+
+
 class DeviceFailure(HipError):
     """Work on the device was stopped: by an access outside of memory, an assertion, a time limit, or a defect.
 
@@ -109,6 +114,15 @@ _CLASSES: dict[int, type[HipError]] = {
     719: DeviceFailure,  # hipErrorLaunchFailure
     720: HipLaunchError,  # hipErrorCooperativeLaunchTooLarge
     801: HipUnsupportedError,  # hipErrorNotSupported
+    900: HipCaptureError,  # hipErrorStreamCaptureUnsupported
+    901: HipCaptureError,  # hipErrorStreamCaptureInvalidated
+    902: HipCaptureError,  # hipErrorStreamCaptureMerge
+    903: HipCaptureError,  # hipErrorStreamCaptureUnmatched
+    904: HipCaptureError,  # hipErrorStreamCaptureUnjoined
+    905: HipCaptureError,  # hipErrorStreamCaptureIsolation
+    906: HipCaptureError,  # hipErrorStreamCaptureImplicit
+    907: HipCaptureError,  # hipErrorCapturedEvent
+    908: HipCaptureError,  # hipErrorStreamCaptureWrongThread
 }
 
 

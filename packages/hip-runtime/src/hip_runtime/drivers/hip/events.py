@@ -7,11 +7,13 @@ from collections import deque
 from ctypes import byref, c_float, c_void_p
 from typing import TYPE_CHECKING, Any
 
+from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_READY
 from hip_runtime.errors import EventError, InvalidHandleError
 
 if TYPE_CHECKING:
+    from hip_runtime.drivers.captures import Recording
     from hip_runtime.drivers.hip.streams import Stream
 
 BLOCKING_SYNC, DISABLE_TIMING = 1, 2
@@ -104,7 +106,7 @@ class Point:
 class Event:
     """What `Driver.create_event` gives: the last point that was recorded, if any."""
 
-    __slots__ = ("__weakref__", "_pool", "device", "point", "stream", "timing")
+    __slots__ = ("__weakref__", "_pool", "device", "point", "recording", "stream", "timing")
 
     def __init__(self, pool: EventPool, *, timing: bool) -> None:
         self._pool: EventPool | None = pool
@@ -113,6 +115,8 @@ class Event:
         self.point: Point | None = pool.take()
         self.stream: Stream | None = None
         """Where it was recorded last; ``None`` before."""
+        self.recording: Recording | None = None
+        """The capture that it was last recorded in, if it was in one."""
 
     @property
     def recorded(self) -> Point | None:
@@ -133,10 +137,11 @@ class Event:
 
     def destroy(self) -> None:
         """Let go of the HIP event."""
-        self._pool = self.point = self.stream = None
+        self._pool = self.point = self.stream = self.recording = None
 
     def finished_point(self, role: str) -> Point:
         """The point, for its time; *role* names the event in errors."""
+        check_recorded(self.recording)
         if not self.timing:
             raise EventError(f"the {role} event was created without timing")
         point: Any = self.recorded

@@ -36,10 +36,14 @@ class Allocation(NamedTuple):
 
 
 class Heap:
-    """Live allocations by address. *reclaim* waits for all work and lets go of what it owned."""
+    """Live allocations by address. *reclaim* waits for all work and lets go of what it owned.
 
-    def __init__(self, calls: Calls, reclaim: Callable[[], None]) -> None:
+    While *busy* says so nothing is given back, as that would wait for the device.
+    """
+
+    def __init__(self, calls: Calls, reclaim: Callable[[], None], busy: Callable[[], bool]) -> None:
         self._calls = calls
+        self._busy = busy
         self._reclaim = reclaim
         self._live: dict[int, Allocation] = {}
         self._retired: deque[Allocation] = deque()
@@ -78,7 +82,8 @@ class Heap:
         """Give memory back, now or with more of its kind; may be called in a finaliser."""
         self._retired.append(allocation)
         self._retired_bytes += allocation.nbytes
-        if len(self._retired) >= RETIRED_COUNT or self._retired_bytes >= RETIRED_BYTES:
+        many = len(self._retired) >= RETIRED_COUNT or self._retired_bytes >= RETIRED_BYTES
+        if many and not self._busy():
             self.flush()
 
     def flush(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from contextlib import ExitStack
 from ctypes import byref, c_char_p, c_size_t, c_void_p, cast, pointer
 from typing import Any
@@ -28,6 +29,8 @@ class Module:
         self.code = code
         """Kept: the runtime may still read the image."""
         self.unloaded = False
+        self.users: weakref.WeakSet[Any] = weakref.WeakSet()
+        """What still runs its kernels: graphs."""
         self._calls = calls
         self._lock = threading.Lock()
         self._records: dict[str, FaultRecord | None] = {}

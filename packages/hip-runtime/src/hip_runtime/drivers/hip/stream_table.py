@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from ctypes import byref, c_int, c_uint, c_void_p
+from typing import Any
 
 from hip_runtime.driver import PER_THREAD_STREAM
+from hip_runtime.drivers.captures import Captures
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.events import EventPool
 from hip_runtime.drivers.hip.streams import Stream
@@ -24,6 +26,7 @@ class StreamTable:
     def __init__(self, calls: Calls) -> None:
         devices = range(calls.device_count)
         self.held: set[Stream] = set()
+        self.captures: Captures[Any] = Captures()
         self.points = [EventPool(calls, device) for device in devices]
         self.timers = [EventPool(calls, device, timing=True) for device in devices]
         self._calls = calls
@@ -75,7 +78,12 @@ class StreamTable:
                 stream.wait_issued()
 
     def tidy(self, streams: Iterable[Stream]) -> None:
-        """Let go of what *streams* do not need any more, and of themselves, if they were destroyed."""
+        """Let go of what *streams* do not need any more, and of themselves, if they were destroyed.
+
+        Later, where the calling thread captures: to ask whether work is done would spoil that.
+        """
+        if self.captures.here:
+            return
         for stream in streams:
             self._calls.activate(stream.device)
             stream.reap()

@@ -10,11 +10,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_READY
 from hip_runtime.drivers.hip.events import Event, EventPool, Point
 from hip_runtime.drivers.hip.faults import FaultRecord, described
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.hip.graphs import Recording
 
 Work = Callable[[], None]
 Callback = Callable[[BaseException | None], None]
@@ -35,6 +39,8 @@ class Stream:
         """What went wrong on this stream and was not reported yet."""
         self.suspects: set[FaultRecord] = set()
         """Records of the kernels that may have left a fault since the last look."""
+        self.recording: Recording | None = None
+        """What keeps the owners of the work while the stream is captured."""
         self._calls = calls
         self._pool = pool
         self._holding = holding  # the held streams of the driver
@@ -156,14 +162,19 @@ class Stream:
     # owners
 
     def keep(self, owners: object) -> None:
-        """Keep *owners* alive until the work given so far is done."""
+        """Keep *owners* alive until the work given so far is done; or as long as the graph that it is recorded for."""
+        if self.recording is not None:
+            self.recording.owners.append(owners)
+            return
         self._owners.append(owners)
         if len(self._owners) >= OWNERS_PER_POINT:
             self._guard()
             self._reap_guarded()
 
     def reap(self) -> None:
-        """Let go of the owners whose work is done."""
+        """Let go of the owners whose work is done; of a stream that is captured nothing can be asked."""
+        if self.recording is not None:
+            return
         self._reap_guarded()
         if self._owners:
             with self._lock:

@@ -1,0 +1,147 @@
+"""Graphs of the HIP runtime, and what the driver adds: owners, code that stays loaded, and faults of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import byref, c_void_p
+from typing import Any
+
+from hip_runtime.drivers import captures
+from hip_runtime.drivers.captures import Captures
+from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.faults import FaultRecord
+from hip_runtime.drivers.hip.modules import Function
+from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.errors import CaptureError, InvalidHandleError
+
+THREAD_LOCAL = 1
+"""``hipStreamCaptureModeThreadLocal``: what spoils a capture is refused to the thread that captures alone."""
+
+Describe = Callable[[Any], BaseException]
+
+
+class Recording(captures.Recording):
+    """What the work that was recorded uses, to be kept until no graph refers to it any more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.owners: list[object] = []
+        self.records: dict[FaultRecord, Describe | None] = {}
+        """Where the recorded kernels leave faults, and what makes exceptions of them."""
+
+    def add_launch(self, function: Function, describe: Describe | None) -> None:
+        """A launch of *function* was recorded: its module stays loaded as long as this lives."""
+        function.module.users.add(self)
+        self.owners.append(function)
+        if function.record is not None:
+            self.records[function.record] = describe
+
+
+class Graph:
+    """The ``hipGraph_t`` *handle*, 0 once it was destroyed, on *device*."""
+
+    def __init__(self, device: int, handle: int, recording: Recording) -> None:
+        self.device = device
+        self.handle = handle
+        self.recording: Recording | None = recording
+
+    def parts(self) -> tuple[int, Recording]:
+        """The handle and the recording, unless it was destroyed: `InvalidHandleError`."""
+        if self.recording is None:
+            raise InvalidHandleError("the graph was destroyed")
+        return self.handle, self.recording
+
+
+class Executable(Graph):
+    """The ``hipGraphExec_t`` *handle*."""
+
+    destroyed = False
+    """Whether nobody launches it again."""
+
+
+class Graphs:
+    """The graphs of a driver, and the captures that make them."""
+
+    def __init__(self, calls: Calls, going: Captures[Any]) -> None:
+        self._calls = calls
+        self._captures: Captures[Recording] = going
+        self._retired: set[Executable] = set()
+
+    def begin(self, stream: Stream) -> None:
+        """Capture *stream*, once the runtime was told of all that it was given before."""
+        self._captures.check_begin(stream.handle)
+        stream.wait_issued()
+        if stream.held:
+            raise CaptureError(
+                f"a callback of stream {stream.handle} cannot capture it, or others give it callbacks now"
+            )
+        self._calls.activate(stream.device)
+        self._calls.call("hipStreamBeginCapture", stream.handle, THREAD_LOCAL)
+        recording = Recording()
+        self._captures.begin(stream.handle, recording)
+        stream.recording = recording
+
+    def end(self, stream: Stream) -> Graph:
+        """What was recorded; HIP ends the capture whatever it answers."""
+        recording = self._captures.end(stream.handle)
+        stream.recording = None
+        place = c_void_p()
+        self._calls.activate(stream.device)
+        self._calls.call("hipStreamEndCapture", stream.handle, byref(place))
+        return Graph(stream.device, place.value or 0, recording)
+
+    def abandon(self, stream: Stream) -> None:
+        """Give up the capture of *stream*, if there is one: the stream goes. Nobody is told what HIP says of it."""
+        if stream.recording is None:
+            return
+        self._captures.drop(stream.handle)
+        stream.recording = None
+        place = c_void_p()
+        self._calls.hipStreamEndCapture(stream.handle, byref(place))
+        if place.value:
+            self._calls.hipGraphDestroy(place.value)
+        self._calls.hipGetLastError()
+
+    def destroy(self, graph: Graph) -> None:
+        """Give the graph back; executables have copies of their own."""
+        handle, graph.handle, graph.recording = graph.handle, 0, None
+        if handle:
+            self._calls.call("hipGraphDestroy", handle)
+
+    def instantiate(self, graph: Graph) -> Executable:
+        """A new executable."""
+        handle, recording = graph.parts()
+        place = c_void_p()
+        self._calls.activate(graph.device)
+        self._calls.call("hipGraphInstantiateWithFlags", byref(place), handle, 0)
+        return Executable(graph.device, place.value or 0, recording)
+
+    def launch(self, executable: Executable, stream: Stream) -> None:
+        """Tell the runtime of a launch, and remember who uses what until it is done."""
+        handle, recording = executable.parts()
+        self._calls.activate(stream.device)
+        self._calls.call("hipGraphLaunch", handle, stream.handle)
+        for record, describe in recording.records.items():
+            record.describe = describe
+            stream.suspects.add(record)
+        stream.keep(executable)
+
+    def retire(self, executable: Executable) -> None:
+        """Nobody launches it again; it goes when its device is idle. Takes no lock: may be called in a finaliser."""
+        if not executable.destroyed:
+            executable.destroyed = True
+            self._retired.add(executable)
+
+    @property
+    def retired_count(self) -> int:
+        """How many executables wait for their device to be idle."""
+        return len(self._retired)
+
+    def release(self, device: int) -> None:
+        """Give back the executables of *device* that nobody wants any more: it is idle."""
+        for executable in list(self._retired):
+            if executable.device == device:
+                self._retired.discard(executable)
+                handle, executable.handle, executable.recording = executable.handle, 0, None
+                self._calls.activate(device)
+                self._calls.call("hipGraphExecDestroy", handle)

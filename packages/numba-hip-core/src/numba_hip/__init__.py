@@ -12,6 +12,8 @@ from typing import Any
 from hip_runtime import (
     DeviceArray,
     Event,
+    ExecutableGraph,
+    Graph,
     device_array,
     device_array_like,
     from_dlpack,
@@ -167,7 +169,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "BaseCUDAMemoryManager", "BaseMemoryManager", "DeviceArray", "Event", "GetIpcHandleMixin",
+    "BaseCUDAMemoryManager", "BaseMemoryManager", "DeviceArray", "Event", "ExecutableGraph",
+    "GetIpcHandleMixin", "Graph",
     "HostOnlyCUDAMemoryManager", "HostOnlyMemoryManager", "In", "InOut", "IpcHandle", "LinkedCode", "MappedArray",
     "MappedMemory", "MemoryInfo", "MemoryPointer", "Out", "PinnedMemory", "Reduce", "Stream", "activemask", "all",
     "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev",

@@ -29,7 +29,7 @@ from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.dispatch.inspection import Inspection
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
 from numba_hip.dispatch.output import with_output
-from numba_hip.dispatch.transfer import Transfer
+from numba_hip.dispatch.transfer import Transfer, check_capture
 from numba_hip.errors import DeviceFunctionError, KernelArgumentError, KernelSignatureError
 from numba_hip.language.captured import check_captured
 
@@ -340,6 +340,7 @@ class Dispatcher(Inspection):
             self.extensions, self._with_defaults(args), self._names, configured.config.stream
         )
         check_arguments(args, self._names)
+        check_capture(args, self._names, configured.config.stream)
         transfer = Transfer(configured.config.stream)
         passed = [transfer.onto_device(value) for value in args]
         codes: list[Any] = [

@@ -23,7 +23,7 @@ import numpy as np
 
 from hip_runtime import Stream
 from hip_runtime.driver import DEFAULT_STREAM
-from hip_runtime.errors import HipRuntimeError
+from hip_runtime.errors import CaptureError, HipRuntimeError
 from hip_runtime.module import Function, Launch
 from hip_runtime.stream import stream_handle
 
@@ -182,11 +182,18 @@ class PrintingLaunch:
         self._launch = launch
         self._buffer = buffer
         self._stream = stream_handle(stream)
+        self._kernel = launch.function.kernel.name
+        self._is_capturing = launch.function.device.driver.is_capturing
         self._add_callback = launch.function.device.driver.add_callback
         self._offset = launch.function.kernel.parameters[-1].offset
 
     def __call__(self, arguments: bytes, owners: object = None) -> None:
         """As `hip_runtime.module.Launch`; *arguments* without the address of the buffer."""
+        if self._is_capturing(self._stream):
+            raise CaptureError(
+                f"kernel {self._kernel} prints, and nobody is told when the launch of a graph is done, to bring that "
+                "out: capture a kernel that does not print"
+            )
         packed = arguments.ljust(self._offset, b"\0") + struct.pack("<Q", self._buffer.address)
         self._buffer.begin()
         try:

@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hip_runtime import DeviceArray, Stream, as_device_array, device_array_like, is_device_array, to_device
+from hip_runtime import (
+    CaptureError,
+    DeviceArray,
+    Stream,
+    as_device_array,
+    device_array_like,
+    is_device_array,
+    to_device,
+)
 from numba_hip.dispatch.advice import advise_on_copies
 from numba_hip.dispatch.arguments import is_on_device
 from numba_hip.dispatch.hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
+
+
+def check_capture(values: Sequence[Any], names: Sequence[str], stream: Stream | None) -> None:
+    """`CaptureError` where *stream* is captured and one of *values* is an array or record of the host.
+
+    Its copy back would be due when the graph is launched, of which nobody tells.
+    """
+    if stream is None or not stream.capturing:
+        return
+    for value, name in zip(values, names, strict=True):
+        if _is_of_host(value.value if isinstance(value, ArgHint) else value):
+            raise CaptureError(
+                f"argument {name!r} is an array or record of the host, and a launch that is recorded for a graph "
+                "cannot copy it back; pass a device array (hip.to_device before the capture), and record a copy of it "
+                "to the host with copy_to_host(array, stream=...)"
+            )
+
+
+def _is_of_host(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_of_host, value))
+    return isinstance(value, np.void) or (isinstance(value, np.ndarray) and not is_device_array(value))
 
 
 class Transfer:

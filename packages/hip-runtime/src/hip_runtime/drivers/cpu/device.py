@@ -161,7 +161,7 @@ class CpuDriver:
     # code
 
     def load_module(self, device: int, code: CodeObject) -> Module:
-        self._captures.forbid("load code")
+        self._captures.forbid("load code, as the first launch of a kernel does,")
         return Module(code)
 
     def unload_module(self, module: Module) -> None:

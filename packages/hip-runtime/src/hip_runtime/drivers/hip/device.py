@@ -175,7 +175,7 @@ class HipDriver:
 
     def load_module(self, device: int, code: CodeObject) -> Module:
         self._check_device(device)
-        self._captures.forbid("load code")
+        self._captures.forbid("load code, as the first launch of a kernel does,")
         if len(self._unloading) >= UNLOADING_COUNT:
             self._unload()
         self._calls.activate(device)

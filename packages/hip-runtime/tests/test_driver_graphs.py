@@ -187,6 +187,7 @@ def test_what_cannot_be_done_while_a_stream_is_captured(bench: GraphBench) -> No
         "allocate memory": lambda: driver.alloc(0, 8),
         "the free memory": lambda: driver.memory_info(0),
         "share memory": lambda: driver.ipc_handle(place),
+        "open shared memory": lambda: driver.open_ipc_handle(0, bytes(64)),
         "load code": lambda: bench.function("count"),
         "launch a graph": lambda: driver.launch_graph(empty, stream),
     }

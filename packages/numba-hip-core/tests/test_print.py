@@ -228,7 +228,7 @@ def test_a_launch_that_fails_is_what_is_raised():
         raise LaunchError("not enough of everything")
 
     launch.function = function
-    device.add_callback = None
+    device.add_callback, device.is_capturing = None, lambda stream: False
     printing = PrintingLaunch(launch, OutputBuffer(function), None)
     with pytest.raises(LaunchError, match="not enough"):
         printing(b"\0" * 8)

@@ -156,6 +156,7 @@ class CpuDriver:
         return self._heap.handle(address)
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:
+        self._captures.forbid("open shared memory")
         return self._heap.open(handle)
 
     # code

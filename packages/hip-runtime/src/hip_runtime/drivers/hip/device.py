@@ -169,6 +169,7 @@ class HipDriver:
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:
         self._check_device(device)
+        self._captures.forbid("open shared memory")
         return self._heap.open_ipc_handle(device, handle)
 
     # code

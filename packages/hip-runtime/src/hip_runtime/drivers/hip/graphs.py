@@ -68,12 +68,11 @@ class Graphs:
         self._retired: set[Executable] = set()
 
     def begin(self, stream: Stream) -> None:
-        """Capture *stream*, once the runtime was told of all that it was given before."""
-        self._captures.check_begin(stream.handle)
+        """Capture *stream*, which can be, once the runtime was told of all that it was given before."""
         stream.wait_issued()
         if stream.held:
             raise CaptureError(
-                f"a callback of stream {stream.handle} cannot capture it, or others give it callbacks now"
+                f"stream {stream.handle} still waits for a callback: capture it later, and not in the callback itself"
             )
         self._calls.activate(stream.device)
         self._calls.call("hipStreamBeginCapture", stream.handle, THREAD_LOCAL)

@@ -147,6 +147,32 @@ def test_fork_under_load() -> None:
     assert out == "[0, 0, 0, 0, 0]\n"
 
 
+def test_fork_while_a_graph_runs() -> None:
+    """The child does not wait for the launch of the parent's thread, of which it has a copy of the lock."""
+    out = run_script(
+        """
+        spin = function("spin")
+        place = rt.to_device(np.zeros(1, np.int64))
+        stream = rt.Stream()
+        with stream.capture() as graph:
+            spin.launch(1, 1, spmd_kernels.pack(spin.kernel, place.address, 100_000_000), stream=stream, owners=place)
+        executable = graph.instantiate()
+        executable.launch(stream)
+        while not executable._handle.lock.locked():
+            time.sleep(0.001)
+        pid = os.fork()
+        if pid == 0:
+            executable.launch(stream)
+            stream.synchronize()
+            os._exit(0 if place.copy_to_host()[0] >= 100_000_000 else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        stream.synchronize()
+        print(place.copy_to_host()[0])
+        """
+    )
+    assert out == "0\n100000000\n"
+
+
 def test_process_ends_with_work_under_way() -> None:
     out = run_script(
         """

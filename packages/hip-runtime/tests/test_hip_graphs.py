@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -12,7 +13,7 @@ from test_hip_driver import Loaded, driver, standin
 from hip_runtime.driver import Strided
 from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
-from hip_runtime.errors import CaptureError, InvalidHandleError, LaunchError
+from hip_runtime.errors import CaptureError, InvalidHandleError, KernelFault, LaunchError
 
 __all__ = ["driver", "standin"]
 
@@ -135,6 +136,30 @@ def test_a_graph_belongs_to_a_device(driver: HipDriver, standin: Standin) -> Non
     driver.free(place)
 
 
+def test_code_stays_loaded_as_long_as_a_graph_runs_it(driver: HipDriver, standin: Standin) -> None:
+    stream, seen, modules = driver.create_stream(0), driver.alloc(0, 64), standin.live()["modules"]
+    with Loaded(driver, "fault") as loaded:
+        driver.begin_capture(stream)
+        loaded.launch("fault", seen, 5, 100, block=64, stream=stream)
+        graph = driver.end_capture(stream)
+    del loaded
+    for _ in range(2):
+        driver.synchronize_device(0)
+        assert standin.live()["modules"] == modules + 1
+        executable = driver.instantiate(graph)
+        driver.launch_graph(executable, stream)
+        driver.destroy_executable(executable)
+        with pytest.raises(KernelFault, match="error code 100"):
+            driver.synchronize_device(0)
+    driver.destroy_graph(graph)
+    del executable
+    gc.collect()
+    driver.synchronize_device(0)
+    assert standin.live()["modules"] == modules
+    driver.destroy_stream(stream)
+    driver.free(seen)
+
+
 def test_executables_that_nobody_wants_do_not_pile_up(driver: HipDriver, standin: Standin) -> None:
     stream = driver.create_stream(0)
     driver.begin_capture(stream)
@@ -145,6 +170,6 @@ def test_executables_that_nobody_wants_do_not_pile_up(driver: HipDriver, standin
         driver.destroy_executable(executable)
         with pytest.raises(InvalidHandleError, match="graph was destroyed"):
             driver.launch_graph(executable, stream)
-    assert standin.live()["executables"] <= UNLOADING_COUNT + 1
+    assert 0 < standin.live()["executables"] <= UNLOADING_COUNT + 1
     driver.destroy_graph(graph)
     driver.destroy_stream(stream)

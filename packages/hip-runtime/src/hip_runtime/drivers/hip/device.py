@@ -77,14 +77,14 @@ class HipDriver:
     def synchronize_device(self, device: int) -> None:
         self._check_device(device)
         self._captures.forbid("wait for the device")
-        streams = self._streams.everything(device)
+        streams, retired = self._streams.everything(device), self._graphs.retired(device)
         self._streams.wait_issued(streams)
         self._wait_for_device(device)
         for stream in streams:
             stream.look_for_fault()
         faults = [stream.take_fault() for stream in streams]
         self._streams.tidy(streams)
-        self._graphs.release(device)
+        self._graphs.release(retired)
         self._unload()
         self._heap.flush()
         _raise(next(filter(None, faults), None))
@@ -356,7 +356,7 @@ class HipDriver:
             self._graphs.destroy(graph)
 
     def instantiate(self, graph: Graph) -> Executable:
-        if self._graphs.retired_count >= UNLOADING_COUNT and not self._captures.here:
+        if len(self._graphs.retired()) >= UNLOADING_COUNT and not self._captures.here:
             self._reclaim()
         return self._graphs.instantiate(graph)
 
@@ -454,12 +454,12 @@ class HipDriver:
 
     def _reclaim(self) -> None:
         """Wait for all work and give back everything that it kept."""
+        retired = self._graphs.retired()
         self._streams.wait_issued(list(self._streams.held))
         for device in range(self._count):
             self._wait_for_device(device)
         self._streams.tidy(self._streams.everything())
-        for device in range(self._count):
-            self._graphs.release(device)
+        self._graphs.release(retired)
         self._heap.flush()
 
 

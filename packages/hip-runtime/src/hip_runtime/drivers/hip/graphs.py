@@ -116,14 +116,13 @@ class Graphs:
         return Executable(graph.device, place.value or 0, recording)
 
     def launch(self, executable: Executable, stream: Stream) -> None:
-        """Tell the runtime of a launch, and remember who uses what until it is done."""
+        """Tell the runtime of a launch. The executable, and what its work uses, stay at least until it is done."""
         handle, recording = executable.parts()
         self._calls.activate(stream.device)
         self._calls.call("hipGraphLaunch", handle, stream.handle)
         for record, describe in recording.records.items():
             record.describe = describe
             stream.suspects.add(record)
-        stream.keep(executable)
 
     def retire(self, executable: Executable) -> None:
         """Nobody launches it again; it goes when its device is idle. Takes no lock: may be called in a finaliser."""
@@ -131,16 +130,15 @@ class Graphs:
             executable.destroyed = True
             self._retired.add(executable)
 
-    @property
-    def retired_count(self) -> int:
-        """How many executables wait for their device to be idle."""
-        return len(self._retired)
+    def retired(self, device: int | None = None) -> list[Executable]:
+        """The executables that nobody launches again; only those of *device*, if given."""
+        return [executable for executable in list(self._retired) if device in (None, executable.device)]
 
-    def release(self, device: int) -> None:
-        """Give back the executables of *device* that nobody wants any more: it is idle."""
-        for executable in list(self._retired):
-            if executable.device == device:
-                self._retired.discard(executable)
-                handle, executable.handle, executable.recording = executable.handle, 0, None
-                self._calls.activate(device)
+    def release(self, executables: list[Executable]) -> None:
+        """Give back what `retired` gave before their devices were waited for: others may have launches since."""
+        for executable in executables:
+            self._retired.discard(executable)
+            handle, executable.handle, executable.recording = executable.handle, 0, None
+            if handle:  # else another thread was quicker
+                self._calls.activate(executable.device)
                 self._calls.call("hipGraphExecDestroy", handle)

@@ -139,7 +139,7 @@ def test_outside_of_kernels():
 
 
 def test_a_kernel_that_names_one_is_cached(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_HIP_CACHE_DIR", str(tmp_path))
 
     def kernel(x):
         x[0] = hip.__sinf(x[0])

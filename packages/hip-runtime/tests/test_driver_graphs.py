@@ -122,6 +122,7 @@ def test_an_empty_graph(bench: GraphBench) -> None:
     for where in (stream, DEFAULT_STREAM):
         bench.driver.launch_graph(executable, where)
         bench.driver.synchronize_stream(where)
+        assert bench.driver.query_stream(where)
     bench.driver.destroy_executable(executable)
     bench.driver.destroy_stream(stream)
 

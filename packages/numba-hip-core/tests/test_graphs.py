@@ -68,6 +68,16 @@ def test_a_chain_of_kernels_and_copies_runs_again_with_what_the_host_holds():
     np.testing.assert_array_equal(result, (np.arange(n) - 4.5) * 3)
 
 
+def test_numbers_of_numpy_take_the_code_that_those_of_python_loaded():
+    stream, values = hip.stream(), hip.to_device(np.zeros(4))
+    add[1, 4](values, 1.0)
+    with stream.capture() as graph:  # which refuses to load code
+        add[1, 4, stream](values, np.float64(2.0))
+    graph.instantiate().launch(stream)
+    stream.synchronize()
+    assert values.copy_to_host().tolist() == [3.0] * 4
+
+
 def test_what_the_work_uses_lives_as_long_as_the_graph():
     stream, values = hip.stream(), hip.to_device(np.zeros(4))
     out = np.zeros(4)

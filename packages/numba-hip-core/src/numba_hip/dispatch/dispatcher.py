@@ -388,6 +388,10 @@ class Dispatcher(Inspection):
             for place, (value, name) in enumerate(zip(args, self._names, strict=True))
         )
         kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
+        known = None if stand_ins else self._loaded.get((device, *kinds))
+        if known is not None:  # for arguments of other Python types: numbers of NumPy's after Python's
+            self._loaded[key] = known
+            return known
         code = self._compile(kinds, device.target)
         check_captured(self.__name__, code.captured, device)
         function = device.load(code.code_object).function(code.name)
@@ -403,6 +407,8 @@ class Dispatcher(Inspection):
                 f"its extensions passed {shown}, which makes {sum(map(leaf_count, packed))}"
             )
         loaded = self._loaded[key] = LoadedKernel(function, packers(packed, code.parameters), code, record)
+        if not stand_ins:
+            self._loaded[(device, *kinds)] = loaded
         return loaded
 
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:

@@ -388,7 +388,8 @@ class Dispatcher(Inspection):
             for place, (value, name) in enumerate(zip(args, self._names, strict=True))
         )
         kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
-        known = None if stand_ins else self._loaded.get((device, *kinds))
+        by_kinds = (device, *kinds)
+        known = None if stand_ins else self._loaded.get(by_kinds)
         if known is not None:  # for arguments of other Python types: numbers of NumPy's after Python's
             self._loaded[key] = known
             return known
@@ -408,7 +409,7 @@ class Dispatcher(Inspection):
             )
         loaded = self._loaded[key] = LoadedKernel(function, packers(packed, code.parameters), code, record)
         if not stand_ins:
-            self._loaded[(device, *kinds)] = loaded
+            self._loaded[by_kinds] = loaded
         return loaded
 
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:

@@ -54,10 +54,12 @@ class Statement:
 
 
 class Generator:
-    """Makes programs; the same seed makes the same."""
+    """Makes programs; the same seed makes the same. With *bounds* there are also branches and loops that compare where
+    a thread is with a bound, as ``if i < n`` does."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, bounds: bool = False) -> None:
         self.random = random.Random(seed)
+        self._bounds = bounds
         self._loops = 0
 
     def program(self) -> list[Statement]:
@@ -73,6 +75,8 @@ class Generator:
         kinds = ["integer"] * 4 + ["float"] * 2 + ["keep", "fetch", "ballot", "shuffle", "shuffle", "active", "meet"]
         if depth < 3:
             kinds += ["if"] * 3 + ["loop"] * 2 + ["uniform_if", "uniform_loop"]
+        if depth < 3 and self._bounds:
+            kinds += ["within"] * 4 + ["walk"] * 3
         if depth < 2:
             kinds += ["return"]
         if together:
@@ -100,6 +104,25 @@ class Generator:
         count = self.random.randint(1, 3)
         other = self.statements(self.random.randint(0, 2), depth + 1, False)
         return Statement("if", words, self.statements(count, depth + 1, False), other)
+
+    def _place(self) -> tuple[int, ...]:
+        """Factors of the indices of a thread and of its block, and a number to add."""
+        choose = self.random.choice
+        return choose((1, 1, 2, -1)), choose((0, 3, 16)), choose((0, 1)), choose((0, 8)), choose((0, 0, -5, 20))
+
+    def _within(self, depth: int, together: bool) -> Statement:
+        choose = self.random
+        predicate = choose.choice(("slt", "sle", "sgt", "sge", "ult", "uge"))
+        words = (self._place(), predicate, choose.choice((0, 7, 30, 60, 1000)), choose.choice((0, 20)))
+        body, other = (self.statements(choose.randint(0, 2), depth + 1, False) for _ in range(2))
+        return Statement("within", words, body, other)
+
+    def _walk(self, depth: int, together: bool) -> Statement:
+        choose = self.random
+        self._loops += 1
+        limit = choose.choice((0, 10, 60, 100))
+        words = (self._place(), limit, choose.randint(0, 9), limit // 4 + 9, f"w{self._loops}", choose.choice(INTEGERS))
+        return Statement("walk", words, self.statements(choose.randint(1, 2), depth + 1, False))
 
     def _loop(self, depth: int, together: bool) -> Statement:
         self._loops += 1
@@ -130,6 +153,7 @@ class Writer:
         self.threads = threads
         self.lines: list[str] = []
         self.loops: list[str] = []
+        self.walks: list[str] = []
         self._number = 0
 
     def new(self, text: str) -> str:
@@ -263,6 +287,36 @@ class Writer:
         (number,) = statement.words
         self._branch(self.new(f"icmp sgt i32 %n, {number}"), statement)
 
+    def _place(self, factors: tuple[int, ...]) -> str:
+        """What *factors* make of the indices of the thread and of its block: none of this overflows."""
+        total = str(factors[-1])
+        for factor, index in zip(factors, ("tx", "ty", "tz", "block"), strict=False):
+            wide = self.new(f"zext i32 %{index} to i64")
+            total = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {wide}, {factor}')}, {total}")
+        return total
+
+    def _bound(self, number: int, factor: int) -> str:
+        wide = self.new("zext i32 %n to i64")
+        return self.new(f"add nsw i64 {self.new(f'mul nsw i64 {wide}, {factor}')}, {number}")
+
+    def _within(self, statement: Statement) -> None:
+        factors, predicate, number, factor = statement.words
+        self._branch(self.new(f"icmp {predicate} i64 {self._place(factors)}, {self._bound(number, factor)}"), statement)
+
+    def _walk(self, statement: Statement) -> None:
+        factors, number, factor, step, variable, target = statement.words
+        self.walks.append(variable)
+        limit = self._bound(number, factor)
+        head, inside, after = self.label(), self.label(), self.label()
+        self.say(f"store i64 {self._place(factors)}, ptr %{variable}", f"br label %{head}", f"{head}:")
+        more = self.new(f"icmp slt i64 {self.new(f'load i64, ptr %{variable}')}, {limit}")
+        self.say(f"br i1 {more}, label %{inside}, label %{after}", f"{inside}:")
+        self.write(statement.body)
+        place = self.new(f"load i64, ptr %{variable}")
+        self.store(target, self.new(f"add i32 {self.load(target)}, {self.new(f'trunc i64 {place} to i32')}"))
+        following = self.new(f"add nsw i64 {place}, {step}")
+        self.say(f"store i64 {following}, ptr %{variable}", f"br label %{head}", f"{after}:")
+
     def _rounds(self, limit: str, variable: str, body: list[Statement], after_round: str = "") -> None:
         self.loops.append(variable)
         head, inside, after = self.label(), self.label(), self.label()
@@ -304,6 +358,7 @@ def write_kernel(program: list[Statement], threads: int, wave_size: int) -> Code
         writer.say(f"store i32 0, ptr {own}", "call void @spmd.barrier(ptr %item)")
     writer.write(program)
     lines = [f"  %{name} = alloca i32" for name in dict.fromkeys([*INTEGERS, *writer.loops])]
+    lines += [f"  %{name} = alloca i64" for name in dict.fromkeys(writer.walks)]
     lines += [f"  %{name} = alloca float" for name in FLOATS]
     names = (*INTEGERS, *FLOATS)
     stores = []
@@ -354,8 +409,10 @@ def _prologue() -> Iterator[str]:
 class Block:
     """The threads of one block, evaluated together: every variable is an array with a value for each."""
 
-    def __init__(self, number: int, threads: int, wave_size: int, n: int) -> None:
-        self.number, self.threads, self.wave_size, self.n = number, threads, wave_size, np.int32(n)
+    def __init__(self, number: int, shape: tuple[int, int, int], wave_size: int, n: int) -> None:
+        self.threads = threads = shape[0] * shape[1] * shape[2]
+        self.number, self.wave_size, self.n = number, wave_size, np.int32(n)
+        self.indices = np.stack(np.unravel_index(np.arange(threads), shape[::-1])[::-1]).astype(np.int64)
         self.thread = np.arange(threads, dtype=np.int32)
         self.lane = self.thread % wave_size
         self.returned = np.zeros(threads, bool)
@@ -473,6 +530,29 @@ class Block:
         for turn in range(int(limits.max()) + 1):
             self.run(statement.body, active & (turn < limits))
 
+    def _place(self, factors: tuple[int, ...]) -> Any:
+        indices = [*self.indices, np.full(self.threads, self.number)]
+        return sum(factor * index for factor, index in zip(factors, indices, strict=False)) + factors[-1]
+
+    def _within(self, statement: Statement, active: Any) -> None:
+        factors, predicate, number, factor = statement.words
+        place, bound = self._place(factors), np.int64(number + factor * int(self.n))
+        if predicate[0] == "u":
+            place, bound = place.view(np.uint64), bound.view(np.uint64)
+        taken = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[predicate[1:]](
+            place, bound
+        )
+        self.run(statement.body, active & taken)
+        self.run(statement.other, active & ~taken)
+
+    def _walk(self, statement: Statement, active: Any) -> None:
+        factors, number, factor, step, _, target = statement.words
+        place, bound = self._place(factors), number + factor * int(self.n)
+        while (inside := active & ~self.returned & (place < bound)).any():
+            self.run(statement.body, inside)
+            self.set(target, self.values[target] + place.astype(np.int32), inside & ~self.returned)
+            place = place + step
+
     def _uniform_loop(self, statement: Statement, active: Any) -> None:
         number, _, target = statement.words
         for turn in range((int(self.n) & 1) + number):
@@ -480,13 +560,13 @@ class Block:
             self.set(target, self.values[target] + np.int32(turn), active & ~self.returned)
 
 
-def evaluate(program: list[Statement], blocks: int, threads: int, wave_size: int, n: int) -> Any:
+def evaluate(program: list[Statement], blocks: int, shape: tuple[int, int, int], wave_size: int, n: int) -> Any:
     """What the kernel of *program* writes: a row of 32-bit words for each thread of the grid."""
     rows = []
     with np.errstate(all="ignore"):
         for number in range(blocks):
-            block = Block(number, threads, wave_size, n)
-            block.run(program, np.ones(threads, bool))
+            block = Block(number, shape, wave_size, n)
+            block.run(program, np.ones(block.threads, bool))
             columns = [block.values[name].view(np.int32) for name in (*INTEGERS, *FLOATS)]
             rows.append(np.stack(columns, axis=1))
     return np.concatenate(rows)
@@ -498,16 +578,17 @@ SHAPES = ((1, 1, 1), (32, 1, 1), (64, 1, 1), (7, 1, 1), (33, 2, 1), (8, 8, 2), (
 BLOCKS = 3
 
 
-def check_case(device: Device, seed: int) -> None:
-    """Run the program of *seed* on *device* in blocks and waves that the seed chooses, and compare it with NumPy."""
+def check_case(device: Device, seed: int, bounds: bool = False) -> None:
+    """Run the program of *seed* on *device* in blocks and waves that the seed chooses, and compare it with NumPy. With
+    *bounds* it is of a generator that has these."""
     choose = random.Random(seed)
     shape, wave_size, n = choose.choice(SHAPES), choose.choice((32, 64)), choose.randint(0, 3)
     threads = shape[0] * shape[1] * shape[2]
-    program = Generator(seed).program()
+    program = Generator(seed, bounds).program()
     out = to_device(np.zeros((BLOCKS * threads, len(INTEGERS) + len(FLOATS)), np.int32), device=device)
     function = device.load(write_kernel(program, threads, wave_size)).function("k")
     function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))
-    found, expected = out.copy_to_host(), evaluate(program, BLOCKS, threads, wave_size, n)
+    found, expected = out.copy_to_host(), evaluate(program, BLOCKS, shape, wave_size, n)
     integers = slice(len(INTEGERS))
     floats = slice(len(INTEGERS), None)
     message = f"seed {seed}: blocks of {shape}, waves of {wave_size}, n = {n}, {function.form}"
@@ -521,10 +602,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
+    parser.add_argument("--bounds", action="store_true", help="with branches on where a thread is")
     chosen = parser.parse_args()
     device = Device(CpuDriver(1 << 28), 0, 0)
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
-        check_case(device, seed)
+        check_case(device, seed, chosen.bounds)
     print(f"{chosen.cases} programs gave what NumPy says")
 
 

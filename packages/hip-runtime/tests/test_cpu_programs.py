@@ -30,3 +30,8 @@ def test_program_whose_lanes_part_in_loops(device: Device, seed: int) -> None:
 @pytest.mark.parametrize("seed", [1884, 1953])
 def test_program_whose_threads_return_in_a_loop_of_barriers(device: Device, seed: int) -> None:
     check_case(device, seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_program_that_compares_where_threads_are(device: Device, seed: int) -> None:
+    check_case(device, seed, bounds=True)

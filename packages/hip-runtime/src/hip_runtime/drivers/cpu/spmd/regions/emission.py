@@ -9,7 +9,7 @@ each until all of its lanes wait for the block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,8 +20,10 @@ from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import find_exclusive
 from hip_runtime.drivers.cpu.spmd.analyses.parallel import is_independent, mark_independent
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.regions import grid, waves
+from hip_runtime.drivers.cpu.spmd.regions.agreement import Agreement
 from hip_runtime.drivers.cpu.spmd.regions.faults import MAX_POINTS, MEMORY_CODE, divergence_code
 from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping, decide_keeping
 from hip_runtime.drivers.cpu.spmd.regions.private import find_kept_allocas, private_type
@@ -192,6 +194,21 @@ class BlockFunction:
             notes = Notes(self.states, self.next, self.returned)
             if self._groups.write(builder, region, notes, code.once, self.function.args):
                 return
+        agreement = Agreement(self.around, region, code.once)
+        if not agreement.ways:
+            self._write_threads(region, code, {}, independent)
+            return
+        with builder.if_else(agreement.write(builder, self.item.block)) as (together, apart):
+            with together:
+                self._write_threads(region, code, agreement.ways, independent)
+            with apart:
+                self._write_threads(region, code.copy(), {}, independent)
+
+    def _write_threads(
+        self, region: Region, code: RegionCode, ways: Mapping[Block, Block], independent: bool
+    ) -> None:  # fmt: skip
+        """A loop over the threads, all of which go *ways*."""
+        builder = self.builder
         first = len(self.function.blocks)
         loop = ThreadLoop(builder, self.item, self.place)
         if region.masked:
@@ -206,7 +223,7 @@ class BlockFunction:
                 builder.store(I32(number), self.next)
             builder.branch(loop.latch)
 
-        code.write(loop.linear, leave)
+        code.write(loop.linear, leave, ways)
         branches = loop.end()
         if independent:
             mark_independent(branches, self.function.blocks[first:], code.variables)

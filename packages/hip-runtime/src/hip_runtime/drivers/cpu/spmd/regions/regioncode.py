@@ -9,11 +9,12 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I32, allocate
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import write_exclusive
+from hip_runtime.drivers.cpu.spmd.analyses.flow import order_blocks
 from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping
-from hip_runtime.drivers.cpu.spmd.regions.regions import Point, Program, Region, block_uses
+from hip_runtime.drivers.cpu.spmd.regions.regions import Point, Program, Region, block_uses, within
 from hip_runtime.drivers.cpu.spmd.regions.storage import Place
 
 
@@ -53,6 +54,7 @@ class RegionCode:
         self._values: dict[Instruction, ir.Value] = {}
         """What is known in the block that is being written."""
         self._linear: ir.Value | None = None
+        self._ways: Mapping[Block, Block] = {}
         inside = frozenset(region.blocks)
         self._defined = {value for value, home in around.program.homes.items() if home in inside}
         self._used = {value for block in region.blocks for value in block_uses(block)}
@@ -75,18 +77,32 @@ class RegionCode:
         if start is not None and start in around.results and around.results[start].count == 1:
             self.once[start.call] = around.results[start].load(self._builder)
 
-    def write(self, linear: ir.Value, leave: Callable[[Point | None], None]) -> None:
-        """The turn of thread number *linear*. *leave* ends it, waiting at a point or returning."""
+    def copy(self) -> RegionCode:
+        """The same to be written once more, with what `load_common` loaded."""
+        other = RegionCode(self._around, self._region, self._builder)
+        other.once = self.once
+        return other
+
+    def write(
+        self, linear: ir.Value, leave: Callable[[Point | None], None], ways: Mapping[Block, Block] | None = None
+    ) -> None:
+        """The turn of thread number *linear*. *leave* ends it, waiting at a point or returning; *ways* are branches of
+        which it is known where the thread goes."""
         self._linear = linear
+        self._ways = ways or {}
         self._restore()
         builder = self._builder
-        for block in self._region.blocks:
+        reached = order_blocks(self._region.entry, self._next).blocks if ways else self._region.blocks
+        for block in reached:
             self._blocks[block] = builder.append_basic_block(block.name)
         builder.branch(self._blocks[self._region.entry])
-        for block in self._region.blocks:
+        for block in reached:
             builder.position_at_end(self._blocks[block])
             self._values = {}
             self._write_block(block, leave)
+
+    def _next(self, block: Block) -> list[Block]:
+        return [self._ways[block]] if block in self._ways else within(block)
 
     def _restore(self) -> None:
         around, builder = self._around, self._builder
@@ -126,7 +142,7 @@ class RegionCode:
         for instruction in block.instructions:
             if instruction.is_terminator:
                 self._pass_on(block)
-                self._write_end(instruction, leave)
+                self._write_end(block, leave)
                 return
             if instruction.opcode == "alloca":
                 continue
@@ -143,15 +159,15 @@ class RegionCode:
             return
         pairs = [
             (phi, self._operand(operand))
-            for successor in block.successors
+            for successor in self._next(block)
             for phi in successor.phis
             for operand in [dict(zip(phi.targets, phi.operands, strict=True))[block]]
         ]
         for phi, value in pairs:
             self._builder.store(value, self._incoming_variable(phi))
 
-    def _write_end(self, end: Instruction, leave: Callable[[Point | None], None]) -> None:
-        builder = self._builder
+    def _write_end(self, block: Block, leave: Callable[[Point | None], None]) -> None:
+        builder, end = self._builder, block.terminator
         if end.opcode == "synchronise":
             point = next(point for point in self._region.exits if point.end is end)
             self._keep(point)
@@ -160,13 +176,13 @@ class RegionCode:
             leave(None)
         elif end.opcode == "unreachable":
             builder.unreachable()
+        elif len(self._next(block)) == 1:
+            builder.branch(self._blocks[self._next(block)[0]])
         elif end.opcode == "switch":
             kind = end.operands[0].type
             switch = builder.switch(self._operand(end.operands[0]), self._blocks[end.targets[0]])
             for number, target in zip(end.cases, end.targets[1:], strict=True):
                 switch.add_case(ir.Constant(kind, number), self._blocks[target])
-        elif len(end.targets) == 1:
-            builder.branch(self._blocks[end.targets[0]])
         else:
             builder.cbranch(self._operand(end.operands[0]), *(self._blocks[target] for target in end.targets))
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1
-from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.analyses.comparisons import compare, have_same_sign, read_order, split_condition
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 
-_INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
-            "ule": "ugt"}  # fmt: skip
 _NOTING = frozenset({"getelementptr", "store"})
-_SPELLED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def find_guard(shapes: Shapes, known: dict[Block, Block]) -> tuple[Block, Block] | None:
@@ -52,7 +50,7 @@ def write_agreement(code: LaneCode, condition: Value, wanted: bool) -> ir.Value:
     if shape == 0:
         found = code.scalar(condition)
         return found if wanted else code.builder.not_(found)
-    parts = _split(condition, wanted)
+    parts = split_condition(condition, wanted)
     if isinstance(condition, Instruction) and code.shapes.homes[condition] is code.block:
         if parts:
             first, second = (write_agreement(code, part, wanted) for part in parts)
@@ -64,38 +62,17 @@ def write_agreement(code: LaneCode, condition: Value, wanted: bool) -> ir.Value:
     return code.lanes.all(whole if wanted else code.builder.not_(whole))
 
 
-def _split(condition: Value, wanted: bool) -> list[Value]:
-    """Two conditions of which both have to be as *wanted*."""
-    if not isinstance(condition, Instruction):
-        return []
-    if condition.opcode == ("and" if wanted else "or"):
-        return condition.operands
-    if condition.opcode == "select" and condition.type == I1:
-        first, taken, otherwise = condition.operands
-        if wanted and _is_constant(otherwise, 0):
-            return [first, taken]
-        if not wanted and _is_constant(taken, 1):
-            return [first, otherwise]
-    return []
-
-
-def _is_constant(value: Value, number: int) -> bool:
-    return isinstance(value, Constant) and value.number == number
-
-
 def _compare_ends(code: LaneCode, condition: Instruction, wanted: bool) -> ir.Value | None:
     """The comparison *condition* for the first and the last lane; ``None`` where these do not tell all."""
     shapes, builder = code.shapes, code.builder
-    predicate = condition.predicate if wanted else _INVERSE.get(condition.predicate, "")
-    if condition.opcode != "icmp" or predicate not in _INVERSE:
-        return None
-    if not isinstance(condition.operands[0].type, ir.IntType):
+    predicate = read_order(condition, wanted)
+    if not predicate:
         return None
     ends: list[list[ir.Value]] = []
     orders = []
     for value in condition.operands:
         shape = shapes.of(value, code.block)
-        if shape is VARYING or (shape and not shapes.follows(value, code.block)):
+        if shape is VARYING:
             return None
         first = code.scalar(value)
         last = first
@@ -104,14 +81,14 @@ def _compare_ends(code: LaneCode, condition: Instruction, wanted: bool) -> ir.Va
             if abs(reach) >= 1 << value.type.width - 1:
                 return None
             last = builder.add(first, ir.Constant(value.type, reach))
+            if not shapes.follows(value, code.block):  # where the last lane has not overflowed, none has
+                orders.append(builder.icmp_signed("<" if reach > 0 else ">", first, last))
             if predicate[0] == "u":  # numbers that do not change their sign are in the same order without it
-                signs = builder.xor(first, last)
-                orders.append(builder.icmp_signed(">=", signs, ir.Constant(value.type, 0)))
+                orders.append(have_same_sign(builder, first, last))
         ends.append([first, last])
-    compare = builder.icmp_signed if predicate[0] == "s" else builder.icmp_unsigned
     found = I1(1)
     for left, right in zip(*ends, strict=True):
-        found = builder.and_(found, compare(_SPELLED[predicate[1:]], left, right))
+        found = builder.and_(found, compare(builder, predicate, left, right))
     for order in orders:
         found = builder.and_(found, order)
     return found

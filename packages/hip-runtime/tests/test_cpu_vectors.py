@@ -348,6 +348,81 @@ two:
 """
 
 
+BINS = {
+    "what was just read": """
+  %v = load i8, ptr %p
+  %bin = zext i8 %v to i64
+  %q = getelementptr i32, ptr %out, i64 %bin
+  %old = atomicrmw add ptr %q, i32 1 monotonic
+""",
+    "what was there before another wrote": """
+  %v = load i8, ptr %p
+  store i8 7, ptr %p
+  %bin = zext i8 %v to i64
+  %q = getelementptr i32, ptr %out, i64 %bin
+  %old = atomicrmw add ptr %q, i32 1 monotonic
+""",
+    "what is needed twice": """
+  %v = load i8, ptr %p
+  %bin = zext i8 %v to i64
+  %q = getelementptr i32, ptr %out, i64 %bin
+  %old = atomicrmw add ptr %q, i32 1 monotonic
+  %less = sub i8 %v, 1
+  store i8 %less, ptr %p
+""",
+    "what is read at a place that was read": """
+  %v = load i8, ptr %p
+  %wide = zext i8 %v to i64
+  %p2 = getelementptr i8, ptr %x, i64 %wide
+  %v2 = load i8, ptr %p2
+  %bin = zext i8 %v2 to i64
+  %q = getelementptr i32, ptr %out, i64 %bin
+  %old = atomicrmw add ptr %q, i32 1 monotonic
+""",
+    "a number that was read for a place": """
+  %v = load i8, ptr %p
+  %low = and i8 %v, 63
+  %wide = zext i8 %low to i64
+  %p2 = getelementptr i32, ptr %out, i64 %wide
+  %times = zext i8 %v to i32
+  %old = atomicrmw add ptr %p2, i32 %times monotonic
+""",
+    "one for each thread": """
+  %low = and i64 %i, 127
+  %next = add i64 %low, 3
+  %q = getelementptr i32, ptr %out, i64 %next
+  %v = load i8, ptr %p
+  %times = zext i8 %v to i32
+  %old = atomicrmw umax ptr %q, i32 %times monotonic
+""",
+}
+
+
+@pytest.mark.parametrize("width", [1, 4, 64])
+@pytest.mark.parametrize("counted", BINS)
+def test_operands_of_what_is_done_for_one_lane_after_another(device: Device, counted: str, width: int) -> None:
+    """What lanes give to an atomic operation is computed, and read, when it is their turn."""
+    body = f"  %p = getelementptr i8, ptr %x, i64 %i\n{BINS[counted]}  br label %end\n"
+    threads, n = 256, 200
+    values = np.random.default_rng(9).integers(0, 256, threads, np.uint8)
+    x, out = to_device(values), to_device(np.zeros(256, np.int32))
+    run(device, kernel(body, IN_OUT), IN_OUT, out.address, x.address, n, threads=threads, block=128, width=width)
+    expected, after = np.zeros(256, np.int32), values.copy()
+    for thread, value in enumerate(values[:n].tolist()):
+        if counted == "a number that was read for a place":
+            expected[value & 63] += value
+        elif counted == "one for each thread":
+            place = (thread & 127) + 3
+            expected[place] = max(expected[place], value)
+        else:
+            expected[values[value] if "at a place" in counted else value] += 1
+        after[thread] = {
+            "what was there before another wrote": 7, "what is needed twice": (value - 1) % 256
+        }.get(counted, value)  # fmt: skip
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    np.testing.assert_array_equal(x.copy_to_host(), after)
+
+
 def test_special_values_of_floats(device: Device) -> None:
     values = np.resize(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 2.0]), 100)
     with np.errstate(all="ignore"):

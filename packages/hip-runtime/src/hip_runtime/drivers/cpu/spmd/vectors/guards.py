@@ -6,8 +6,9 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1
 from hip_runtime.drivers.cpu.spmd.analyses.comparisons import compare, have_same_sign, read_order, split_condition
+from hip_runtime.drivers.cpu.spmd.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction, Value
-from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode, needs_a_lane
+from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 
 _NOTING = frozenset({"getelementptr", "store"})
@@ -17,7 +18,7 @@ def find_guard(shapes: Shapes, known: dict[Block, Block]) -> tuple[Block, Block]
     """A branch of which one side only returns, in front of which nothing was written; and the other side."""
     loops = shapes.order.loops
     for block in shapes.order.blocks:
-        if any(_has_effect(instruction) for instruction in block.instructions):
+        if any(has_effect(instruction) for instruction in block.instructions):
             return None
         if block not in shapes.parting or block in shapes.masked or block in known or loops[block]:
             continue
@@ -27,14 +28,6 @@ def find_guard(shapes: Shapes, known: dict[Block, Block]) -> tuple[Block, Block]
                 if _only_returns(targets[number]) and not _only_returns(targets[1 - number]):
                     return block, targets[1 - number]
     return None
-
-
-def _has_effect(instruction: Instruction) -> bool:
-    if instruction.opcode == "load":
-        return instruction.volatile or instruction.atomic is not None
-    return instruction.opcode in ("store", "atomicrmw", "cmpxchg", "fence") or (
-        instruction.opcode == "call" and needs_a_lane(instruction)
-    )
 
 
 def _only_returns(block: Block) -> bool:

@@ -9,6 +9,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I1, I32, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
@@ -21,7 +22,6 @@ from hip_runtime.drivers.cpu.spmd.vectors.usual import UsualBases, as_base
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import write_wave_operation
 
 _ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
-_DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
 _SCALAR_LAST = ("llvm.abs.", "llvm.ctlz.", "llvm.cttz.", "llvm.powi.", "llvm.is.fpclass.")
 """Intrinsics whose last argument stays a scalar."""
 
@@ -155,7 +155,7 @@ class LaneCode:
 
     def _write_elementwise(self, instruction: Instruction) -> ir.Value:
         operands = [self.vector(value) for value in instruction.operands]
-        if instruction.opcode in _DIVISIONS and self.mask is not None and not _divides(instruction):
+        if instruction.opcode in DIVISIONS and self.mask is not None and not _divides(instruction):
             ones = self.lanes.splat(ir.Constant(instruction.type, 1))
             operands[1] = self.builder.select(self.mask, operands[1], ones)
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
@@ -276,10 +276,3 @@ def _divides(division: Instruction) -> bool:
     if not isinstance(divisor, Constant) or divisor.number is None:
         return False
     return divisor.number not in (0, (1 << division.type.width) - 1)
-
-
-def needs_a_lane(instruction: Instruction) -> bool:
-    """Whether *instruction* may only be run where a lane is active."""
-    if instruction.opcode == "call":
-        return not (is_arithmetic(instruction.callee) or operations.is_pure(instruction.callee))
-    return instruction.opcode in ("load", "store", "atomicrmw", "cmpxchg", "fence", *_DIVISIONS)

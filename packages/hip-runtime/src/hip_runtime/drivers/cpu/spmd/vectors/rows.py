@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.spmd.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Instruction, Value
-from hip_runtime.drivers.cpu.spmd.vectors.lanecode import needs_a_lane
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.usual import find_choices
 

@@ -10,6 +10,7 @@ branches between them stay branches. A loop that lanes leave in different rounds
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from llvmlite import ir
@@ -43,6 +44,8 @@ class Shapes:
         self._lanes_follow = lanes_follow
         self.order = order_blocks(function.blocks[0], self.successors)
         self.homes = {value: block for block in self.order.blocks for value in block.instructions}
+        self.uses = Counter(operand for value in self.homes for operand in value.operands)
+        """How often each value is an operand."""
         self._postdominators = immediate_postdominators(self.order.blocks, self.successors)
         self._shapes: dict[Instruction, Shape] = {}
         self.masked: set[Block] = set()

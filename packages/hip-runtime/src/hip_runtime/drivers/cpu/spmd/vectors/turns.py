@@ -8,9 +8,9 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import write_exclusive
-from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Instruction
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
-from hip_runtime.errors import UnsupportedError
+from hip_runtime.drivers.cpu.spmd.vectors.operands import element_address, prepare_operands
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
@@ -35,7 +35,7 @@ class Turns:
     def write(self) -> ir.Value | None:
         """Everything; the results of all lanes."""
         code, builder, lanes = self._code, self._builder, self._lanes
-        self._given = [self._put_away(value) for value in self._instruction.operands]
+        self._given = prepare_operands(code, self._instruction)
         self._results = [
             allocate(code.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in self._kinds
         ]
@@ -97,41 +97,13 @@ class Turns:
         code, builder, instruction = self._code, self._builder, self._instruction
         if self._knows_thread:
             code.item.store_lane(builder, code.arguments[0], builder.add(self._first, lane))
-        operands = [
-            code.scalar(value) if place is None else self._take(place, value.type, lane)
-            for place, value in zip(self._given, instruction.operands, strict=True)
-        ]
+        operands = [given(lane) for given in self._given]
         write_one = write_exclusive if instruction in code.exclusive else write_instruction
         found = write_one(builder, instruction, operands)
         for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):
             part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found
             part = builder.zext(part, I8) if kind == I1 else part
-            builder.store(part, self._element(place, _stored(kind), lane))
-
-    # memory
-
-    def _put_away(self, value: Value) -> ir.Value | None:
-        """All lanes of a value in memory, where they are not all the same."""
-        code = self._code
-        if code.shapes.of(value, code.block) == 0:
-            code.scalar(value)
-            return None
-        if isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
-            raise UnsupportedError(f"vectors cannot hold values of type {value.type} that memory is given")
-        whole, kind = code.vector(value), value.type
-        if kind == I1:
-            whole, kind = self._builder.zext(whole, self._lanes.type_of(I8)), I8
-        place = allocate(code.entry, ir.ArrayType(kind, self._lanes.width), "operands")
-        place.align = 64
-        self._builder.store(whole, place, align=1)
-        return place
-
-    def _take(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
-        found = self._builder.load(self._element(place, _stored(kind), lane), typ=_stored(kind))
-        return self._builder.trunc(found, I1) if kind == I1 else found
-
-    def _element(self, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
-        return self._builder.gep(place, [self._builder.zext(lane, I64)], inbounds=True, source_etype=kind)
+            builder.store(part, element_address(builder, place, _stored(kind), lane))
 
     def _collect(self) -> ir.Value | None:
         builder, kind = self._builder, self._instruction.type

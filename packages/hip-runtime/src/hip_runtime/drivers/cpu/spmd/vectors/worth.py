@@ -13,8 +13,9 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I1
 from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction
-from hip_runtime.drivers.cpu.spmd.vectors.lanecode import MOST_STEP, needs_a_lane
+from hip_runtime.drivers.cpu.spmd.vectors.lanecode import MOST_STEP
 from hip_runtime.drivers.cpu.spmd.vectors.rows import Rows
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.usual import Usual, find_usual

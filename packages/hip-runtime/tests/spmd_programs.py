@@ -24,6 +24,7 @@ from hip_runtime.drivers.cpu.device import CpuDriver
 INTEGERS = ("a", "b", "c", "d")
 FLOATS = ("x", "y")
 PRIVATE = 4
+BLOCKS = 3
 OPERATIONS = """
 declare i32 @spmd.lane(ptr)
 declare i32 @spmd.wave_size(ptr)
@@ -76,7 +77,7 @@ class Generator:
         if depth < 3:
             kinds += ["if"] * 3 + ["loop"] * 2 + ["uniform_if", "uniform_loop"]
         if depth < 3 and self._bounds:
-            kinds += ["within"] * 4 + ["walk"] * 3
+            kinds += ["within"] * 4 + ["walk"] * 3 + ["swap"] * 3
         if depth < 2:
             kinds += ["return"]
         if together:
@@ -219,6 +220,20 @@ class Writer:
     def _fetch(self, statement: Statement) -> None:
         target, one, _, _ = statement.words
         self.store(target, self.new(f"load i32, ptr {self._slot(one)}"))
+
+    def _swap(self, statement: Statement) -> None:
+        """A number of the thread's own in global memory, behind what the kernel writes in the end."""
+        target, one, _, _ = statement.words
+        wide = [self.new(f"zext i32 %{name} to i64") for name in ("tx", "ty", "tz", "block", "dx", "dy")]
+        x, y, z, block, width, height = wide
+        row = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {z}, {height}')}, {y}")
+        within = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {row}, {width}')}, {x}")
+        first = self.new(f"mul nsw i64 {block}, {self.threads}")
+        behind = self.new(f"add nsw i64 {first}, {BLOCKS * self.threads * (len(INTEGERS) + len(FLOATS))}")
+        address = self.new(f"getelementptr i32, ptr %out, i64 {self.new(f'add nsw i64 {behind}, {within}')}")
+        kept = self.new(f"load i32, ptr {address}")
+        self.say(f"store i32 {self.load(one)}, ptr {address}")
+        self.store(target, kept)
 
     def _ballot(self, statement: Statement) -> None:
         target, one, two, _ = statement.words
@@ -417,6 +432,7 @@ class Block:
         self.lane = self.thread % wave_size
         self.returned = np.zeros(threads, bool)
         self.shared = np.zeros(threads, np.int32)
+        self.swapped = np.zeros(threads, np.int32)
         self.private = np.zeros((threads, PRIVATE), np.int32)
         first = np.int32(number * threads) + self.thread
         self.values: dict[str, Any] = {
@@ -469,6 +485,12 @@ class Block:
     def _fetch(self, statement: Statement, active: Any) -> None:
         target, one, _, _ = statement.words
         self.set(target, self.private[self.thread, self.values[one] & (PRIVATE - 1)], active)
+
+    def _swap(self, statement: Statement, active: Any) -> None:
+        target, one, _, _ = statement.words
+        kept, given = self.swapped.copy(), self.values[one].copy()
+        self.swapped = np.where(active, given, kept)
+        self.set(target, kept, active)
 
     def _bits(self, votes: Any) -> Any:
         result = np.zeros(self.threads, np.uint64)
@@ -575,7 +597,6 @@ def evaluate(program: list[Statement], blocks: int, shape: tuple[int, int, int],
 # cases
 
 SHAPES = ((1, 1, 1), (32, 1, 1), (64, 1, 1), (7, 1, 1), (33, 2, 1), (8, 8, 2), (100, 1, 1), (16, 16, 1), (5, 3, 4))
-BLOCKS = 3
 
 
 def check_case(device: Device, seed: int, bounds: bool = False) -> None:
@@ -585,10 +606,13 @@ def check_case(device: Device, seed: int, bounds: bool = False) -> None:
     shape, wave_size, n = choose.choice(SHAPES), choose.choice((32, 64)), choose.randint(0, 3)
     threads = shape[0] * shape[1] * shape[2]
     program = Generator(seed, bounds).program()
-    out = to_device(np.zeros((BLOCKS * threads, len(INTEGERS) + len(FLOATS)), np.int32), device=device)
+    rows = BLOCKS * threads
+    columns = len(INTEGERS) + len(FLOATS)
+    out = to_device(np.zeros(rows * (columns + 1), np.int32), device=device)
     function = device.load(write_kernel(program, threads, wave_size)).function("k")
     function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))
-    found, expected = out.copy_to_host(), evaluate(program, BLOCKS, shape, wave_size, n)
+    found = out.copy_to_host()[: rows * columns].reshape(rows, columns)
+    expected = evaluate(program, BLOCKS, shape, wave_size, n)
     integers = slice(len(INTEGERS))
     floats = slice(len(INTEGERS), None)
     message = f"seed {seed}: blocks of {shape}, waves of {wave_size}, n = {n}, {function.form}"

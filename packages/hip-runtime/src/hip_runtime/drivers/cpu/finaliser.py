@@ -51,6 +51,7 @@ from hip_runtime.drivers.cpu.spmd.operations import (
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
 from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
 from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
+from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, shield_loads
 from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
@@ -205,18 +206,20 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         _check_shared(kernel, reach.shared_arrays)
         form, why, wanted = fit_stack(form, why, wanted, stack_bytes(module, target_machine().target_data), width)
         grouping = _group(reach, wanted, width, block, kernel.wave_size)
-        try:
-            return _finalise_as(form, why, module, kernel, block, reach, grouping, scratch)
-        except UnsupportedError as error:
-            if form != VECTORS and not grouping.waves:
-                raise
-            module = _read_for_here(code, scratch)
-            if form == VECTORS:
-                form, why = LOOP, explain_refusal(error)
-            else:
-                why = f"{why}; waves are no groups: {error}"
-            grouping = Grouping(width, grouping.everywhere)
-            return _finalise_as(form, why, module, kernel, block, reach, grouping, scratch)
+        whole = form != LOOP or LOADS_ARE_LATE
+        while True:
+            try:
+                return _finalise_as(form, why, module, kernel, block, reach, grouping, whole, scratch)
+            except UnsupportedError as error:
+                if form == VECTORS:
+                    form, why, whole = LOOP, explain_refusal(error), LOADS_ARE_LATE
+                elif grouping.waves:
+                    why = f"{why}; waves are no groups: {error}"
+                elif form == LOOP and whole:
+                    whole = False
+                else:
+                    raise
+            module, grouping = _read_for_here(code, scratch), Grouping(width, grouping.everywhere)
 
 
 def _group(reach: Reach, wanted: str, width: int, block: Dim3, wave_size: int) -> Grouping:
@@ -239,8 +242,10 @@ def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
 
 
 def _finalise_as(
-    form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: Grouping, scratch: Scratch
-) -> Program:
+    form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: Grouping, whole: bool,
+    scratch: Scratch,
+) -> Program:  # fmt: skip
+    """The program in *form*. Where the kernel is not read as a *whole* it stays as it is, which `LOOP` can do."""
     machine = target_machine()
     limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
     worker = ir.Module("spmd.worker", context=ir.Context())
@@ -250,15 +255,19 @@ def _finalise_as(
     )  # fmt: skip
     notes: tuple[str, ...] = ()
     body: Body
-    if form == LOOP:
+    if not whole:
         body = run_threads(kernel, item)
     else:
         module = _declare_first(module, reach, item, scratch)
         in_memory = not (grouping.waves or WAVE_WIDE.isdisjoint(reach.functions))  # nothing is won by more operations
         prepare(module, kernel.name, reach.synchronising, machine, unroll=form == REGIONS and not in_memory)
-        check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
+        if form != LOOP:
+            check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
         function = read_function(module, module.get_function(kernel.name), item.module.context)
-        if form == VECTORS:
+        shielded = LOADS_ARE_LATE and shield_loads(function)
+        if form == LOOP and not shielded:
+            body = run_threads(kernel, item)
+        elif form == VECTORS:
             body = Groups(
                 function, item, kernel_type(kernel), module, machine.target_data, grouping.width,
                 judge=config.cpu_form() == AUTO, exact=config.cpu_width() is not None,

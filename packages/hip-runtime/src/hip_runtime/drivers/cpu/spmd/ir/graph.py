@@ -123,6 +123,11 @@ TERMINATORS = frozenset({"br", "switch", "ret", "unreachable", "synchronise"})
 the call itself is its first operand, the block behind it the only target; see `rounds` for the other operands."""
 
 
+AGREE = "agree"
+"""Opcode of the question whether a condition is what ``predicate`` says, ``true`` or ``false``, in all lanes of a group
+of threads that run together; see `spmd.vectors.together`. LLVM has no such instruction."""
+
+
 @dataclass(eq=False, slots=True)
 class Block:
     """Instructions that run one after another; the last is a terminator, unless the block is being built."""

@@ -18,6 +18,7 @@ from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes
 from hip_runtime.drivers.cpu.spmd.vectors.rowwise import RowsVersion, count_rows
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
+from hip_runtime.drivers.cpu.spmd.vectors.together import Together
 from hip_runtime.drivers.cpu.spmd.vectors.version import Version
 from hip_runtime.drivers.cpu.spmd.vectors.worth import check_worth
 from hip_runtime.drivers.cpu.worker import counted
@@ -147,38 +148,59 @@ class GroupFunction:
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
         partial = self._item.block[0] % self._width > 0
         whole = self._item.block[0] >= self._width and not (once and (self.guards or partial))
+        privates = self._place_private()
+        builder.position_at_end(under_mask)
+        if self.guards or partial or not whole:
+            mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
+            self._write_masked(arguments, privates, mask, rows)
+            builder.branch(done)
+        else:
+            builder.unreachable()
+        builder.position_at_end(first)
         builder.store(self._lanes.first_lanes(count), mask_place)
-        codes = [self._code(self.shapes, arguments)]
-        if rows > 1:
-            codes += [self._code(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
         if whole:
             full = builder.append_basic_block("full")
             enough = builder.icmp_unsigned(">=", count, I32(self._width))
             builder.cbranch(enough, full, under_mask) if partial else builder.branch(full)
             builder.position_at_end(full)
-            if rows > 1:
-                RowsVersion(codes, done, self.guards, under_mask).write()
-            else:
-                Version(codes[0], None, done, self.guards, under_mask).write()
+            self._write_whole(arguments, privates, rows, done, under_mask)
         else:
             builder.branch(under_mask)
-        builder.position_at_end(under_mask)
-        if self.guards or partial or not whole:
-            mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
-            self._write_masked(codes[0], arguments, mask, rows)
-            builder.branch(done)
-        else:
-            builder.unreachable()
         self._entry.branch(first)
         builder.position_at_end(done)
         builder.ret_void()
         return self.function
 
-    def _write_masked(self, whole: LaneCode, arguments: list[ir.Value], mask: ir.Value, rows: int) -> None:
+    def _write_whole(
+        self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], rows: int, done: ir.Block,
+        otherwise: ir.Block,
+    ) -> None:  # fmt: skip
+        """All rows at once, for groups of which all lanes exist. Changes the graph: nothing is written from it behind
+        this."""
+        if rows == 1:
+            self._separate()
+            Version(self._code(self.shapes, arguments, privates), None, done, self.guards, otherwise).write()
+            return
+        codes = [self._code(self.shapes, arguments, privates)]
+        codes += [self._code(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
+        RowsVersion(codes, done, self.guards, otherwise).write()
+
+    def _separate(self) -> None:
+        """Write ways that all lanes take together twice."""
+        together = Together(self._graph, self.guards)
+        while together.separate(self.shapes):
+            self.shapes = self._shapes(self.guards)
+        exclusive = set(self._exclusive)
+        exclusive.update(copy for copy, original in together.copied.items() if original in exclusive)
+        self._exclusive = frozenset(exclusive)
+
+    def _write_masked(
+        self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], mask: ir.Value, rows: int
+    ) -> None:  # fmt: skip
         """One row after another, for the lanes of *mask*."""
         builder, layout = self._builder, self._item.layout
         after = builder.append_basic_block("masked.done")
-        code = self._code(self._shapes({}), arguments, whole.privates)
+        code = self._code(self._shapes({}), arguments, privates)
         if rows == 1:
             Version(code, mask, after, {}, None).write()
             builder.position_at_end(after)

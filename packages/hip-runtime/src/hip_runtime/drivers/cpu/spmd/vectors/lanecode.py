@@ -11,10 +11,11 @@ from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Constant, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import AGREE, Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.ir.words import BINARY, CASTS
+from hip_runtime.drivers.cpu.spmd.vectors.agreement import write_agreement
 from hip_runtime.drivers.cpu.spmd.vectors.lanes import Lanes, size_in_memory, spell
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.turns import Turns
@@ -119,6 +120,8 @@ class LaneCode:
         elif opcode == "store" and not (instruction.volatile or instruction.atomic):
             self._store(instruction)
             result = None
+        elif opcode == AGREE:
+            result = write_agreement(self, instruction.operands[0], instruction.predicate == "true")
         elif opcode == "fence":
             result = write_instruction(self.builder, instruction, [])
         elif instruction.callee in operations.WAVE_WIDE:

@@ -12,7 +12,7 @@ from hip_runtime.drivers.cpu.frame import I1
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Value
-from hip_runtime.drivers.cpu.spmd.vectors.guards import write_agreement
+from hip_runtime.drivers.cpu.spmd.vectors.agreement import write_agreement
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.version import Version

@@ -18,7 +18,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.flow import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import AGREE, Block, Constant, Function, Instruction, Value
 
 VARYING = None
 Shape = int | None
@@ -70,6 +70,10 @@ class Shapes:
         """Whether *block* is outside of a masked loop that *value* is defined in."""
         loops = self.order.loops[self.homes[value]]
         return any(block not in loop and loop <= self.masked for loop in loops)
+
+    def meeting(self, block: Block) -> Block | None:
+        """Where all lanes that part at *block* go on; ``None`` where that is the end."""
+        return self._postdominators[block]
 
     def _find(self, value: Value, block: Block) -> Shape | str:
         if not isinstance(value, Instruction):
@@ -275,5 +279,6 @@ _RULES: dict[str, Callable[[Shapes, Instruction, Block, Sequence[Shape | str]], 
     "zext": _infer_extension, "sext": _infer_extension, "trunc": _infer_same, "freeze": _infer_same,
     "select": _infer_choice, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
     "cmpxchg": _infer_varying, "getelementptr": Shapes._stride_of_pointer,
+    AGREE: lambda of, instruction, block, shapes: 0,
     "alloca": lambda of, instruction, block, shapes: of._private_bytes(instruction),
 }  # fmt: skip

@@ -7,8 +7,8 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import allocate
 from hip_runtime.drivers.cpu.spmd.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction, Value
+from hip_runtime.drivers.cpu.spmd.vectors.agreement import write_agreement
 from hip_runtime.drivers.cpu.spmd.vectors.clusters import Cluster, find_clusters
-from hip_runtime.drivers.cpu.spmd.vectors.guards import write_agreement
 from hip_runtime.drivers.cpu.spmd.vectors.lanecode import LaneCode
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import VARYING, Shapes
 from hip_runtime.errors import UnsupportedError

@@ -96,6 +96,59 @@ end:
     np.testing.assert_array_equal(x.copy_to_host(), np.where(wanted != 0, 0, values))
 
 
+@pytest.mark.parametrize("form", ["auto", "vectors", "loop", "regions"])
+def test_in_a_function_that_is_too_long_to_be_inlined(device: Device, form: str) -> None:
+    steps = "\n".join(f"  %s{k + 1} = fmul double %s{k}, {1 + k / 1024}" for k in range(600))
+    function = f"""
+define internal double @swap(ptr %x, ptr %c, i64 %n, double %s0) {{
+entry:
+  br label %head
+head:
+  %j = phi i64 [ 0, %entry ], [ %next, %join ]
+  %p = getelementptr i64, ptr %x, i64 %j
+  %q = getelementptr i64, ptr %c, i64 %j
+  %wanted = load i64, ptr %q
+  %is = icmp ne i64 %wanted, 0
+  br i1 %is, label %swap, label %join
+swap:
+  %v = load i64, ptr %p
+  store i64 0, ptr %p
+  br label %join
+join:
+  %found = phi i64 [ %v, %swap ], [ -7, %head ]
+  store i64 %found, ptr %q
+  %next = add nsw i64 %j, 1
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %head, label %end
+end:
+{steps}
+  ret double %s600
+}}
+"""
+    body = """
+  %k = zext i32 %i to i64
+  %line = mul nsw i64 %k, %n
+  %own = getelementptr i64, ptr %x, i64 %line
+  %given = getelementptr i64, ptr %out, i64 %line
+  %start = sitofp i64 %n to double
+  %one = call double @swap(ptr %own, ptr %given, i64 %n, double %start)
+  %half = sdiv i64 %n, 2
+  %two = call double @swap(ptr %own, ptr %given, i64 %half, double %one)
+  %place = getelementptr double, ptr %sums, i64 %k
+  store double %two, ptr %place
+  ret void
+"""
+    generator = np.random.default_rng(8)
+    values, wanted = generator.integers(1, 1000, (8, 100)), generator.integers(0, 2, (8, 100))
+    x, out, sums = to_device(values), to_device(wanted), to_device(np.zeros(8))
+    with config.cpu_form.scope(form):
+        made = device.load(kernel(body, [*PARAMETERS, ("sums", "ptr")], function)).function("k")
+        made.launch(1, 8, pack(made.kernel, out.address, x.address, 100, sums.address))
+    expected = np.where(wanted != 0, values, -7)
+    expected[:, :50] = np.where(wanted != 0, 0, values)[:, :50]  # done twice
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
 def test_private_memory_of_unknown_size_runs_as_it_is(device: Device) -> None:
     """What the graph of a kernel cannot say is left to LLVM, where no form but ``loop`` can run it."""
     body = """

@@ -48,10 +48,10 @@ from hip_runtime.drivers.cpu.spmd.operations import (
     SharedArray,
     lay_out_shared,
 )
-from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, prepare
+from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, inline_functions, prepare
 from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
 from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
-from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, shield_loads
+from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, find_late_functions, shield_loads
 from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
@@ -263,6 +263,9 @@ def _finalise_as(
         prepare(module, kernel.name, reach.synchronising, machine, unroll=form == REGIONS and not in_memory)
         if form != LOOP:
             check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
+        late = find_late_functions(module, kernel.name, item.module.context) if LOADS_ARE_LATE else ()
+        if late:
+            inline_functions(module, kernel.name, late, machine)
         function = read_function(module, module.get_function(kernel.name), item.module.context)
         shielded = LOADS_ARE_LATE and shield_loads(function)
         if form == LOOP and not shielded:

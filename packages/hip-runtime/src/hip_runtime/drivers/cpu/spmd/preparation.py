@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -66,6 +66,17 @@ def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unr
             function.add_function_attribute("alwaysinline")
     _simplify(module, machine, bool(others) and not _can_mark_functions(), unroll)
     _check_inlined(module, kernel, others)
+    _name_globals(module)
+
+
+def inline_functions(module: Any, kernel: str, names: Collection[str], machine: Any) -> None:
+    """Inline the functions *names* of *module*, which was prepared, as far as that can be: into *kernel* in the end."""
+    for function in module.functions:
+        forbidden = {b"noinline", b"optnone"}.intersection(b" ".join(function.attributes).split())
+        if function.name in names and not forbidden and _can_mark_functions():
+            function.linkage = "internal"
+            function.add_function_attribute("alwaysinline")
+    _simplify(module, machine, inline_everything=False, unroll=False)
     _name_globals(module)
 
 

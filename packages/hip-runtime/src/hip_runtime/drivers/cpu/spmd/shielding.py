@@ -9,13 +9,16 @@ memory was written in between, that reads what was written: ``if c: v = x[i]; x[
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.spmd.analyses.effects import DIVISIONS, has_effect
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Function, Instruction
+from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.drivers.cpu.spmd.ir.words import CASTS
+from hip_runtime.errors import UnsupportedError
 
 LOADS_ARE_LATE = llvm.llvm_version_info[0] == 22
 """Whether this is an LLVM that does so."""
@@ -24,6 +27,21 @@ Uses = dict[Instruction, list[tuple[Instruction, Block]]]
 """Who reads a value, and where: a ``phi`` at the end of the block that lanes come from."""
 
 _SEEN_THROUGH = CASTS | {"fneg"}
+
+
+def find_late_functions(module: Any, kernel: str, context: ir.Context) -> list[str]:
+    """The functions of the binding layer's *module* beside *kernel* that have such loads. Structs become types of
+    *context*."""
+    found = []
+    for function in module.functions:
+        if not function.is_declaration and function.name != kernel:
+            try:
+                graph = read_function(module, function, context)
+            except UnsupportedError:
+                continue
+            if shield_loads(graph):
+                found.append(function.name)
+    return found
 
 
 def shield_loads(function: Function) -> bool:

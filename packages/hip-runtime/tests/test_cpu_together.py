@@ -14,6 +14,7 @@ from test_cpu_region_vectors import WithoutWaves
 from test_cpu_vectors import WithoutWaiting
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.forms import most_lanes
 from hip_runtime.drivers.cpu.spmd.vectors import groups
 
 WIDTH, BLOCK = 8, 32
@@ -133,6 +134,25 @@ done:
                 break
         expected.append(rounds)
     np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize(("block", "step", "widened"), [(256, "%step", True), (256, "4", False), (32, "%step", False)])
+def test_groups_that_walk_in_long_steps_have_twice_as_many_lanes(
+    device: Device, block: int, step: str, widened: bool
+) -> None:
+    threads = 2 * block
+    parameters = [("out", "ptr"), ("last", "ptr"), ("x", "ptr"), ("n", "i64"), ("step", "i64")]
+    signature = ", ".join(["ptr noalias %item", *(f"{kind} %{name}" for name, kind in parameters)])
+    body = WALK.replace("%k, %step", f"%k, {step}").replace("store i64 %more, ptr %p", "")
+    text = f"define void @k({signature}) {{\nentry:\n{GLOBAL_X}{body}}}\n"
+    values = np.random.default_rng(1).integers(0, 1000, 3000)
+    x, out, last = to_device(values), to_device(np.full(threads, -1)), to_device(np.full(threads, -1))
+    function = device.load(code(text, "k", parameters)).function("k")
+    function.launch(2, block, pack(function.kernel, out.address, last.address, x.address, 2999, threads))
+    far = threads if step == "%step" else 4
+    np.testing.assert_array_equal(out.copy_to_host(), [values[thread:2999:far].sum() for thread in range(threads)])
+    lanes = min(most_lanes(), block)
+    assert f"{min(2 * lanes, 64) if widened else lanes} threads at a time" in function.form
 
 
 CHOICE = """

@@ -32,7 +32,6 @@ from hip_runtime.drivers.cpu.forms import (
     choose_width,
     explain_refusal,
     fit_stack,
-    most_lanes,
 )
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
@@ -201,8 +200,6 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         reach = survey(module, kernel.name)
         wanted, width = config.cpu_form(), choose_width(block[0], config.cpu_width())
         form, why = choose_form(reach, wanted, width)
-        if form == VECTORS:
-            width = choose_width(block[0], config.cpu_width(), most_lanes())
         _check_shared(kernel, reach.shared_arrays)
         form, why, wanted = fit_stack(form, why, wanted, stack_bytes(module, target_machine().target_data), width)
         grouping = _group(reach, wanted, width, block, kernel.wave_size)
@@ -231,7 +228,7 @@ def _group(reach: Reach, wanted: str, width: int, block: Dim3, wave_size: int) -
         return Grouping(1)
     if waves:
         return Grouping(wave_size, everywhere, True, numbered=not waves_are_groups(block, wave_size))
-    return Grouping(width, everywhere)
+    return Grouping(width, everywhere, exact=config.cpu_width() is not None)
 
 
 def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:

@@ -25,9 +25,6 @@ AUTO = "auto"
 
 FORMS = (AUTO, LOOP, REGIONS, VECTORS)
 
-REGION_LANES = 16
-"""Threads of a group in kernels that are cut into regions, where nothing else is asked for."""
-
 CALLEES_STACK_LIMIT = 1 << 20
 """Bytes of the stack that functions which are not part of the kernel's own code can take."""
 
@@ -94,16 +91,16 @@ def explain_refusal(error: UnsupportedError) -> str:
     return f"the form {VECTORS!r} cannot run it: {error}"
 
 
-def choose_width(block_x: int, wanted: int | None, most: int = REGION_LANES) -> int:
-    """Lanes of a group for blocks *block_x* threads wide: a power of two, *wanted* (by default *most*) where the block
-    has as many."""
-    fitting = min(block_x, wanted or most)
+def choose_width(block_x: int, wanted: int | None) -> int:
+    """Lanes of a group for blocks *block_x* threads wide: a power of two, *wanted* (by default `most_lanes`) where the
+    block has as many."""
+    fitting = min(block_x, wanted or most_lanes())
     return 1 << (fitting.bit_length() - 1)
 
 
 @cache
 def most_lanes() -> int:
-    """Threads of a group of the form `VECTORS` on this processor, where nothing else is asked for."""
+    """Threads of a group on this processor, where nothing else is asked for."""
     features = llvm.get_host_cpu_features()
     nbytes = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
     return nbytes // _BYTES_PER_LANE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -20,6 +21,7 @@ from hip_runtime.drivers.cpu.spmd.vectors.rowwise import RowsVersion, count_rows
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
 from hip_runtime.drivers.cpu.spmd.vectors.together import Together
 from hip_runtime.drivers.cpu.spmd.vectors.version import Version
+from hip_runtime.drivers.cpu.spmd.vectors.walking import MOST_LANES, walks_far
 from hip_runtime.drivers.cpu.spmd.vectors.worth import check_worth
 from hip_runtime.drivers.cpu.worker import counted
 from hip_runtime.errors import UnsupportedError
@@ -54,7 +56,8 @@ of its time then, and saves a third of the compiler's."""
 
 
 class Groups:
-    """A body of a worker that runs *width* threads along x at a time, or half as many where these are not *exact*.
+    """A body of a worker that runs *width* threads along x at a time, or half or twice as many where these are not
+    *exact*.
 
     Raises, when it is called, `UnsupportedError` where that cannot be done, or, with *judge*, should not: see `worth`.
     """
@@ -70,13 +73,16 @@ class Groups:
         self._size_of = measure_types(layout, item.module.context)
         doubles = sum(isinstance(value.type, ir.DoubleType) for value in function.instructions())
         self._width = width if exact or doubles < _MANY_DOUBLES else max(width // 2, 1)
+        self._widens = not exact
         self._judge = judge
         self._rows = 1
 
     def __call__(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        item, width = self._item, self._width
+        item = self._item
         symbols = Symbols(item.module, self._source)
-        made = GroupFunction(self._function, item, self._kind.args, symbols, self._size_of, width)
+        make = partial(GroupFunction, self._function, item, self._kind.args, symbols, self._size_of)
+        made = make_group(make, self._width, self._widens)
+        width = self._width = made.width
         if self._judge:
             check_worth(made.shapes, self._size_of, width)
         self._rows = count_rows(made.shapes, made.guards, item, width)
@@ -112,6 +118,12 @@ def each_group(builder: ir.IRBuilder, item: Item, place: ir.Value, width: int, r
         yield builder.sub(I32(extent), first, flags=("nuw", "nsw"))
 
 
+def make_group(make: Callable[[int], GroupFunction], width: int, widens: bool) -> GroupFunction:
+    """What *make* makes for *width* lanes, or for twice as many where it *widens* and these are better."""
+    made = make(width)
+    return make(2 * width) if widens and made.is_better_wide() else made
+
+
 class GroupFunction:
     """A function that runs the group whose first thread the work item holds; its last argument is how many threads
     there are from there on, those in front of it are of the types *kinds*, the work item first.
@@ -127,27 +139,36 @@ class GroupFunction:
         self._item = item
         self._symbols = symbols
         self._size_of = size_of
-        self._width = width
+        self.width = width
         self._exclusive = exclusive
-        self.function = ir.Function(item.module, ir.FunctionType(VOID, [*kinds, I32]), name)
-        for attribute in ("alwaysinline", "nounwind"):
-            self.function.attributes.add(attribute)
-        self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self._builder = ir.IRBuilder(self.function.append_basic_block("group"))
-        self._lanes = Lanes(self._builder, width)
+        self._kind = ir.FunctionType(VOID, [*kinds, I32])
+        self._name = name
         self.shapes, self.guards = self._analyse()
         """How values differ in groups of which all lanes go on, and the branches that say so."""
+
+    def is_better_wide(self) -> bool:
+        """Whether there are twice as many threads to run at a time, and a reason to."""
+        if 2 * self.width > min(MOST_LANES, self._item.block[0]):
+            return False
+        if any(value.opcode == "alloca" for value in self._graph.instructions()):
+            return False
+        return walks_far(self.shapes, self._size_of, self.width)
 
     def build(self, rows: int = 1, once: bool = False) -> ir.Function:
         """Write it, for *rows* rows at once: only where `count_rows` says that they can be. With *once* there is no
         code for groups of which all lanes exist, if there is one for others."""
-        builder, first = self._builder, self._builder.block
-        done = builder.append_basic_block("done")
-        *arguments, count = self.function.args
+        function = ir.Function(self._item.module, self._kind, self._name)
+        for attribute in ("alwaysinline", "nounwind"):
+            function.attributes.add(attribute)
+        self._entry = ir.IRBuilder(function.append_basic_block("entry"))
+        self._builder = builder = ir.IRBuilder(function.append_basic_block("group"))
+        self._lanes = Lanes(builder, self.width)
+        first, done = builder.block, builder.append_basic_block("done")
+        *arguments, count = function.args
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
-        partial = self._item.block[0] % self._width > 0
-        whole = self._item.block[0] >= self._width and not (once and (self.guards or partial))
+        partial = self._item.block[0] % self.width > 0
+        whole = self._item.block[0] >= self.width and not (once and (self.guards or partial))
         privates = self._place_private()
         builder.position_at_end(under_mask)
         if self.guards or partial or not whole:
@@ -160,7 +181,7 @@ class GroupFunction:
         builder.store(self._lanes.first_lanes(count), mask_place)
         if whole:
             full = builder.append_basic_block("full")
-            enough = builder.icmp_unsigned(">=", count, I32(self._width))
+            enough = builder.icmp_unsigned(">=", count, I32(self.width))
             builder.cbranch(enough, full, under_mask) if partial else builder.branch(full)
             builder.position_at_end(full)
             self._write_whole(arguments, privates, rows, done, under_mask)
@@ -169,7 +190,7 @@ class GroupFunction:
         self._entry.branch(first)
         builder.position_at_end(done)
         builder.ret_void()
-        return self.function
+        return function
 
     def _write_whole(
         self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], rows: int, done: ir.Block,
@@ -230,8 +251,8 @@ class GroupFunction:
 
     def _shapes(self, guards: dict[Block, Block]) -> Shapes:
         item = self._item
-        rows_fit = item.block[0] % self._width == 0 or item.block[1] * item.block[2] == 1
-        follow = item.wave_size % self._width == 0 and rows_fit
+        rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
+        follow = item.wave_size % self.width == 0 and rows_fit
         return Shapes(self._graph, guards, self._size_of, self._private_bytes, follow)
 
     def _analyse(self) -> tuple[Shapes, dict[Block, Block]]:
@@ -253,7 +274,7 @@ class GroupFunction:
         for alloca in (value for value in self._graph.instructions() if value.opcode == "alloca"):
             if not isinstance(alloca.operands[0], Constant) or alloca.type != PTR:
                 raise UnsupportedError("private memory of a size that is known only at run time")
-            nbytes = self._private_bytes(alloca) * self._width
+            nbytes = self._private_bytes(alloca) * self.width
             place = allocate(self._entry, ir.ArrayType(ir.IntType(8), nbytes), "private")
             place.align = max(alloca.align, 64)
             places[alloca] = place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from llvmlite import ir
 
@@ -14,7 +15,7 @@ from hip_runtime.drivers.cpu.spmd.regions.private import private_type
 from hip_runtime.drivers.cpu.spmd.regions.regioncode import Surroundings
 from hip_runtime.drivers.cpu.spmd.regions.regions import Program, Region, within
 from hip_runtime.drivers.cpu.spmd.regions.storage import STACK_LIMIT
-from hip_runtime.drivers.cpu.spmd.vectors.groups import GROUP_FUNCTION, GroupFunction, SizeOf, each_group
+from hip_runtime.drivers.cpu.spmd.vectors.groups import GROUP_FUNCTION, GroupFunction, SizeOf, each_group, make_group
 from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes, RegionGraph
 from hip_runtime.drivers.cpu.spmd.vectors.worth import SlowerError, check_worth
 from hip_runtime.errors import UnsupportedError
@@ -27,13 +28,14 @@ class Grouping:
     not.
 
     *waves* tells that a group is a wave, so that operations of waves are operations of vectors, *numbered* that groups
-    are made by the numbers of threads, not along x."""
+    are made by the numbers of threads, not along x, and *exact* that no other width will do."""
 
     width: int
     everywhere: bool = False
     waves: bool = False
     numbered: bool = False
-    taken: int = 0
+    exact: bool = True
+    taken: list[int] = field(default_factory=list)
     regions: int = 0
     refused: list[str] = field(default_factory=list)
 
@@ -58,7 +60,8 @@ class Grouping:
         """What was done, as a part of the reason for a kernel's form; empty where nothing was tried."""
         if not self.taken and not self.refused:
             return ""
-        words = [f"{self.taken} of {self.regions} regions run {self.width} threads at a time"]
+        widths = " or ".join(map(str, sorted({*self.taken} or {self.width})))
+        words = [f"{len(self.taken)} of {self.regions} regions run {widths} threads at a time"]
         return "; ".join([*words, *dict.fromkeys(self.refused)])
 
 
@@ -113,11 +116,13 @@ class RegionGroups:
         name = f"{GROUP_FUNCTION}.{'start' if region.start is None else region.start.number}"
         try:
             self._check_private(made.function)
-            code = GroupFunction(
-                made.function, item, kinds, self._around.symbols, self._size_of, grouping.width, made.exclusive, name
-            )
+            make = partial(
+                GroupFunction, made.function, item, kinds, self._around.symbols, self._size_of,
+                exclusive=made.exclusive, name=name,
+            )  # fmt: skip
+            code = make_group(make, grouping.width, not grouping.exact)
             if has_loop(region) and not grouping.everywhere:
-                check_worth(code.shapes, self._size_of, grouping.width)
+                check_worth(code.shapes, self._size_of, code.width)
             group = code.build()
         except UnsupportedError as error:
             item.module.globals.pop(name, None)
@@ -126,9 +131,9 @@ class RegionGroups:
             slower = isinstance(error, SlowerError)
             grouping.refused.append(f"one {'would be slower so' if slower else 'cannot'}: {error}")
             return False
-        with each_group(builder, item, kernel_arguments[0], grouping.width) as count:
+        with each_group(builder, item, kernel_arguments[0], code.width) as count:
             builder.call(group, [*kernel_arguments, *made.passed, count])
-        grouping.taken += 1
+        grouping.taken.append(code.width)
         return True
 
     def _check_private(self, function: Function) -> None:

@@ -58,6 +58,52 @@ def test_bfloat_parameter_arrives(device: Device) -> None:
     assert out.copy_to_host()[0] == 0x3FC0
 
 
+@pytest.mark.parametrize(("name", "kind"), [("__truncsfbf2", "float"), ("__truncdfbf2", "double")])
+def test_conversions_to_bfloat16_that_the_processor_may_not_have(device: Device, name: str, kind: str) -> None:
+    """LLVM calls these; they are there whatever the C library brings along."""
+    text = f"""
+    declare bfloat @{name}({kind})
+    define void @k(ptr %item, ptr %out, ptr %x) {{
+      %t = call i32 @spmd.thread_idx.x(ptr %item)
+      %p = getelementptr {kind}, ptr %x, i32 %t
+      %v = load {kind}, ptr %p
+      %h = call bfloat @{name}({kind} %v)
+      %b = bitcast bfloat %h to i16
+      %q = getelementptr i16, ptr %out, i32 %t
+      store i16 %b, ptr %q
+      ret void
+    }}"""
+    halves = np.arange(1 << 16, dtype=np.uint32)
+    exact = (halves << 16).view(np.float32)
+    exact = exact[np.isfinite(exact)].astype(np.float64)
+    step = np.abs(np.nextafter(exact.astype(np.float32), np.float32(np.inf)).astype(np.float64) - exact)
+    values = np.concatenate([exact, exact + step * 2.0**15, exact + step * (2.0**15 + 1), exact + step * (2.0**15 - 1)])
+    if kind == "double":  # what would be rounded twice by way of a float
+        values = np.concatenate([values, exact + step * (2.0**15 + 2.0**-20), exact + step * (2.0**15 - 2.0**-20)])
+    special = np.array([np.inf, -np.inf, 3.4e38, -3.4e38, 1e-45, 0.0, -0.0])
+    values = np.concatenate([values, special, np.full(-(values.size + special.size) % 256, 1.0)])
+    values = values.astype({"float": np.float32, "double": np.float64}[kind])
+    x, out = to_device(values), to_device(np.zeros(256, np.uint16))
+    function = device.load(code(text, "k", [("out", "ptr"), ("x", "ptr")])).function("k")
+    found = []
+    for first in range(0, values.size, 256):
+        function.launch(1, 256, struct.pack("<QQ", out.address, x.address + first * values.itemsize))
+        found.append(out.copy_to_host())
+    np.testing.assert_array_equal(np.concatenate(found), _round_to_bfloat16(values))
+
+
+def _round_to_bfloat16(values: Any) -> Any:
+    """The bits of the nearest bfloat16, the even one of two: found among all that there are."""
+    every = (np.arange(0x7F81, dtype=np.uint32) << 16).view(np.float32).astype(np.float64)
+    every[-1] = 2.0**128  # where a further number would be; infinity takes its place
+    sizes = np.abs(values.astype(np.float64))
+    above = np.clip(np.searchsorted(every, sizes), 1, len(every) - 1)
+    below = above - 1
+    low, high = sizes - every[below], every[above] - sizes
+    nearest = np.where((low < high) | ((low == high) & (below % 2 == 0)), below, above)
+    return (nearest | (np.signbit(values) << 15)).astype(np.uint16)
+
+
 def test_recursive_device_function_and_its_work_item(device: Device) -> None:
     """A function that cannot be inlined is given the work item and reads the thread's index from it."""
     text = """

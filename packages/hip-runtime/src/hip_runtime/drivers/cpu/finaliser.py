@@ -20,6 +20,7 @@ from llvmlite import ir
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.bfloats import FROM_DOUBLE, FROM_FLOAT, build_conversions
 from hip_runtime.drivers.cpu.elf import undefined_symbols
 from hip_runtime.drivers.cpu.forms import (
     AUTO,
@@ -328,7 +329,12 @@ def compile_quickly(module: Any, *entries: str) -> Program:
     For code that spends its time in calls and locked instructions: LLVM's full pipeline takes seven times as long and
     makes such code no faster.
     """
-    with _lock, Scratch() as scratch:
+    with _lock:
+        return _compile_quickly(module, entries)
+
+
+def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
+    with Scratch() as scratch:
         machine = target_machine()
         parsed = scratch.read_text(str(module))
         parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
@@ -366,12 +372,25 @@ def load_image(image: bytes) -> Program:
 
 def _load_checked(image: bytes, entries: Sequence[str]) -> Program:
     missing = [name for name in undefined_symbols(image) if not llvm.address_of_symbol(name)]
+    if not {FROM_FLOAT, FROM_DOUBLE}.isdisjoint(missing):
+        _define_conversions()
+        missing = [name for name in missing if not llvm.address_of_symbol(name)]
     if missing:
         raise SymbolError(
             f"code for the CPU device refers to {', '.join(map(repr, missing))}, which neither it nor the C math "
             "library defines; link the code that defines it"
         )
     return Program(image, entries)
+
+
+@cache
+def _define_conversions() -> Program:
+    """Make the conversions to bfloat16 known to LLVM. The result keeps them loaded."""
+    names = [name for name in (FROM_FLOAT, FROM_DOUBLE) if not llvm.address_of_symbol(name)]
+    program = _compile_quickly(build_conversions(), names)
+    for name, address in zip(names, program.entries, strict=True):
+        llvm.add_symbol(name, address)
+    return program
 
 
 def _optimise(module: Any) -> None:

@@ -137,16 +137,14 @@ class Lanes:
         vector = self.type_of(kind)
         if mask is None:
             return self.builder.load(place, typ=vector, align=align)
-        name = f"llvm.masked.load.{spell(vector)}.p0"
-        return self._call_aligned(name, vector, [place, mask, self.undefined(vector)], align, 1)
+        return self._load_masked(vector, place, mask, align)
 
     def store(self, value: ir.Value, place: ir.Value, mask: ir.Value | None, align: int) -> None:
         """The reverse of `load`."""
         if mask is None:
             self.builder.store(value, place, align=align)
         else:
-            name = f"llvm.masked.store.{spell(value.type)}.p0"
-            self._call_aligned(name, VOID, [value, place, mask], align, 2)
+            self._store_masked(value, place, mask, align)
 
     def gather(self, kind: ir.Type, places: ir.Value, mask: ir.Value | None, align: int) -> ir.Value:
         """A value for each lane, from anywhere in memory.
@@ -191,8 +189,7 @@ class Lanes:
         count = self.width * step
         vector = ir.VectorType(kind, count)
         needed = self.vector_of(I1, [number <= count - step for number in range(count)])
-        name = f"llvm.masked.load.{spell(vector)}.p0"
-        whole = self._call_aligned(name, vector, [place, needed, self.undefined(vector)], align, 1)
+        whole = self._load_masked(vector, place, needed, align)
         return self.shuffle(whole, self.numbers(I32, step))
 
     def store_every(self, value: ir.Value, place: ir.Value, step: int, align: int) -> None:
@@ -201,7 +198,23 @@ class Lanes:
         spread = self.vector_of(I32, [number // step for number in range(count)])
         whole = self.shuffle(value, spread)
         written = self.vector_of(I1, [number % step == 0 for number in range(count)])
-        self._call_aligned(f"llvm.masked.store.{spell(whole.type)}.p0", VOID, [whole, place, written], align, 2)
+        self._store_masked(whole, place, written, align)
+
+    def _load_masked(self, vector: ir.VectorType, place: ir.Value, mask: ir.Value, align: int) -> ir.Value:
+        """A whole vector under a mask. Addresses are loaded as numbers: for a processor without masks, LLVM takes each
+        address to be aligned as the whole is (ScalarizeMaskedMemIntrin asks for the size of an element, which an
+        address has none of), and moves several with an instruction that asks for that."""
+        if isinstance(vector.element, ir.PointerType):
+            numbers = self._load_masked(ir.VectorType(I64, vector.count), place, mask, align)
+            return self.builder.inttoptr(numbers, vector)
+        name = f"llvm.masked.load.{spell(vector)}.p0"
+        return self._call_aligned(name, vector, [place, mask, self.undefined(vector)], align, 1)
+
+    def _store_masked(self, value: ir.Value, place: ir.Value, mask: ir.Value, align: int) -> None:
+        """The reverse of `_load_masked`."""
+        if isinstance(value.type.element, ir.PointerType):
+            value = self.builder.ptrtoint(value, ir.VectorType(I64, value.type.count))
+        self._call_aligned(f"llvm.masked.store.{spell(value.type)}.p0", VOID, [value, place, mask], align, 2)
 
     def _call_aligned(self, name: str, kind: ir.Type, arguments: list[ir.Value], align: int, where: int) -> ir.Value:
         """Call an intrinsic of masked memory. It takes the alignment as an argument of its own, in front of the mask;

@@ -1,0 +1,97 @@
+"""Code for other processors than the one that the tests run on: with fewer, and with shorter registers."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+import spmd_programs
+from spmd_kernels import GLOBAL_X, code, pack
+from spmd_programs import check_case
+from test_cpu_region_vectors import WithoutWaves
+
+from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.forms import most_lanes
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"
+)
+
+PROCESSORS = {"x86-64": {}, "haswell": {"avx": True, "avx2": True}}
+"""Names of LLVM, with the features that are asked for by name."""
+
+
+class Features(dict[str, bool]):
+    """What LLVM tells of a processor: nothing beyond its name."""
+
+    def flatten(self) -> str:
+        return ""
+
+
+@pytest.fixture(params=PROCESSORS, autouse=True)
+def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    if request.param == "haswell" and not llvm.get_host_cpu_features().get("avx2"):
+        pytest.skip("needs a processor with AVX2")
+    features = Features(PROCESSORS[request.param])
+    with monkeypatch.context() as patch:
+        patch.setattr(llvm, "get_host_cpu_name", lambda: request.param)
+        patch.setattr(llvm, "get_host_cpu_features", lambda: features)
+        finaliser.target_machine.cache_clear()
+        most_lanes.cache_clear()
+        yield request.param
+    finaliser.target_machine.cache_clear()
+    most_lanes.cache_clear()
+
+
+def test_lanes_fit_registers(processor: str) -> None:
+    assert most_lanes() == {"x86-64": 8, "haswell": 16}[processor]
+
+
+# Addresses that are kept under a mask: LLVM takes them to be better aligned than they are, where there are no masks.
+@pytest.mark.parametrize(("seed", "bounds"), [(0, False), (101, False), (1, True)])
+def test_program(device: Device, seed: int, bounds: bool) -> None:
+    with config.cpu_form.scope("vectors"):
+        check_case(device, seed, bounds)
+
+
+@pytest.mark.parametrize("seed", [107, 3])
+def test_program_without_operations_of_waves(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(spmd_programs, "Generator", WithoutWaves)
+    check_case(device, seed, bounds=True)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.int64])
+def test_sum_of_neighbours(device: Device, kind: Any) -> None:
+    """A whole vector of each kind, the last ones under a mask."""
+    name = {np.float32: "float", np.float64: "double", np.int8: "i8", np.int64: "i64"}[kind]
+    add = "fadd" if "f" in np.dtype(kind).kind else "add"
+    text = f"""
+    define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+    entry:
+    {GLOBAL_X}
+      %in = icmp slt i64 %i, %n
+      br i1 %in, label %do, label %end
+    do:
+      %p = getelementptr {name}, ptr %x, i64 %i
+      %a = load {name}, ptr %p
+      %r = getelementptr {name}, ptr %p, i64 1
+      %c = load {name}, ptr %r
+      %sum = {add} {name} %a, %c
+      %q = getelementptr {name}, ptr %out, i64 %i
+      store {name} %sum, ptr %q
+      br label %end
+    end:
+      ret void
+    }}"""
+    values = np.arange(102).astype(kind)
+    x, out = to_device(values), to_device(np.full(128, 7, kind))
+    function = device.load(code(text, "k", [("out", "ptr"), ("x", "ptr"), ("n", "i64")])).function("k")
+    function.launch(2, 64, pack(function.kernel, out.address, x.address, 101))
+    found = out.copy_to_host()
+    np.testing.assert_array_equal(found[:101], values[:-1] + values[1:])
+    assert (found[101:] == 7).all()

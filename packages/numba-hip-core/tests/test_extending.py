@@ -1,5 +1,8 @@
 """Functions and types that a user teaches kernels, before and after kernels were compiled."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numba import njit, types
@@ -130,3 +133,63 @@ def test_names():
     import numba.hip.extending
 
     assert numba.hip.extending is extending
+
+
+SAME_NAMES = """
+import numpy as np
+from numba import hip, njit, types
+import numba.extending as everywhere
+from numba_hip import extending as kernels
+
+@everywhere.overload_method(types.Array, "twice", target="cpu")
+def of_processors(x):
+    return lambda x: x[0] * 2
+
+@kernels.overload_method(types.Array, "twice")
+def of_kernels(x, more=0):
+    return lambda x, more=0: x[0] * 2 + 100 + more
+
+@everywhere.overload_attribute(types.Array, "second", target="cpu")
+def second_of_processors(x):
+    return lambda x: x[1]
+
+@kernels.overload_attribute(types.Array, "second")
+def second_of_kernels(x):
+    return lambda x: x[1] + 100
+
+@kernels.overload_classmethod(types.Array, "five")
+def five(cls, x):
+    return lambda cls, x: x + 5
+
+@njit(parallel=PARALLEL)
+def processor(x):
+    made = np.zeros((x.size, 2), np.int32)
+    return x.twice() + x.second + made.sum()
+
+@hip.jit
+def kernel(x, out):
+    out[0] = x.twice()
+    out[1] = x.twice(more=x[2])
+    out[2] = x.second
+    out[3] = types.Array.five(x[0])
+
+x, out = np.array([1.0, 2.0, 3.0]), np.zeros(4)
+for step in ORDER:
+    if step == "k":
+        hip.jit(kernel.py_func)[1, 1](x, out)
+        assert out.tolist() == [102, 105, 102, 6], out
+    else:
+        assert njit(parallel=PARALLEL)(processor.py_func)(x) == 4
+print("same names")
+"""
+
+
+@pytest.mark.parametrize("order", ["pkpk", "kpkp"])
+@pytest.mark.parametrize("parallel", [False, True])
+def test_members_of_the_same_name_in_kernels_and_elsewhere(order, parallel):
+    """Whatever is compiled first: what a member is in kernels is not what it is for ``njit``, which also goes on making
+    arrays."""
+    program = f"ORDER, PARALLEL = {order!r}, {parallel}\n{SAME_NAMES}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "same names\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import extending
+from numba_hip import extending
 
 TARGET = "hip"
 
@@ -14,7 +14,7 @@ Decorator = Callable[[Any], Any]
 
 def overload(func: Any, jit_options: Any = None, *, target: str = TARGET, **options: Any) -> Decorator:
     """`numba.extending.overload`, for kernels."""
-    found: Decorator = extending.overload(func, jit_options or {}, target=_of(target), **options)
+    found: Decorator = extending.overload(func, jit_options=jit_options or {}, target=_of(target), **options)
     return found
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.errors import RequireLiteralValue, TypingError, UnsupportedError
-from numba.extending import overload_classmethod
+from numba.core.typing.templates import AttributeTemplate
 from numba.np import numpy_support
 
+from numba_hip.language.registry import typing
 from numba_hip.language.stub import given
 from numba_hip.language.vectors import element_of
 
@@ -22,9 +23,17 @@ CANNOT_ALLOCATE = (
 )
 
 
-@overload_classmethod(types.Array, "_allocate", target="hip")
-def _allocate(kind: Any, size: Any, align: Any) -> None:
-    raise UnsupportedError(CANNOT_ALLOCATE)
+class _Allocation(AttributeTemplate):
+    """What Numba's own functions that make an array ask its type for. Not by `overload_classmethod`: that would enter
+    what it is lowered to in a registry that Numba's CPU target has, too, whose functions could not make arrays then."""
+
+    key = types.TypeRef(types.Array)
+
+    def resolve__allocate(self, kind: types.TypeRef) -> types.Type:
+        raise UnsupportedError(CANNOT_ALLOCATE)
+
+
+typing.register_attr(_Allocation)
 
 
 MOST_BYTES = 2**31 - 1

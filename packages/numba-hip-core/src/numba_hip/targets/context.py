@@ -23,6 +23,7 @@ from numba_hip._numba import NoAllocation, import_lowering_of_builtins, mark_fas
 from numba_hip.language.arrays import CANNOT_ALLOCATE
 from numba_hip.language.captured import refer
 from numba_hip.language.fp16 import models
+from numba_hip.language.methods import find_attribute
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets.callconv import HipCallConv
 from numba_hip.targets.variable_info import debug_builder
@@ -254,6 +255,10 @@ class HipContext(BaseContext):
         if isinstance(val, DeviceArray):
             return refer(self, builder, ty, val)
         return super().get_constant_generic(builder, ty, val)
+
+    def get_getattr(self, typ: Any, attr: str) -> Any:
+        """Numba's hook for reading an attribute: those that were defined for kernels go before all others."""
+        return find_attribute(typ, attr) or super().get_getattr(typ, attr)
 
     def load_additional_registries(self) -> None:
         """Install the lowering of Python's builtins, and then that of the kernel language, which goes before it."""

@@ -203,5 +203,14 @@ def fuzz(session: nox.Session) -> None:
     """
     session.install(*local(*PACKAGES[:3]))
     environment = {"NUMBA_HIP_DEVICE": "cpu"}
-    session.run("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "300", env=environment)
+    programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "300")
+    session.run(*programs, env=environment)
+    session.run(*programs, "--bounds", env=environment)
     session.run("python", "-m", "tools.fuzz", *session.posargs, env=environment)
+
+
+@nox.session
+def math(session: nox.Session) -> None:
+    """The error of the CPU device's math, for every 64th float32; ``-- --every 1`` tries all of them, for hours."""
+    session.install(*local("hip-devicelib"), "mpmath>=1.3")
+    session.run("python", "tools/check_math.py", "sweep", *(session.posargs or ("--every", "64")))

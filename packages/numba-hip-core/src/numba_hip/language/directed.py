@@ -13,10 +13,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.errors import TypingError
 
 from numba_hip.language.bf16.bits import DOUBLE, FLOAT, I32, I64, magnitude
-from numba_hip.language.stub import Lower, Stub, device_function, number_type
+from numba_hip.language.stub import Stub, numeric_function
 
 DIRECTIONS = {"rd": "down", "ru": "up", "rz": "to zero"}
 SCALE = 2.0**200
@@ -219,33 +218,17 @@ def _to_float(builder: ir.IRBuilder, direction: str, value: ir.Value) -> ir.Valu
 
 
 def _stub(name: str, operation: str, direction: str, arity: int, kind: types.Float) -> Stub:
-    def with_arguments(*arguments: types.Type) -> tuple[types.Type, Lower]:
-        for argument in arguments:
-            if not isinstance(number_type(argument), (types.Float, types.Integer, types.Boolean)):
-                raise TypingError(f"libdevice.{name} takes numbers, not a {number_type(argument)}")
+    def compute(context: Any, builder: ir.IRBuilder, *args: ir.Value) -> ir.Value:
+        if kind == types.float64:
+            return _in_double(context, builder, operation, direction, args)
+        wide = [builder.fpext(value, DOUBLE) for value in args]
+        return _to_float(builder, direction, _in_double(context, builder, operation, direction, wide))
 
-        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            values = [context.cast(builder, value, of, kind) for value, of in zip(args, sig.args, strict=True)]
-            if kind == types.float64:
-                return _in_double(context, builder, operation, direction, values)
-            wide = [builder.fpext(value, DOUBLE) for value in values]
-            return _to_float(builder, direction, _in_double(context, builder, operation, direction, wide))
-
-        return kind, lower
-
-    def define_unary(x: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(x)
-
-    def define_binary(x: types.Type, y: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(x, y)
-
-    def define_ternary(x: types.Type, y: types.Type, z: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(x, y, z)
-
-    define = (define_unary, define_binary, define_ternary)[arity - 1]
-    define.__doc__ = f"``libdevice.{name}({', '.join('xyz'[:arity])})``: the {kind}, rounded {DIRECTIONS[direction]}."
-    define.__module__ = "numba_hip.libdevice"
-    return device_function(f"libdevice.{name}")(define)
+    return numeric_function(
+        f"libdevice.{name}", "xyz"[:arity], f"the {kind}, rounded {DIRECTIONS[direction]}.", compute,
+        operand=kind, result=kind, module="numba_hip.libdevice",
+        accepted=(types.Float, types.Integer, types.Boolean), refusal=f"libdevice.{name} takes numbers",
+    )  # fmt: skip
 
 
 ARITY = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}

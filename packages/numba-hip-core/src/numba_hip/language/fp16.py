@@ -13,11 +13,10 @@ from typing import Any
 from llvmlite import ir
 from numba.core import datamodel, types
 from numba.core.datamodel.models import PrimitiveModel
-from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, signature
 
 from numba_hip.language.registry import lowering, typing
-from numba_hip.language.stub import Lower, Stub, device_function, number_type
+from numba_hip.language.stub import Stub, numeric_function
 
 F16 = types.float16
 
@@ -139,36 +138,11 @@ def _by_float(context: Any, builder: ir.IRBuilder, name: str, values: Any) -> ir
     return builder.fptrunc(context.call_math(builder, name, wide), ir.HalfType())
 
 
-def _halves(function: str, arguments: tuple[types.Type, ...]) -> None:
-    for argument in arguments:
-        kind = number_type(argument)
-        if not isinstance(kind, (types.Float, types.Integer)):
-            raise TypingError(f"hip.fp16.{function} takes numbers of type float16, not a {kind}")
-
-
 def _stub(name: str, meaning: str, arity: int, result: types.Type, operation: Callable[..., ir.Value]) -> Stub:
-    def with_arguments(*arguments: types.Type) -> tuple[types.Type, Lower]:
-        _halves(name, arguments)
-
-        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            values = [context.cast(builder, value, kind, F16) for value, kind in zip(args, sig.args, strict=True)]
-            return operation(context, builder, *values)
-
-        return result, lower
-
-    def define_unary(a: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(a)
-
-    def define_binary(a: types.Type, b: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(a, b)
-
-    def define_ternary(a: types.Type, b: types.Type, c: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(a, b, c)
-
-    define = (define_unary, define_binary, define_ternary)[arity - 1]
-    define.__doc__ = f"``fp16.{name}({', '.join('abc'[:arity])})``: {meaning}"
-    define.__module__ = __name__
-    return device_function(f"fp16.{name}")(define)
+    return numeric_function(
+        f"fp16.{name}", "abc"[:arity], meaning, operation, operand=F16, result=result, module=__name__,
+        accepted=(types.Float, types.Integer), refusal=f"hip.fp16.{name} takes numbers of type float16",
+    )  # fmt: skip
 
 
 def _arithmetic(name: str, sign: str, function: Any) -> Stub:

@@ -23,6 +23,8 @@ Lower = Callable[[Any, ir.IRBuilder, Any, Any], Any]
 Definition = Callable[..., "tuple[types.Type, Lower] | None"]
 """What types a call: of the types of the arguments, it gives the type of the result and what lowers the call."""
 
+Operation = Callable[..., ir.Value]
+"""Makes LLVM IR of a call: of the target context, the builder and each argument, as the type it is computed with."""
 
 INTERPRETED: dict[str, Callable[..., Any]] = {}
 """What the simulator does for a function of the kernel language, by its name, given the thread first."""
@@ -117,6 +119,42 @@ def device_function(name: str) -> Callable[[Definition], Stub]:
         return stub
 
     return decorate
+
+
+def numeric_function(
+    name: str,
+    parameters: str,
+    meaning: str,
+    operation: Operation,
+    *,
+    operand: types.Type,
+    result: types.Type,
+    accepted: tuple[type[types.Type], ...],
+    refusal: str,
+    module: str,
+) -> Stub:
+    """Make a function ``hip.<name>`` of numbers, which are all converted to *operand* before the *operation*.
+
+    Each letter of *parameters* is one of its parameters. Arguments have to be of *accepted* classes of Numba types;
+    the message about another begins with *refusal*.
+    """
+
+    def define(*arguments: types.Type) -> tuple[types.Type, Lower]:
+        for kind in map(number_type, arguments):
+            if not isinstance(kind, accepted):
+                raise TypingError(f"{refusal}, not a {kind}")
+
+        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            values = [context.cast(builder, value, kind, operand) for value, kind in zip(args, sig.args, strict=True)]
+            return operation(context, builder, *values)
+
+        return result, lower
+
+    named = [inspect.Parameter(letter, inspect.Parameter.POSITIONAL_OR_KEYWORD) for letter in parameters]
+    define.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]  # what inspect.signature() gives
+    define.__doc__ = f"``{name}({', '.join(parameters)})``: {meaning}"
+    define.__module__ = module
+    return device_function(name)(define)
 
 
 def given(argument: types.Type) -> Any:

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.errors import TypingError
 
 from numba_hip.bfloat import Bfloat16, bfloat16
 from numba_hip.language.bf16.bits import DOUBLE, FLOAT, I16, I32, I64, narrow, to_odd, widen
 from numba_hip.language.bf16.numbers import MAGNITUDE, SIGN
 from numba_hip.language.fp16 import ARITHMETIC
-from numba_hip.language.stub import Lower, Stub, device_function, number_type
-
-Operation = Callable[..., ir.Value]
-"""Makes IR of a call: of context, builder and the bits of each argument."""
-
-
-def _check(function: str, arguments: tuple[types.Type, ...]) -> None:
-    for argument in arguments:
-        kind = number_type(argument)
-        if not isinstance(kind, (Bfloat16, types.Float, types.Integer, types.Boolean)):
-            raise TypingError(f"hip.bf16.{function} takes numbers of type bfloat16, not a {kind}")
+from numba_hip.language.stub import Operation, Stub, numeric_function
 
 
 def _stub(name: str, meaning: str, arity: int, operation: Operation, result: types.Type = bfloat16) -> Stub:
-    def with_arguments(*arguments: types.Type) -> tuple[types.Type, Lower]:
-        _check(name, arguments)
-
-        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            values = [context.cast(builder, value, kind, bfloat16) for value, kind in zip(args, sig.args, strict=True)]
-            return operation(context, builder, *values)
-
-        return result, lower
-
-    def define_unary(a: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(a)
-
-    def define_binary(a: types.Type, b: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(a, b)
-
-    def define_ternary(a: types.Type, b: types.Type, c: types.Type) -> tuple[types.Type, Lower]:
-        return with_arguments(a, b, c)
-
-    define = (define_unary, define_binary, define_ternary)[arity - 1]
-    define.__doc__ = f"``bf16.{name}({', '.join('abc'[:arity])})``: {meaning}"
-    define.__module__ = "numba_hip.language.bf16"
-    return device_function(f"bf16.{name}")(define)
+    """A function of which *operation* gets each argument as its bits, an i16."""
+    return numeric_function(
+        f"bf16.{name}", "abc"[:arity], meaning, operation,
+        operand=bfloat16, result=result, module="numba_hip.language.bf16",
+        accepted=(Bfloat16, types.Float, types.Integer, types.Boolean),
+        refusal=f"hip.bf16.{name} takes numbers of type bfloat16",
+    )  # fmt: skip
 
 
 def _arithmetic(function: Any) -> Operation:

@@ -5,12 +5,7 @@ The last two letters say how is rounded: to the nearest (rn), to zero (rz), down
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from llvmlite import ir
 from numba.core import types
-from numba.core.errors import TypingError
 
 from numba_hip.bfloat import Bfloat16, bfloat16
 from numba_hip.language.bf16.bits import (
@@ -24,27 +19,17 @@ from numba_hip.language.bf16.bits import (
     to_odd,
     widen,
 )
-from numba_hip.language.stub import Lower, Stub, device_function, number_type
+from numba_hip.language.stub import Operation, Stub, numeric_function
 
 WORDS = {NEAREST: "to the nearest", TO_ZERO: "to zero", DOWN: "down", UP: "up"}
 
-Operation = Callable[[Any, ir.IRBuilder, ir.Value], ir.Value]
-
 
 def _stub(name: str, source: types.Type, result: types.Type, meaning: str, operation: Operation) -> Stub:
-    def define(a: types.Type) -> tuple[types.Type, Lower]:
-        kind = number_type(a)
-        if not isinstance(kind, (Bfloat16, types.Float, types.Integer, types.Boolean)):
-            raise TypingError(f"hip.bf16.{name} takes a {source}, not a {kind}")
-
-        def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            return operation(context, builder, context.cast(builder, args[0], sig.args[0], source))
-
-        return result, lower
-
-    define.__doc__ = f"``bf16.{name}(a)``: {meaning}"
-    define.__module__ = "numba_hip.language.bf16"
-    return device_function(f"bf16.{name}")(define)
+    return numeric_function(
+        f"bf16.{name}", "a", meaning, operation, operand=source, result=result,
+        accepted=(Bfloat16, types.Float, types.Integer, types.Boolean), refusal=f"hip.bf16.{name} takes a {source}",
+        module="numba_hip.language.bf16",
+    )  # fmt: skip
 
 
 def _from_integer(kind: types.Integer, direction: str) -> Stub:

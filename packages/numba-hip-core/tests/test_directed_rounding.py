@@ -154,6 +154,22 @@ def test_for_amd_gpus(target):
     assert hip.compile(kernel, "(float64[::1], float64[::1])", target=target, output="object")[0][:4] == b"\x7fELF"
 
 
+def test_named_for_the_first_time_by_a_later_kernel(monkeypatch):
+    """A function is made when it is named, by which time there are kernels that were compiled."""
+    hip.jit(lambda out: None)[1, 1](np.zeros(1))
+    for name in ("dsub_rd", "dsub_ru"):
+        monkeypatch.delitem(vars(libdevice), name, raising=False)
+
+    @hip.jit
+    def kernel(x, out):
+        out[0] = libdevice.dsub_rd(x[0], x[1])
+        out[1] = libdevice.dsub_ru(x[0], x[1])
+
+    x, out = np.array([1.0, 1e-30]), np.zeros(2)
+    kernel[1, 1](x, out)
+    assert out.tolist() == [np.nextafter(1.0, 0.0), 1.0]
+
+
 def test_what_there_is_not():
     for name in ("dadd_rx", "iadd_rd", "dfma_rd", "dlog_rd"):
         with pytest.raises(AttributeError, match=f"HIP has no function for libdevice.{name}"):

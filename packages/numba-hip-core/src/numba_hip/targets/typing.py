@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from numba.core import types, typing
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
@@ -12,6 +12,7 @@ from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 from numba_hip import language
 from numba_hip._numba import CallStack
 from numba_hip.bfloat import Bfloat16, unify
+from numba_hip.language.stub import Stub
 
 if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction
@@ -26,6 +27,7 @@ class HipTypingContext(typing.BaseContext):
 
     def __init__(self) -> None:
         self._device_functions: WeakKeyDictionary[object, DeviceFunction] = WeakKeyDictionary()
+        self._stubs: WeakSet[Stub] = WeakSet()
         super().__init__()
         self.callstack = CallStack()
 
@@ -41,6 +43,9 @@ class HipTypingContext(typing.BaseContext):
 
         if isinstance(value, (NumbaDispatcher, Dispatcher)):
             value = self.device_function(value)
+        elif isinstance(value, Stub) and value not in self._stubs:
+            self._stubs.add(value)
+            self.refresh()  # some, such as those of `libdevice`, are made when a kernel names them
         return super().resolve_value_type(value)
 
     def unify_pairs(self, first: types.Type, second: types.Type) -> types.Type | None:

@@ -19,7 +19,7 @@ from tools.fuzz.generator import Case
 
 Arrays = list[np.ndarray[Any, Any]]
 
-NAMES = ("words", "numbers", "rows", "reals", "totals", "total")
+NAMES = ("words", "numbers", "rows", "reals", "totals", "total", "walked")
 
 FORMS: tuple[tuple[str, int | None], ...] = (
     ("auto", None), ("loop", None), ("regions", None),

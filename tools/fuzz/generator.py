@@ -45,6 +45,7 @@ from numba.core.types import float32, float64, int32, int64, uint32, uint64
 
 BLOCKS, BLOCK, N = {blocks}, {block}, {number}
 THREADS = {threads}
+STEP = BLOCKS * THREADS
 '''
 
 TAIL = """
@@ -55,7 +56,8 @@ def make_arrays():
     words[::3] >>= np.int64(56)
     numbers = generator.integers(-64, 64, BLOCKS * THREADS) / 4
     rows, reals = np.zeros((BLOCKS * THREADS, {integers}), np.int64), np.zeros((BLOCKS * THREADS, {floats}))
-    return words, numbers, rows, reals, np.zeros({cells}, np.int64), np.zeros(1)
+    walked = np.resize(words, 4 * STEP + 5)
+    return words, numbers, rows, reals, np.zeros({cells}, np.int64), np.zeros(1), walked
 
 
 if __name__ == "__main__":
@@ -133,7 +135,7 @@ class Generator:
             self.emit(1, f"rows[g, {place}] = int64({name})")
         for place, name in enumerate(FLOATS):
             self.emit(1, f"reals[g, {place}] = float64({name})")
-        parameters = "words, numbers, rows, reals, totals, total, n"
+        parameters = "words, numbers, rows, reals, totals, total, walked, n"
         return f"@hip.jit\ndef kernel({parameters}):\n" + "\n".join(self.lines) + "\n"
 
     # Statements.
@@ -188,9 +190,9 @@ class Generator:
         """A statement that threads may come to in any company."""
         kinds = ["assign"] * 4
         if depth <= MOST_DEPTH:
-            kinds += ["if", "if", "range", "while"]
+            kinds += ["if", "if", "range", "while"] + (["within", "within", "walk"] if kernel else [])
         if kernel:
-            kinds += ["atomic", "private", "store"] + (["return"] if self.choose.random() < 0.4 else [])
+            kinds += ["atomic", "private", "store", "swap"] + (["return"] if self.choose.random() < 0.4 else [])
         if looping:
             kinds += ["leave"]
         kind = self.choose.choice(kinds)
@@ -202,6 +204,11 @@ class Generator:
             if self.choose.random() < 0.6:
                 self.emit(depth, "else:")
                 self._body(depth + 1, names, kernel, looping)
+        elif kind == "within":
+            self.emit(depth, f"if {self._bound()}:")
+            self._body(depth + 1, names, kernel, looping)
+        elif kind == "walk":
+            self._walk(depth, names)
         elif kind in ("range", "while"):
             self._repeat(depth, names, kernel, kind)
         elif kind == "leave":
@@ -231,6 +238,23 @@ class Generator:
             self.emit(depth + 1, f"left_{number} = int64(left_{number} - int64(1))")
         self._body(depth + 1, names, kernel, looping=True)
 
+    def _bound(self) -> str:
+        """A condition on where the thread is, as ``i < n``."""
+        place = self.choose.choice(("g", "t", "g + n", "g - 5", "2 * t + g"))
+        return f"{place} {self.choose.choice(('<', '<', '>=', '<='))} {self.choose.choice((0, 20, 60))} + n * 30"
+
+    def _walk(self, depth: int, names: Sequence[str]) -> None:
+        """A loop through an array in steps of the size of the grid: each thread has elements of its own."""
+        number = self._loop()
+        limit = self.choose.choice(("walked.size", "walked.size - n", "min(walked.size, n * 70)"))
+        self.emit(depth, f"for place_{number} in range(g, {limit}, STEP):")
+        self.emit(depth + 1, f"l1 = int64(l1 + walked[place_{number}])")
+        if self.choose.random() < 0.5:
+            self._assign(depth + 1, names)
+        if self.choose.random() < 0.4:
+            self._plain(depth + 1, names, kernel=True, looping=True)
+        self.emit(depth + 1, f"walked[place_{number}] = {self.integer('int64', names)}")
+
     def _touch(self, depth: int, names: Sequence[str], kind: str) -> None:
         if kind == "atomic" and self.choose.random() < 0.2:
             self.emit(depth, "hip.atomic.add(total, 0, float64(i0 & int32(255)))")
@@ -240,6 +264,10 @@ class Generator:
         elif kind == "private":
             self.emit(depth, f"private[int64(u0 & uint32(7))] = {self.integer('int32', names)}")
             self.emit(depth, "i1 = int32(i1 ^ private[int64(i0 & int32(7))])")
+        elif kind == "swap":
+            self.emit(depth, "kept = walked[g]")
+            self.emit(depth, f"walked[g] = {self.integer('int64', names)}")
+            self.emit(depth, f"{self.choose.choice(('l0', 'l1'))} = kept")
         else:
             self.emit(depth, f"rows[g, {self.choose.randrange(len(INTEGERS))}] = {self.integer('int64', names)}")
 

@@ -156,6 +156,60 @@ def test_the_bound_is_that_of_the_round(device: Device, found: list[dict[str, st
     assert sum(map(bool, found)) >= 1
 
 
+WALKS = """
+  %s = call ptr @spmd.shared.s.4096.16(ptr %item)
+  %slot = getelementptr i64, ptr %s, i32 %t
+  %wx = zext i32 %tx to i64
+  store i64 0, ptr %slot
+  call void @spmd.barrier(ptr %item)
+  %some = icmp slt i64 %wx, %n
+  br i1 %some, label %loop, label %done
+loop:
+  %k = phi i64 [ %wx, %entry ], [ %next, %LATCH ]
+  %p = getelementptr i64, ptr %in, i64 %k
+  %v = load i64, ptr %p
+  %w = load i64, ptr %slot
+  %more = add i64 %v, %w
+  store i64 %more, ptr %slot
+  %next = add nsw i64 %k, 100
+  REST
+done:
+  call void @spmd.barrier(ptr %item)
+  %q = load i64, ptr %slot
+  %r = getelementptr i64, ptr %out, i64 %wx
+  store i64 %q, ptr %r
+  ret void
+"""
+ENDS = {
+    "loop": "%again = icmp slt i64 %next, %n\n br i1 %again, label %loop, label %done",
+    "tail": "%few = icmp slt i64 %next, %m\n br i1 %few, label %less, label %tail\nless:\n %u = load i64, ptr %slot\n"
+    " %twice = mul i64 %u, 2\n store i64 %twice, ptr %slot\n br label %tail\ntail:\n"
+    " %again = icmp slt i64 %next, %n\n br i1 %again, label %loop, label %done",
+}
+
+
+@pytest.mark.parametrize("latch", ENDS)
+@pytest.mark.parametrize("n", [0, 50, 100, 101, 250, 300])
+def test_what_holds_in_the_first_round_of_a_loop_may_not_in_the_next(
+    device: Device, found: list[dict[str, str]], n: int, latch: str
+) -> None:
+    parameters = [("out", "ptr"), ("in", "ptr"), ("n", "i64"), ("m", "i64")]
+    values = np.random.default_rng(4).integers(0, 1000, 400)
+    source, out = to_device(values), to_device(np.full(100, -1))
+    body = WALKS.replace("LATCH", latch).replace("REST", ENDS[latch])
+    m = 250
+    code_object = kernel(body, parameters, SHARED, shared_bytes=4096)
+    launch(device, code_object, 1, 100, out.address, source.address, n, m)
+    expected = np.zeros(100, np.int64)
+    for thread in range(min(n, 100)):
+        for k in range(thread, max(n, thread + 1), 100):
+            expected[thread] += values[k]
+            if latch == "tail" and k + 100 < m:
+                expected[thread] *= 2
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    assert max(map(len, found)) <= 1
+
+
 NOT_FOUND = {
     "of the index alone": "%inside = icmp slt i64 %wide, 37",
     "of what was read": "%g = getelementptr i64, ptr %in, i64 %wide\n %h = load i64, ptr %g\n"

@@ -22,7 +22,7 @@ from hip_runtime.drivers.cpu.frame import I1, I32
 from hip_runtime.drivers.cpu.item import AXES
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.comparisons import compare, have_same_sign, read_order, split_condition
-from hip_runtime.drivers.cpu.spmd.analyses.flow import immediate_postdominators
+from hip_runtime.drivers.cpu.spmd.analyses.flow import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
@@ -73,21 +73,18 @@ class Agreement:
         return agreed
 
     def _follow(self, region: Region) -> None:
-        """Go along the way that all threads take, as far as there is one."""
-        start, block = region.start, region.entry
+        """Go along the way that all threads take, as far as there is one, and no further than to a loop: what holds in
+        its first round may not hold in the next."""
+        start, targets, source = region.start, [region.entry], None
         if start is not None and start.call not in self._once:
             self._values[start.call] = None
-        self._visit(block, None)
-        seen = {block}
-        while True:
-            targets = within(block)
+        loops = order_blocks(region.entry, within).loops
+        while len(targets) == 1 and not loops[targets[0]]:
+            (block,) = targets
+            self._visit(block, source)
+            targets, source = within(block), block
             if len(targets) > 1:
                 targets = self._choose_way(block)
-            if len(targets) != 1 or targets[0] in seen:
-                return
-            self._visit(targets[0], block)
-            block = targets[0]
-            seen.add(block)
 
     def _visit(self, block: Block, source: Block | None) -> None:
         arriving = {

@@ -116,14 +116,18 @@ class Generator:
         predicate = choose.choice(("slt", "sle", "sgt", "sge", "ult", "uge"))
         words = (self._place(), predicate, choose.choice((0, 7, 30, 60, 1000)), choose.choice((0, 20)))
         body, other = (self.statements(choose.randint(0, 2), depth + 1, False) for _ in range(2))
-        return Statement("within", words, body, other)
+        return Statement("within", words, self._swaps() + body, other)
+
+    def _swaps(self) -> list[Statement]:
+        """In half of all cases, a statement that loads and stores what is next to its neighbours' places."""
+        return [Statement("swap", self._words("swap"))] * self.random.randint(0, 1)
 
     def _walk(self, depth: int, together: bool) -> Statement:
         choose = self.random
         self._loops += 1
         limit = choose.choice((0, 10, 60, 100))
         words = (self._place(), limit, choose.randint(0, 9), limit // 4 + 9, f"w{self._loops}", choose.choice(INTEGERS))
-        return Statement("walk", words, self.statements(choose.randint(1, 2), depth + 1, False))
+        return Statement("walk", words, self._swaps() + self.statements(choose.randint(1, 2), depth + 1, False))
 
     def _loop(self, depth: int, together: bool) -> Statement:
         self._loops += 1

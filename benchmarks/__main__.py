@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parent / "results"
 def _rounds(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} rounds: there has to be at least one")
+        raise argparse.ArgumentTypeError(f"{value}: there has to be at least one")
     return value
 
 
@@ -24,6 +24,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("benchmark", nargs="*", help=f"which to run, of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--rounds", type=_rounds, help="how often each is timed (31, or 3 with --quick)")
+    parser.add_argument(
+        "--processes", type=_rounds, default=1, help="how often each is started anew for as many rounds"
+    )
     parser.add_argument("--quick", action="store_true", help="little data and few rounds: shows that all run, no more")
     parser.add_argument("--output", type=Path, help="the JSON file to write; by default one in benchmarks/results")
     parser.add_argument("--environments", type=Path, help="where ``python -m benchmarks.environments`` put the peers")
@@ -45,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         benchmark = BENCHMARKS[name]
         unmeasured[name] = runner.unmeasured(benchmark, peers)
         try:
-            results[name] = runner.run(benchmark, rounds=rounds, quick=options.quick, environments=peers)
+            results[name] = runner.run(
+                benchmark, rounds=rounds, quick=options.quick, environments=peers, processes=options.processes
+            )
         except runner.BenchmarkError as error:
             print(error, file=sys.stderr)
             return 1
@@ -54,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     report.save(output, results, quick=options.quick, unmeasured=unmeasured, environments=peers)
     if options.plot:
         report.plot(options.plot, results)
-    print(f"{rounds} rounds, all checked against NumPy; written to {output}")
+    print(f"{rounds * options.processes} rounds, all checked against NumPy; written to {output}")
     return 0
 
 

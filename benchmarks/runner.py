@@ -87,9 +87,11 @@ def unmeasured(benchmark: Benchmark, environments: Mapping[str, Environment]) ->
 
 
 def run(
-    benchmark: Benchmark, *, rounds: int, quick: bool = False, environments: Mapping[str, Environment] | None = None
-) -> dict[str, Any]:
-    """Time each implementation of *benchmark* *rounds* times, in turns; each is checked before and after.
+    benchmark: Benchmark, *, rounds: int, quick: bool = False, environments: Mapping[str, Environment] | None = None,
+    processes: int = 1,
+) -> dict[str, Any]:  # fmt: skip
+    """Time each implementation of *benchmark* *rounds* times, in turns; each is checked before and after. All of that
+    is done with so many *processes*, one after the other: where its memory lies is the luck of each.
 
     Peers that are installed apart from us run in their *environments*; `unmeasured` tells which are left out.
 
@@ -99,21 +101,23 @@ def run(
     environments = environments or {}
     left_out = unmeasured(benchmark, environments)
     names = [name for name in benchmark.implementations if name not in left_out]
-    with ExitStack() as stack:
-        workers, devices = {}, {}
-        for name in names:  # one after the other: compiling is work, too
-            worker = Worker(benchmark.name, name, quick, environments.get(name, OWN))
-            workers[name] = stack.enter_context(worker)
-            devices[name] = worker.receive()["device"]
-        for worker in workers.values():
-            worker.check()
-        times: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-        for turn in range(rounds):
-            first = turn % len(names)
-            for name in names[first:] + names[:first]:
-                times[name].append(workers[name].ask("run"))
-        for worker in workers.values():
-            worker.check()
+    devices: dict[str, str] = {}
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    for _ in range(processes):
+        with ExitStack() as stack:
+            workers = {}
+            for name in names:  # one after the other: compiling is work, too
+                worker = Worker(benchmark.name, name, quick, environments.get(name, OWN))
+                workers[name] = stack.enter_context(worker)
+                devices[name] = worker.receive()["device"]
+            for worker in workers.values():
+                worker.check()
+            for turn in range(rounds):
+                first = turn % len(names)
+                for name in names[first:] + names[:first]:
+                    times[name].append(workers[name].ask("run"))
+            for worker in workers.values():
+                worker.check()
     return summarise(benchmark.peer, devices, times)
 
 

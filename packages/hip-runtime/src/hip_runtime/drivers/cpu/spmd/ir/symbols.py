@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import PTR
-from hip_runtime.drivers.cpu.spmd.ir.graph import Constant, Symbol
+from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Constant, Symbol, Value
 from hip_runtime.drivers.cpu.spmd.ir.types import TypeTable
 
 
@@ -27,6 +28,15 @@ class Symbols:
         self._types = TypeTable(module.context)
         self._functions = {function.name: function for function in source.functions}
         self._variables = {variable.name: variable for variable in source.global_variables}
+
+    def leaf(self, value: Value, arguments: Sequence[ir.Value]) -> ir.Value:
+        """What is no instruction: a constant, the address of a global, or one of the function's *arguments*."""
+        if isinstance(value, Constant):
+            return self.constant(value)
+        if isinstance(value, Symbol):
+            return self.address(value)
+        assert isinstance(value, Argument)
+        return arguments[value.index]
 
     def constant(self, constant: Constant) -> ir.Value:
         """A constant; the globals in it are declared."""

@@ -24,7 +24,7 @@ from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.comparisons import compare, have_same_sign, read_order, split_condition
 from hip_runtime.drivers.cpu.spmd.analyses.flow import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Constant, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.ir.words import BINARY, CASTS
 from hip_runtime.drivers.cpu.spmd.regions.regioncode import Surroundings
@@ -218,13 +218,8 @@ class _Corner:
         """*value*, written where the builder is."""
         if isinstance(value, _Given):
             return value.held
-        if isinstance(value, Constant):
-            return self._around.symbols.constant(value)
-        if isinstance(value, Symbol):
-            return self._around.symbols.address(value)
-        if isinstance(value, Argument):
-            return self._around.arguments[value.index]
-        assert isinstance(value, Instruction)
+        if not isinstance(value, Instruction):
+            return self._around.symbols.leaf(value, self._around.arguments)
         known = self._values.get(value)
         if known is None:
             known = self._values[value] = self._write(value)

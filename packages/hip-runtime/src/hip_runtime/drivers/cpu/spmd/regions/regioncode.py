@@ -10,7 +10,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I32, allocate
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import write_exclusive
 from hip_runtime.drivers.cpu.spmd.analyses.flow import order_blocks
-from hip_runtime.drivers.cpu.spmd.ir.graph import Argument, Block, Constant, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping
@@ -202,13 +202,8 @@ class RegionCode:
 
     def _operand(self, value: Value) -> ir.Value:
         around, builder = self._around, self._builder
-        if isinstance(value, Constant):
-            return around.symbols.constant(value)
-        if isinstance(value, Symbol):
-            return around.symbols.address(value)
-        if isinstance(value, Argument):
-            return around.arguments[value.index]
-        assert isinstance(value, Instruction)
+        if not isinstance(value, Instruction):
+            return around.symbols.leaf(value, around.arguments)
         known = self._values.get(value)
         if known is None:
             if value.opcode == "alloca":

@@ -11,7 +11,7 @@ from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.spmd.ir.graph import AGREE, Argument, Block, Constant, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import AGREE, Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.ir.words import BINARY, CASTS
@@ -78,13 +78,8 @@ class LaneCode:
 
     def scalar(self, value: Value) -> ir.Value:
         """The base of a value that is strided."""
-        if isinstance(value, Constant):
-            return self.symbols.constant(value)
-        if isinstance(value, Symbol):
-            return self.symbols.address(value)
-        if isinstance(value, Argument):
-            return self.arguments[value.index]
-        assert isinstance(value, Instruction)
+        if not isinstance(value, Instruction):
+            return self.symbols.leaf(value, self.arguments)
         if value.opcode == "alloca":
             return self.privates[value]
         known = self.values.get(value)

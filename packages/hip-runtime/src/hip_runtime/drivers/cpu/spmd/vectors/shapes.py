@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 from llvmlite import ir
 
@@ -44,14 +45,17 @@ class Shapes:
         self._lanes_follow = lanes_follow
         self.order = order_blocks(function.blocks[0], self.successors)
         self.homes = {value: block for block in self.order.blocks for value in block.instructions}
-        self.uses = Counter(operand for value in self.homes for operand in value.operands)
-        """How often each value is an operand."""
         self._postdominators = immediate_postdominators(self.order.blocks, self.successors)
         self._shapes: dict[Instruction, Shape] = {}
         self.masked: set[Block] = set()
         self.parting: set[Block] = set()
         """Blocks at whose end lanes can part."""
         self._solve()
+
+    @cached_property
+    def uses(self) -> Counter[Value]:
+        """How often each value is an operand."""
+        return Counter(operand for value in self.homes for operand in value.operands)
 
     def successors(self, block: Block) -> list[Block]:
         """Where *block* can go."""

@@ -212,5 +212,5 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def math(session: nox.Session) -> None:
     """The error of the CPU device's math, for every 64th float32; ``-- --every 1`` tries all of them, for hours."""
-    session.install(*local("hip-devicelib"), "mpmath>=1.3")
+    session.install(*local("hip-devicelib", extra="[test]"))
     session.run("python", "tools/check_math.py", "sweep", *(session.posargs or ("--every", "64")))

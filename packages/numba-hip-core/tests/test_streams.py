@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import numba_hip as hip
-from hip_runtime.errors import InvalidHandleError, UnknownDeviceError
+from hip_runtime.errors import InvalidHandleError, StreamError, UnknownDeviceError
 from numba_hip.errors import OutputError
 
 
@@ -16,6 +18,14 @@ def add(values, step):
     i = hip.grid(1)
     if i < values.size:
         values[i] += step
+
+
+@hip.jit
+def add_both(one, other):
+    i = hip.grid(1)
+    if i < one.size:
+        one[i] += 1
+        other[i] += 1
 
 
 @hip.jit
@@ -213,3 +223,54 @@ def test_compiling_for_several_targets():
     assert "define void @add" in text
     with pytest.raises(OutputError, match="targets is empty"):
         hip.compile_all(add, "(float64[::1], float64)", targets=[])
+
+
+@contextmanager
+def held(stream):
+    """A block in which *stream* does nothing until the event is set, at the latest at the end of the block."""
+    gate = threading.Event()
+    stream.add_callback(lambda *args: gate.wait(20))
+    try:
+        yield gate
+    finally:
+        gate.set()
+        stream.synchronize()
+
+
+def test_pinned_arguments_are_not_waited_for():
+    stream = hip.stream()
+    values = hip.pinned_array(1000)
+    values[:] = 0
+    add[4, 256, stream](np.zeros(1000), 1.0)  # compiled before the stream is held
+    with held(stream):
+        add[4, 256, stream](values, 1.0)
+        assert (values == 0).all()
+    assert (values == 1).all()
+
+
+def test_other_arguments_are_there_when_the_launch_returns():
+    stream = hip.stream()
+    values, pinned = np.zeros(1000), hip.pinned_array(1000)
+    pinned[:] = 0
+    add_both[4, 256, stream](values, pinned)
+    with held(stream) as gate:
+        threading.Timer(0.05, gate.set).start()
+        add_both[4, 256, stream](values, pinned)
+        assert gate.is_set()
+        assert (values == 2).all()
+    assert (pinned == 2).all()
+
+
+def test_launches_on_streams_of_other_libraries():
+    stream = hip.stream()
+    values = hip.to_device(np.zeros(1000))
+    add[4, 256, SimpleNamespace(cuda_stream=stream.handle)](values, 1.0)
+    add[4, 256, SimpleNamespace(ptr=stream.handle)](values, 1.0)
+    add[4, 256, stream.handle](values, 1.0)
+    add[4, 256, SimpleNamespace(ptr=0)](values, 1.0)
+    assert (values.copy_to_host(stream=stream) == 4).all()
+    with pytest.raises(InvalidHandleError, match="does not exist"):
+        add[4, 256, 10**9](values, 1.0)
+    for wrong in ("stream", True, 1.5, object()):
+        with pytest.raises(StreamError, match="hip.stream"):
+            add[4, 256, wrong]

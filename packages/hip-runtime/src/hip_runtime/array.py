@@ -17,7 +17,8 @@ from hip_runtime.errors import ArrayError, CopyError
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
 from hip_runtime.names import ArrayNames
-from hip_runtime.stream import Stream, stream_handle
+from hip_runtime.stream import Stream
+from hip_runtime.stream_handle import stream_handle
 
 if TYPE_CHECKING:
     from hip_runtime.ipc import IpcArrayHandle
@@ -216,8 +217,9 @@ class DeviceArray(ArrayNames):
 
         A record is copied to a record, which is waited for, or an array without axes.
 
-        On a *stream* that is given the copy may be done later: synchronize that stream before reading. Without one, the
-        copy is made in the order of the array's own stream, and waited for. `CopyError` changes nothing.
+        The copy is made in the order of *stream*, by default the array's own, and is done when the call returns. Into
+        pinned, mapped or managed memory, on a *stream* that is given, it may be done later: synchronize that stream
+        before reading. `CopyError` changes nothing; a kernel on the stream that faulted is reported here.
         """
         if ary is None:
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
@@ -236,8 +238,9 @@ class DeviceArray(ArrayNames):
     def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
         """Copy from *ary*, a host or device array of the same shape and element type, into this array.
 
-        On a *stream* that is given the copy may be done later: leave *ary* alone until then. Without one, the copy is
-        made in the order of the array's own stream, and one from the host is waited for. `CopyError` changes nothing.
+        The copy is made in the order of *stream*, by default the array's own. A host array may be changed as soon as
+        the call returns, unless it is pinned, mapped or managed memory and a *stream* is given: then the copy may be
+        done later. `CopyError` changes nothing.
         """
         self._check_writable()
         if isinstance(ary, DeviceArray):

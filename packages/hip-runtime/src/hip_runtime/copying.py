@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hip_runtime.driver import Driver, Strided
+from hip_runtime.driver import PER_THREAD_STREAM, Driver, Strided
 from hip_runtime.errors import ArrayError, CopyError
 from hip_runtime.layout import Layout
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from hip_runtime.array import DeviceArray
 
 HostArray = np.ndarray[Any, Any]
+
+STAGED_BYTES = 64 << 10
+"""Pageable memory of up to so many bytes is copied aside before it goes to the device on a stream, so that the call
+need not wait for that stream. As CUDA does: https://docs.nvidia.com/cuda/cuda-driver-api/api-sync-behavior.html"""
 
 
 def check_dtype(dtype: Any) -> np.dtype[Any]:
@@ -49,19 +53,49 @@ def check_fit(target: Any, source: Any) -> None:
 
 
 def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
-    """Fill *target* from *source*."""
+    """Fill *target* from *source*: now where it is pageable memory, else when the stream comes to it."""
     check_fit(target, source)
     if not target.flags.writeable:
         raise CopyError("cannot copy to a host array that is read-only")
-    layout = host_layout(target)
-    _copy(source.device.driver, target.ctypes.data, layout, source.address, source.layout, stream, (target, source))
+    driver = source.device.driver
+    layout, place = host_layout(target), target.ctypes.data
+    _copy(driver, place, layout, source.address, source.layout, stream, (target, source))
+    if target.size and _is_over_at_return(driver, place, stream):
+        driver.synchronize_stream(stream)
 
 
 def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
-    """Fill *target* from *source*."""
+    """Fill *target* from *source*, which may change afterwards where it is pageable memory."""
     check_fit(target, source)
+    driver = target.device.driver
+    wait = source.size > 0 and _is_over_at_return(driver, source.ctypes.data, stream)
+    if wait and source.nbytes <= STAGED_BYTES:
+        source, wait = source.copy(order="K"), False
     layout = host_layout(source)
-    _copy(target.device.driver, target.address, target.layout, source.ctypes.data, layout, stream, (target, source))
+    _copy(driver, target.address, target.layout, source.ctypes.data, layout, stream, (target, source))
+    if wait:
+        driver.synchronize_stream(stream)
+
+
+def bytes_to_host(driver: Driver, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
+    """Copy bytes from a device to *target* on the host, which are there at the return where that is pageable."""
+    driver.copy(target, source, nbytes, stream, owners)
+    if nbytes and _is_over_at_return(driver, target, stream):
+        driver.synchronize_stream(stream)
+
+
+def bytes_to_device(driver: Driver, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
+    """Copy bytes from *source* on the host, which may change afterwards where that is pageable, to a device."""
+    driver.copy(target, source, nbytes, stream, owners)
+    if nbytes and _is_over_at_return(driver, source, stream):
+        driver.synchronize_stream(stream)
+
+
+def _is_over_at_return(driver: Driver, host: int, stream: int) -> bool:
+    """Whether the host may use its memory at *host* as soon as a copy on *stream* was asked for.
+
+    A copy on a default stream is done then in any case, and one that is recorded is not done at all."""
+    return stream > PER_THREAD_STREAM and not driver.is_capturing(stream) and driver.is_pageable(host)
 
 
 def on_device(target: DeviceArray, source: DeviceArray, stream: int) -> None:

@@ -19,7 +19,7 @@ from hip_runtime.driver import MemoryKind
 from hip_runtime.errors import ArrayError
 from hip_runtime.layout import Layout, dense
 from hip_runtime.memory import Buffer
-from hip_runtime.stream import stream_handle
+from hip_runtime.stream_handle import stream_handle
 
 CPU, ROCM, ROCM_HOST = 1, 10, 11
 """Types of devices; memory of the CPU device is host memory, and that is what other libraries know it as."""

@@ -131,6 +131,11 @@ class Driver(Protocol):
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         """Set bytes to *value*, 0 to 255."""
 
+    def is_pageable(self, address: int) -> bool:
+        """Whether *address* lies in host memory that this driver knows nothing of: neither pinned, mapped nor managed.
+
+        Copies between the device and such memory are over, for the host, when the call that asked for them returns."""
+
     def find_allocation(self, address: int) -> tuple[int, int]:
         """Start and bytes, rounded up maybe, of the allocation that *address* lies in; `InvalidAddressError`."""
 

@@ -68,6 +68,10 @@ class InvalidHandleError(HipRuntimeError, ValueError):
     """A stream, event or IPC handle that does not exist, or behind which nothing is any more."""
 
 
+class StreamError(LaunchError, InvalidHandleError):
+    """Something that is no stream, given where a launch, a copy or an event wants one."""
+
+
 class ModuleLoadError(HipRuntimeError):
     """A code object that this device cannot load: damaged, or made for another target."""
 

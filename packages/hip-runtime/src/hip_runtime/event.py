@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from hip_runtime.device import Device, current_device
+from hip_runtime.stream_handle import stream_handle
 
 if TYPE_CHECKING:
     from hip_runtime.stream import Stream
@@ -25,8 +26,7 @@ class Event:
 
     def record(self, stream: Stream | int | None = None) -> None:
         """Be the point behind the work given to *stream* so far, instead of any earlier one."""
-        handle = 0 if stream is None else int(stream)
-        self.device.driver.record_event(self.handle, handle)
+        self.device.driver.record_event(self.handle, stream_handle(stream))
 
     def query(self) -> bool:
         """Whether the work before the point is done; true where nothing was recorded."""
@@ -38,7 +38,7 @@ class Event:
 
     def wait(self, stream: Stream | int | None = None) -> None:
         """Work given to *stream* from now on waits for the point."""
-        self.device.driver.wait_event(0 if stream is None else int(stream), self.handle)
+        self.device.driver.wait_event(stream_handle(stream), self.handle)
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from this point to *end*; `EventError` where one of them is not there yet."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import CaptureError, InvalidHandleError, LaunchError
+from hip_runtime.stream_handle import stream_handle
 
 if TYPE_CHECKING:
     from hip_runtime.device import Device
@@ -81,7 +81,7 @@ class ExecutableGraph:
                 f"the graph was captured on device {self.device.id}; the stream is of device {device.id}: launch it on "
                 "a stream of its own device"
             )
-        self.device.driver.launch_graph(self._handle, DEFAULT_STREAM if stream is None else int(stream))
+        self.device.driver.launch_graph(self._handle, stream_handle(stream))
 
     def close(self) -> None:
         """Give it back now, once its launches are done."""

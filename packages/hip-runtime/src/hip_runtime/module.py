@@ -13,7 +13,8 @@ from hip_devicelib.errors import CodeObjectError
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.errors import KernelFault, LaunchError, LaunchTypeError, SymbolError
-from hip_runtime.stream import Stream, stream_handle
+from hip_runtime.stream import Stream
+from hip_runtime.stream_handle import stream_handle
 
 _AXES = ("x", "y", "z")
 

@@ -12,21 +12,30 @@ from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
 from hip_runtime.errors import HipRuntimeError
 from hip_runtime.event import Event
 from hip_runtime.graph import Graph
+from hip_runtime.stream_handle import stream_handle
 
 
 class Stream:
     """A queue of work on *device* (the current one by default).
 
     Without *handle* a new stream is made, and given back with this object once its work is done; with *handle* it is
-    somebody else's. *blocking* streams wait for work on the default stream and the other way round.
+    somebody else's, and *owner* is kept alive. *blocking* streams wait for work on the default stream and the other way
+    round.
     """
 
     def __init__(
-        self, device: Device | None = None, *, handle: int | None = None, blocking: bool = True, priority: int = 0
+        self,
+        device: Device | None = None,
+        *,
+        handle: int | None = None,
+        blocking: bool = True,
+        priority: int = 0,
+        owner: object = None,
     ) -> None:
         self.device = current_device() if device is None else device
         driver = self.device.driver
         self.owned = handle is None
+        self._owner = owner
         self.handle = (
             driver.create_stream(self.device.ordinal, blocking=blocking, priority=priority)
             if handle is None
@@ -46,6 +55,10 @@ class Stream:
         return self.handle
 
     __index__ = __int__
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The version of the protocol, 0, and the handle: other libraries take this stream by it."""
+        return 0, self.handle
 
     def __repr__(self) -> str:
         kind = "default stream" if self.handle == DEFAULT_STREAM else f"stream {self.handle}"
@@ -114,8 +127,9 @@ class Stream:
             self._finalizer()
 
 
-def stream_handle(stream: Stream | int | None) -> int:
-    """The driver's number for *stream*; ``None`` is the default stream."""
-    if stream is None:
-        return DEFAULT_STREAM
-    return stream if isinstance(stream, int) else stream.handle
+def find_stream(stream: Any) -> Stream | None:
+    """What `stream_handle` takes as a `Stream`, which keeps it alive; ``None`` is the default stream. `StreamError`."""
+    if stream is None or isinstance(stream, Stream):
+        return stream
+    handle = stream_handle(stream)
+    return None if handle == DEFAULT_STREAM else Stream(handle=handle, owner=stream)

@@ -8,9 +8,10 @@ import numpy as np
 
 import numba_hip
 from hip_runtime import Buffer, Device, DeviceArray
-from hip_runtime.copying import host_layout
+from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
+from hip_runtime.driver import Driver
 from hip_runtime.layout import Layout, normalise_shape, normalise_strides
-from hip_runtime.stream import stream_handle
+from hip_runtime.stream_handle import stream_handle
 
 HostArray = np.ndarray[Any, Any]
 
@@ -182,29 +183,29 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
     return array.ctypes.data
 
 
-def _copy(target: int, source: int, size: int, stream: Any, owners: Any) -> None:
-    device: Device = numba_hip.get_current_device()
-    device.driver.copy(target, source, size, stream_handle(stream), owners)
-
-
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes of the host's *src* to the device's *dst*."""
-    _copy(device_pointer(dst), host_pointer(src, readonly=True), size, stream, (dst, src))
+    target, source = device_pointer(dst), host_pointer(src, readonly=True)
+    bytes_to_device(_driver(), target, source, size, stream_handle(stream), (dst, src))
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes of the device's *src* to the host's *dst*."""
-    _copy(host_pointer(dst), device_pointer(src), size, stream, (dst, src))
+    bytes_to_host(_driver(), host_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
 
 
 def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes from one place on the device to another."""
-    _copy(device_pointer(dst), device_pointer(src), size, stream, (dst, src))
+    _driver().copy(device_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
 
 
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
     """Set *size* bytes of the device's *dst* to *val*, 0 to 255."""
     if not 0 <= val <= 255:
         raise ValueError(f"val is {val}; a byte is 0 to 255")
+    _driver().fill(device_pointer(dst), val, size, stream_handle(stream))
+
+
+def _driver() -> Driver:
     device: Device = numba_hip.get_current_device()
-    device.driver.fill(device_pointer(dst), val, size, stream_handle(stream))
+    return device.driver

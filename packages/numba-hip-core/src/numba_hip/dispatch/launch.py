@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
 from hip_runtime.module import dim3
+from hip_runtime.stream import find_stream
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.dispatch.arguments import Packer
 
@@ -42,12 +43,7 @@ class LaunchConfig(NamedTuple):
                 f"got {given!r}"
             )
         grid, block, stream, shared = (*given, None, 0)[:4] if len(given) == 2 else (*given, 0)[:4]
-        if not (stream is None or isinstance(stream, Stream) or (type(stream) is int and stream == 0)):
-            raise LaunchError(
-                f"the stream is {stream!r}, a {type(stream).__name__}; it has to come from hip.stream(), or be 0"
-            )
-        on = stream if isinstance(stream, Stream) else None
-        return cls(dim3("griddim", grid), dim3("blockdim", block), on, shared)
+        return cls(dim3("griddim", grid), dim3("blockdim", block), find_stream(stream), shared)
 
 
 def is_plain(given: Any) -> bool:

@@ -25,7 +25,7 @@ from hip_runtime import Stream
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import CaptureError, HipRuntimeError
 from hip_runtime.module import Function, Launch
-from hip_runtime.stream import stream_handle
+from hip_runtime.stream_handle import stream_handle
 
 PARAMETER = "numba_hip.output"
 USED, DROPPED, HEADER_WORDS = 0, 1, 2

@@ -16,6 +16,7 @@ from hip_runtime import (
     is_device_array,
     to_device,
 )
+from hip_runtime.stream_handle import stream_handle
 from numba_hip.dispatch.advice import advise_on_copies
 from numba_hip.dispatch.arguments import is_on_device
 from numba_hip.dispatch.hints import ArgHint
@@ -91,12 +92,21 @@ class Transfer:
         return copy
 
     def back_to_host(self) -> None:
-        """Copy every array that was brought onto the device, and that can be written, back to where it came from."""
+        """Copy every array that was brought onto the device, and that can be written, back to where it came from.
+
+        A kernel that faulted is reported before the first of them. The host does not wait where all of them are pinned
+        memory and the launch was given a stream."""
+        if self._is_waited_for():
+            driver = (self._arrays or self._records)[0][1].device.driver
+            driver.synchronize_stream(stream_handle(self.stream))
         for host, copy in self._arrays:
             copy.copy_to_host(host, stream=self.stream)
         contents = [copy.copy_to_host(stream=self.stream) for _, copy in self._records]
-        if (self._arrays or self._records) and self.stream is not None:
-            self.stream.synchronize()
         for (record, _), content in zip(self._records, contents, strict=True):
             for name in record.dtype.names or ():  # a record need not share its memory with any array
                 record[name] = content[name]
+
+    def _is_waited_for(self) -> bool:
+        if self._records or (self._arrays and self.stream is None):
+            return True
+        return any(copy.device.driver.is_pageable(host.ctypes.data) for host, copy in self._arrays)

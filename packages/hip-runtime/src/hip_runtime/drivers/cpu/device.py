@@ -104,10 +104,10 @@ class CpuDriver:
     def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
         self._captures.forbid("allocate memory")
         try:
-            return self._heap.allocate(nbytes)
+            return self._heap.allocate(nbytes, kind)
         except OutOfDeviceMemoryError:
             self._wait()  # memory that was freed under its work comes back
-            return self._heap.allocate(nbytes)
+            return self._heap.allocate(nbytes, kind)
 
     def free(self, address: int) -> None:
         allocation = self._heap.take(address)
@@ -146,6 +146,9 @@ class CpuDriver:
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         self._perform(stream, partial(memory.fill_bytes, address, value, nbytes))
+
+    def is_pageable(self, address: int) -> bool:
+        return not self._heap.is_locked(address)
 
     def find_allocation(self, address: int) -> tuple[int, int]:
         return self._heap.find(address)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hip_runtime import config
-from hip_runtime.driver import Strided
+from hip_runtime.driver import MemoryKind, Strided
 from hip_runtime.drivers.cpu.pages import PAGE, Block, open_handle
 from hip_runtime.errors import InvalidAddressError, OutOfDeviceMemoryError
 
@@ -38,6 +38,7 @@ class Heap:
         self._lock = threading.Lock()
         self._used = 0
         self._live: dict[int, tuple[int, Block]] = {}
+        self._locked: dict[int, int] = {}  # ends of what stands for pinned, mapped and managed memory, by address
         self._returned: deque[tuple[int, Block | None]] = deque()
         self._spare: dict[int, list[Block]] = {}  # by size
         self._spare_bytes = 0
@@ -46,7 +47,7 @@ class Heap:
         """Replace the lock in a forked child, where the thread that held it does not exist."""
         self._lock = threading.Lock()
 
-    def allocate(self, nbytes: int) -> int:
+    def allocate(self, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
         """Address of *nbytes* new bytes with undefined contents; `OutOfDeviceMemoryError` where the limit is passed."""
         size = max(-(-nbytes // PAGE), 1) * PAGE
         with self._lock:
@@ -58,10 +59,13 @@ class Heap:
         if block is None:
             block = self._new_block(nbytes, size, free)
         self._live[block.address] = (size, block)
+        if kind is not MemoryKind.DEVICE:
+            self._locked[block.address] = block.address + block.nbytes
         return block.address
 
     def take(self, address: int) -> Any:
         """Forget the allocation at *address*. The memory lives until what is returned is handed to `release`."""
+        self._locked.pop(address, None)
         allocation = self._live.pop(address, None)
         if allocation is None:
             raise InvalidAddressError(
@@ -91,6 +95,10 @@ class Heap:
             if start <= address < start + block.nbytes:
                 return start, block.nbytes
         raise InvalidAddressError(f"{address:#x} does not lie in memory of the CPU device")
+
+    def is_locked(self, address: int) -> bool:
+        """Whether *address* lies in memory that stands for page-locked memory of the host."""
+        return any(start <= address < end for start, end in list(self._locked.items()))
 
     def handle(self, address: int) -> bytes:
         """What another process opens the allocation at *address* with; nothing may write to it meanwhile."""

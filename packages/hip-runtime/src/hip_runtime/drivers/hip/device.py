@@ -24,7 +24,7 @@ from hip_runtime.drivers.hip.modules import Function, Module
 from hip_runtime.drivers.hip.probe import import_hip
 from hip_runtime.drivers.hip.stream_table import StreamTable
 from hip_runtime.drivers.hip.streams import Stream
-from hip_runtime.errors import InvalidHandleError, LaunchError, UnknownDeviceError
+from hip_runtime.errors import InvalidAddressError, InvalidHandleError, LaunchError, UnknownDeviceError
 
 UNLOADING_COUNT = 32
 """Modules and executable graphs that nobody wants wait for the next synchronisation of the device, unless there are so
@@ -159,6 +159,13 @@ class HipDriver:
             return
         found = self._stream_of(stream, address)
         self._perform(found, partial(self._copier.fill, found, address, value, nbytes))
+
+    def is_pageable(self, address: int) -> bool:
+        try:
+            self._heap.find(address)
+        except InvalidAddressError:
+            return True
+        return False
 
     def find_allocation(self, address: int) -> tuple[int, int]:
         return self._heap.find(address)

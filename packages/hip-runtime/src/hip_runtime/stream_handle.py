@@ -1,0 +1,50 @@
+"""What may stand for a stream, this library's own or another's, and the number by which a driver knows it."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.errors import StreamError
+
+
+def stream_handle(stream: Any) -> int:
+    """The driver's number for *stream*; ``None`` is the default stream.
+
+    A `hip_runtime.Stream`, the handle of a stream, or a stream of another library: an object with ``__cuda_stream__``,
+    with ``cuda_stream`` (PyTorch) or with ``ptr`` (CuPy). `StreamError` for anything else.
+    """
+    if stream is None:
+        return DEFAULT_STREAM
+    handle = stream
+    if not hasattr(stream, "__index__"):
+        handle = _protocol_handle(stream) if hasattr(stream, "__cuda_stream__") else _named_handle(stream)
+    try:
+        number = -1 if isinstance(handle, bool) else operator.index(handle)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << 64:
+        raise StreamError(
+            f"the stream is {stream!r}, a {type(stream).__name__}; it has to come from hip.stream(), be the handle of "
+            "a stream or a stream of another library (an object with __cuda_stream__, cuda_stream or ptr), or be 0, "
+            "the default stream"
+        )
+    return number
+
+
+def _protocol_handle(stream: Any) -> Any:
+    """The handle that ``__cuda_stream__`` gives: https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html"""
+    answer = stream.__cuda_stream__
+    if callable(answer):
+        answer = answer()
+    if not isinstance(answer, tuple) or len(answer) != 2 or answer[0] != 0:
+        raise StreamError(
+            f"__cuda_stream__ of {type(stream).__name__} gives {answer!r}; it has to give (0, handle), where 0 is the "
+            "version of the protocol"
+        )
+    return answer[1]
+
+
+def _named_handle(stream: Any) -> Any:
+    return getattr(stream, "cuda_stream", getattr(stream, "ptr", None))

@@ -12,7 +12,7 @@ import pytest
 
 import hip_runtime as rt
 from hip_runtime import ArrayError, Device, InvalidHandleError, Stream, config
-from hip_runtime.interop import from_interface
+from hip_runtime.interop import from_interface, speaks_dlpack
 
 
 class Foreign:
@@ -150,28 +150,100 @@ def test_stream_of_the_producer_is_that_of_the_array(device: Device) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"shape": "absent"}, "malformed .*KeyError: 'shape'"),
-        ({"data": "absent"}, "malformed .*KeyError: 'data'"),
-        ({"data": 5}, "malformed"),
-        ({"typestr": "absent"}, "malformed .*KeyError: 'typestr'"),
-        ({"typestr": 4}, "malformed .*typestr must be text, not 4"),
+        ({"shape": "absent"}, "has no 'shape'"),
+        ({"data": "absent"}, "has no 'data'"),
+        ({"data": 5}, r"data .* is 5; it must be \(address, read-only\)"),
+        ({"data": (1.5, False)}, r"data\[0\] .* is 1.5, which is no whole number"),
+        ({"data": ("0x10", False)}, r"data\[0\] .* is '0x10', which is no whole number"),
+        ({"data": (None, False)}, r"data\[0\] .* is None"),
+        ({"data": (True, False)}, r"data .* is \(True, False\); it must be a whole number and a truth value"),
+        ({"data": (64, "no")}, "data .* must be a whole number and a truth value"),
+        ({"data": (-64, False)}, r"data\[0\] .* is -64, which is no address"),
+        ({"data": (2**63, False)}, r"data\[0\] .* is 9223372036854775808, which is no address"),
+        ({"data": (2**63 - 8, False)}, "to outside of the address space"),
+        ({"data": (8, False), "strides": (-24, -8)}, "to outside of the address space"),
+        ({"version": "absent"}, "has no 'version'"),
+        ({"version": 4}, "version .* is 4; versions 0 to 3 are understood"),
+        ({"version": -1}, "version .* is -1"),
+        ({"version": "3"}, "version .* is '3', which is no whole number"),
+        ({"typestr": "absent"}, "has no 'typestr'"),
+        ({"typestr": 4}, "typestr .* is 4, which names no type of elements"),
+        ({"typestr": "(2,)<f8"}, "typestr .* names no type"),
+        ({"typestr": "<f8,<f8"}, "typestr .* names no type"),
+        ({"typestr": "<f7"}, "typestr.*'<f7'"),
+        ({"typestr": "<V9999999999"}, "typestr.*V9999999999"),
         ({"typestr": "|O"}, "Python objects"),
+        ({"typestr": "|V8", "descr": 5}, "descr .* is 5, which is no list of fields"),
+        ({"typestr": "|V8", "descr": [5]}, "descr .* names no type of elements"),
+        ({"typestr": "|V8", "descr": [("a", "|O")]}, "descr .* Python objects"),
         ({"typestr": "zz"}, "'zz'"),
-        ({"typestr": "|V16", "descr": [("a", "<i4")]}, "descr has 4 bytes"),
-        ({"shape": (-1, 2)}, "negative extent"),
-        ({"shape": ("a",)}, "shape"),
-        ({"strides": (8,)}, r"strides \(8,\) do not fit shape \(2, 3\)"),
-        ({"strides": (8.0, 1)}, "do not fit"),
+        ({"typestr": "|V16", "descr": [("a", "<i4")]}, "descr .* has 4 bytes, typestr"),
+        ({"shape": (-1, 2)}, r"shape\[0\] .* is -1, a negative extent"),
+        ({"shape": ("a",)}, r"shape\[0\] .* is 'a', which is no whole number"),
+        ({"shape": b"ab"}, "shape .* is b'ab', which is no tuple"),
+        ({"shape": 6, "strides": None}, "shape .* is 6, which is no tuple"),
+        ({"shape": (2.0, 3)}, r"shape\[0\] .* is 2.0"),
+        ({"shape": (1,) * 65, "strides": None}, "shape .* has 65 numbers; an array has at most"),
+        ({"shape": (2**63, 1)}, r"shape\[0\] .* has 64 bits"),
+        ({"shape": (2**40, 2**40)}, "larger than any address space"),
+        ({"shape": (0, 2**40, 2**40), "strides": None}, "larger than any address space"),
+        ({"strides": (2**64, 8)}, r"strides\[0\] .* has 65 bits"),
+        ({"strides": (2**62, 8), "shape": (3, 2)}, "to outside of the address space"),
+        ({"strides": 8}, "strides .* is 8, which is no tuple"),
+        ({"strides": (8,)}, r"strides \(8,\) .* do not fit shape \(2, 3\)"),
+        ({"strides": (8.0, 1)}, r"strides\[0\] .* is 8.0, which is no whole number"),
         ({"data": (0, False)}, "address 0 for 6 elements"),
         ({"mask": [True]}, "mask"),
-        ({"stream": 0}, "stream 0; it must be None"),
-        ({"stream": "s"}, "stream 's'"),
+        ({"stream": 0}, "stream .* is 0; it must be None"),
+        ({"stream": -3}, "stream .* is -3; it must be None"),
+        ({"stream": True}, "stream .* is True; it must be None"),
+        ({"stream": 2**64}, "stream .* is 18446744073709551616; it must be None"),
+        ({"stream": "s"}, "stream .* is 's', which is no whole number"),
+        ({"stream": 999_999}, "stream .* is 999999: "),
     ],
     ids=str,
 )
 def test_malformed_interfaces(device: Device, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ArrayError, match=message):
         rt.as_device_array(Foreign(np.zeros((2, 3)), **changes))
+
+
+class Raising:
+    """An array whose interfaces cannot be asked for, as those of PyTorch's tensors that need a gradient."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        raise RuntimeError("needs a gradient")
+
+
+class RaisingByDlpack:
+    @property
+    def __dlpack__(self) -> object:
+        raise RuntimeError("needs a gradient")
+
+
+@pytest.mark.parametrize("kind", [Raising, RaisingByDlpack])
+def test_interfaces_that_raise(device: Device, kind: type) -> None:
+    says = f"of an object of type {kind.__name__} raises RuntimeError: .*needs a gradient"
+    with pytest.raises(ArrayError, match=says) as caught:
+        rt.as_device_array(kind())
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(ArrayError, match=says):
+        speaks_dlpack(kind()) or rt.is_device_array(kind())
+
+
+def test_what_raises_as_a_mapping(device: Device) -> None:
+    class Hostile(dict[str, Any]):
+        def __iter__(self) -> Any:
+            raise RuntimeError("not today")
+
+        keys = __iter__
+
+    with pytest.raises(ArrayError, match="cannot be read: .*not today"):
+        from_interface(Hostile(shape=(1,)), None)
+    for interface in (5, [("shape", (1,))], "shape"):
+        with pytest.raises(ArrayError, match="which is no dictionary"):
+            from_interface(interface, None)  # type: ignore[arg-type]
 
 
 def test_what_has_no_interface(device: Device) -> None:

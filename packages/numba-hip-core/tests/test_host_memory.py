@@ -119,7 +119,7 @@ def test_the_cuda_array_interface():
     add[1, 16](other, 1.0)
     np.testing.assert_array_equal(array.copy_to_host(), np.arange(10.0) + 1)
     assert hip.from_cuda_array_interface(description, array, sync=False).address == array.address
-    with pytest.raises(ArrayError, match="malformed"):
+    with pytest.raises(ArrayError, match="has no .version"):
         hip.from_cuda_array_interface({})
     assert hip.as_device_array(type("Other", (), {"__cuda_array_interface__": description})(), sync=False).size == 10
 

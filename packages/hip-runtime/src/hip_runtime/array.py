@@ -246,9 +246,9 @@ class DeviceArray(ArrayNames):
         if isinstance(ary, DeviceArray):
             copying.on_device(self, ary, self._handle(stream))
             return
-        if hasattr(ary, "__cuda_array_interface__"):
-            from hip_runtime.interop import as_device_array
+        from hip_runtime.interop import as_device_array, is_device_array
 
+        if is_device_array(ary):
             copying.on_device(self, as_device_array(ary), self._handle(stream))
             return
         source = np.asarray(ary)
@@ -362,9 +362,9 @@ class DeviceArray(ArrayNames):
         indexed."""
         self._check_writable()
         target = self.field(index) if isinstance(index, str) else self._view(*layouts.index(self.layout, index))
-        if hasattr(value, "__cuda_array_interface__"):
-            from hip_runtime.interop import as_device_array
+        from hip_runtime.interop import as_device_array, is_device_array
 
+        if is_device_array(value):
             source = as_device_array(value)
             source = source._view(layouts.broadcast(source.layout, target.shape))
             copying.on_device(target, source, self._handle(stream))

@@ -103,8 +103,9 @@ def _describe(shape: Any, dtype: Any, strides: Any, order: str) -> tuple[Layout,
         layout = Layout(extents, distances, kind.itemsize)
         if layout.overlaps_itself:
             raise ArrayError(f"strides {distances} make elements of shape {extents} and {kind.itemsize} bytes overlap")
-    if layout.extent[1] - layout.extent[0] >= 2**63:
-        raise ArrayError(f"shape {extents} with elements of {kind.itemsize} bytes is larger than any address space")
+    layouts.check_numbers(layout)
+    if layout.extent[1] - layout.extent[0] >= layouts.ADDRESSES:
+        raise ArrayError(f"strides {layout.strides} with shape {extents} reach further than any address space")
     return layout, kind
 
 

@@ -24,12 +24,14 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
     """*dtype* as NumPy's type of elements that are plain bytes; `ArrayError` for Python objects and unknown types."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
-    except TypeError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ArrayError(f"dtype {dtype!r} is not a type of array elements: {error}") from None
     if found.hasobject:
         raise ArrayError(
             f"dtype {found} holds Python objects, which a device cannot; convert the array to a numeric type"
         )
+    if found.subdtype is not None:
+        raise ArrayError(f"dtype {found} is an array itself; give the array its axes, and the elements {found.base}")
     if found.itemsize == 0:
         raise ArrayError(f"dtype {found} has no bytes; give a text or void type its length")
     return found

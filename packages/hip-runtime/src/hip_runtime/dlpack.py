@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +18,13 @@ from hip_runtime.array import DeviceArray
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import MemoryKind
 from hip_runtime.errors import ArrayError
+from hip_runtime.foreign import MAX_NDIM, attribute, check_place, check_shape, shown, whole_numbers
 from hip_runtime.layout import Layout, dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream_handle import stream_handle
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.cpu.callbacks import Callback
 
 CPU, ROCM, ROCM_HOST = 1, 10, 11
 """Types of devices; memory of the CPU device is host memory, and that is what other libraries know it as."""
@@ -75,8 +80,7 @@ def _python(name: str, result: Any, *arguments: Any) -> Any:
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
-_DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-_new_capsule = _python("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)
+_new_capsule = _python("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 _rename = _python("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 _pointer = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _is_valid = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
@@ -88,17 +92,24 @@ _exported: dict[int, tuple[Any, ...]] = {}
 """What tensors that others hold keep alive, by the address of the structure."""
 
 
-@_DELETER
 def _delete(address: int) -> None:
+    """Nobody uses the tensor any more."""
     _exported.pop(address, None)
 
 
-@_DESTRUCTOR
 def _destroy(capsule: int) -> None:
     """A capsule goes; where nobody took the tensor out of it, that goes, too."""
     for name in (_LEGACY, _VERSIONED):
         if _is_valid_raw(capsule, name):
             _exported.pop(_pointer_raw(capsule, name), None)
+
+
+@cache
+def _callbacks() -> tuple[Callback, Callback]:
+    """What C code is given to call: `_delete` and `_destroy`. Often it does so while an exception is on its way."""
+    from hip_runtime.drivers.cpu.callbacks import Callback
+
+    return Callback(_delete), Callback(_destroy)
 
 
 def device_of(array: DeviceArray) -> tuple[int, int]:
@@ -132,7 +143,7 @@ def to_capsule(
     tensor, kept = _describe(given)
     if stream != NO_SYNCHRONISATION:
         array.device.driver.synchronize_stream(stream_handle(array.stream))
-    deleter = ctypes.cast(_delete, ctypes.c_void_p).value
+    deleter, destructor = (callback.address for callback in _callbacks())
     managed: _Managed | _ManagedVersioned
     if versioned:
         flags = (READ_ONLY if given.readonly else 0) | (IS_COPIED if copy else 0)
@@ -141,7 +152,7 @@ def to_capsule(
         managed = _Managed(tensor, None, deleter)
     address = ctypes.addressof(managed)
     _exported[address] = (managed, given, *kept)
-    return _new_capsule(address, _VERSIONED if versioned else _LEGACY, _destroy)
+    return _new_capsule(address, _VERSIONED if versioned else _LEGACY, destructor)
 
 
 def _describe(array: DeviceArray) -> tuple[_Tensor, tuple[Any, ...]]:
@@ -170,57 +181,79 @@ def from_dlpack(obj: Any, *, device: Device | None = None) -> DeviceArray:
     """The array behind ``obj.__dlpack__`` as a `DeviceArray` over the same memory, which is kept alive.
 
     *device* is where the memory has to be, by default the current device; the CPU device takes host memory. Raises
-    `ArrayError` for memory elsewhere and for elements that no device array has, and what *obj* itself raises.
+    `ArrayError` for memory elsewhere, for elements that no device array has and for a tensor that no memory holds, and
+    what the two methods of *obj* raise themselves.
     """
     device = current_device() if device is None else device
-    found = getattr(obj, "__dlpack_device__", None)
-    if found is None or not hasattr(obj, "__dlpack__"):
+    found, give = attribute(obj, "__dlpack_device__"), attribute(obj, "__dlpack__")
+    if found is None or give is None:
         raise ArrayError(f"an object of type {type(obj).__name__} does not speak DLPack")
-    where = tuple(map(int, found()))
+    where = whole_numbers(found(), "__dlpack_device__()", f"of {type(obj).__name__}")
     possible = {(CPU, 0)} if device.is_cpu else {(ROCM, device.ordinal), (ROCM_HOST, device.ordinal)}
     if where not in possible:
-        raise ArrayError(f"the array is on DLPack device {where}; {device} takes {sorted(possible)}: copy it there")
+        raise ArrayError(
+            f"the array is on DLPack device {shown(where)}; {device} takes {sorted(possible)}: copy it there"
+        )
     stream = {} if device.is_cpu else {"stream": 0}
     try:
-        capsule = obj.__dlpack__(max_version=VERSION, **stream)
+        capsule = give(max_version=VERSION, **stream)
     except TypeError:  # from before there were versions
-        capsule = obj.__dlpack__(**stream)
-    return _take(capsule, device, type(obj).__name__)
+        capsule = give(**stream)
+    return _take(capsule, where[0], device, type(obj).__name__)
 
 
-def _take(capsule: object, device: Device, shown: str) -> DeviceArray:
+def _take(capsule: object, kind: int, device: Device, owner: str) -> DeviceArray:
+    """The array in *capsule*, which stays its maker's where it is refused; *kind* is the type of device it is on."""
     name = next((name for name in _USED if _is_valid(capsule, name)), None)
     if name is None:
-        raise ArrayError(f"__dlpack__ of {shown} gave {capsule!r}, which is no unused DLPack capsule")
+        raise ArrayError(f"__dlpack__ of {owner} gave {shown(capsule)}, which is no unused DLPack capsule")
     address = _pointer(capsule, name)
-    kind = _ManagedVersioned if name == _VERSIONED else _Managed
-    managed = kind.from_address(address)
+    managed = (_ManagedVersioned if name == _VERSIONED else _Managed).from_address(address)
     if isinstance(managed, _ManagedVersioned) and managed.major != VERSION[0]:
-        raise ArrayError(f"__dlpack__ of {shown} gave version {managed.major}.{managed.minor}; 1.x is understood")
-    layout, dtype, place = _read(managed.tensor, shown)
+        raise ArrayError(f"__dlpack__ of {owner} gave version {managed.major}.{managed.minor}; 1.x is understood")
+    of = f"of the DLPack tensor of {owner}"
+    if managed.tensor.device_type != kind:
+        raise ArrayError(f"device_type {of} is {managed.tensor.device_type}; __dlpack_device__() says {kind}")
+    layout, dtype, place = _read(managed.tensor, of)
     _rename(capsule, _USED[name])  # from here on it is ours to give back
-    owner = _Borrowed(address, managed.deleter)
+    borrowed = _Borrowed(address, managed.deleter)
     first, end = layout.extent
-    buffer = Buffer(place + first, end - first, owner=owner)
+    buffer = Buffer(place + first, end - first, owner=borrowed)
     readonly = isinstance(managed, _ManagedVersioned) and bool(managed.flags & READ_ONLY)
     return DeviceArray(layout, dtype, buffer, device=device, address=place, readonly=readonly)
 
 
-def _read(tensor: _Tensor, shown: str) -> tuple[Layout, np.dtype[Any], int]:
-    kind = _KIND_OF_CODE.get(tensor.code)
-    try:
-        if kind is None or tensor.lanes != 1 or tensor.bits % 8:
-            raise TypeError
-        dtype = np.dtype(f"{kind}{tensor.bits // 8}")
-    except TypeError:
-        raise ArrayError(
-            f"{shown} has DLPack elements of code {tensor.code}, {tensor.bits} bits and {tensor.lanes} lanes, which no "
-            "device array has"
-        ) from None
+def _read(tensor: _Tensor, of: str) -> tuple[Layout, np.dtype[Any], int]:
+    """Layout, type and address of *tensor*; *of* ends the names of its fields in messages."""
+    dtype = _read_dtype(tensor, of)
+    if not 0 <= tensor.ndim <= MAX_NDIM:
+        raise ArrayError(f"ndim {of} is {tensor.ndim}; an array has 0 to {MAX_NDIM} axes")
+    if tensor.ndim and not tensor.shape:
+        raise ArrayError(f"shape {of} is a null pointer; ndim is {tensor.ndim}")
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    check_shape(shape, of)
     if tensor.strides:
         strides = tuple(tensor.strides[axis] * dtype.itemsize for axis in range(tensor.ndim))
         layout = Layout(shape, strides, dtype.itemsize)
     else:
         layout = dense(shape, dtype.itemsize)
-    return layout, dtype, (tensor.data or 0) + tensor.byte_offset
+    if layout.size and not tensor.data:
+        raise ArrayError(f"data {of} is a null pointer for {layout.size} elements, shape {shown(shape)}")
+    place = tensor.data + tensor.byte_offset if tensor.data else 0
+    check_place(layout, place, "data + byte_offset", of)
+    return layout, dtype, place
+
+
+def _read_dtype(tensor: _Tensor, of: str) -> np.dtype[Any]:
+    kind, itemsize = _KIND_OF_CODE.get(tensor.code), tensor.bits // 8
+    try:
+        if kind is None or tensor.lanes != 1 or tensor.bits % 8:
+            raise TypeError
+        dtype = np.dtype(f"{kind}{itemsize}")
+        if dtype.itemsize != itemsize or not itemsize:
+            raise TypeError
+    except TypeError:
+        raise ArrayError(
+            f"dtype {of} is code {tensor.code}, {tensor.bits} bits and {tensor.lanes} lanes, which no device array has"
+        ) from None
+    return dtype

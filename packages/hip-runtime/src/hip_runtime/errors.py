@@ -100,6 +100,10 @@ class ArrayTypeError(ArrayError, TypeError):
     """A shape or stride that is no number at all, or no whole one."""
 
 
+class ArrayStreamError(ArrayError, InvalidHandleError):
+    """An array of another library that names a stream which does not exist."""
+
+
 class ArrayIndexError(ArrayError, IndexError):
     """An index outside of an array. Being an `IndexError` too, it ends iteration as Python expects."""
 

@@ -5,6 +5,7 @@ Versions 0 to 3 are read, as https://numba.readthedocs.io/en/stable/cuda/cuda_ar
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,31 @@ from hip_runtime import config
 from hip_runtime.array import DeviceArray
 from hip_runtime.copying import check_dtype
 from hip_runtime.device import Device, current_device
-from hip_runtime.errors import ArrayError, MaskedArrayError
-from hip_runtime.layout import Layout, dense, normalise_shape
+from hip_runtime.errors import ArrayError, ArrayStreamError, InvalidHandleError, MaskedArrayError
+from hip_runtime.foreign import attribute, check_place, check_shape, shown, whole_number, whole_numbers
+from hip_runtime.layout import Layout, dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import Stream
 
+VERSIONS = range(4)
+"""Versions of the interface that are understood."""
+
+_INTERFACE = "__cuda_array_interface__"
+_OF = f"of {_INTERFACE}"
+_TYPESTR = re.compile(r"[<>|=]?[A-Za-z?][0-9]{0,10}(\[[0-9A-Za-z]+\])?")
+
 
 def is_device_array(obj: object) -> bool:
-    """Whether *obj* is an array in device memory: a `DeviceArray`, or anything with a CUDA array interface."""
-    return isinstance(obj, DeviceArray) or hasattr(obj, "__cuda_array_interface__")
+    """Whether *obj* is an array in device memory: a `DeviceArray`, or anything with a CUDA array interface.
+
+    `ArrayError` where the interface of *obj* is a property that raises.
+    """
+    return isinstance(obj, DeviceArray) or attribute(obj, _INTERFACE) is not None
 
 
 def speaks_dlpack(obj: object) -> bool:
     """Whether *obj* is an array of another library that is passed on by DLPack; NumPy's are host arrays."""
-    return hasattr(obj, "__dlpack__") and not isinstance(obj, (np.ndarray, np.generic))
+    return not isinstance(obj, (np.ndarray, np.generic)) and attribute(obj, "__dlpack__") is not None
 
 
 def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool | None = None) -> DeviceArray:
@@ -34,17 +46,17 @@ def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool
 
     *device* is where the memory is, by default the current device. Where the interface names a stream, its work is
     waited for, unless *synchronize* is false, or None and ``NUMBA_HIP_ARRAY_INTERFACE_SYNC`` is 0; copies of the array
-    go to that stream. `ArrayError` for an interface that is malformed or has a mask. An object
-    without this interface is asked for DLPack: see `hip_runtime.dlpack.from_dlpack`.
+    go to that stream. `ArrayError` for an interface that is malformed, describes what no memory holds, or has a mask.
+    An object without this interface is asked for DLPack: see `hip_runtime.dlpack.from_dlpack`.
     """
     if isinstance(obj, DeviceArray):
         return obj
-    interface = getattr(obj, "__cuda_array_interface__", None)
+    interface = attribute(obj, _INTERFACE)
     if interface is None and speaks_dlpack(obj):
         from hip_runtime.dlpack import from_dlpack
 
         return from_dlpack(obj, device=device)
-    if not isinstance(interface, dict):
+    if interface is None:
         raise ArrayError(f"an object of type {type(obj).__name__} has no CUDA array interface, and no DLPack")
     return from_interface(interface, obj, device=device, synchronize=synchronize)
 
@@ -54,53 +66,112 @@ def from_interface(
 ) -> DeviceArray:
     """A `DeviceArray` over the memory that *interface* describes; *owner* is kept alive. See `as_device_array`."""
     device = current_device() if device is None else device
-    try:
-        shape = normalise_shape(interface["shape"])
-        address, readonly = interface["data"]
-        dtype = _read_dtype(interface)
-        strides = interface.get("strides")
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArrayError(f"malformed CUDA array interface: {type(error).__name__}: {error}") from None
-    if interface.get("mask") is not None:
+    fields = _Fields(interface)
+    fields.check_version()
+    shape = whole_numbers(fields["shape"], "shape", _OF)
+    check_shape(shape, _OF)
+    address, readonly = fields.read_data()
+    dtype = fields.read_dtype()
+    layout = fields.read_layout(shape, dtype.itemsize)
+    check_place(layout, address, "data[0]", _OF)
+    if fields.get("mask") is not None:
         raise MaskedArrayError("Masked arrays are not supported: the CUDA array interface has a mask")
-    layout = _read_layout(shape, strides, dtype.itemsize)
-    if not address and layout.size:
-        raise ArrayError(f"the CUDA array interface has address 0 for {layout.size} elements")
-    stream = _stream_of(interface, device, config.array_interface_sync() if synchronize is None else synchronize)
+    stream = fields.read_stream(device, config.array_interface_sync() if synchronize is None else synchronize)
     first, end = layout.extent
-    buffer = Buffer(int(address or 0) + first, end - first, owner=owner)
-    return DeviceArray(
-        layout, dtype, buffer, device=device, address=int(address or 0), stream=stream, readonly=bool(readonly)
-    )
+    buffer = Buffer(address + first, end - first, owner=owner)
+    return DeviceArray(layout, dtype, buffer, device=device, address=address, stream=stream, readonly=readonly)
 
 
-def _read_dtype(interface: dict[str, Any]) -> np.dtype[Any]:
-    typestr, descr = interface["typestr"], interface.get("descr")
-    if not isinstance(typestr, str):
-        raise TypeError(f"typestr must be text, not {typestr!r}")
-    if typestr[1:2] == "V" and descr and list(descr) != [("", typestr)]:
-        dtype = np.lib.format.descr_to_dtype(list(descr))
-        if dtype.itemsize != np.dtype(typestr).itemsize:
-            raise ValueError(f"descr has {dtype.itemsize} bytes, typestr {typestr!r}")
-        return check_dtype(dtype)
-    return check_dtype(typestr)
+class _Fields:
+    """The fields of a CUDA array interface, each read with a check of its own."""
+
+    def __init__(self, interface: object) -> None:
+        if not isinstance(interface, dict):
+            raise ArrayError(f"{_INTERFACE} is {shown(interface)}, which is no dictionary")
+        try:
+            self._fields = dict(interface)
+        except Exception as error:  # of a subclass
+            raise ArrayError(f"{_INTERFACE} cannot be read: {shown(error)}") from error
+
+    def __getitem__(self, field: str) -> Any:
+        try:
+            return self._fields[field]
+        except KeyError:
+            raise ArrayError(f"{_INTERFACE} has no {field!r}") from None
+
+    def get(self, field: str) -> Any:
+        """The value of *field*, or ``None`` where there is none."""
+        return self._fields.get(field)
+
+    def check_version(self) -> None:
+        """Refuse an interface of a version to come, whose fields may mean anything."""
+        version = whole_number(self["version"], f"version {_OF}")
+        if version not in VERSIONS:
+            known = f"{VERSIONS[0]} to {VERSIONS[-1]}"
+            raise ArrayError(f"version {_OF} is {shown(version)}; versions {known} are understood")
+
+    def read_data(self) -> tuple[int, bool]:
+        """The address, and whether the memory is read-only."""
+        data = self["data"]
+        if not isinstance(data, (tuple, list)) or len(data) != 2:
+            raise ArrayError(f"data {_OF} is {shown(data)}; it must be (address, read-only)")
+        address, readonly = data
+        if isinstance(address, (bool, np.bool_)) or not isinstance(readonly, (bool, np.bool_, int)):
+            raise ArrayError(f"data {_OF} is {shown(data)}; it must be a whole number and a truth value")
+        return whole_number(address, f"data[0] {_OF}"), bool(readonly)
+
+    def read_dtype(self) -> np.dtype[Any]:
+        """The type of elements that typestr names, or where that is plain bytes the one that descr describes."""
+        typestr, descr = self["typestr"], self.get("descr")
+        if not isinstance(typestr, str) or not _TYPESTR.fullmatch(typestr):
+            raise ArrayError(f"typestr {_OF} is {shown(typestr)}, which names no type of elements")
+        dtype = _make_dtype(typestr, "typestr", typestr)
+        if dtype.kind != "V" or descr is None:
+            return dtype
+        if not isinstance(descr, (tuple, list)):
+            raise ArrayError(f"descr {_OF} is {shown(descr)}, which is no list of fields")
+        found = _make_dtype(descr, "descr", typestr)
+        if found.itemsize != dtype.itemsize:
+            raise ArrayError(f"descr {_OF} has {found.itemsize} bytes, typestr {typestr!r}")
+        return found
+
+    def read_layout(self, shape: tuple[int, ...], itemsize: int) -> Layout:
+        """Where elements of *itemsize* bytes lie."""
+        strides = self.get("strides")
+        if strides is None:
+            return dense(shape, itemsize)
+        distances = whole_numbers(strides, "strides", _OF)
+        if len(distances) != len(shape):
+            raise ArrayError(
+                f"strides {shown(distances)} {_OF} do not fit shape {shown(shape)}: one number of bytes for each axis"
+            )
+        return Layout(shape, distances, itemsize)
+
+    def read_stream(self, device: Device, synchronize: bool) -> Stream | None:
+        """The stream that is named, whose work is waited for where that is wanted."""
+        stream, field = self.get("stream"), f"stream {_OF}"
+        if stream is None:
+            return None
+        handle = 0 if isinstance(stream, (bool, np.bool_)) else whole_number(stream, field)
+        if not 0 < handle < 1 << 64:
+            raise ArrayError(f"{field} is {shown(stream)}; it must be None, or the number of a stream, 1 or more")
+        try:
+            if synchronize:
+                device.driver.synchronize_stream(handle)
+        except InvalidHandleError as error:
+            raise ArrayStreamError(f"{field} is {handle}: {error}") from error
+        return Stream(device, handle=handle)
 
 
-def _read_layout(shape: tuple[int, ...], strides: Any, itemsize: int) -> Layout:
-    if strides is None:
-        return dense(shape, itemsize)
-    if not isinstance(strides, tuple) or len(strides) != len(shape) or not all(isinstance(s, int) for s in strides):
-        raise ArrayError(f"strides {strides!r} do not fit shape {shape}: one whole number of bytes for each axis")
-    return Layout(shape, strides, itemsize)
-
-
-def _stream_of(interface: dict[str, Any], device: Device, synchronize: bool) -> Stream | None:
-    """The stream that the interface names, whose work is waited for where that is wanted."""
-    stream = interface.get("stream")
-    if stream is None:
-        return None
-    if not isinstance(stream, int) or isinstance(stream, bool) or stream == 0:
-        raise ArrayError(f"the CUDA array interface has stream {stream!r}; it must be None, or a number other than 0")
-    if synchronize:
-        device.driver.synchronize_stream(stream)
-    return Stream(device, handle=stream)
+def _make_dtype(described: Any, field: str, typestr: str) -> np.dtype[Any]:
+    """NumPy's type for a typestr, or for a descr unless that says no more than *typestr*."""
+    try:
+        if isinstance(described, str) or list(described) == [("", typestr)]:
+            return check_dtype(typestr)
+        return check_dtype(np.lib.format.descr_to_dtype(list(described)))
+    except ArrayError as error:
+        raise ArrayError(f"{field} {_OF}: {error}") from None
+    except Exception as error:  # whatever comparing, reading and converting such a list may raise
+        raise ArrayError(
+            f"{field} {_OF} is {shown(described)}, which names no type of elements: {shown(error)}"
+        ) from None

@@ -163,8 +163,11 @@ def _describe(shape: Any, dtype: Any, strides: Any) -> tuple[Layout, np.dtype[An
     kind = check_dtype(dtype)
     extents = layouts.normalise_shape(shape)
     if strides is None:
-        return layouts.dense(extents, kind.itemsize), kind
-    return Layout(extents, layouts.normalise_strides(strides, len(extents)), kind.itemsize), kind
+        layout = layouts.dense(extents, kind.itemsize)
+    else:
+        layout = Layout(extents, layouts.normalise_strides(strides, len(extents)), kind.itemsize)
+    layouts.check_numbers(layout)
+    return layout, kind
 
 
 def _open(handle: bytes, nbytes: int, device: Device) -> Buffer:

@@ -19,6 +19,10 @@ from hip_runtime.errors import ArrayError, ArrayIndexError, ArrayTypeError
 
 Shape = tuple[int, ...]
 
+ADDRESSES = 1 << 63
+"""Bytes that have an address, at most: kernels are given addresses, extents and strides as signed numbers of 64
+bits."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -114,6 +118,29 @@ def _whole_numbers(value: Any) -> tuple[int, ...] | None:
         return None
 
 
+def check_numbers(layout: Layout, of: str = "") -> None:
+    """Refuse a layout of more bytes than there are addresses, or with extents and strides that are as large.
+
+    *of* says in messages whose shape and strides they are.
+    """
+    _check_bits("shape", layout.shape, of)
+    # As for NumPy, also where an extent of 0 leaves nothing of it: the strides of such an array count the others.
+    if prod(extent for extent in layout.shape if extent) * layout.itemsize >= ADDRESSES:
+        raise ArrayError(
+            f"shape {layout.shape}{of and ' '}{of} with elements of {layout.itemsize} bytes is larger than any address "
+            "space"
+        )
+    _check_bits("strides", layout.strides, of)
+
+
+def _check_bits(field: str, numbers: Shape, of: str) -> None:
+    for axis, number in enumerate(numbers):
+        if abs(number) >= ADDRESSES:
+            raise ArrayError(
+                f"{field}[{axis}]{of and ' '}{of} has {number.bit_length()} bits; the numbers of an array have 63"
+            )
+
+
 def dense(shape: Shape, itemsize: int, order: str = "C") -> Layout:
     """The contiguous layout of *shape*, in the *order* ``"C"`` (last axis fastest) or ``"F"`` (first axis fastest)."""
     if order not in ("C", "F"):
@@ -139,7 +166,9 @@ def reshape(layout: Layout, shape: Sequence[int], order: str = "C") -> Layout:
             f"an array of shape {layout.shape} and strides {layout.strides} cannot be reshaped to {target} in order "
             f"{order!r} without a copy; copy it to a contiguous array first"
         )
-    return dense(target, layout.itemsize, order)
+    made = dense(target, layout.itemsize, order)
+    check_numbers(made)
+    return made
 
 
 def _infer(layout: Layout, shape: Sequence[int]) -> Shape:
@@ -247,7 +276,8 @@ def index(layout: Layout, key: Any) -> tuple[Layout, int]:
             count = len(range(start, stop, step))
             offset += start * stride if count else 0
             shape.append(count)
-            strides.append(stride * step)
+            # A step past the end is as large as anybody likes, and leads nowhere.
+            strides.append(stride * step if abs(stride * step) < ADDRESSES else stride)
         else:
             offset += _integer(part, extent, axis, layout) * stride
         axis += 1

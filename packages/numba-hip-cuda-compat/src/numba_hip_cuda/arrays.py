@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import numba_hip
-from hip_runtime import Buffer, Device, DeviceArray
+from hip_runtime import Buffer, Device, DeviceArray, is_device_array
 from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
 from hip_runtime.driver import Driver
-from hip_runtime.layout import Layout, normalise_shape, normalise_strides
+from hip_runtime.layout import Layout, check_numbers, normalise_shape, normalise_strides
 from hip_runtime.stream_handle import stream_handle
 
 HostArray = np.ndarray[Any, Any]
@@ -21,7 +21,7 @@ def auto_device(obj: Any, stream: Any = 0, copy: bool = True, user_explicit: boo
     del user_explicit
     if isinstance(obj, DeviceArray):
         return obj, False
-    if hasattr(obj, "__cuda_array_interface__"):
+    if is_device_array(obj):
         return numba_hip.as_device_array(obj), False
     if isinstance(obj, np.void):
         return from_record_like(obj, stream, contents=obj if copy else None), True
@@ -66,6 +66,7 @@ class DeviceNDArray(metaclass=_Standin):
     ) -> DeviceArray:
         kind = np.dtype(dtype)
         layout = Layout(normalise_shape(shape), normalise_strides(strides, np.size(shape)), kind.itemsize)
+        check_numbers(layout)
         device: Device = numba_hip.get_current_device()
         if gpu_data is None:
             first, end = layout.extent
@@ -88,7 +89,7 @@ class DeviceRecord(metaclass=_Standin):
 
 def verify_cuda_ndarray_interface(obj: Any) -> DeviceArray:
     """*obj* as a device array; `TypeError` where it has no memory on a device."""
-    if not hasattr(obj, "__cuda_array_interface__"):
+    if not is_device_array(obj):
         raise TypeError(f"expected an array on a device, got {type(obj).__name__}")
     return numba_hip.as_device_array(obj)
 
@@ -134,15 +135,15 @@ def device_pointer(obj: Any) -> int:
         address = getattr(obj, "device_pointer_value", None)
     if address is not None:
         return int(address)
-    interface = getattr(obj, "__cuda_array_interface__", None)
-    if interface is None:
+    if not is_device_array(obj):
         raise TypeError(f"expected memory of a device or its address, got {type(obj).__name__}")
-    return int(interface["data"][0])
+    array: DeviceArray = numba_hip.as_device_array(obj)
+    return array.address
 
 
 def is_device_memory(obj: Any) -> bool:
     """Whether *obj* has memory on a device."""
-    return any(hasattr(obj, name) for name in ("address", "device_pointer_value", "__cuda_array_interface__"))
+    return any(hasattr(obj, name) for name in ("address", "device_pointer_value")) or is_device_array(obj)
 
 
 def require_device_memory(obj: Any) -> None:

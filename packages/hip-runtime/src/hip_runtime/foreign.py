@@ -1,0 +1,78 @@
+"""What other libraries say of their arrays, checked before anybody believes it.
+
+Everything here raises `ArrayError` naming the field and its value, whatever the value is: also one that cannot be
+compared, converted or even shown.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from hip_runtime.errors import ArrayError
+from hip_runtime.layout import ADDRESSES, Layout, check_numbers
+
+MAX_NDIM = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
+"""Axes of an array at most: as many as NumPy has, which the contents are copied to."""
+
+_SHOWN = 200  # characters of a value in a message
+
+
+def shown(value: object) -> str:
+    """*value* for a message: its ``repr``, shortened, or its type where it has none to show."""
+    try:
+        text = repr(value)
+    except Exception:  # of a foreign class, or an integer of more digits than Python prints
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def attribute(obj: object, name: str) -> Any:
+    """Attribute *name* of *obj*, or ``None`` where it has none; `ArrayError` where asking for it raises."""
+    try:
+        return getattr(obj, name, None)
+    except Exception as error:
+        raise ArrayError(
+            f"{name} of an object of type {type(obj).__name__} raises {type(error).__name__}: {shown(error)}"
+        ) from error
+
+
+def whole_number(value: object, field: str) -> int:
+    """*value* as an integer."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except Exception:
+        raise ArrayError(f"{field} is {shown(value)}, which is no whole number") from None
+
+
+def whole_numbers(value: object, field: str, of: str) -> tuple[int, ...]:
+    """*value*, a tuple or list of integers, one for each of at most `MAX_NDIM` axes. *of* says whose *field* it is."""
+    if not isinstance(value, (tuple, list)):
+        raise ArrayError(f"{field} {of} is {shown(value)}, which is no tuple of whole numbers")
+    if len(value) > MAX_NDIM:
+        raise ArrayError(f"{field} {of} has {len(value)} numbers; an array has at most {MAX_NDIM} axes")
+    return tuple(whole_number(number, f"{field}[{axis}] {of}") for axis, number in enumerate(value))
+
+
+def check_shape(shape: tuple[int, ...], of: str) -> None:
+    """Refuse extents below 0."""
+    for axis, extent in enumerate(shape):
+        if extent < 0:
+            raise ArrayError(f"shape[{axis}] {of} is {shown(extent)}, a negative extent; each must be 0 or more")
+
+
+def check_place(layout: Layout, address: int, field: str, of: str) -> None:
+    """Refuse an array that does not lie in the address space; its first element is at *address*, so says *field*."""
+    check_numbers(layout, of)
+    if not 0 <= address < ADDRESSES:
+        raise ArrayError(f"{field} {of} is {shown(address)}, which is no address: they go from 0 to 2**63 - 1")
+    if not address and layout.size:
+        raise ArrayError(f"{field} {of} is address 0 for {layout.size} elements, shape {layout.shape}")
+    first, end = layout.extent
+    if address + first < 0 or address + end > ADDRESSES:
+        raise ArrayError(
+            f"strides {layout.strides} and shape {layout.shape} {of} reach from {field} {address:#x} to outside of the "
+            "address space"
+        )

@@ -18,6 +18,7 @@ import pytest
 import spmd_kernels
 
 from hip_devicelib.codeobject import CodeObject
+from hip_runtime import config
 from hip_runtime.driver import DEFAULT_STREAM, Driver, MemoryKind, Strided
 from hip_runtime.drivers.cpu.device import CpuDriver
 from hip_runtime.errors import (
@@ -42,8 +43,15 @@ class Case:
     drops_work_after_fault: bool
 
 
+def asynchronous() -> CpuDriver:
+    """The CPU device with launches on the default stream that are done later."""
+    with config.cpu_async.scope(True):
+        return CpuDriver(MEMORY)
+
+
 CASES = {
     "cpu": Case(lambda: CpuDriver(MEMORY), spmd_kernels.sample, True),
+    "cpu, asynchronous": Case(asynchronous, spmd_kernels.sample, True),
     "hip": Case(hip_standin.driver, hip_kernels.sample, False),
 }
 

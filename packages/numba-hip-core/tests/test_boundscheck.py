@@ -167,6 +167,12 @@ def test_many_threads_out_of_range():
         assert f"index {block * 256 + thread + 10_000} is out of range of dimension 0" in str(caught.value)
 
 
+def launch_and_wait(launch, *arguments):
+    """Where launches are asynchronous, what a kernel does wrong is raised where the host waits."""
+    launch(*arguments)
+    hip.synchronize()
+
+
 def test_streams():
     first, second = hip.stream(), hip.stream()
     values = hip.to_device(np.zeros(10))
@@ -176,7 +182,7 @@ def test_streams():
         with pytest.raises(IndexError, match=rf"index {index} is out of range|index is out of bounds"):
             stream.synchronize()
     with pytest.raises(IndexError, match="index 13 is out of range"):
-        read[1, 1](values, hip.to_device(np.array([13])), values)
+        launch_and_wait(read[1, 1], values, hip.to_device(np.array([13])), values)
 
 
 def test_barriers_and_shared_memory():
@@ -204,7 +210,7 @@ def test_kernels_without_arguments_and_with_output():
 
     nothing[1, 3]()
     with pytest.raises(IndexError, match=r"tid=\[3, 0, 0\].*index 3 is out of range of dimension 0 with extent 3"):
-        nothing[1, 4]()
+        launch_and_wait(nothing[1, 4])
 
 
 def test_with_print(capfd):

@@ -44,6 +44,7 @@ def test_views_of_mapped_arrays_are_mapped():
     for view in (array[1], array[:, ::-2][3], array.T[2]):
         assert view.is_mapped
         add[1, 16](view, 1.0)
+    hip.synchronize()
     expected = np.zeros((4, 6))
     expected[1] += 1
     expected[3, ::-2] += 1

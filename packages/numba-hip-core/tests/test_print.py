@@ -1,7 +1,10 @@
 """``print`` in kernels: whole lines, in the order of each thread, on standard output once the kernel is done."""
 
 import ctypes
+import os
 import struct
+import subprocess
+import sys
 from collections import namedtuple
 from types import SimpleNamespace
 
@@ -82,6 +85,7 @@ def test_tuples_indices_and_vectors(capsys):
         print("at", hip.threadIdx, hip.blockDim, hip.gridDim)
 
     show[1, (1, 1, 2)]((1, 2, 3), (1, ((2, 4), 3.0), (4,), 5), Point(np.float32(0.1), (7, 1j)))
+    hip.synchronize()
     lines = capsys.readouterr().out.splitlines()
     tuples = "(1, 2, 3) (1, ((2, 4), 3.0), (4,), 5) () (True,)"
     ends = [f"at (0, 0, {z}) (1, 1, 2) (1, 1, 1)" for z in range(2)]
@@ -103,6 +107,7 @@ def test_every_kind_of_value(capsys):
         print(f64 * np.inf, f64 * np.nan - np.inf)
 
     show[1, 1](np.float32(0.1), 0.1, np.complex64(0.1 + 2j), 0.1 - 2j, np.int8(-5), np.uint64(2**64 - 1), True)
+    hip.synchronize()
     assert capsys.readouterr().out.splitlines() == [
         "a 0.1 0.1 (0.1+2j) (0.1-2j)",
         "-5 18446744073709551615 True False True -3 0.1 größer\t§",
@@ -110,6 +115,12 @@ def test_every_kind_of_value(capsys):
         "",
         "inf nan",
     ]
+
+
+def launch_and_wait(launch, *arguments):
+    """Where launches are asynchronous, what a kernel does wrong is raised where the host waits."""
+    launch(*arguments)
+    hip.synchronize()
 
 
 def test_what_was_printed_before_an_exception(capsys):
@@ -121,9 +132,10 @@ def test_what_was_printed_before_an_exception(capsys):
         print("after", x)
 
     with pytest.raises(ValueError, match="too large"):
-        fail[1, 1](2)
+        launch_and_wait(fail[1, 1], 2)
     assert capsys.readouterr().out == "before 2\n"
     fail[1, 1](1)
+    hip.synchronize()
     assert capsys.readouterr().out == "before 1\nafter 1\n"
 
 
@@ -134,9 +146,10 @@ def test_more_lines_than_there_is_room_for(capsys):
 
     most = CAPACITY_WORDS // 3
     with pytest.warns(OutputWarning, match=f"kernel count printed more than .*; {65536 - most} lines are missing"):
-        count[64, 1024]()
+        launch_and_wait(count[64, 1024])
     assert len(set(capsys.readouterr().out.splitlines())) == most
     count[1, 2]()
+    hip.synchronize()
     assert sorted(capsys.readouterr().out.splitlines()) == ["0", "1"]
 
 
@@ -228,7 +241,7 @@ def test_a_launch_that_fails_is_what_is_raised():
         raise LaunchError("not enough of everything")
 
     launch.function = function
-    device.add_callback, device.is_capturing = None, lambda stream: False
+    device.is_capturing = lambda stream: False
     printing = PrintingLaunch(launch, OutputBuffer(function), None)
     with pytest.raises(LaunchError, match="not enough"):
         printing(b"\0" * 8)
@@ -253,3 +266,30 @@ def test_for_amd_gpus(target):
     text, _ = hip.compile(kernel, "(float32[::1],)", target=target, output="llvm")
     assert "atomicrmw add" in text
     assert 'syncscope("agent")' in text
+
+
+PROGRAM = """
+import numpy as np
+from numba import hip
+
+@hip.jit
+def show(number):
+    print("launch", number, hip.threadIdx.x)
+
+for number in range(3):
+    show[1, 2](number)
+hip.synchronize()
+print("waited")
+show[1, 1](3)
+hip.to_device(np.zeros(1)).copy_to_host()
+print("copied")
+"""
+
+
+def test_lines_of_an_asynchronous_default_stream_are_there_after_a_wait():
+    environment = os.environ | {"NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_ASYNC": "1"}
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, timeout=300)
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert [line.rsplit(" ", 1)[0] for line in lines[:6]] == [f"launch {number}" for number in (0, 0, 1, 1, 2, 2)]
+    assert lines[6:] == ["waited", "launch 3 0", "copied"]

@@ -200,6 +200,15 @@ cpu_width: Setting[int | None] = Setting(
     lambda: None,
 )
 
+cpu_async = Setting(
+    "NUMBA_HIP_CPU_ASYNC",
+    "1 lets launches on the default stream of the CPU device return before the kernel is done, as on a GPU: a missing "
+    "synchronization shows. By default they return when it is done, which costs less. Read when the devices are first "
+    "asked for.",
+    switch,
+    lambda: False,
+)
+
 pending_releases = Setting(
     "NUMBA_HIP_PENDING_RELEASES",
     "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
@@ -225,7 +234,7 @@ array_interface_sync = Setting(
 )
 
 SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
-    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, pending_releases, pending_release_ratio,
-    array_interface_sync,
+    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_async, pending_releases,
+    pending_release_ratio, array_interface_sync,
 )  # fmt: skip
 """All settings, for tools that list them."""

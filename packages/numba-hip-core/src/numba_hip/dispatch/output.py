@@ -183,13 +183,12 @@ class PrintingLaunch:
         self._buffer = buffer
         self._stream = stream_handle(stream)
         self._kernel = launch.function.kernel.name
-        self._is_capturing = launch.function.device.driver.is_capturing
-        self._add_callback = launch.function.device.driver.add_callback
+        self._driver = launch.function.device.driver
         self._offset = launch.function.kernel.parameters[-1].offset
 
     def __call__(self, arguments: bytes, owners: object = None) -> None:
         """As `hip_runtime.module.Launch`; *arguments* without the address of the buffer."""
-        if self._is_capturing(self._stream):
+        if self._driver.is_capturing(self._stream):
             raise CaptureError(
                 f"kernel {self._kernel} prints, and nobody is told when the launch of a graph is done, to bring that "
                 "out: capture a kernel that does not print"
@@ -198,8 +197,8 @@ class PrintingLaunch:
         self._buffer.begin()
         try:
             self._launch(packed, (owners, self._buffer))
-            if self._stream != DEFAULT_STREAM:
-                self._add_callback(self._stream, lambda error: self._buffer.end())
+            if self._stream != DEFAULT_STREAM or not self._driver.query_stream(self._stream):
+                self._driver.add_callback(self._stream, lambda error: self._buffer.end())
                 return
         except BaseException:
             with suppress(HipRuntimeError):  # of a device that has failed; what happened is raised below

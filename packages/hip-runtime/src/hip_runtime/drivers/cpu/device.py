@@ -33,7 +33,7 @@ from hip_runtime.errors import (
     SymbolError,
 )
 
-_CALLBACK_STREAM = 15
+_DEFAULT_QUEUE = 15
 """Handle below those of the streams that callers create; it is never handed out."""
 
 _WORD = struct.Struct("<q")
@@ -52,9 +52,11 @@ class CpuDriver:
         self._captures: Captures[Recording] = Captures()
         self._closing: set[Stream] = set()  # destroyed, with work left to do
         self._failed: deque[Stream] = deque()  # destroyed before anybody asked what went wrong
-        self._callbacks = Stream(blocking=True)  # of the default stream
-        self._streams[_CALLBACK_STREAM] = self._callbacks
-        self._new_stream = count(_CALLBACK_STREAM + 1).__next__
+        self._default = Stream(blocking=True)
+        """The default stream's callbacks, and its launches where these are asynchronous."""
+        self._asynchronous = config.cpu_async()
+        self._streams[_DEFAULT_QUEUE] = self._default
+        self._new_stream = count(_DEFAULT_QUEUE + 1).__next__
         self._dispatch: Any = None
         _drivers.add(self)
 
@@ -201,16 +203,16 @@ class CpuDriver:
             if not cooperative:
                 raise LaunchError(f"kernel {function.kernel.name!r} waits for the whole grid; launch it as cooperative")
             dispatch = partial(self._run_phases, dispatch, function.kernel.name, program)
-        if stream > PER_THREAD_STREAM:
+        if stream > PER_THREAD_STREAM or self._asynchronous:
 
             def run(owners: object = owners) -> None:
                 fault = dispatch(program.entry, arguments, *grid)
                 if fault:
                     raise _fault(function, program, fault, describe)
 
-            self._stream(stream).submit(run)
+            self._queue(stream).submit(run)
             return
-        if len(self._streams) > 1 or self._closing or self._callbacks.used:
+        if len(self._streams) > 1 or self._closing or self._default.used:
             self._wait_for_blocking_streams()
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
@@ -247,7 +249,7 @@ class CpuDriver:
         self._captures.forbid_on(stream, "wait for")
         if stream <= PER_THREAD_STREAM:
             self._wait_for_blocking_streams()
-            found = self._callbacks
+            found = self._default
         else:
             found = self._stream(stream)
             found.wait()
@@ -262,18 +264,22 @@ class CpuDriver:
         if record is None:
             return
         if stream > PER_THREAD_STREAM:
-            self._stream(stream).submit(partial(_pass, record))
+            self._queue(stream).submit(partial(_pass, record))
         else:
             self._captures.forbid("use the default stream")
-            record.wait()
+            if self._asynchronous:
+                self._queue(stream).submit(partial(_pass, record))
+            else:
+                record.wait()
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
         self._captures.forbid_on(stream, "call back from")
         if stream > PER_THREAD_STREAM:
-            self._stream(stream).submit_always(lambda fault: callback(_described(fault)))
+            self._queue(stream).submit_always(lambda fault: callback(_described(fault)))
             return
-        self._wait_for_blocking_streams()
-        self._callbacks.submit_always(lambda fault: callback(None))
+        if not self._asynchronous:
+            self._wait_for_blocking_streams()
+        self._queue(stream).submit_always(lambda fault: callback(_described(fault)))
 
     def create_event(self, device: int, *, timing: bool = True) -> Event:
         return Event(timing=timing)
@@ -286,8 +292,8 @@ class CpuDriver:
         if event.recording is not None:
             event.record = None  # a point between what is recorded before it and behind it, on one stream
             return
-        if stream > PER_THREAD_STREAM:
-            event.record = self._stream(stream).record()
+        if stream > PER_THREAD_STREAM or self._asynchronous:
+            event.record = self._queue(stream).record()
             return
         self._wait_for_blocking_streams()
         record = Record(None)
@@ -337,9 +343,9 @@ class CpuDriver:
 
     def launch_graph(self, executable: Executable, stream: int) -> None:
         work = executable.run()
-        if stream > PER_THREAD_STREAM:
+        if stream > PER_THREAD_STREAM or self._asynchronous:
             self._captures.forbid_on(stream, "launch a graph on")
-            self._stream(stream).submit(work)
+            self._queue(stream).submit(work)
             return
         self._wait_for_blocking_streams()
         try:
@@ -370,16 +376,31 @@ class CpuDriver:
 
     def _stream(self, stream: int) -> Stream:
         found = self._streams.get(stream)
-        if found is None or found is self._callbacks:
+        if found is None or found is self._default:
             raise InvalidHandleError(f"stream {stream} does not exist on the CPU device, or was destroyed")
         return found
 
     def _perform(self, stream: int, work: Callable[[], None]) -> None:
         if stream > PER_THREAD_STREAM:
-            self._stream(stream).submit(work)
+            self._queue(stream).submit(work)
             return
         self._wait_for_blocking_streams()
+        if self._asynchronous:
+            raise_fault(self._default.take_fault())  # what is copied would not be what a kernel was to write
         work()
+
+    def _queue(self, stream: int) -> Stream:
+        """The queue that work for *stream* goes into, behind what it has to wait for; the default stream's, too."""
+        if stream > PER_THREAD_STREAM:
+            found = self._stream(stream)
+            if found.blocking and found.recording is None and not self._default.idle and self._asynchronous:
+                found.submit(self._default.record().wait)
+            return found
+        self._captures.forbid("use the default stream")
+        for other in self._all_streams():
+            if other.blocking and other is not self._default and not other.idle:
+                self._default.submit(other.record().wait)
+        return self._default
 
     def _wait_for_blocking_streams(self) -> None:
         self._captures.forbid("use the default stream")

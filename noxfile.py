@@ -206,6 +206,8 @@ def fuzz(session: nox.Session) -> None:
     programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "300")
     session.run(*programs, env=environment)
     session.run(*programs, "--bounds", env=environment)
+    with session.chdir("packages/hip-runtime/tests"):
+        session.run("python", "-m", "spmd_fuzz", "--cases", "400", "--scripts", session.create_tmp(), env=environment)
     session.run("python", "-m", "tools.fuzz", *session.posargs, env=environment)
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -64,6 +66,179 @@ def test_an_entry_under_another_key_is_not_believed(cache: Cache) -> None:
     (cache.directory / other[:2]).mkdir(exist_ok=True)
     entry_file(cache).rename(cache.directory / other[:2] / f"{other[2:]}.entry")
     assert cache.get(other) is None
+
+
+def link_elsewhere(path: Path) -> None:
+    """As a valid entry of the same key that is somewhere else, where others might write."""
+    elsewhere = path.parent.parent.parent / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def link_nowhere(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("nowhere"))
+
+
+def make_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as listener:
+        descriptor = os.open(path.parent, os.O_RDONLY)  # the name of a socket has to be short
+        listener.bind(f"/proc/self/fd/{descriptor}/{path.name}")
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        link_elsewhere, link_nowhere, make_directory, make_pipe, make_socket,
+        lambda path: path.chmod(0o666), lambda path: path.chmod(0o620),
+        lambda path: path.write_bytes(b""), lambda path: os.truncate(path, 30), lambda path: os.truncate(path, 1 << 20),
+    ],
+    ids=["link", "dead link", "directory", "pipe", "socket", "for all", "for the group", "empty", "short", "long"],
+)  # fmt: skip
+@pytest.mark.parametrize("first", ["get", "put"])
+def test_what_is_no_file_of_ours_is_a_miss_and_is_replaced(
+    cache: Cache, damage: Callable[[Path], None], first: str
+) -> None:
+    cache.put(KEY, b"twelve bytes")
+    path = entry_file(cache)
+    damage(path)
+    if first == "get":
+        assert cache.get(KEY) is None
+        assert not os.path.lexists(path)
+    cache.put(KEY, b"other bytes")
+    assert path.is_file()
+    assert not path.is_symlink()
+    assert cache.get(KEY) == b"other bytes"
+    assert len(cache.entries()) == 1
+
+
+def test_a_directory_with_something_in_it_is_left_alone(cache: Cache) -> None:
+    cache.put(make_key("other"), b"x")
+    cache.put(KEY, b"twelve bytes")
+    path = cache._path(KEY)
+    make_directory(path)
+    (path / "precious").write_bytes(b"")
+    assert cache.get(KEY) is None
+    with pytest.raises(CacheError, match=r"cannot write to the cache .*directory"):
+        cache.put(KEY, b"twelve bytes")
+    assert (path / "precious").exists()
+    assert list(path.parent.glob("*.part")) == []
+    assert len(cache.entries()) == 1
+    assert cache.clear() == 1
+
+
+def test_entries_that_changed_places_are_not_believed(cache: Cache) -> None:
+    keys = [make_key("one"), make_key("two")]
+    for key in keys:
+        cache.put(key, key.encode())
+    one, two = (cache._path(key) for key in keys)
+    contents = one.read_bytes(), two.read_bytes()
+    two.write_bytes(contents[0])
+    one.write_bytes(contents[1])
+    assert [cache.get(key) for key in keys] == [None, None]
+    assert cache.entries() == []
+
+
+OPERATIONS = [lambda cache: cache.get(KEY), lambda cache: cache.put(KEY, b"new")]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=["get", "put"])
+class TestShards:
+    """The directories below that of the cache."""
+
+    @pytest.fixture
+    def shard(self, cache: Cache) -> Path:
+        cache.put(KEY, b"old")
+        return entry_file(cache).parent
+
+    @pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+    def test_that_others_can_write_to(
+        self, cache: Cache, shard: Path, operation: Callable[[Cache], object], mode: int
+    ) -> None:
+        shard.chmod(mode)
+        with pytest.raises(CacheError, match=rf"others can write to .*{shard.name} \(mode {mode:o}\).*chmod go-w"):
+            operation(cache)
+        shard.chmod(0o700)
+        assert cache.get(KEY) == b"old"
+
+    def test_of_another_user(self, cache: Cache, shard: Path, operation: Callable[[Cache], object]) -> None:
+        if os.geteuid() != 0:
+            pytest.skip("only root can give files away")
+        os.chown(shard, 12345, -1)
+        with pytest.raises(CacheError, match=rf"{shard.name} belongs to another user \(uid 12345\); set"):
+            operation(cache)
+        os.chown(shard, 0, -1)
+        os.chown(cache._path(KEY), 12345, -1)
+        operation(cache)
+        assert cache.get(KEY) in (None, b"new"), "an entry of another user is replaced"
+
+    def test_that_are_links(self, cache: Cache, shard: Path, operation: Callable[[Cache], object]) -> None:
+        shard.rename(cache.directory.with_name("elsewhere"))
+        shard.symlink_to(cache.directory.with_name("elsewhere"))
+        with pytest.raises(CacheError, match=rf"{shard.name} in the cache is a symbolic link: remove it, or set"):
+            operation(cache)
+        assert cache.entries() == []
+        assert cache.clear() == 0
+        assert len(list(cache.directory.with_name("elsewhere").iterdir())) == 1
+
+    def test_that_are_files(self, cache: Cache, shard: Path, operation: Callable[[Cache], object]) -> None:
+        shard.rename(cache.directory.with_name("elsewhere"))
+        shard.write_bytes(b"")
+        with pytest.raises(CacheError, match=rf"{shard.name} in the cache is no directory"):
+            operation(cache)
+
+
+AS_USER = """
+import os, shutil, sys, tempfile
+from pathlib import Path
+from hip_devicelib.cache import Cache
+from hip_devicelib.errors import CacheError
+key, what = sys.argv[1:]
+if os.geteuid() == 0:  # whom no permission stops
+    os.setgid(12345)
+    os.setuid(12345)
+cache = Cache(Path(tempfile.mkdtemp()) / "cache")
+path = cache._path(key)
+cache.put(key, b"new")
+
+def operate():
+    return cache.get(key) if what == "get" else cache.put(key, b"newer")
+
+for mode in (0o000, 0o500, 0o600):
+    path.parent.chmod(mode)
+    try:
+        operate()
+    except CacheError as error:
+        assert "cannot be written to" in str(error), error
+    else:
+        raise AssertionError("nothing was said")
+    cache.entries()
+path.parent.chmod(0o700)
+path.chmod(0)  # an entry that cannot be read
+assert cache.get(key) is None
+assert not path.exists()
+cache.put(key, b"newest")
+assert cache.get(key) == b"newest"
+shutil.rmtree(cache.directory.parent)
+"""
+
+
+@pytest.mark.parametrize("operation", ["get", "put"])
+def test_what_permissions_keep_from_its_owner(operation: str) -> None:
+    done = run_python(AS_USER, KEY, operation)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_size_is_bounded_and_what_was_used_last_stays(tmp_path: Path) -> None:

@@ -151,6 +151,31 @@ def test_directory_that_others_can_write_to_is_refused(device: Device, tmp_path:
         saxpy(device, tmp_path)
 
 
+def test_a_folder_below_that_others_can_write_to_is_not_read(
+    device: Device, tmp_path: Path, made: list[object]
+) -> None:
+    saxpy(device, tmp_path)
+    (entry,) = entries(tmp_path)
+    entry.parent.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match=f"'saxpy' is not looked up, nor kept: others can write.*{VARIABLE}"):
+        saxpy(device, tmp_path)
+    assert len(made) == 2
+    entry.parent.chmod(0o700)
+    saxpy(device, tmp_path)
+    assert len(made) == 2
+
+
+def test_an_entry_that_is_a_directory_is_made_again(device: Device, tmp_path: Path, made: list[object]) -> None:
+    saxpy(device, tmp_path)
+    (entry,) = entries(tmp_path)
+    entry.unlink()
+    entry.mkdir()
+    saxpy(device, tmp_path)
+    saxpy(device, tmp_path)
+    assert len(made) == 2
+    assert entry.is_file()
+
+
 def test_what_cannot_be_kept_is_run_with_a_warning(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,19 +171,25 @@ def test_an_overload_that_changed_is_noticed(workplace):
     assert workplace.run() == (2103, 0, 1)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "directory", "link"])
 def test_damaged_entries_are_repaired(workplace, damage):
     workplace.run()
     (entry,) = workplace.entries()
     content = entry.read_bytes()
     middle = len(content) // 2
-    entry.write_bytes(
-        {
-            "truncated": content[:middle],
-            "flipped": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
-            "empty": b"",
-        }[damage]
-    )
+    if damage == "directory":
+        entry.unlink()
+        entry.mkdir()
+    elif damage == "link":
+        entry.symlink_to(entry.rename(workplace.folder / "elsewhere"))
+    else:
+        entry.write_bytes(
+            {
+                "truncated": content[:middle],
+                "flipped": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+                "empty": b"",
+            }[damage]
+        )
     assert workplace.run() == (112, 0, 1)
     assert workplace.run() == (112, 1, 0)
 
@@ -386,6 +392,20 @@ def test_a_directory_that_others_can_write_to(here):
         cached(np_kernel.py_func)[1, 1](values)
     assert values[0] == 0
     assert not list(here.iterdir())
+
+
+def test_directories_below_that_others_can_write_to(here):
+    values = np.zeros(1)
+    cached(np_kernel.py_func)[1, 1](values)
+    for shard in here.glob("??"):
+        shard.chmod(0o777)
+    with (
+        pytest.warns(NumbaWarning, match="is not looked up in the cache: others can write to .*NUMBA_HIP_CACHE_DIR"),
+        pytest.warns(NumbaWarning, match="is not kept in the cache: others can write to .*NUMBA_HIP_CACHE_DIR"),
+    ):
+        values[0] = 0
+        cached(np_kernel.py_func)[1, 1](values)
+    assert values[0] == 1
 
 
 def test_a_directory_that_cannot_be_made(tmp_path):

@@ -2,12 +2,14 @@
 
 An entry is one file under the SHA-256 of all that its content depends on. It is written beside its place and moved
 there, so that nobody sees half of one; its own SHA-256 stands in it, and an entry that does not match is removed and
-counts as absent. Nothing is unpickled. A directory that other users can write to is refused.
+counts as absent, and so is what is no file of this user's own. Nothing is unpickled. A directory that other users can
+write to is refused, the cache's own as well as those below it, in which the entries are.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -30,6 +32,11 @@ _DIGEST_BYTES = 32
 _SUFFIX = ".entry"
 _PART_SUFFIX = ".part"
 _ABANDONED_SECONDS = 3600.0
+
+# No link is followed, no named pipe is waited for, and no program that is started meanwhile gets the file.
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_OURS = {errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM, errno.ENODEV}
+"""What opening a link, a socket, a file that may not be read and a device without a driver fails with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +83,22 @@ class Cache:
         _prepare(self.directory, variable)
 
     def get(self, key: str) -> bytes | None:
-        """The bytes of *key*, or None if they are not there or damaged; a damaged entry is removed."""
+        """The bytes of *key*, or None if they are not there or damaged; a damaged entry is removed.
+
+        Raises `CacheError` where others can write to the directory that the entry is in, or it cannot be read.
+        """
         path = self._path(key)
+        if not os.path.lexists(path.parent):
+            return None
+        _check(path.parent, self._variable, shard=True)
         try:
-            content = path.read_bytes()
+            data = _read(path, key)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise CacheError(f"cannot read the cache entry {path}: {error.strerror}") from None
-        head = len(_MAGIC) + _DIGEST_BYTES
-        data = content[head:]
-        if content[:head] != _MAGIC + _digest(key, data):
-            with contextlib.suppress(OSError):
-                path.unlink()
+        if data is None:
+            _remove(path)
             return None
         with contextlib.suppress(OSError):  # when it was last used decides what goes first; not knowing is no harm
             os.utime(path)
@@ -98,11 +108,15 @@ class Cache:
         """Keep *data* under *key*, in place of what was there. Raises `CacheError` if that is not possible."""
         path = self._path(key)
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                path.parent.mkdir(mode=0o700)
+            _check(path.parent, self._variable, shard=True)
             handle, name = tempfile.mkstemp(dir=path.parent, suffix=_PART_SUFFIX)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(_MAGIC + _digest(key, data) + data)
+                if path.is_dir() and not path.is_symlink():
+                    _remove(path)  # a file cannot be moved over it; what is in one that is not empty stays
                 os.replace(name, path)
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -127,10 +141,18 @@ class Cache:
         return self.directory / key[:2] / (key[2:] + _SUFFIX)
 
     def _scan(self) -> Iterator[Entry]:
-        for path in self.directory.glob(f"??/*{_SUFFIX}"):
-            with contextlib.suppress(FileNotFoundError):  # another process may have removed it
-                status = path.stat()
-                yield Entry(path, status.st_size, status.st_mtime)
+        for path, status in self._files(_SUFFIX):
+            yield Entry(path, status.st_size, status.st_mtime)
+
+    def _files(self, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
+        """The files in the directories below whose names end with *suffix*; no links, and nothing that cannot be
+        read."""
+        for shard in _listed(self.directory):
+            if len(shard.name) == 2 and shard.is_dir(follow_symlinks=False):
+                for file in _listed(shard.path):
+                    with contextlib.suppress(OSError):  # another process may have removed it
+                        if file.name.endswith(suffix) and file.is_file(follow_symlinks=False):
+                            yield Path(file.path), file.stat(follow_symlinks=False)
 
     def _shrink(self, limit: int, *, spare: Path | None = None) -> int:
         """Remove the entries that were not used for longest until *limit* is kept; *spare* stays."""
@@ -141,37 +163,104 @@ class Cache:
         while entries and total > limit:
             entry = entries.pop()
             if entry.path != spare:
-                with contextlib.suppress(FileNotFoundError):
-                    entry.path.unlink()
+                _remove(entry.path)
                 total -= entry.size
                 removed += 1
         return removed
 
     def _remove_abandoned(self) -> None:
         """Remove what processes that were killed while they wrote have left behind."""
-        for path in self.directory.glob(f"??/*{_PART_SUFFIX}"):
-            with contextlib.suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-                    path.unlink()
+        for path, status in self._files(_PART_SUFFIX):
+            if time.time() - status.st_mtime > _ABANDONED_SECONDS:
+                _remove(path)
+
+
+def _listed(directory: Path | str) -> list[os.DirEntry[str]]:
+    """What is in *directory*; nothing where that cannot be told."""
+    try:
+        with os.scandir(directory) as found:
+            return list(found)
+    except OSError:
+        return []
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or an empty directory; what cannot be removed stays."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink()
+
+
+def _read(path: Path, key: str) -> bytes | None:
+    """The bytes of *key* in the entry at *path*; None where that is damaged, or no file that only this user writes to.
+
+    Raises `OSError` where it cannot be read, `FileNotFoundError` where there is none.
+    """
+    try:
+        handle = os.open(path, _OPEN)
+    except OSError as error:
+        if error.errno in _NOT_OURS:
+            return None
+        raise
+    try:
+        if not _is_own_file(handle):
+            return None
+        with os.fdopen(handle, "rb", buffering=0, closefd=False) as file:
+            head = file.read(len(_MAGIC) + _DIGEST_BYTES)
+            if not head.startswith(_MAGIC):
+                return None
+            data = file.readall()
+    finally:
+        os.close(handle)
+    return data if head == _MAGIC + _digest(key, data) else None
 
 
 def _digest(key: str, data: bytes) -> bytes:
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
+def _is_own_file(handle: int) -> bool:
+    """Whether the open *handle* is a regular file that belongs to this user, and that others cannot write to."""
+    status = os.fstat(handle)
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not _is_open_to_others(status)
+
+
+def _is_open_to_others(status: os.stat_result) -> bool:
+    return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
 def _prepare(directory: Path, variable: str) -> None:
-    advice = f"set {variable} to a directory of your own"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.stat()
     except OSError as error:
-        raise CacheError(f"cannot make the cache directory {directory}: {error.strerror}; {advice}") from None
+        raise CacheError(
+            f"cannot make the cache directory {directory}: {error.strerror}; {_advice(variable)}"
+        ) from None
+    _check(directory, variable)
+
+
+def _check(directory: Path, variable: str, *, shard: bool = False) -> None:
+    """Refuse a directory that others can write to; a *shard*, which nobody but a cache makes, may be no link either."""
+    advice = _advice(variable)
+    try:
+        status = directory.stat(follow_symlinks=not shard)
+    except OSError as error:
+        raise CacheError(f"cannot use the cache directory {directory}: {error.strerror}; {advice}") from None
+    if not stat.S_ISDIR(status.st_mode):
+        what = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "no directory"
+        raise CacheError(f"{directory} in the cache is {what}: remove it, or {advice}")
     if status.st_uid != os.geteuid():
         raise CacheError(f"the cache directory {directory} belongs to another user (uid {status.st_uid}); {advice}")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if _is_open_to_others(status):
         raise CacheError(
             f"others can write to the cache directory {directory} (mode {stat.S_IMODE(status.st_mode):o}), so what is "
             f"in it cannot be trusted: chmod go-w it, or {advice}"
         )
     if not os.access(directory, os.W_OK | os.X_OK):
         raise CacheError(f"the cache directory {directory} cannot be written to; {advice}")
+
+
+def _advice(variable: str) -> str:
+    return f"set {variable} to a directory of your own"

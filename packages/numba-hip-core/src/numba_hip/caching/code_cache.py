@@ -61,8 +61,13 @@ class CodeCache:
         return Place(key, frozenset(files), options, args, target)
 
     def load(self, place: Place) -> KernelCode | None:
-        """The kernel at *place*; ``None`` where there is none, or one of other sources."""
-        data = self._cache.get(place.key)
+        """The kernel at *place*; ``None`` where there is none, or one of other sources, or, with a warning, where it
+        cannot be read."""
+        try:
+            data = self._cache.get(place.key)
+        except CacheError as error:
+            _warn(f"a kernel is not looked up in the cache: {error}")
+            return None
         if data is None:
             return None
         start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "little")

@@ -41,16 +41,23 @@ class KeptCode:
     def finalise(self, code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         """The program that `finaliser.finalise` makes, read where it was kept, else made and kept."""
         key = make_key(*_parts(code, kernel, block))
-        data = self._cache.get(key)
+        try:
+            data = self._cache.get(key)
+        except CacheError as error:
+            _warn(f"machine code of kernel {kernel.name!r} is not looked up, nor kept: {error}")
+            return finaliser.finalise(code, kernel, block)
         if data is not None:
             return _read(data)
         program = finaliser.finalise(code, kernel, block)
         try:
             self._cache.put(key, _write(program))
         except CacheError as error:
-            message = f"machine code of kernel {kernel.name!r} is not kept: {error}"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            _warn(f"machine code of kernel {kernel.name!r} is not kept: {error}")
         return program
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:

@@ -399,11 +399,11 @@ def test_directories_below_that_others_can_write_to(here):
     cached(np_kernel.py_func)[1, 1](values)
     for shard in here.glob("??"):
         shard.chmod(0o777)
+    values[0] = 0
     with (
         pytest.warns(NumbaWarning, match="is not looked up in the cache: others can write to .*NUMBA_HIP_CACHE_DIR"),
         pytest.warns(NumbaWarning, match="is not kept in the cache: others can write to .*NUMBA_HIP_CACHE_DIR"),
     ):
-        values[0] = 0
         cached(np_kernel.py_func)[1, 1](values)
     assert values[0] == 1
 

@@ -39,6 +39,7 @@ from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach, survey
 from hip_runtime.drivers.cpu.spmd.analyses.stack import stack_bytes
+from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
 from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.drivers.cpu.spmd.operations import (
     FAULT,
@@ -205,9 +206,10 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         form, why, wanted = fit_stack(form, why, wanted, stack_bytes(module, target_machine().target_data), width)
         grouping = _group(reach, wanted, width, block, kernel.wave_size)
         whole = form != LOOP or LOADS_ARE_LATE
+        late: dict[bool, list[str]] = {}
         while True:
             try:
-                return _finalise_as(form, why, module, kernel, block, reach, grouping, whole, scratch)
+                return _finalise_as(form, why, module, kernel, block, reach, grouping, whole, scratch, late)
             except UnsupportedError as error:
                 if form == VECTORS:
                     form, why, whole = LOOP, explain_refusal(error), LOADS_ARE_LATE
@@ -241,9 +243,12 @@ def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
 
 def _finalise_as(
     form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: Grouping, whole: bool,
-    scratch: Scratch,
+    scratch: Scratch, late: dict[bool, list[str]],
 ) -> Program:  # fmt: skip
-    """The program in *form*. Where the kernel is not read as a *whole* it stays as it is, which `LOOP` can do."""
+    """The program in *form*. Where the kernel is not read as a *whole* it stays as it is, which `LOOP` can do.
+
+    *late* keeps, from one form that is tried to the next, which functions load too late; by whether loops were written
+    out."""
     machine = target_machine()
     limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
     worker = ir.Module("spmd.worker", context=ir.Context())
@@ -258,13 +263,17 @@ def _finalise_as(
     else:
         module = _declare_first(module, reach, item, scratch)
         in_memory = not (grouping.waves or WAVE_WIDE.isdisjoint(reach.functions))  # nothing is won by more operations
-        prepare(module, kernel.name, reach.synchronising, machine, unroll=form == REGIONS and not in_memory)
+        unroll = form == REGIONS and not in_memory
+        prepare(module, kernel.name, reach.synchronising, machine, unroll)
         if form != LOOP:
             check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
-        late = find_late_functions(module, kernel.name, item.module.context) if LOADS_ARE_LATE else ()
-        if late:
-            inline_functions(module, kernel.name, late, machine)
-        function = read_function(module, module.get_function(kernel.name), item.module.context)
+        printed = PrintedModule(module)
+        if LOADS_ARE_LATE and unroll not in late:
+            late[unroll] = find_late_functions(printed, kernel.name, item.module.context)
+        if late.get(unroll):
+            inline_functions(module, kernel.name, late[unroll], machine)
+            printed = PrintedModule(module)
+        function = read_function(printed, kernel.name, item.module.context)
         shielded = LOADS_ARE_LATE and shield_loads(function)
         if form == LOOP and not shielded:
             body = run_threads(kernel, item)

@@ -9,13 +9,13 @@ memory was written in between, that reads what was written: ``if c: v = x[i]; x[
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.spmd.analyses.effects import DIVISIONS, has_effect
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Function, Instruction
+from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
 from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.drivers.cpu.spmd.ir.words import CASTS
 from hip_runtime.errors import UnsupportedError
@@ -29,18 +29,17 @@ Uses = dict[Instruction, list[tuple[Instruction, Block]]]
 _SEEN_THROUGH = CASTS | {"fneg"}
 
 
-def find_late_functions(module: Any, kernel: str, context: ir.Context) -> list[str]:
-    """The functions of the binding layer's *module* beside *kernel* that have such loads. Structs become types of
-    *context*."""
+def find_late_functions(module: PrintedModule, kernel: str, context: ir.Context) -> list[str]:
+    """The functions of *module* beside *kernel* that have such loads. Structs become types of *context*."""
     found = []
-    for function in module.functions:
-        if not function.is_declaration and function.name != kernel:
+    for name in module.functions:
+        if name != kernel:
             try:
-                graph = read_function(module, function, context)
+                graph = read_function(module, name, context)
             except UnsupportedError:
                 continue
             if shield_loads(graph):
-                found.append(function.name)
+                found.append(name)
     return found
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from hip_runtime.drivers.cpu.spmd import operations
-from hip_runtime.drivers.cpu.spmd.ir.printed import split_function
+from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
 from hip_runtime.drivers.cpu.spmd.ir.text import TokenKind, tokenize
 from hip_runtime.drivers.cpu.spmd.operations import SharedArray
 from hip_runtime.errors import ModuleLoadError, UnsupportedError
@@ -79,15 +79,14 @@ def survey(module: Any, kernel: str) -> Reach:
 def _read_calls(module: Any, names: set[str]) -> tuple[dict[str, set[str]], set[str]]:
     """The direct calls of each function that has code, and the functions whose address is used otherwise.
 
-    They are read from the printed functions: asking for the operands of each instruction takes five times as long.
+    They are read from the printed module: asking for the operands of each instruction takes five times as long.
     """
     calls: dict[str, set[str]] = {}
     addressed: set[str] = set()
-    for function in module.functions:
-        if function.is_declaration:
-            continue
-        callees = calls.setdefault(function.name, set())
-        for instruction in split_function(str(function)):
+    printed = PrintedModule(module)
+    for name in printed.functions:
+        callees = calls.setdefault(name, set())
+        for instruction in printed.instructions(name):
             if "@" in instruction:
                 _read_references(instruction, names, callees, addressed)
     for caller in calls:

@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.frame import I8, I32, I64, PTR, allocate
-from hip_runtime.drivers.cpu.spmd.ir.printed import split_function
+from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
 from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind
 from hip_runtime.drivers.cpu.spmd.ir.types import TypeTable
 
@@ -24,20 +24,17 @@ def stack_bytes(module: Any, layout: Any, without: str = "") -> int:
     """Bytes of the variables that all functions of *module*, or all *without* one, keep on the stack, as far as their
     size is known."""
     types = TypeTable(ir.Context())
-    named = False
-    total = 0
-    for function in module.functions:
-        if function.is_declaration or function.name == without:
-            continue
-        for instruction in split_function(str(function)):
-            if " alloca " not in instruction:
-                continue
-            if not named:
-                for struct in module.struct_types:
-                    types.parse(str(struct))
-                named = True
-            total += _allocated(instruction, types, layout)
-    return total
+    printed = PrintedModule(module)
+    allocations = [
+        instruction
+        for name in printed.functions
+        if name != without
+        for instruction in printed.instructions(name)
+        if " alloca " in instruction
+    ]
+    for struct in printed.structs if allocations else ():
+        types.parse(struct)
+    return sum(_allocated(instruction, types, layout) for instruction in allocations)
 
 
 def _allocated(instruction: str, types: TypeTable, layout: Any) -> int:

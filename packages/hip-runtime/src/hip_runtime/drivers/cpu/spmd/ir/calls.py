@@ -2,72 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Mapping
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.spmd.ir.graph import Call
-from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, Token, TokenKind, tokenize
-from hip_runtime.drivers.cpu.spmd.ir.types import TypeTable
+from hip_runtime.drivers.cpu.spmd.ir.graph import Call, Value
+from hip_runtime.drivers.cpu.spmd.ir.operands import Operands
+from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind, tokenize
+from hip_runtime.drivers.cpu.spmd.ir.types import POINTER
 from hip_runtime.drivers.cpu.spmd.ir.words import (
     BINDING_ATTRIBUTES,
     CALL_ATTRIBUTES,
     CONVENTIONS,
     HINT_ATTRIBUTES,
-    OPERAND_WORDS,
     REFUSED_ATTRIBUTES,
     REFUSED_CALL_ATTRIBUTES,
 )
 from hip_runtime.errors import UnsupportedError
 
 
-def with_group(call: Call, groups: Iterable[bytes]) -> Call:
-    """*call* with the attributes that it refers to by the number of a group, as LLVM's objects list them."""
-    words = {token.text for group in groups for token in tokenize(group.decode()) if token.kind is TokenKind.WORD}
-    refused = words & REFUSED_CALL_ATTRIBUTES
-    if refused:
-        raise UnsupportedError(f"the CPU device cannot run calls that are {', '.join(sorted(refused))}")
-    return replace(call, attributes=tuple(sorted(words & CALL_ATTRIBUTES)))
-
-
-def skip_tail(cursor: Cursor) -> None:
-    """Take the marker of a tail call; one that must be made as such has no meaning in a cut function."""
-    if cursor.is_word("musttail"):
-        raise cursor.error("a call that need not be a tail call")
-    cursor.accept_word("tail", "notail")
-
-
-def read_call(types: TypeTable, cursor: Cursor, count: int) -> Call:
-    """Take a call with *count* arguments, from behind its flags up to its metadata."""
+def read_call(operands: Operands, cursor: Cursor, groups: Mapping[str, str]) -> tuple[Call, list[Value]]:
+    """Take a call from behind its flags up to its metadata: it, and its arguments with the callee behind them."""
+    types = operands.types
     convention = cursor.accept_word(*CONVENTIONS) or ""
     if cursor.is_word("cc"):
         raise cursor.error("a calling convention of ordinary functions")
-    return_attributes = _read_attributes(types, cursor)
+    return_attributes = _read_attributes(cursor)
     result = types.read_return(cursor)
     declared = types.read_parameters(cursor, result) if cursor.is_mark("(") else None
-    _skip_callee(cursor)
+    callee = _read_callee(operands, cursor)
     cursor.expect_mark("(")
     kinds: list[ir.Type] = []
     attributes: list[tuple[str, ...]] = []
+    arguments: list[Value] = []
     while not cursor.accept_mark(")"):
         if kinds:
             cursor.expect_mark(",")
         kinds.append(types.read(cursor))
-        attributes.append(_read_attributes(types, cursor))
-        _check_operand(cursor, cursor.take_item())
-    if len(kinds) != count:
-        raise cursor.error(f"{count} arguments")
-    return Call(
+        attributes.append(_read_attributes(cursor))
+        arguments.append(operands.operand(cursor, kinds[-1]))
+    call = Call(
         declared or ir.FunctionType(result, kinds),
         convention,
         return_attributes,
         tuple(attributes),
-        _read_call_attributes(cursor),
+        _read_call_attributes(cursor, groups),
     )
+    return call, [*arguments, callee]
 
 
-def _read_attributes(types: TypeTable, cursor: Cursor) -> tuple[str, ...]:
+def _read_attributes(cursor: Cursor) -> tuple[str, ...]:
     """Attributes of a parameter or of the result; those that are hints are left out."""
     kept: list[str] = []
     while True:
@@ -89,30 +73,24 @@ def _read_attributes(types: TypeTable, cursor: Cursor) -> tuple[str, ...]:
             return tuple(kept)
 
 
-def _skip_callee(cursor: Cursor) -> None:
+def _read_callee(operands: Operands, cursor: Cursor) -> Value:
     if cursor.is_word("asm"):
         raise cursor.error("a function, not assembly")
-    if cursor.token.kind in (TokenKind.GLOBAL, TokenKind.LOCAL):
-        cursor.take()
-        return
-    cursor.take(TokenKind.WORD)
-    if cursor.is_mark("(") and cursor.previous in ("inttoptr", "getelementptr", "addrspacecast", "bitcast"):
-        cursor.take_group()
+    return operands.operand(cursor, POINTER)
 
 
-def _check_operand(cursor: Cursor, tokens: list[Token]) -> None:
-    first = tokens[0] if tokens else None
-    if first is None or (first.kind is TokenKind.WORD and first.text not in OPERAND_WORDS):
-        raise cursor.error("an attribute or an operand that is known" + (f", not {first.text!r}" if first else ""))
-
-
-def _read_call_attributes(cursor: Cursor) -> tuple[str, ...]:
-    kept: list[str] = []
+def _read_call_attributes(cursor: Cursor, groups: Mapping[str, str]) -> tuple[str, ...]:
+    """The attributes of a call that are kept, whether it has them itself or by the number of a group."""
+    words: set[str] = set()
     while not cursor.at_end and not cursor.is_mark(","):
         if cursor.token.kind is TokenKind.ATTRIBUTES:
-            cursor.take()  # a group; the reader asks LLVM's objects what is in it
-        elif cursor.is_word(*CALL_ATTRIBUTES):
-            kept.append(cursor.take())
+            group = tokenize(groups[cursor.take()])
+            words.update(token.text for token in group if token.kind is TokenKind.WORD)
+        elif cursor.is_word(*CALL_ATTRIBUTES, *REFUSED_CALL_ATTRIBUTES):
+            words.add(cursor.take())
         else:
             raise cursor.error("the end of the call")
-    return tuple(kept)
+    refused = words & REFUSED_CALL_ATTRIBUTES
+    if refused:
+        raise UnsupportedError(f"the CPU device cannot run calls that are {', '.join(sorted(refused))}")
+    return tuple(sorted(words & CALL_ATTRIBUTES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind
 
@@ -11,11 +11,10 @@ PLACE = "spmd.place"
 
 
 class MetadataTable:
-    """The numbered metadata nodes of a printed module, read when the first one is asked for."""
+    """The metadata *nodes* of a printed module, by their numbers."""
 
-    def __init__(self, module: Any) -> None:
-        self._module = module
-        self._lines: dict[str, str] | None = None
+    def __init__(self, nodes: Mapping[str, str]) -> None:
+        self._nodes = nodes
 
     def ranges(self, number: str) -> tuple[int, ...]:
         """The integers of a ``!range`` node."""
@@ -51,13 +50,7 @@ class MetadataTable:
         return f"line {line}" if line != "0" else ""
 
     def _cursor(self, number: str) -> Cursor:
-        if self._lines is None:
-            self._lines = {}
-            for line in str(self._module).splitlines():
-                name, equals, node = line.partition(" = ")
-                if equals and name.startswith("!"):
-                    self._lines[name[1:]] = node
-        cursor = Cursor(self._lines[number])
+        cursor = Cursor(self._nodes[number])
         cursor.accept_word("distinct")
         return cursor
 

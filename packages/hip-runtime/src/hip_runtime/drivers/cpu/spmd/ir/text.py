@@ -7,6 +7,7 @@ like stand only in its printed form. The lexical rules are those of the LLVM Lan
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import NamedTuple
 
@@ -35,81 +36,68 @@ class Token(NamedTuple):
 
 
 _SIGILS = {"%": TokenKind.LOCAL, "@": TokenKind.GLOBAL, "!": TokenKind.METADATA, "#": TokenKind.ATTRIBUTES}
-_MARKS = frozenset("()[]{}<>,=*:|")
 _OPENING = frozenset("([{<")
 _CLOSING = frozenset(")]}>")
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$-")
 _END = Token(TokenKind.END, "")
+
+_TOKEN = re.compile(
+    r"""[\s]+ | ;[^\n]*
+    | (?P<name> [%@!\#] (?: [a-zA-Z0-9_.$\-]+ | "[^"]*" ) )
+    | (?P<mark> [()\[\]{}<>,=*:|%@!\#] | \.\.\. )
+    | (?P<number> 0x[a-zA-Z0-9.]* | [0-9+\-] (?: [eE][+\-] | [a-zA-Z0-9.] )* )
+    | (?P<word> [a-zA-Z_.$] [a-zA-Z0-9_.$\-]* )
+    | (?P<string> "[^"]*" )""",
+    re.VERBOSE,
+)
+"""One token, or what may stand between two. Integers, decimal floats such as ``-1.5e+01`` and hexadecimal ones such as
+``0xK4000`` are numbers."""
+
+_PLAIN = {"mark": TokenKind.MARK, "number": TokenKind.NUMBER, "word": TokenKind.WORD}
 
 
 def tokenize(text: str) -> list[Token]:
     """The tokens of *text*; `UnsupportedError` for a character that starts none."""
+    return _take_apart(text)[0]
+
+
+def _take_apart(text: str) -> tuple[list[Token], list[tuple[int, int]]]:
+    """The tokens of *text*, and where in it each begins and ends."""
     tokens: list[Token] = []
-    place = 0
-    while place < len(text):
-        letter = text[place]
-        if letter.isspace():
-            place += 1
-        elif letter == ";":  # a comment, up to the end of the line
-            end = text.find("\n", place)
-            place = len(text) if end < 0 else end
-        elif letter in _SIGILS and place + 1 < len(text) and (text[place + 1] == '"' or text[place + 1] in _NAME):
-            name, place = _read_name(text, place + 1)
-            tokens.append(Token(_SIGILS[letter], name))
-        elif letter == '"':
-            value, place = _read_quoted(text, place)
-            tokens.append(Token(TokenKind.STRING, value))
-        elif letter.isdigit() or letter in "+-":
-            end = _end_of_number(text, place)
-            tokens.append(Token(TokenKind.NUMBER, text[place:end]))
-            place = end
-        elif text.startswith("...", place):
-            tokens.append(Token(TokenKind.MARK, "..."))
-            place += 3
-        elif letter in _NAME:
-            word, place = _read_name(text, place)
-            tokens.append(Token(TokenKind.WORD, word))
-        elif letter in _MARKS or letter in _SIGILS:
-            tokens.append(Token(TokenKind.MARK, letter))
-            place += 1
+    places: list[tuple[int, int]] = []
+    end = 0
+    for match in _TOKEN.finditer(text):
+        if match.start() != end:
+            break
+        end = match.end()
+        group = match.lastgroup
+        if group is None:
+            continue
+        found = match[0]
+        if group == "name":
+            name = found[1:] if found[1] != '"' else _unquote(found[1:])
+            tokens.append(Token(_SIGILS[found[0]], name))
+        elif group == "string":
+            tokens.append(Token(TokenKind.STRING, _unquote(found)))
         else:
-            raise UnsupportedError(f"cannot read {letter!r} at character {place} of {text.strip()!r}")
-    return tokens
+            tokens.append(Token(_PLAIN[group], found))
+        places.append(match.span())
+    if end != len(text):
+        if text[end] == '"' or text[end + 1 : end + 2] == '"':
+            raise UnsupportedError(f"a quote is not closed in {text.strip()!r}")
+        raise UnsupportedError(f"cannot read {text[end]!r} at character {end} of {text.strip()!r}")
+    return tokens, places
 
 
-def _read_name(text: str, place: int) -> tuple[str, int]:
-    if text[place] == '"':
-        return _read_quoted(text, place)
-    end = place
-    while end < len(text) and text[end] in _NAME:
-        end += 1
-    return text[place:end], end
-
-
-def _read_quoted(text: str, place: int) -> tuple[str, int]:
-    r"""A name or string in quotes, in which ``\xx`` is the byte with that hexadecimal number."""
-    end = text.find('"', place + 1)
-    if end < 0:
-        raise UnsupportedError(f"a quote is not closed in {text.strip()!r}")
-    raw = text[place + 1 : end]
+def _unquote(quoted: str) -> str:
+    r"""What is in the quotes of a name or string, in which ``\xx`` is the byte with that hexadecimal number."""
+    raw = quoted[1:-1]
     if "\\" not in raw:
-        return raw, end + 1
+        return raw
     first, *pieces = raw.split("\\")
     value = bytearray(first.encode())
     for piece in pieces:
         value += bytes.fromhex(piece[:2]) + piece[2:].encode()
-    return value.decode("utf-8", "surrogateescape"), end + 1
-
-
-def _end_of_number(text: str, place: int) -> int:
-    """Integers, decimal floats such as ``-1.5e+01``, and hexadecimal floats such as ``0xK4000``."""
-    end = place + 1
-    while end < len(text):
-        exponent_sign = text[end] in "+-" and text[end - 1] in "eE" and text[place : place + 2] != "0x"
-        if not (text[end].isalnum() or text[end] == "." or exponent_sign):
-            break
-        end += 1
-    return end
+    return value.decode("utf-8", "surrogateescape")
 
 
 class Cursor:
@@ -117,7 +105,8 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens = [*tokenize(text), _END, _END]
+        tokens, self._places = _take_apart(text)
+        self._tokens = [*tokens, _END, _END]
         self._next = 0
 
     @property
@@ -129,6 +118,24 @@ class Cursor:
     def following(self) -> Token:
         """The token behind the next one."""
         return self._tokens[self._next + 1]
+
+    @property
+    def left(self) -> list[Token]:
+        """The tokens that were not taken yet."""
+        return self._tokens[self._next : -2]
+
+    @property
+    def place(self) -> int:
+        """How many tokens were taken."""
+        return self._next
+
+    def text_since(self, place: int) -> str:
+        """How all that was taken since *place* tokens were taken is spelled; at least one token was."""
+        return self.text[self._places[place][0] : self._places[self._next - 1][1]]
+
+    def tokens_since(self, place: int) -> list[Token]:
+        """The tokens that were taken since *place* tokens were taken."""
+        return self._tokens[place : self._next]
 
     @property
     def previous(self) -> str:
@@ -147,6 +154,14 @@ class Cursor:
             raise self.error(f"a {(kind or TokenKind.WORD).value}")
         self._next += 1
         return token.text
+
+    def skip_to(self, kind: TokenKind) -> None:
+        """Take tokens, those in parentheses as a whole, up to one of *kind*."""
+        while self.token.kind is not kind:
+            if self.is_mark("("):
+                self.take_group()
+            else:
+                self.take()
 
     def is_word(self, *words: str) -> bool:
         """Whether one of *words* is next."""
@@ -185,8 +200,8 @@ class Cursor:
         return tuple(taken)
 
     def take_group(self) -> list[Token]:
-        """Take what stands in the parentheses that open next, with them."""
-        if not self.is_mark("("):
+        """Take what stands in the brackets that open next, with them."""
+        if self.token.kind is not TokenKind.MARK or self.token.text not in _OPENING:
             raise self.error("'('")
         return self._take_balanced(until_closed=True)
 

@@ -32,13 +32,15 @@ _SIMPLE: dict[str, ir.Type] = {
 }  # fmt: skip
 
 
+POINTER = ir.PointerType()
+
+
 class TypeTable:
     """Reads types, each spelling once. Structs with names belong to *context*."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
         self._known: dict[str, ir.Type] = {}
-        self._referred: dict[Any, ir.Type] = {}
 
     def parse(self, spelling: str) -> ir.Type:
         """The type that LLVM spells so; a named struct comes with its definition: ``%name = type {...}``."""
@@ -49,14 +51,6 @@ class TypeTable:
             if not cursor.at_end:
                 raise cursor.error("the end of a type")
             self._known[spelling] = found
-        return found
-
-    def of(self, value: Any) -> ir.Type:
-        """The type of a value of llvmlite's binding layer. LLVM has each type of a context once, at its address."""
-        reference = value.type
-        found = self._referred.get(reference)
-        if found is None:
-            found = self._referred[reference] = self.parse(str(reference))
         return found
 
     def _define(self, cursor: Cursor) -> ir.Type:
@@ -103,7 +97,8 @@ class TypeTable:
         word = cursor.token.text
         if word == "ptr":
             cursor.take()
-            return ir.PointerType(addrspace=_read_address_space(cursor))
+            space = _read_address_space(cursor)
+            return ir.PointerType(addrspace=space) if space else POINTER
         if word in _SIMPLE:
             cursor.take()
             return _SIMPLE[word]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import llvmlite.binding as llvm
-
 BINARY = frozenset("add fadd sub fsub mul fmul udiv sdiv fdiv urem srem frem shl lshr ashr and or xor".split())
 """Opcodes of instructions with two operands of the result's type."""
 
@@ -56,12 +54,10 @@ CALL_ATTRIBUTES = frozenset("nobuiltin builtin noinline cold convergent nounwind
 REFUSED_CALL_ATTRIBUTES = frozenset({"strictfp", "returns_twice"})
 """Attributes of calls that forbid what happens to a function here."""
 
-OPERAND_WORDS = frozenset(
-    "true false null none undef poison zeroinitializer splat getelementptr inttoptr ptrtoint ptrtoaddr bitcast "
-    "addrspacecast trunc add sub xor c".split()
-)
-"""Words that a constant can start with."""
+CONSTANT_WORDS = frozenset({"true", "false", "null", "none", "undef", "poison", "zeroinitializer"})
+"""Constants that are a word."""
 
-GLOBAL_KINDS = frozenset(
-    {llvm.ValueKind.function, llvm.ValueKind.global_variable, llvm.ValueKind.global_alias, llvm.ValueKind.global_ifunc}
+CONSTANT_EXPRESSIONS = frozenset(
+    "splat blockaddress getelementptr inttoptr ptrtoint ptrtoaddr bitcast addrspacecast trunc add sub xor".split()
 )
+"""Words that constants with parentheses start with."""

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import numba_hip as hip
+from hip_runtime import SettingError
+from hip_runtime import config as runtime_config
+from numba_hip import config
+from numba_hip.__main__ import report
 
 
 @hip.jit
@@ -225,6 +229,31 @@ def test_the_report_for_bug_reports():
     assert f"numba-hip-core: {hip.__version__}" in result.stdout
     assert "NUMBA_HIP_DEVICE=" in result.stdout
     assert hip.get_current_device().name in result.stdout
+
+
+def test_the_report_tells_of_misspelt_settings(monkeypatch):
+    monkeypatch.setenv("NUMBA_HIP_BOUNDS_CHECK", "1")
+    assert "NUMBA_HIP_BOUNDS_CHECK=1 (no setting; NUMBA_HIP_BOUNDSCHECK is one)" in list(report())
+
+
+def test_a_lower_layer_takes_no_setting_of_this_one_for_a_misspelt_one(monkeypatch):
+    monkeypatch.setattr(runtime_config, "_variables", {setting.variable for setting in runtime_config.SETTINGS})
+    for setting in config.SETTINGS:
+        monkeypatch.setenv(setting.variable, "1")
+    assert runtime_config.misspelt_variables() == {}
+
+
+@pytest.mark.parametrize("setting", config.SETTINGS, ids=lambda setting: setting.variable)
+@pytest.mark.parametrize("text", ["nan", "2", "-1", "yes", "true", "01"])
+def test_switches_are_0_or_1(setting, text, monkeypatch):
+    if setting is config.cache_dir:
+        assert str(setting._read(text)) == text  # any name may be one of a directory
+        return
+    monkeypatch.setenv(setting.variable, text)
+    with pytest.raises(SettingError, match=f"{setting.variable}='{text}': must be 0 or 1"):
+        setting()
+    with pytest.raises(SettingError, match=f"{setting.variable}="), setting.scope(float("nan")):
+        pass
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:numba.misc")

@@ -5,7 +5,15 @@ Importing this looks for no device and compiles nothing.
 
 from hip_runtime.array import DeviceArray
 from hip_runtime.arrays import device_array, device_array_like, managed_array, mapped_array, pinned_array, to_device
-from hip_runtime.device import Device, DeviceFallbackWarning, current_device, devices, find_device, select_device
+from hip_runtime.device import (
+    Device,
+    DeviceFallbackWarning,
+    UnknownSettingWarning,
+    current_device,
+    devices,
+    find_device,
+    select_device,
+)
 from hip_runtime.dlpack import from_dlpack
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
 from hip_runtime.errors import (
@@ -76,6 +84,7 @@ __all__ = [
     "StreamError",
     "SymbolError",
     "UnknownDeviceError",
+    "UnknownSettingWarning",
     "UnsupportedError",
     "as_device_array",
     "current_device",

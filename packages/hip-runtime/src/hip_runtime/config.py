@@ -2,6 +2,9 @@
 
 Tests replace a value for a while with ``with config.device.scope("cpu"): ...``, and a layer above may `preset` what
 holds where nobody chose, or let it `follow` something; the environment itself is never written to.
+
+A setting is known by being made, so each layer knows its own and those below. Variables that are no setting, and look
+like one that is misspelt, are told of when the devices are first asked for: then all layers of a program are there.
 """
 
 from __future__ import annotations
@@ -15,6 +18,17 @@ from typing import Generic, TypeVar
 from hip_runtime.errors import SettingError
 
 T = TypeVar("T")
+
+PREFIX = "NUMBA_HIP_"
+"""What the variables of all layers begin with."""
+
+MAX_THREADS = 65536
+"""Threads of the processor at most: more than any machine has, and fewer than a C int counts."""
+
+_LIKENESS = 0.6
+"""How alike, from 0 to 1 as `difflib` counts, a name has to be to pass for another one that is misspelt."""
+
+_variables: set[str] = set()
 
 
 class Setting(Generic[T]):
@@ -31,6 +45,7 @@ class Setting(Generic[T]):
         self._default = default
         self._preset: Callable[[], T] | None = None
         self._override: ContextVar[tuple[T] | None] = ContextVar(variable, default=None)
+        _variables.add(variable)
 
     def __call__(self) -> T:
         override = self._override.get()
@@ -43,7 +58,11 @@ class Setting(Generic[T]):
 
     def preset(self, value: T | None) -> None:
         """Let *value* hold in all threads of the process where nobody chose one; ``None`` brings the default back."""
-        self._preset = None if value is None else lambda: value
+        if value is None:
+            self._preset = None
+        else:
+            chosen = self._check(value)
+            self._preset = lambda: chosen
 
     def follow(self, source: Callable[[], T] | None) -> None:
         """Let *source*, called each time, say what holds where nobody chose; ``None`` brings the default back."""
@@ -56,18 +75,41 @@ class Setting(Generic[T]):
 
     @contextmanager
     def scope(self, value: T | str) -> Iterator[None]:
-        """Let the setting have *value* (text is read as if from the environment) in this context, then restore it."""
-        token = self._override.set((self._read(value) if isinstance(value, str) else value,))
+        """Let the setting have *value* (text is read as if from the environment) in this context, then restore it.
+
+        `SettingError` for a value that the environment could not give it either.
+        """
+        token = self._override.set((self._check(value),))
         try:
             yield
         finally:
             self._override.reset(token)
+
+    def _check(self, value: T | str) -> T:
+        if value is None and self._default() is None:
+            return value
+        return self._read(str(int(value)) if isinstance(value, bool) else str(value))
 
     def _read(self, text: str) -> T:
         try:
             return self._parse(text)
         except ValueError as error:
             raise SettingError(f"{self.variable}={text!r}: {error}") from None
+
+
+def misspelt_variables() -> dict[str, str]:
+    """Variables of the environment that are no setting, each with the name that was probably meant.
+
+    What is like none of those that are known may be of a layer that is not loaded, and is left alone.
+    """
+    others = [name[len(PREFIX) :] for name in sorted(set(os.environ) - _variables) if name.startswith(PREFIX)]
+    if not others:
+        return {}
+    from difflib import get_close_matches
+
+    known = sorted(name[len(PREFIX) :] for name in _variables if name.startswith(PREFIX))
+    near = {name: get_close_matches(name, known, n=1, cutoff=_LIKENESS) for name in others}
+    return {PREFIX + name: PREFIX + meant[0] for name, meant in near.items() if meant}
 
 
 def _device(text: str) -> str:
@@ -94,23 +136,32 @@ def _width(text: str) -> int:
     return int(text)
 
 
+def _whole_number(text: str) -> int:
+    """The number in *text*, of digits alone; -1 where there is none, or one of hundreds of digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 100 else -1
+
+
 def _positive(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
+    value = _whole_number(text)
     if value < 1:
         raise ValueError("must be a whole number, 1 or more")
+    return value
+
+
+def _threads(text: str) -> int:
+    value = _positive(text)
+    if value > MAX_THREADS:
+        raise ValueError(f"must be {MAX_THREADS} or less")
     return value
 
 
 def _bytes(text: str) -> int:
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     unit = units.get(text[-1:].upper(), 0)
-    try:
-        return _positive(text[:-1] if unit else text) * (unit or 1)
-    except ValueError:
-        raise ValueError("must be a number of bytes, 1 or more, with an optional unit K, M, G or T") from None
+    value = _whole_number(text[:-1] if unit else text) * (unit or 1)
+    if not 0 < value < 1 << 63:
+        raise ValueError("must be a number of bytes, from 1 to 2**63 - 1, with an optional unit K, M, G or T")
+    return value
 
 
 def switch(text: str) -> bool:
@@ -121,7 +172,7 @@ def switch(text: str) -> bool:
 
 
 def _count(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() else -1
+    value = _whole_number(text)
     if value < 0:
         raise ValueError("must be a whole number, 0 or more")
     return value
@@ -129,10 +180,10 @@ def _count(text: str) -> int:
 
 def _ratio(text: str) -> float:
     try:
-        value = float(text)
+        value = float(text) if text.isascii() else -1.0
     except ValueError:
         value = -1.0
-    if not 0 <= value <= 1:
+    if not 0 <= value <= 1:  # nor is NaN
         raise ValueError("must be a number from 0 to 1")
     return value
 
@@ -161,7 +212,7 @@ cpu_threads = Setting(
     "NUMBA_HIP_CPU_THREADS",
     "How many threads of the processor the CPU device runs blocks on; by default all cores this process may use. Read "
     "when the first kernel is launched.",
-    _positive,
+    _threads,
     usable_cores,
 )
 

@@ -76,6 +76,10 @@ class DeviceFallbackWarning(UserWarning):
     """Kernels run on the CPU device because there is no AMD GPU that could run them."""
 
 
+class UnknownSettingWarning(UserWarning):
+    """A variable of the environment that nothing reads, and whose name looks like that of a setting."""
+
+
 class Device:
     """One device. All attributes of `DeviceAttributes` are attributes of it, also by numba.cuda's names for them."""
 
@@ -160,6 +164,7 @@ class _Registry:
         self.lock = threading.Lock()
         self.devices: tuple[Device, ...] = ()
         self.current = threading.local()
+        self.checked_names = False
 
 
 _registry = _Registry()
@@ -206,6 +211,7 @@ def find_device(device: int | str | Device) -> Device:
 def _find() -> tuple[Device, ...]:
     from hip_runtime.drivers.cpu.device import CpuDriver
 
+    _tell_of_misspelt_settings()
     choice = config.device()
     if choice != "cpu":
         from hip_runtime.drivers.hip.probe import State, probe
@@ -215,6 +221,16 @@ def _find() -> tuple[Device, ...]:
             return _take_gpus(found)
         _explain_missing_gpu(choice, found)
     return (Device(CpuDriver(), 0, 0),)
+
+
+def _tell_of_misspelt_settings() -> None:
+    """Once in a process; where warnings are errors, what follows works the next time."""
+    if _registry.checked_names:
+        return
+    _registry.checked_names = True
+    for name, meant in config.misspelt_variables().items():
+        message = f"the environment has {name}, which is no setting; {meant} is one"
+        warnings.warn(message, UnknownSettingWarning, stacklevel=stack_level())
 
 
 def _take_gpus(found: Probe) -> tuple[Device, ...]:

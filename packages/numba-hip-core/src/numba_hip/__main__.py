@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 import numba_hip
+from hip_runtime.config import misspelt_variables
 
 PACKAGES = (
     "numba-hip-core", "hip-runtime", "hip-devicelib", "numba-hip-cuda-compat", "hip-python", "numba", "llvmlite",
@@ -29,8 +30,10 @@ def report() -> Iterator[str]:
             yield f"{package}: {version(package)}"
         except PackageNotFoundError:
             yield f"{package}: not installed"
-    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_HIP")}
-    yield from (f"{name}={value}" for name, value in sorted(settings.items()))
+    misspelt = misspelt_variables()
+    for name, value in sorted(os.environ.items()):
+        if name.startswith("NUMBA_HIP"):
+            yield f"{name}={value}" + (f" (no setting; {misspelt[name]} is one)" if name in misspelt else "")
 
 
 def main() -> int:

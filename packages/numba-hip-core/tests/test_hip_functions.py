@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from llvmlite import binding as llvm
 from numba.core.errors import NumbaError
 
 import numba_hip as hip
@@ -167,3 +168,25 @@ def test_functions_of_amd_gpus_keep_their_symbols():
 
     assert write_forwards(["hipdl___shfl__f32_i32_i32"], Found()) == ""
     assert "hipdl___shfl__f32_i32_i32" in ABSENT
+
+
+def test_forwards_to_functions_without_a_result():
+    class Found:
+        functions = load_reference().functions
+        target = "gfx942"
+
+    text = write_forwards(["__ockl_grid_sync", "__ockl_clz_u32"], Found())
+    module = llvm.parse_assembly(text)
+    module.verify()
+    barrier, zeros = (module.get_function(name) for name in ("__ockl_grid_sync", "__ockl_clz_u32"))
+    assert not barrier.is_declaration
+    assert not zeros.is_declaration
+    assert b"convergent" in b" ".join(barrier.attributes)
+    assert b"convergent" not in b" ".join(zeros.attributes)
+
+    def wait(x):
+        hip.cg.this_grid().sync()
+
+    code, _ = hip.compile(wait, "(float32[::1],)", target="gfx942", output="llvm")
+    called = llvm.parse_assembly(code).get_function("__ockl_grid_sync")
+    assert b"convergent" in b" ".join(called.attributes)

@@ -60,11 +60,13 @@ def write_forwards(names: Iterable[str], library: Library) -> str:
             raise NotFoundError(f"the device library for {library.target} has no function {name!r}")
         result, parameters = function.result.llvm, [parameter.type.llvm for parameter in function.parameters]
         passed = ", ".join(f"{kind} %{number}" for number, kind in enumerate(parameters))
+        gives = result != "void"
+        convergent = " convergent" if "convergent" in function.attributes else ""
         lines += [
-            f"declare {result} @{function.symbol}({', '.join(parameters)})",
-            f"define {result} @{name}({passed}) alwaysinline {{",
-            f"  %result = call {result} @{function.symbol}({passed})",
-            f"  ret {result} %result",
+            f"declare {result} @{function.symbol}({', '.join(parameters)}){convergent}",
+            f"define {result} @{name}({passed}) alwaysinline{convergent} {{",
+            f"  {'%result = ' if gives else ''}call {result} @{function.symbol}({passed})",
+            f"  ret {result}{' %result' if gives else ''}",
             "}",
         ]
     return "\n".join(lines)

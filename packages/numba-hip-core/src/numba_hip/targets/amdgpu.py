@@ -121,7 +121,7 @@ class AmdContext(HipContext):
     def grid_barrier(self, builder: ir.IRBuilder) -> None:
         """OCKL's barrier, which HIP's ``grid_group::sync`` is made of, between fences for the whole device."""
         builder.fence("release", "agent")
-        self._call(builder, GRID_BARRIER, ir.VoidType())
+        self._call(builder, GRID_BARRIER, ir.VoidType()).callee.attributes.add("convergent")
         builder.fence("acquire", "agent")
 
     def wave_barrier(self, builder: ir.IRBuilder) -> None:

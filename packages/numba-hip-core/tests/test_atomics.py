@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import numba_hip as hip
 
@@ -147,6 +148,29 @@ def test_every_form_of_an_index():
     np.testing.assert_array_equal(cube[:, 0], [[2, 2, 2], [2, 2, 2]])
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers(dtype):
+    @hip.jit
+    def kernel(sums, values, old):
+        i = hip.grid(1)
+        if i < values.size:
+            hip.atomic.add(sums, i % 3, values[i])
+            hip.atomic.sub(sums, (3 + i % 2,), values[i])
+            old[i] = hip.atomic.add(sums, 5 + i, values[i])
+
+    count = 1000
+    values = (np.arange(count) % 17 - 1j * (np.arange(count) % 5)).astype(dtype)
+    sums, old = np.zeros(5 + count, dtype), np.full(count, 7, dtype)
+    sums[5:] = 2j
+    kernel[5, 256](sums, values, old)
+    np.testing.assert_array_equal(sums[:3], [values[k::3].sum() for k in range(3)])
+    np.testing.assert_array_equal(sums[3:5], [-values[k::2].sum() for k in range(2)])
+    np.testing.assert_array_equal(sums[5:], values + 2j)
+    np.testing.assert_array_equal(old, 2j)
+    with pytest.raises(NumbaError, match="max works on integers, float16, float32 and float64, not on complex"):
+        hip.compile(lambda a: hip.atomic.max(a, 0, 1), "void(complex64[::1])")
+
+
 def test_operands_are_cast_to_the_elements():
     @hip.jit
     def kernel(integers, floats):
@@ -166,15 +190,16 @@ def test_operands_are_cast_to_the_elements():
         ("hip.atomic.add(3, 0, 1)", "the first argument has to be an array"),
         ("hip.atomic.and_(out, 0, 1)", "works on integers, not on float64"),
         ("hip.atomic.add(table, 0, 1)", "read-only"),
-        ("hip.atomic.add(flags, 0, 1)", "works on integers, float16, float32 and float64, not on bool"),
+        (
+            "hip.atomic.add(flags, 0, 1)",
+            "works on integers, float16, float32 and float64, and complex numbers, not on bool",
+        ),
         ("hip.atomic.add(out, 0)", r"hip.atomic.add takes \(ary, idx, val, scope\)"),
         ("hip.atomic.add(out, 0, 1, 'grid')", "the scope has to be one of 'block', 'device', 'system'"),
         ("hip.atomic.cas(out, 0, 1, 2, scope=3)", "the scope has to be one of"),
     ],
 )
 def test_misuse(source, says):
-    from numba.core.errors import NumbaError
-
     namespace = {"hip": hip, "table": np.zeros(3)}
     exec(f"def kernel(out, flags):\n    {source}", namespace)
     with pytest.raises(NumbaError, match=says):

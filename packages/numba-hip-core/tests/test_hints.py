@@ -5,6 +5,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from numba.core import types
 from numba.core.errors import TypingError
 
 import numba_hip as hip
@@ -180,3 +181,22 @@ def test_wrap_arg():
     assert isinstance(wrap_arg(2), hip.InOut)
     assert isinstance(wrap_arg(2, hip.In), hip.In)
     assert repr(hint) == "In(1)"
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "A"])
+def test_an_array_of_one_dimension_is_in_both_orders(layout):
+    @hip.jit(types.void(types.Array(types.float64, 1, layout)))
+    def fill(values):
+        values[hip.grid(1)] = 3
+
+    values = np.zeros(8)
+    fill[1, 8](values)
+    assert (values == 3).all()
+    strided = hip.to_device(values)[::2]
+    if layout == "A":
+        fill[1, 4](strided)
+    else:
+        with pytest.raises(KernelArgumentError, match="No matching definition"):
+            fill[1, 4](strided)
+    with pytest.raises(KernelArgumentError, match="No matching definition"):
+        fill[1, 8](np.zeros((8, 1), np.float32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from numba.core import types
 from numba.core.typeconv import Conversion
@@ -46,13 +47,19 @@ def _rate(given: Types, overload: Types, target: str) -> tuple[int, int, int] | 
     if len(given) != len(overload):
         return None
     context = compile_target(target).typing_context
-    conversions = [
-        Conversion.safe if _is_address(actual, formal) else context.can_convert(actual, formal)
-        for actual, formal in zip(given, overload, strict=True)
-    ]
+    conversions = [_convert(context, actual, formal) for actual, formal in zip(given, overload, strict=True)]
     if None in conversions:
         return None
     return tuple(conversions.count(kind) for kind in (Conversion.unsafe, Conversion.safe, Conversion.promote))  # type: ignore[return-value]
+
+
+def _convert(context: Any, actual: types.Type, formal: types.Type) -> Conversion | None:
+    if _is_address(actual, formal):
+        return Conversion.safe
+    if isinstance(actual, types.Array) and isinstance(formal, types.Array) and actual.ndim == 1:
+        dense = actual.layout in "CF" and formal.layout in "CF"  # which are the same along one axis
+        actual = actual.copy(layout=formal.layout) if dense else actual
+    return context.can_convert(actual, formal)
 
 
 def _is_address(actual: types.Type, formal: types.Type) -> bool:

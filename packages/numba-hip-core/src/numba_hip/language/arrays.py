@@ -47,7 +47,11 @@ def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
     for member in members:
         extent = given(member)
         if extent is None:
-            raise RequireLiteralValue(f"{function}: the shape has to be made of constants, got {shape}")
+            raise RequireLiteralValue(
+                f"{function}: the shape has to be made of constants, got {shape}; where a size is known only at run "
+                "time, take a constant that it never exceeds, or shared memory whose size a launch gives: "
+                "hip.shared.array(0, dtype) and kernel[grid, block, stream, nbytes]"
+            )
         if not isinstance(extent, int) or isinstance(extent, bool) or extent < 0:
             raise TypingError(f"{function}: the shape has extent {extent!r}; it can be integers from 0 on")
         extents.append(extent)

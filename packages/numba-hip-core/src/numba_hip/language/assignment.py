@@ -50,9 +50,10 @@ def _assign(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> None:
 
 
 def _store(context: Any, builder: ir.IRBuilder, kinds: tuple[Any, Any], pointers: tuple[ir.Value, ir.Value]) -> None:
-    value = context.unpack_value(builder, kinds[1].dtype, pointers[1])
-    value = context.cast(builder, value, kinds[1].dtype, kinds[0].dtype)
-    context.pack_value(builder, kinds[0].dtype, value, pointers[0])
+    to, of = ((kind.dtype, None if kind.aligned else 1) for kind in kinds)
+    value = context.unpack_value(builder, of[0], pointers[1], align=of[1])
+    value = context.cast(builder, value, of[0], to[0])
+    context.pack_value(builder, to[0], value, pointers[0], align=to[1])
 
 
 def _offset(builder: ir.IRBuilder, origin: ir.Value, places: Values, steps: Values) -> ir.Value:

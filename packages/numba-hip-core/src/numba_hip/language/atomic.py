@@ -3,7 +3,8 @@
 Each takes an array in global or shared memory, an index (a number, or a tuple of as many as the array has dimensions;
 the remainder of an unsigned and a signed integer is a float to Numba, so floats are taken, and cut to integers) and
 operands, which are cast to the type of the elements; each returns the element as it was before. The elements are
-integers or floats of 16, 32 or 64 bits; the order of memory operations around it is relaxed, as in CUDA and HIP.
+integers or floats of 16, 32 or 64 bits; `add` and `sub` take complex numbers, too, whose two parts change one after the
+other. The order of memory operations around it is relaxed, as in CUDA and HIP.
 
 *scope* says among whom: the threads of the ``"block"``, of the ``"device"``, or of the ``"system"``, which is the host
 and other devices, too.
@@ -19,6 +20,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from numba_hip.language.elements import element_pointer
+from numba_hip.language.optional_indices import without_none
 from numba_hip.language.stub import Definition, Lower, Stub, device_function, given
 
 Update = Callable[[Any, ir.IRBuilder, types.Type, ir.Value, ir.Value, str], ir.Value]
@@ -35,18 +37,24 @@ def _scope(function: str, scope: types.Type | str) -> str:
     return str(name)
 
 
-def _element(function: str, ary: types.Type, idx: types.Type, floats: bool) -> types.Type:
+def _element(
+    function: str, ary: types.Type, idx: types.Type, floats: bool = True, complexes: bool = False
+) -> types.Type:
     """The type of the elements, once array and index are what they have to be."""
     if not isinstance(ary, types.Array):
         raise TypingError(f"hip.atomic.{function}: the first argument has to be an array, got {ary}")
     if not ary.mutable:
         raise TypingError(f"hip.atomic.{function}: the array is read-only")
+    idx = without_none(idx)
     indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
     if not all(isinstance(index, (types.Integer, types.Float)) for index in indices) or len(indices) != ary.ndim:
         raise TypingError(f"hip.atomic.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
     if isinstance(ary.dtype, types.Integer) or (floats and ary.dtype in (types.float16, types.float32, types.float64)):
         return ary.dtype
+    if complexes and isinstance(ary.dtype, types.Complex):
+        return ary.dtype
     allowed = "integers, float16, float32 and float64" if floats else "integers"
+    allowed += ", and complex numbers" if complexes else ""
     raise TypingError(f"hip.atomic.{function} works on {allowed}, not on {ary.dtype}")
 
 
@@ -79,6 +87,25 @@ def _by_type(integer: str, unsigned: str, real: Update | str) -> Update:
     return update
 
 
+def _by_part(real: Update) -> Update:
+    """*real* for the real and the imaginary part, one after the other: another thread may come in between."""
+
+    def update(
+        context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
+    ) -> ir.Value:
+        if not isinstance(kind, types.Complex):
+            return real(context, builder, kind, pointer, value, scope)
+        part = kind.underlying_float
+        parts = builder.bitcast(pointer, context.get_value_type(part).as_pointer())
+        given, old = context.make_complex(builder, kind, value=value), context.make_complex(builder, kind)
+        places = parts, builder.gep(parts, [ir.Constant(ir.IntType(32), 1)], inbounds=True)
+        old.real = real(context, builder, part, places[0], given.real, scope)
+        old.imag = real(context, builder, part, places[1], given.imag, scope)
+        return old._getvalue()
+
+    return update
+
+
 def _while_better(predicate: str) -> Update:
     """The operand replaces an element that it compares to as *predicate* says, so never with a NaN on either side."""
 
@@ -106,11 +133,11 @@ def _while_better(predicate: str) -> Update:
     return update
 
 
-def _operation(name: str, meaning: str, update: Update, *, floats: bool = True) -> Stub:
+def _operation(name: str, meaning: str, update: Update, *, floats: bool = True, complexes: bool = False) -> Stub:
     def define(
         ary: types.Type, idx: types.Type, val: types.Type, scope: types.Type | str = "device"
     ) -> tuple[types.Type, Lower]:
-        element, among = _element(name, ary, idx, floats), _scope(name, scope)
+        element, among = _element(name, ary, idx, floats, complexes), _scope(name, scope)
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             value = context.cast(builder, args[2], sig.args[2], element)
@@ -127,8 +154,8 @@ def _stub(name: str, doc: str, define: Definition) -> Stub:
     return device_function(f"atomic.{name}")(define)
 
 
-add = _operation("add", "``ary[idx] += val``.", _by_type("add", "add", "fadd"))
-sub = _operation("sub", "``ary[idx] -= val``.", _by_type("sub", "sub", _subtract))
+add = _operation("add", "``ary[idx] += val``.", _by_part(_by_type("add", "add", "fadd")), complexes=True)
+sub = _operation("sub", "``ary[idx] -= val``.", _by_part(_by_type("sub", "sub", _subtract)), complexes=True)
 and_ = _operation("and_", "``ary[idx] &= val``.", _by_type("and", "and", "and"), floats=False)
 or_ = _operation("or_", "``ary[idx] |= val``.", _by_type("or", "or", "or"), floats=False)
 xor = _operation("xor", "``ary[idx] ^= val``.", _by_type("xor", "xor", "xor"), floats=False)
@@ -172,7 +199,7 @@ def cas(
     ary: types.Type, idx: types.Type, old: types.Type, val: types.Type, scope: types.Type | str = "device"
 ) -> tuple[types.Type, Lower]:
     """``atomic.cas(ary, idx, old, val, scope='device')``: ``ary[idx] = val`` where it is *old*; returns what it was."""
-    element, among = _element("cas", ary, idx, True), _scope("cas", scope)
+    element, among = _element("cas", ary, idx), _scope("cas", scope)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         expected, new = (context.cast(builder, args[n], sig.args[n], element) for n in (2, 3))
@@ -187,7 +214,7 @@ def compare_and_swap(
     ary: types.Type, old: types.Type, val: types.Type, scope: types.Type | str = "device"
 ) -> tuple[types.Type, Lower]:
     """``atomic.compare_and_swap(ary, old, val, scope='device')``: `cas` on element 0 of an array of one axis."""
-    element, among = _element("compare_and_swap", ary, types.intp, True), _scope("compare_and_swap", scope)
+    element, among = _element("compare_and_swap", ary, types.intp), _scope("compare_and_swap", scope)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         expected, new = (context.cast(builder, args[n], sig.args[n], element) for n in (1, 2))

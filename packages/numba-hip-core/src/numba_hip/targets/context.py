@@ -41,6 +41,7 @@ class HipContext(BaseContext):
     """Lowering for one compile target."""
 
     strict_alignment = True
+    """For arrays in records; see `sentry_record_alignment`."""
     enable_nrt = True
     """So that functions may return arrays, which Numba refuses without its memory manager; here that is `nrt`."""
     DIBuilder = staticmethod(debug_builder)
@@ -56,6 +57,13 @@ class HipContext(BaseContext):
         codegen.calling_library = lambda: self.active_code_library
         super().__init__(typing_context, numba_name)
         self.data_model_manager: Any = models.chain(default_manager)
+
+    def sentry_record_alignment(self, rectyp: types.Record, attr: str) -> None:
+        """Refuse an array within a record whose elements are not aligned: whoever reads the array takes them to be.
+
+        Fields that are numbers or records may lie anywhere; where a record says so, they are read byte by byte."""
+        if isinstance(rectyp.typeof(attr), types.NestedArray):
+            super().sentry_record_alignment(rectyp, attr)
 
     # What a device defines.
 

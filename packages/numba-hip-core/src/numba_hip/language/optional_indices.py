@@ -1,0 +1,42 @@
+"""Indices that may be ``None``, as a variable is that a kernel sets in some of its branches only.
+
+They are taken as the numbers that they hold; where one is ``None`` the thread raises a `TypeError`, as casting it does.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numba.core import types
+from numba.core.typing.templates import AbstractTemplate
+
+from numba_hip.language.registry import typing
+
+
+def without_none(index: types.Type) -> types.Type:
+    """The type of an *index*, a number or a tuple of them, as it is where nothing in it is ``None``."""
+    if isinstance(index, types.Optional):
+        return index.type
+    if isinstance(index, types.BaseTuple) and any(isinstance(member, types.Optional) for member in index):
+        return types.Tuple(tuple(without_none(member) for member in index))
+    return index
+
+
+class _ByOptional(AbstractTemplate):
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
+        array, index, *value = args
+        plain = without_none(index)
+        if kws or not isinstance(array, types.Array) or plain is index:
+            return None
+        return self.context.resolve_function_type(self.key, (array, plain, *value), {})
+
+
+@typing.register_global(operator.getitem)
+class _Read(_ByOptional):
+    key = operator.getitem
+
+
+@typing.register_global(operator.setitem)
+class _Write(_ByOptional):
+    key = operator.setitem

@@ -246,53 +246,6 @@ def test_lanes_that_wait_at_different_barriers_are_reported(device: Device) -> N
     assert (caught.value.kernel, caught.value.block) == ("k", (0, 0, 0))
 
 
-LOCKED = """
-  %s = call ptr @spmd.shared.s.4096.16(ptr %item)
-  %lock = getelementptr i32, ptr %s, i32 1
-  %zeroth = icmp eq i32 %t, 0
-  br i1 %zeroth, label %clear, label %start
-clear:
-  store i32 0, ptr %s
-  store i32 0, ptr %lock
-  br label %start
-start:
-  call void @spmd.barrier(ptr %item)
-  br label %ask
-ask:
-  {try}
-  %has = icmp eq i32 %found, 0
-  br i1 %has, label %do, label %ask
-do:
-  %v = load volatile i32, ptr %s
-  %v1 = add i32 %v, %t
-  store volatile i32 %v1, ptr %s
-  %gone = atomicrmw xchg ptr %lock, i32 0 release
-  call void @spmd.barrier(ptr %item)
-  %sum = load i32, ptr %s
-  %p = getelementptr i32, ptr %out, i32 %t
-  store i32 %sum, ptr %p
-  ret void
-"""
-
-
-@pytest.mark.parametrize("form", ["auto", "vectors"])
-@pytest.mark.parametrize(
-    "attempt",
-    ["%pair = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic\n %found = extractvalue {i32, i1} %pair, 0",
-     "%found = atomicrmw xchg ptr %lock, i32 1 acquire"],
-    ids=["cmpxchg", "xchg"],
-)  # fmt: skip
-def test_threads_that_pass_on_a_lock_run_alone(device: Device, form: str, attempt: str) -> None:
-    """Side by side the one that has the lock would wait behind the loop for those that ask for it."""
-    out = to_device(np.zeros(40, np.int32))
-    declared = "declare ptr @spmd.shared.s.4096.16(ptr)\n"
-    made = kernel(LOCKED.replace("{try}", attempt), [("out", "ptr")], declared, shared_bytes=4096)
-    with config.cpu_form.scope(form):
-        function = launch(device, made, 1, 40, out.address)
-    np.testing.assert_array_equal(out.copy_to_host(), np.full(40, np.arange(40).sum()))
-    assert "one cannot: in a loop a thread waits until a place in memory changes" in function.form
-
-
 ROWS = """
   %s = call ptr @spmd.shared.s.4096.16(ptr %item)
   %wide = zext i32 %t to i64

@@ -32,7 +32,6 @@ def _load_features() -> None:
         captured,
         cg,
         const,
-        division,
         fp16,
         index,
         lanes,

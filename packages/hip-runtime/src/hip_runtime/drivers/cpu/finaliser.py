@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -38,7 +38,9 @@ from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach, survey
+from hip_runtime.drivers.cpu.spmd.analyses.spinning import find_spin_loops, let_spinning_threads_yield
 from hip_runtime.drivers.cpu.spmd.analyses.stack import stack_bytes
+from hip_runtime.drivers.cpu.spmd.ir.graph import Function
 from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
 from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.drivers.cpu.spmd.operations import (
@@ -46,14 +48,14 @@ from hip_runtime.drivers.cpu.spmd.operations import (
     GRID_BARRIER,
     SYNCHRONISING,
     WAVE_WIDE,
+    YIELD,
     SharedArray,
     lay_out_shared,
 )
-from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, inline_functions, prepare
+from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
 from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
-from hip_runtime.drivers.cpu.spmd.rewording import reword
-from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, find_late_functions, shield_loads
+from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, shield_loads
 from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
@@ -206,11 +208,11 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         _check_shared(kernel, reach.shared_arrays)
         form, why, wanted = fit_stack(form, why, wanted, stack_bytes(module, target_machine().target_data), width)
         grouping = _group(reach, wanted, width, block, kernel.wave_size)
-        whole = form != LOOP or LOADS_ARE_LATE
-        late: dict[bool, list[str]] = {}
+        whole = form != LOOP or LOADS_ARE_LATE or block_threads(block) > 1
+        foreign: dict[bool, list[str]] = {}
         while True:
             try:
-                return _finalise_as(form, why, module, kernel, block, reach, grouping, whole, scratch, late)
+                return _finalise_as(form, why, module, kernel, block, reach, grouping, whole, scratch, foreign)
             except UnsupportedError as error:
                 if form == VECTORS:
                     form, why, whole = LOOP, explain_refusal(error), LOADS_ARE_LATE
@@ -244,12 +246,12 @@ def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
 
 def _finalise_as(
     form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: Grouping, whole: bool,
-    scratch: Scratch, late: dict[bool, list[str]],
+    scratch: Scratch, foreign: dict[bool, list[str]],
 ) -> Program:  # fmt: skip
     """The program in *form*. Where the kernel is not read as a *whole* it stays as it is, which `LOOP` can do.
 
-    *late* keeps, from one form that is tried to the next, which functions load too late; by whether loops were written
-    out."""
+    *foreign* keeps, from one form that is tried to the next, which functions have to be a part of the kernel; by
+    whether loops were written out."""
     machine = target_machine()
     limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
     worker = ir.Module("spmd.worker", context=ir.Context())
@@ -268,14 +270,19 @@ def _finalise_as(
         prepare(module, kernel.name, reach.synchronising, machine, unroll)
         if form != LOOP:
             check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
+        alone = block_threads(block) == 1
         printed = PrintedModule(module)
-        if LOADS_ARE_LATE and unroll not in late:
-            late[unroll] = find_late_functions(printed, kernel.name, item.module.context)
-        if late.get(unroll):
-            inline_functions(module, kernel.name, late[unroll], machine)
+        if unroll not in foreign:
+            is_foreign = partial(_is_foreign, alone=alone)
+            foreign[unroll] = find_functions(printed, kernel.name, item.module.context, is_foreign)
+        if foreign[unroll]:
+            inline_functions(module, kernel.name, foreign[unroll], machine)
             printed = PrintedModule(module)
         function = read_function(printed, kernel.name, item.module.context)
         shielded = LOADS_ARE_LATE and shield_loads(function)
+        spins = 0 if alone else let_spinning_threads_yield(function)
+        if spins:
+            form, why, grouping = _take_turns(form, why, spins, grouping, choose_width(block[0], config.cpu_width()))
         if form == LOOP and not shielded:
             body = run_threads(kernel, item)
         elif form == VECTORS:
@@ -284,7 +291,7 @@ def _finalise_as(
                 judge=config.cpu_form() == AUTO, exact=config.cpu_width() is not None,
             )  # fmt: skip
         else:
-            cut = cut_function(function, SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING)
+            cut = cut_function(function, (SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING) | {YIELD})
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
             notes = tuple(point.call.location for point in cut.points)
     build_worker(kernel, item, body)
@@ -293,11 +300,25 @@ def _finalise_as(
     if form == REGIONS and grouping.describe():
         why = f"{why}; {grouping.describe()}"
     _link(module, worker, kernel, scratch)
-    program = _compile(module, scratch)
+    program = _compile(module, PROGRAM_SYMBOL)
     program.form, program.reason, program.locations = form, why, notes
     program.takes_dynamic_shared = reach.uses_dynamic_shared
     program.context_bytes = item.context_bytes
     return program
+
+
+def _is_foreign(function: Function, alone: bool) -> bool:
+    """Whether *function* has to be a part of the kernel for what is in it to be run right; *alone* is whether a block
+    has one thread."""
+    return (LOADS_ARE_LATE and shield_loads(function)) or not (alone or not find_spin_loops(function))
+
+
+def _take_turns(form: str, why: str, loops: int, grouping: Grouping, width: int) -> tuple[str, str, Grouping]:
+    """The form of a kernel whose threads wait for one another in *loops* loops, why, and which regions are groups."""
+    found = f"threads wait for one another in {'a loop' if loops == 1 else f'{loops} loops'}"
+    if grouping.waves or config.cpu_form() == LOOP:
+        grouping = Grouping(1 if config.cpu_form() == LOOP else width, grouping.everywhere)
+    return REGIONS, f"{why}; {found}" if form == REGIONS else found, grouping
 
 
 def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:
@@ -357,16 +378,10 @@ def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
         return _load_checked(_create_machine(0).emit_object(parsed), entries)
 
 
-def _compile(module: Any, scratch: Scratch) -> Program:
-    """Optimise *module*, of which only the program stays visible, and load it."""
-    entries = (PROGRAM_SYMBOL,)
+def _compile(module: Any, *entries: str) -> Program:
+    """Optimise *module*, of which only *entries* stay visible, and load it."""
     _hide_all_but(entries, module)
     _optimise(module)
-    optimised = str(module)
-    reworded = reword(optimised)
-    if reworded is not optimised:
-        module = scratch.read_text(reworded)
-        module.verify()
     return _load_checked(target_machine().emit_object(module), entries)
 
 

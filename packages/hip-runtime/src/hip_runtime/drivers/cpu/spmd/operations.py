@@ -30,6 +30,9 @@ WAVE_WIDE = frozenset(
 SYNCHRONISING = BLOCK_WIDE | WAVE_WIDE | {GRID_BARRIER}
 """Operations at which threads wait for one another."""
 
+YIELD = "spmd.yield"
+"""A place at which a thread waits until the others of its block had their turn; not of the contract, see `spinning`."""
+
 NUMBER = "spmd.number"
 """Gives the number of the thread in the block; not of the contract, but of code that groups threads in that order."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,9 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I1, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.item import new_function
 from hip_runtime.drivers.cpu.spmd import operations
+from hip_runtime.drivers.cpu.spmd.ir.graph import Function
+from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
+from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.errors import UnsupportedError
 
 _SHUFFLED: dict[str, ir.Type] = {"i32": I32, "i64": I64, "float": ir.FloatType(), "double": ir.DoubleType()}
@@ -67,6 +70,22 @@ def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unr
     _simplify(module, machine, bool(others) and not _can_mark_functions(), unroll)
     _check_inlined(module, kernel, others)
     _name_globals(module)
+
+
+def find_functions(
+    module: PrintedModule, kernel: str, context: ir.Context, suits: Callable[[Function], bool]
+) -> list[str]:
+    """The functions of *module* beside *kernel* that can be read and *suit*; structs become types of *context*."""
+    found = []
+    for name in module.functions:
+        if name != kernel:
+            try:
+                graph = read_function(module, name, context)
+            except UnsupportedError:
+                continue
+            if suits(graph):
+                found.append(name)
+    return found
 
 
 def inline_functions(module: Any, kernel: str, names: Collection[str], machine: Any) -> None:

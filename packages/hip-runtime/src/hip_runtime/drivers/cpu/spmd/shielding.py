@@ -15,10 +15,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.spmd.analyses.effects import DIVISIONS, has_effect
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Function, Instruction
-from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
-from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.drivers.cpu.spmd.ir.words import CASTS
-from hip_runtime.errors import UnsupportedError
 
 LOADS_ARE_LATE = llvm.llvm_version_info[0] == 22
 """Whether this is an LLVM that does so."""
@@ -27,20 +24,6 @@ Uses = dict[Instruction, list[tuple[Instruction, Block]]]
 """Who reads a value, and where: a ``phi`` at the end of the block that lanes come from."""
 
 _SEEN_THROUGH = CASTS | {"fneg"}
-
-
-def find_late_functions(module: PrintedModule, kernel: str, context: ir.Context) -> list[str]:
-    """The functions of *module* beside *kernel* that have such loads. Structs become types of *context*."""
-    found = []
-    for name in module.functions:
-        if name != kernel:
-            try:
-                graph = read_function(module, name, context)
-            except UnsupportedError:
-                continue
-            if shield_loads(graph):
-                found.append(name)
-    return found
 
 
 def shield_loads(function: Function) -> bool:

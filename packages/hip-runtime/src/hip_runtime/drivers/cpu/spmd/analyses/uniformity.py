@@ -24,6 +24,10 @@ def _successors(block: Block) -> list[Block]:
     return block.successors
 
 
+def _yields(block: Block) -> bool:
+    return block.terminator.opcode == "synchronise" and block.synchronising.callee == operations.YIELD
+
+
 class Uniformity:
     """The result for one graph, whose blocks were cut at synchronising operations."""
 
@@ -38,6 +42,10 @@ class Uniformity:
         self.varying: set[Instruction] = set()
         self.branches: set[Block] = set()
         """Blocks at whose end threads can part."""
+        for block in order.blocks:
+            if _yields(block):  # each thread goes round such a loop, and those around it, by itself
+                self._parting.update(order.loops[block])
+                self.unsteady.update(order.loops[block])
         self._solve()
 
     def varies(self, value: Value, block: Block) -> bool:
@@ -129,13 +137,13 @@ class Uniformity:
     def _can_go_round(branch: Block, loop: frozenset[Block]) -> bool:
         """Whether a thread can stay away from the synchronising operations of *loop* for a round, after which the
         others wait for it there a round behind."""
-        if not any(block.terminator.opcode == "synchronise" for block in loop):
+        if not any(block.terminator.opcode == "synchronise" and not _yields(block) for block in loop):
             return False
         found: set[Block] = set()
         waiting = [branch]
         while waiting:
             block = waiting.pop()
-            if block.terminator.opcode == "synchronise":
+            if block.terminator.opcode == "synchronise" and not _yields(block):
                 continue
             for target in block.successors:
                 if target is branch:

@@ -3,8 +3,8 @@
 Behind each region stands what decides where the block goes on. Where all threads end at the same place that is a jump.
 Where they can end at different places, each thread notes where it waits, and a scan of these notes decides: when all
 that have not returned wait at one operation, the block goes on there, else a barrier can never be passed, which is
-reported as a fault. Where lanes of a wave can wait at different operations of the wave, waves are run one at a time,
-each until all of its lanes wait for the block.
+reported as a fault. Threads in spin loops take turns first, see `turns`. Where lanes of a wave can wait at different
+operations of the wave, waves are run one at a time, each until all of its lanes wait for the block.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import find_exclusive
 from hip_runtime.drivers.cpu.spmd.analyses.parallel import is_independent, mark_independent
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block
-from hip_runtime.drivers.cpu.spmd.ir.loopmarks import mark_loop, rolled
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
-from hip_runtime.drivers.cpu.spmd.regions import grid, waves
+from hip_runtime.drivers.cpu.spmd.regions import grid, turns, waves
 from hip_runtime.drivers.cpu.spmd.regions.agreement import Agreement
 from hip_runtime.drivers.cpu.spmd.regions.faults import MAX_POINTS, MEMORY_CODE, divergence_code
 from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping, decide_keeping
@@ -38,10 +37,6 @@ from hip_runtime.drivers.cpu.worker import Body
 from hip_runtime.errors import UnsupportedError
 
 BLOCK_FUNCTION = "spmd.block"
-
-_REGIONS_WRITTEN_OUT = 32
-"""Regions up to which LLVM may write out the loops over threads. Those of many regions, written out, are one block of
-straight code with thousands of accesses, of which LLVM's code generator compares each with many others."""
 
 Condition = Callable[[ir.Value], ir.Value]
 """Whether something holds for the thread with a number."""
@@ -177,13 +172,16 @@ class BlockFunction:
             for point in region.exits
         ):
             self._clear_notes()
+        rounds = turns.TurnRounds(self) if self.program.yields else None
         self._write_region(regions[None])
-        self._go_on(regions[None])
+        self._go_on(regions[None], rounds)
         for point, block in self.starts.items():
             self.builder.position_at_end(block)
             self.perform(point, masked=regions[point].masked)
             self._write_region(regions[point])
-            self._go_on(regions[point])
+            self._go_on(regions[point], rounds)
+        if rounds is not None:
+            rounds.write_end()
 
     def _clear_notes(self) -> None:
         """Note that no thread has returned, before a region that asks is run without one that tells in front of it."""
@@ -216,7 +214,10 @@ class BlockFunction:
         builder = self.builder
         first = len(self.function.blocks)
         loop = ThreadLoop(builder, self.item, self.place)
-        if region.masked:
+        if region.start is not None and region.start.yields:
+            number = region.start.number
+            self.skip_unless(lambda linear: self.waits("==", number, linear), loop)
+        elif region.masked:
             self.skip_unless(self.has_not_returned, loop)
         choices = len(region.exits) + region.returns > 1
 
@@ -230,12 +231,8 @@ class BlockFunction:
 
         code.write(loop.linear, leave, ways)
         branches = loop.end()
-        module = self.item.module
-        properties = [rolled(module)] if len(self.program.regions) > _REGIONS_WRITTEN_OUT else []
         if independent:
-            properties.append(mark_independent(self.function.blocks[first:], code.variables))
-        for branch in branches if properties else ():
-            mark_loop(branch, module, *properties)
+            mark_independent(branches, self.function.blocks[first:], code.variables)
 
     def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
         """End the turn of a thread that is not *active*."""
@@ -259,8 +256,10 @@ class BlockFunction:
         assert self.states is not None
         self.states.store(self.builder, self.states.kind(number), linear)
 
-    def _go_on(self, region: Region) -> None:
+    def _go_on(self, region: Region, rounds: turns.TurnRounds | None) -> None:
         """Jump to where the block goes on behind *region*."""
+        if rounds is not None and rounds.go_on(region):
+            return
         builder = self.builder
         targets = [self.starts[point] for point in region.exits] + [self.finish] * region.returns
         if region.parts:
@@ -275,10 +274,16 @@ class BlockFunction:
                 if self.starts[point] is not targets[-1]:
                     switch.add_case(I32(point.number), self.starts[point])
 
-    def go_where_all_wait(self, points: list[Point], may_finish: bool) -> None:
-        """Jump to the one of *points* that all threads which have not returned wait at; report where there is none."""
+    def go_where_all_wait(
+        self, points: list[Point], may_finish: bool, extremes: tuple[ir.Value, ir.Value] | None = None
+    ) -> None:
+        """Jump to the one of *points* that all threads which have not returned wait at; report where there is none.
+        *extremes* are the lowest and highest of the numbers that they wait at, if these are known."""
         builder = self.builder
-        low, high = self.find_extremes((I64(0), I64(self.item.threads)))
+        if not points:
+            builder.branch(self.finish)
+            return
+        low, high = extremes or self.find_extremes((I64(0), I64(self.item.threads)))
         if may_finish:
             go = builder.append_basic_block("some.wait")
             builder.cbranch(builder.icmp_unsigned("==", low, I32(self.returned)), self.finish, go)

@@ -22,7 +22,8 @@ from hip_runtime.drivers.cpu.spmd.regions import rounds
 class Point:
     """A synchronising operation: a place where threads wait.
 
-    Numbers are given to operations of a wave first, in the order of the blocks, and then to those of the block.
+    Numbers are given to operations of a wave and to yields first, in the order of the blocks, and then to those of the
+    block.
     """
 
     number: int
@@ -43,7 +44,12 @@ class Point:
     @property
     def is_block_wide(self) -> bool:
         """Whether all threads of the block come here together."""
-        return self.operation not in operations.WAVE_WIDE
+        return _is_block_wide(self.operation)
+
+    @property
+    def yields(self) -> bool:
+        """Whether a thread waits here for nothing but the turns of the others."""
+        return self.operation == operations.YIELD
 
 
 @dataclass(eq=False)
@@ -61,6 +67,11 @@ class Region:
     """Whether some threads may have returned before."""
     live: frozenset[Instruction] = frozenset()
     """Values of other regions that are needed at the start of this one."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether threads come here from a yield, or to one from here."""
+        return _comes_by_yields(self.start, self.exits)
 
 
 @dataclass(eq=False)
@@ -80,11 +91,16 @@ class Program:
     def wave_scheduled(self) -> bool:
         """Whether waves have to be run one at a time: their lanes can wait at different operations."""
         return any(
-            region.parts and (len(region.exits) > 1 or self._in_unsteady_loop(point))
+            region.parts and (len(region.exits) > 1 or region.takes_turns or self._in_unsteady_loop(point))
             for region in self.regions
             for point in region.exits
-            if not point.is_block_wide
+            if not (point.is_block_wide or point.yields)
         )
+
+    @property
+    def yields(self) -> list[Point]:
+        """Where threads wait for nothing but the turns of the others."""
+        return [point for point in self.points if point.yields]
 
     def _in_unsteady_loop(self, point: Point) -> bool:
         return any(loop in self.uniformity.unsteady for loop in self.order.loops[point.waiting])
@@ -141,7 +157,7 @@ def _cut_blocks(function: Function, at: frozenset[str]) -> dict[Instruction, Blo
 
 def _number_points(order: Order, calls: dict[Instruction, Block]) -> list[Point]:
     waiting = [block for block in order.blocks if _waits(block)]
-    waiting.sort(key=lambda block: block.synchronising.callee not in operations.WAVE_WIDE)
+    waiting.sort(key=lambda block: _is_block_wide(block.synchronising.callee))
     return [
         Point(number, block.synchronising, block, calls[block.synchronising]) for number, block in enumerate(waiting)
     ]
@@ -198,13 +214,22 @@ def _form_regions(
         returns = any(block.terminator.opcode == "ret" for block in blocks)
         kept = live[entry] - {start.call} if start is not None else frozenset()
         reached = sorted(set(exits.values()), key=lambda point: point.number)
-        parts = _can_part(blocks, exits, uniformity)
+        parts = _comes_by_yields(start, reached) or _can_part(blocks, exits, uniformity)
         regions.append(Region(start, entry, blocks, reached, returns, parts, live=kept))
     return regions
 
 
+def _is_block_wide(operation: str) -> bool:
+    return operation not in operations.WAVE_WIDE and operation != operations.YIELD
+
+
 def _waits(block: Block) -> bool:
     return block.terminator.opcode == "synchronise"
+
+
+def _comes_by_yields(start: Point | None, exits: list[Point]) -> bool:
+    """Whether threads do not start a region together, or go on one by one behind it."""
+    return (start is not None and start.yields) or any(point.yields for point in exits)
 
 
 def _can_part(blocks: list[Block], exits: dict[Block, Point], uniformity: Uniformity) -> bool:

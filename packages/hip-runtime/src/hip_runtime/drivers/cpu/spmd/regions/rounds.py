@@ -30,7 +30,7 @@ def count_rounds(order: Order, branches: set[Block]) -> bool:
     if not counters:
         return False
     position = {block: number for number, block in enumerate(order.blocks)}
-    for block in waiting:
+    for block in [block for block in order.blocks if _waits_in_wave(block)]:
         key: list[Value] = []
         for loop in order.loops[block]:
             if loop in counters:
@@ -41,6 +41,12 @@ def count_rounds(order: Order, branches: set[Block]) -> bool:
 
 def _waits_for_wave(block: Block) -> bool:
     return block.terminator.opcode == "synchronise" and block.synchronising.callee in operations.WAVE_WIDE
+
+
+def _waits_in_wave(block: Block) -> bool:
+    """Whether a lane waits there for its wave, or spins, and the wave waits for it."""
+    yields = block.terminator.opcode == "synchronise" and block.synchronising.callee == operations.YIELD
+    return yields or _waits_for_wave(block)
 
 
 def _number(number: int) -> Constant:

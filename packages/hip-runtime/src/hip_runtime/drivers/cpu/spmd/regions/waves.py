@@ -3,7 +3,8 @@
 In that schedule a wave runs until all of its lanes wait for the block or have returned. As long as one can run on, of
 the operations of the wave that its lanes wait at, the one with the lowest number is performed for the lanes that wait
 there, which then run on. The numbers follow the order of the blocks, so that lanes which took the sides of a branch, or
-left a loop early, are waited for where their ways join.
+left a loop early, are waited for where their ways join. Lanes that spin have a turn each time it is their wave's; all
+waves have theirs, one after another, until no lane spins.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.regions.regioncode import RegionCode
 from hip_runtime.drivers.cpu.spmd.regions.regions import Point, Region
 from hip_runtime.drivers.cpu.spmd.regions.threads import Bounds, ThreadLoop
+from hip_runtime.drivers.cpu.spmd.regions.turns import is_below, leave_after_fault
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.cpu.spmd.regions.emission import BlockFunction, Condition
@@ -95,10 +97,13 @@ class WaveScheduler:
         self._builder = code.builder
         self._first = allocate(code.entry, I64, "wave")
         self._points = code.program.points
-        self._of_waves = [point for point in self._points if not point.is_block_wide]
+        self._yields = code.program.yields
+        self._in_waves = [point for point in self._points if not point.is_block_wide]
         self._of_block = [point for point in self._points if point.is_block_wide]
         self._next_wave = code.function.append_basic_block("next.wave")
         self._step = code.function.append_basic_block("step")
+        self._visit = code.starts[self._yields[0]] if self._yields else self._step
+        """Where the turn of a wave begins."""
         self._keys = code.around.keys
 
     def write(self) -> None:
@@ -107,8 +112,10 @@ class WaveScheduler:
         regions = {region.start: region for region in code.program.regions}
         self._write_region(regions[None], None)
         builder.store(I64(0), self._first)
-        builder.branch(self._step)
+        builder.branch(self._visit)
         self._write_step()
+        stops = [*(code.starts[point] for point in self._yields), self._step]
+        behind = dict(zip(self._yields, stops[1:], strict=True))
         for point, block in code.starts.items():
             builder.position_at_end(block)
             if point.is_block_wide:
@@ -119,7 +126,7 @@ class WaveScheduler:
                 bounds = self._bounds()
                 WaveOperation(code, point, self._chosen(point)).write(bounds)
                 self._write_region(regions[point], bounds)
-            builder.branch(self._step)
+            builder.branch(behind.get(point, self._visit if point.is_block_wide else self._step))
 
     def _bounds(self) -> Bounds:
         builder = self._builder
@@ -137,23 +144,35 @@ class WaveScheduler:
         if self._keys:
             low = self._choose_by_keys((first, last))
         switch = builder.switch(low, self._next_wave)
-        for point in self._of_waves:
-            switch.add_case(I32(point.number), code.starts[point])
+        for point in self._in_waves:
+            if not point.yields:
+                switch.add_case(I32(point.number), code.starts[point])
         builder.position_at_end(self._next_wave)
         builder.store(builder.add(first, I64(code.item.wave_size)), self._first)
         together = builder.append_basic_block("block.waits")
         more = builder.icmp_unsigned("<", builder.load(self._first, typ=I64), I64(code.item.threads))
-        builder.cbranch(more, self._step, together)
+        builder.cbranch(more, self._visit, together)
         builder.position_at_end(together)
-        if self._of_block:
-            code.go_where_all_wait(self._of_block, may_finish=True)
-        else:
-            builder.branch(code.finish)
+        if self._yields:
+            self._visit_again()
+        code.go_where_all_wait(self._of_block, may_finish=True)
+
+    def _visit_again(self) -> None:
+        """Begin with the first wave again where a lane of any spins, or waits for one that does."""
+        code, builder = self._code, self._builder
+        leave_after_fault(code)
+        low, _ = code.find_extremes((I64(0), I64(code.item.threads)))
+        again, go = builder.append_basic_block("again"), builder.append_basic_block("nobody.spins")
+        builder.cbranch(is_below(code, low, self._in_waves), again, go)
+        builder.position_at_end(again)
+        builder.store(I64(0), self._first)
+        builder.branch(self._visit)
+        builder.position_at_end(go)
 
     def _chosen(self, point: Point) -> Condition:
         """Whether a thread takes part when *point* is performed."""
         code = self._code
-        if self._keys and not point.is_block_wide:
+        if self._keys and not (point.is_block_wide or point.yields):
             return lambda linear: self._code.turn.load(self._builder, linear)
         return lambda linear: code.waits("==", point.number, linear)
 
@@ -162,7 +181,7 @@ class WaveScheduler:
         code, builder = self._code, self._builder
         chosen, lowest = (allocate(code.entry, I32, name) for name in ("chosen", "lowest"))
         with code.each_thread(bounds) as linear:
-            waits = code.waits("<", len(self._of_waves), linear)
+            waits = code.waits("<", len(self._in_waves), linear)
             self._code.turn.store(builder, waits, linear)
         for word in self._keys:
             builder.store(I32(0xFFFFFFFF), lowest)

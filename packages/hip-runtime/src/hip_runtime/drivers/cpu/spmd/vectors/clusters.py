@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block
 from hip_runtime.drivers.cpu.spmd.vectors.shapes import Shapes
-from hip_runtime.drivers.cpu.spmd.vectors.spinning import waits_for_lanes
 from hip_runtime.errors import UnsupportedError
 
 
@@ -52,13 +51,8 @@ def _find_exit(shapes: Shapes, members: set[Block]) -> Block | None:
 
 
 def _check_loops(shapes: Shapes) -> None:
-    """A masked loop must be entered at its start only, and lanes must not wait for one another in it."""
+    """A masked loop must be entered at its start only."""
     position = {block: number for number, block in enumerate(shapes.order.blocks)}
-    for loop in {loop for loops in shapes.order.loops.values() for loop in loops if loop <= shapes.masked}:
-        if waits_for_lanes(shapes, loop):
-            raise UnsupportedError(
-                "in a loop a thread waits until a place in memory changes, which a lane beside it may have to do"
-            )
     for block in shapes.order.blocks:
         for target in shapes.successors(block):
             for loop in shapes.order.loops[target]:

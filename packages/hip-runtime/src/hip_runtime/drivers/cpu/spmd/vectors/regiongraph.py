@@ -3,7 +3,7 @@
 What `regioncode` writes around the instructions of a region is part of the graph here: a thread loads what was kept for
 it, computes again what was not, and stores what is needed behind the operation that it waits at. Each kept value is in
 memory next to that of the thread's neighbours, so that lanes load and store whole vectors. Where threads may have
-returned, the graph begins with a branch on that, at which lanes part.
+returned, or wait elsewhere, the graph begins with a branch on that, at which lanes part.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class RegionGraph:
         """The graph."""
         number = self._find_indices() if self._numbered else self._thread_number()
         self._index = self._insert("zext", I64, [number], flags=("nneg",))
-        if self._region.masked:
-            self._part_from_returned()
+        if self._region.masked or self._follows_yield:
+            self._part_from_others()
         self._start, self._behind_index = self._at, len(self._at.instructions)
         self._restore()
         self._insert("br", VOID, [], targets=[self._blocks[self._region.entry]])
@@ -168,11 +168,19 @@ class RegionGraph:
 
     # the start
 
-    def _part_from_returned(self) -> None:
-        states = self._notes.states
+    @property
+    def _follows_yield(self) -> bool:
+        return self._region.start is not None and self._region.start.yields
+
+    def _part_from_others(self) -> None:
+        """Leave out threads that have returned; behind a yield, all that do not wait there."""
+        states, start = self._notes.states, self._region.start
         assert states is not None
         state = self._load(states, "state")
-        here = self._insert("icmp", I1, [state, _number(states.kind, self._notes.returned)], predicate="ne")
+        if start is not None and start.yields:
+            here = self._insert("icmp", I1, [state, _number(states.kind, start.number)], predicate="eq")
+        else:
+            here = self._insert("icmp", I1, [state, _number(states.kind, self._notes.returned)], predicate="ne")
         gone, stays = Block("gone", [Instruction(VOID, "ret", [])]), Block("stays")
         self._insert("br", VOID, [here], targets=[stays, gone])
         self._made.function.blocks += [gone, stays]

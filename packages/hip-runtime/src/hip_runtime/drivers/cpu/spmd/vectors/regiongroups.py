@@ -47,6 +47,8 @@ class Grouping:
             return False
         if self.everywhere or self.must(region):
             return True
+        if region.takes_turns:  # mostly one lane at a time has something to do
+            return False
         foreign = not independent or region.masked or region.parts or has_loop(region)
         return not self.numbered and (foreign or _parts_by_data(region, program))
 

@@ -16,6 +16,7 @@ from spmd_programs import OPERATIONS
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, LaunchError, ModuleLoadError, SettingError, Stream, UnsupportedError, config, to_device
+from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.errors import BarrierDivergenceError, KernelFault
 
 SHAPES = [(1, 1, 1), (2, 1, 1), (64, 1, 1), (7, 5, 3), (1, 16, 4), (1, 1, 64), (256, 1, 1), (1024, 1, 1), (32, 32, 1)]
@@ -55,6 +56,39 @@ def test_reversal_through_shared_memory(device: Device, shape: tuple[int, int, i
         function = launch(device, code_object, 3, shape, out.address)
     np.testing.assert_array_equal(out.copy_to_host(), values.reshape(3, count)[:, ::-1].ravel())
     assert function.form == f"{shape}: regions (the kernel calls spmd.barrier)"
+
+
+def test_loops_of_many_regions_are_not_written_out(device: Device) -> None:
+    """One block of straight code with thousands of accesses takes LLVM's code generator much longer than as many short
+    loops, so there is less code for each region where there are many."""
+    swap = """
+  store i32 %v{0}, ptr %own
+  call void @spmd.barrier(ptr %item)
+  %r{0} = load i32, ptr %other
+  %v{1} = add i32 %r{0}, %v{0}
+  call void @spmd.barrier(ptr %item)"""
+    size, values = {}, np.arange(64, dtype=np.int32)
+    for count in (8, 40):
+        body = f"""
+  %s = call ptr @spmd.shared.s.4096.16(ptr %item)
+  %own = getelementptr i32, ptr %s, i32 %t
+  %last = sub i32 %threads, 1
+  %mirror = sub i32 %last, %t
+  %other = getelementptr i32, ptr %s, i32 %mirror
+  %p = getelementptr i32, ptr %out, i32 %i
+  %v0 = load i32, ptr %p
+  {"".join(swap.format(number, number + 1) for number in range(count))}
+  store i32 %v{count}, ptr %p
+  ret void
+"""
+        code_object = kernel(body, [("out", "ptr")], SHARED, shared_bytes=4096)
+        out, expected = to_device(values), values
+        launch(device, code_object, 1, (64, 1, 1), out.address)
+        for _ in range(count):
+            expected = expected + expected[::-1]
+        np.testing.assert_array_equal(out.copy_to_host(), expected)
+        size[count] = len(finaliser.finalise(code_object, code_object.kernels[0], (64, 1, 1)).image) / count
+    assert size[40] < size[8] / 2
 
 
 def test_reversal_through_dynamic_shared_memory(device: Device) -> None:

@@ -2,11 +2,13 @@
 
 import re
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import numba_hip as hip
 from hip_runtime import config as runtime_config
+from numba_hip import config as hip_config
 from numba_hip.errors import OptionError
 
 on_the_cpu = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="an AMD GPU gives any number")
@@ -100,14 +102,151 @@ def test_floats_give_what_numpy_gives():
     np.testing.assert_array_equal(out, [3.5, -3.5, np.inf, np.nan])
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i4", "i8"])
-def test_the_quotient_that_has_no_place_does_not_trap(dtype):
-    """The smallest integer by -1 ends a process that just divides. Numba gives 0 for int64, on the host too."""
-    smallest = np.full(4, np.iinfo(dtype).min, dtype)
-    for function in (floor, remainder):
-        out = np.full(4, 77, dtype)
-        hip.jit(function)[1, 4](smallest, np.full(4, -1, dtype), out)
-        assert out.tolist() == [np.iinfo(dtype).min if function is floor and dtype != "i8" else 0] * 4
+SIGNED = ["i1", "i2", "i4", "i8"]
+FORMS = ["auto", "loop", "regions", "vectors"]
+
+
+def every_way(a, b, quotients, rests):
+    i = hip.grid(1)
+    if i < a.size:
+        quotients[i, 0] = a[i] // b[i]
+        rests[i, 0] = a[i] % b[i]
+        quotients[i, 1], rests[i, 1] = divmod(a[i], b[i])
+        quotients[i, 2] = np.floor_divide(a[i], b[i])
+        rests[i, 2] = np.remainder(a[i], b[i])
+        quotients[i, 3], rests[i, 3] = a[i], a[i]
+        quotients[i, 3] //= b[i]
+        rests[i, 3] %= b[i]
+
+
+def pairs(dtype):
+    limits = np.iinfo(dtype)
+    numbers = {limits.min, limits.min + 1, limits.min // 2, -7, -2, -1, 0, 1, 2, 7, limits.max - 1, limits.max}
+    fitting = [number for number in sorted(numbers) if number >= limits.min]
+    a, b = np.meshgrid(np.array(fitting, dtype), np.array(fitting, dtype))
+    return a.ravel(), b.ravel()
+
+
+def divided_by_numpy(a, b):
+    with np.errstate(all="ignore"):
+        return a // b, a % b
+
+
+@pytest.mark.parametrize(
+    ("dtype", "form"), [*((dtype, "auto") for dtype in INTEGERS), *((np.dtype("i8"), form) for form in FORMS[1:])]
+)
+@on_the_cpu
+def test_integers_give_what_numpy_gives(dtype, form):
+    """The smallest one by -1, too, for which processors have no quotient and trap."""
+    a, b = pairs(dtype)
+    quotients, rests = np.full((2, a.size, 4), 77, dtype)
+    with runtime_config.cpu_form.scope(form):
+        hip.jit(every_way)[3, 50](a, b, quotients, rests)
+    for results, expected in zip((quotients, rests), divided_by_numpy(a, b), strict=True):
+        for way in range(4):
+            np.testing.assert_array_equal(results[:, way], expected, str(way))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@on_the_cpu
+def test_lanes_that_do_not_divide_do_not_trap(form):
+    def divide_some(a, b, out):
+        i = hip.grid(1)
+        if b[i] != -1 and b[i] != 0:
+            out[i] = a[i] // b[i] + a[i] % b[i]
+
+    a, b = np.full(61, -(2**63)), np.resize([-1, 0, 3, 5], 61)
+    out = np.zeros(61, np.int64)
+    with runtime_config.cpu_form.scope(form):
+        hip.jit(divide_some)[1, 61](a, b, out)
+    chosen = b > 0
+    np.testing.assert_array_equal(out[chosen], (a // np.abs(b + (b == 0)) + a % np.abs(b + (b == 0)))[chosen])
+    assert not out[~chosen].any()
+
+
+SMALLEST = -(2**63)
+
+
+def by_constants(a, out):
+    out[0] = a[0] // -1
+    out[1] = a[0] % -1
+    out[2] = SMALLEST // a[1]
+    out[3] = SMALLEST % a[1]
+    out[4] = np.int64(SMALLEST) // np.int64(-1)
+
+
+@pytest.mark.parametrize("model", ["python", "numpy"])
+def test_constants_give_what_numpy_gives(model):
+    out = np.full(5, 77)
+    hip.jit(by_constants, error_model=model)[1, 1](np.array([SMALLEST, -1]), out)
+    assert out.tolist() == [SMALLEST, 0, SMALLEST, 0, SMALLEST]
+
+
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_numbers_and_pythons_model_give_what_numpy_gives(dtype):
+    smallest, out = np.dtype(dtype).type(np.iinfo(dtype).min), np.zeros(2, dtype)
+
+    def divide(a, b, out):
+        out[0] = a // b
+        out[1] = a % b
+
+    hip.jit(divide, error_model="python")[1, 1](smallest, np.dtype(dtype).type(-1), out)
+    assert out.tolist() == [smallest, 0]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_the_simulator_gives_what_numpy_gives():
+    a, b = pairs(np.dtype(np.int64))
+    a, b = a[b != 0], b[b != 0]
+    quotients, rests = np.full((2, a.size, 4), 77)
+    with hip_config.simulator.scope(True):
+        hip.jit(every_way)[1, a.size](a, b, quotients, rests)
+    for results, expected in zip((quotients, rests), divided_by_numpy(a, b), strict=True):
+        np.testing.assert_array_equal(results, np.stack([expected] * 4, axis=1))
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+@pytest.mark.parametrize("function", [floor, remainder, both])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_amd_gpus_divide_by_nothing_that_has_no_quotient(function, dtype, target):
+    """LLVM knows no result of such a division, and what is made of it can be anything."""
+    text, _ = hip.compile(function, f"({dtype}[::1], {dtype}[::1], {dtype}[::1])", target=target, output="llvm")
+    module = llvm.parse_assembly(text)
+    instructions = {
+        instruction.name: instruction
+        for defined in module.functions
+        for block in defined.blocks
+        for instruction in block.instructions
+    }
+    divisions = [found for found in instructions.values() if found.opcode in ("sdiv", "srem")]
+    assert divisions
+    for division in divisions:
+        _, divisor = division.operands
+        while instructions[divisor.name].opcode == "freeze":
+            (divisor,) = instructions[divisor.name].operands
+        assert instructions[divisor.name].opcode == "select", str(division)
+
+
+def test_timedeltas_give_what_numpy_gives():
+    def divide(a, b, quotients, rests):
+        i = hip.grid(1)
+        quotients[i] = np.floor_divide(a[i], b[i])
+        rests[i] = np.remainder(a[i], b[i])
+
+    numbers = np.array([-(2**63), 1 - 2**63, -7, -2, -1, 0, 1, 2, 7, 2**63 - 1]).view("m8[s]")
+    a, b = (side.ravel() for side in np.meshgrid(numbers, numbers))
+    quotients, rests = np.full(100, 77), np.zeros(100, "m8[s]")
+    hip.jit(divide)[1, 100](a, b, quotients, rests)
+    expected = divided_by_numpy(a, b)
+    np.testing.assert_array_equal(quotients, expected[0])
+    np.testing.assert_array_equal(rests, expected[1])
+
+    def in_units(a, b, quotients):
+        quotients[0] = a // b
+
+    quotient = np.zeros(1)
+    hip.jit(in_units)[1, 1](np.timedelta64(-7, "m"), np.timedelta64(40, "s"), quotient)
+    assert quotient[0] == -11
 
 
 def test_debug_is_pythons_model_unless_told_otherwise():

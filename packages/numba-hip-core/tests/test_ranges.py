@@ -29,6 +29,12 @@ def numbers_of(kind, start, stop, step):
     return numbers[: count[0]].tolist()
 
 
+def length_of(kind, start, stop, step):
+    """As `len` in the type of the range, in which the longest ones wrap around."""
+    length, limit = max(0, -((start - stop) // step)), LIMITS[kind]
+    return length - 2 * limit if length >= limit else length
+
+
 def bounds(kind):
     limit = LIMITS[kind]
     near = st.sampled_from([-limit, 0, limit - 1]).flatmap(lambda at: st.integers(at - 20, at + 20))
@@ -52,6 +58,23 @@ def test_ranges_that_reach_the_limits_of_their_type_end(kind):
         (high, high, -1), (high, low, 1), (low, high, -1), (low, low + 1, high),
     ]:  # fmt: skip
         assert numbers_of(kind, start, stop, step) == list(range(start, stop, step)[:MOST]), (start, stop, step)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_ranges_have_the_length_that_they_have_in_python(kind):
+    @hip.jit
+    def measure(starts, stops, steps, lengths):
+        i = hip.grid(1)
+        lengths[i] = len(range(starts[i], stops[i], steps[i]))
+
+    low, high = -LIMITS[kind], LIMITS[kind] - 1
+    ranges = [
+        (0, 10, 3), (10, 0, -3), (0, 0, 1), (5, 1, 1), (1, 5, -1), (0, low, -1), (0, low, low), (low, high, high),
+        (low, 0, 1), (high, low, low), (high, low, -2), (low, high, 2), (-1, low, -1), (low, low, -1),
+    ]  # fmt: skip
+    lengths = np.zeros(len(ranges), np.int64)
+    measure[1, len(ranges)](*(np.array(bounds, kind) for bounds in zip(*ranges, strict=True)), lengths)
+    assert lengths.tolist() == [length_of(kind, *bounds) for bounds in ranges]
 
 
 def test_a_step_of_zero_is_an_error():

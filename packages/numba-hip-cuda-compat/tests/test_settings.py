@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba.core import config as numba_config
-from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
 
 from numba_hip import config
 from numba_hip.simulator.dispatcher import SimulatedDispatcher
@@ -52,6 +52,17 @@ def test_defaults_of_options(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) 
     made = cuda.jit(kernel)
     assert (made.options.debug, made.options.opt) == (True, False)
     assert not cuda.jit(kernel, debug=False).options.debug
+
+
+def test_numbers_are_cut_off_to_the_types_of_signatures(cuda: ModuleType) -> None:
+    @cuda.jit("(int64[::1], int32)")
+    def kernel(out: Any, number: int) -> None:
+        out[0] = number
+
+    out = np.zeros(1, np.int64)
+    with pytest.warns(NumbaWarning, match=r"'number' is 1099511627781 .*; 5 is passed instead, as CUDA does"):
+        kernel[1, 1](out, 2**40 + 5)
+    assert out[0] == 5
 
 
 PROGRAM = """

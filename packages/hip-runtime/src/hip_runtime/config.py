@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from typing import Generic, TypeVar
 
 from hip_runtime.errors import SettingError
+from hip_runtime.processors import usable_processors
 
 T = TypeVar("T")
 
@@ -188,13 +189,6 @@ def _ratio(text: str) -> float:
     return value
 
 
-def usable_cores() -> int:
-    """Processor cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def physical_memory() -> int:
     """Bytes of memory that this machine has."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -210,10 +204,11 @@ device = Setting(
 
 cpu_threads = Setting(
     "NUMBA_HIP_CPU_THREADS",
-    "How many threads of the processor the CPU device runs blocks on; by default all cores this process may use. Read "
-    "when the first kernel is launched.",
+    "How many threads of the processor the CPU device runs blocks on; by default as many as this process may use: "
+    "those that it may run on, and no more than its control groups (a container's limit) give time for. Read when the "
+    "first kernel is launched.",
     _threads,
-    usable_cores,
+    usable_processors,
 )
 
 cpu_memory = Setting(

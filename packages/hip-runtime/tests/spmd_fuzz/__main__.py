@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,14 +78,14 @@ def try_seed(device: Device, seed: int, count: int, folder: Path, tally: Tally) 
         return
     small, shown = reduce_failure(device, program, seed, mismatch)
     cause = describe_cause(small, shown)
-    seeds = tally.failed.setdefault(cause, [])
-    seeds.append(seed)
-    if len(seeds) == 1:
-        (folder / f"program_{seed}.py").write_text(write_script(small, seed, shown))
-        (folder / f"program_{seed}.json").write_text(write_case(Case(small, seed, shown.form, cause)))
-        print(f"seed {seed}: {shown}\n    {cause}\n    written to {folder / f'program_{seed}.py'}", flush=True)
-    else:
-        print(f"seed {seed}: as seed {seeds[0]}", flush=True)
+    tally.failed.setdefault(cause, []).append(seed)
+    script = folder / f"program_{zlib.crc32(cause.encode()):08x}.py"
+    if script.exists():
+        print(f"seed {seed}: as {script}", flush=True)
+        return
+    script.write_text(write_script(small, seed, shown))
+    script.with_suffix(".json").write_text(write_case(Case(small, seed, shown.form, cause)))
+    print(f"seed {seed}: {shown}\n    {cause}\n    written to {script}", flush=True)
 
 
 def reduce_failure(device: Device, program: Program, seed: int, mismatch: Mismatch) -> tuple[Program, Mismatch]:

@@ -61,6 +61,13 @@ def ufunc_table(ufunc: Any) -> dict[str, Any]:
     return dict(ufunc_db.get_ufunc_info(ufunc))
 
 
+def in_one_unit(context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The *values* of two timedeltas of *kinds*, counted in the smaller one of their units."""
+    from numba.np import npdatetime
+
+    return list(npdatetime.normalize_timedeltas(context, builder, *values, *kinds))
+
+
 def parse_gufunc_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """The names of the dimensions of each input and each output of a gufunc."""
     from numba.np.ufunc.sigparse import parse_signature

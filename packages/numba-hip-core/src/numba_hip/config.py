@@ -76,7 +76,16 @@ opt: Setting[bool] = Setting(
     lambda: True,
 )
 
+truncate_arguments: Setting[bool] = Setting(
+    "NUMBA_HIP_TRUNCATE_ARGUMENTS",
+    "1 passes a number that the type of a signature does not have all the same, with a warning: the low bits of an "
+    "integer, infinity for a float that is too large. The default is 0: an error. Read at launches with such a number.",
+    switch,
+    lambda: False,
+)
+
 SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
-    cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt
+    cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt,
+    truncate_arguments,
 )  # fmt: skip
 """All settings, for tools that list them."""

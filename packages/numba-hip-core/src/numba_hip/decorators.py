@@ -12,6 +12,7 @@ from numba_hip import config
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.advice import advise_on_options
 from numba_hip.dispatch.dispatcher import Dispatcher
+from numba_hip.dispatch.eligibility import check_function, python_function
 from numba_hip.dispatch.extensions import Extension
 from numba_hip.errors import OptionError
 
@@ -47,6 +48,9 @@ def jit(
     way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack. *extensions*
     see them first, and may pass something else: see `numba_hip.dispatch.extensions`.
 
+    A coroutine, a generator, and a kernel with ``*args``, ``**kwargs`` or keyword-only parameters is a
+    `KernelSignatureError` here already, and what is no Python function a `NotAFunctionError`.
+
     The other options are those of `numba_hip.compilation.options.CompileOptions`; an unknown one is an `OptionError`.
     """
     chosen = CompileOptions.of_jit(options)
@@ -77,15 +81,13 @@ def _checked(extensions: Iterable[Extension] | None, device: bool) -> list[Exten
 def _dispatcher(
     function: Any, *, options: CompileOptions, device: bool, extensions: list[Extension], signatures: list[Any]
 ) -> Dispatcher:
-    if isinstance(function, Dispatcher):
-        function = function.py_func
+    function = python_function(function)
     if device and options.wave_size is not None:
         raise OptionError(
             f"wave_size={options.wave_size} of a device function: it has the waves of the kernel that calls it; give "
             "that kernel the option"
         )
-    if not callable(function) or not hasattr(function, "__code__"):
-        raise TypeError(f"hip.jit takes a Python function, or a signature; got {function!r}")
+    check_function(function, device=device)
     dispatcher = _dispatcher_class()(function, options, device=device, extensions=extensions)
     dispatcher.compile_explicit(signatures)
     return dispatcher

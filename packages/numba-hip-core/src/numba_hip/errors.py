@@ -17,12 +17,17 @@ class KernelArgumentError(HipError, TypeError):
     """Arguments of a launch that a kernel cannot take: too many, too few, or one of a type that has no place there."""
 
 
+class NotAFunctionError(HipError, TypeError):
+    """Something that `jit` was given to compile, and that is no Python function."""
+
+
 class KernelSignatureError(HipError, TypeError):
-    """A kernel whose signature cannot be launched, such as one that returns a value."""
+    """A kernel that cannot be launched as it is declared, such as one that returns a value, or an ``async def``."""
 
 
 class DeviceFunctionError(HipError, TypeError, RuntimeError):
-    """Something asked of a device function that only kernels have: a launch, machine code, resources."""
+    """Something asked of a device function that only kernels have: a launch, machine code, resources; or a function
+    that none can be made of."""
 
 
 class NotCompiledError(HipError, KeyError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
 
 from hip_runtime import current_device
 from hip_runtime.config import Setting
@@ -63,6 +63,11 @@ def advise_on_options(options: CompileOptions) -> None:
             NumbaInvalidConfigWarning,
             "debug and lineinfo are mutually exclusive in CUDA; here debug has the lines, too: leave lineinfo out",
         )
+
+
+def advise_on_truncation(message: str, instead: float) -> None:
+    """Warn that *instead* is passed where the type of a signature does not have an argument, as *message* says."""
+    _warn(NumbaWarning, f"{message}; {instead} is passed instead, as {_platform[0]} does")
 
 
 def _is_wanted(setting: Setting[bool | None]) -> bool:

@@ -17,8 +17,9 @@ from hip_runtime import DeviceArray, as_device_array, is_device_array
 from hip_runtime.interop import speaks_dlpack
 from hip_runtime.names import set_numba_type
 from numba_hip._numba import type_code
-from numba_hip.bfloat import Bfloat16, bits_of, know_ml_dtypes
+from numba_hip.bfloat import Bfloat16, know_ml_dtypes
 from numba_hip.dispatch.hints import ArgHint
+from numba_hip.dispatch.scalars import bfloat, real, whole, wrap
 from numba_hip.errors import KernelArgumentError
 
 FORMATS = {
@@ -27,6 +28,9 @@ FORMATS = {
 """Format characters of `struct` for the LLVM types of kernel parameters."""
 
 Packer = Callable[[Any], bytes]
+
+NOT_PACKED = (struct.error, OverflowError)
+"""What packers raise that are not exact."""
 
 
 class ArrayArgument:
@@ -143,6 +147,10 @@ def type_of(value: Any, name: str) -> types.Type:
     try:
         found = typeof(value)
     except (ValueError, TypeError) as error:
+        if isinstance(value, int):
+            raise KernelArgumentError(
+                f"argument {name!r} is {value:#x}; kernels take integers from -2**63 to 2**64 - 1"
+            ) from error
         raise KernelArgumentError(
             f"argument {name!r} is a {type(value).__name__}, which kernels cannot take"
         ) from error
@@ -193,55 +201,56 @@ def is_passable(kind: types.Type) -> bool:
     return isinstance(kind, passable)
 
 
-def leaf_values(value: Any, kind: types.Type) -> list[Any]:
-    """The scalars that *value* of Numba type *kind* is passed as, in the order of the kernel's parameters."""
+def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
+    """The scalars that argument *name* of Numba type *kind* is passed as, in the order of the kernel's parameters.
+
+    `KernelArgumentError` for a number that *kind* does not have.
+    """
     if isinstance(kind, types.BaseTuple):
-        return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of)]
+        return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of, name)]
     if isinstance(kind, types.Array):
         return list(struct.unpack(f"<{5 + 2 * kind.ndim}q", describe(value).packed))
     if isinstance(kind, types.Record):
         return list(struct.unpack("<q", describe(value).packed))
     if isinstance(kind, types.Complex):
         number = complex(value)
-        return [number.real, number.imag]
+        return [real(part, kind.underlying_float, name) for part in (number.real, number.imag)]
     if isinstance(kind, (types.NPDatetime, types.NPTimedelta)):
         return [int(np.asarray(value).view(np.int64))]
     if isinstance(kind, types.EnumMember):
-        return leaf_values(value.value, kind.dtype)
+        return leaf_values(value.value, kind.dtype, name)
     if isinstance(kind, types.Integer):
-        return [_wrap(int(value), kind)]
+        return [whole(value, kind, name)]
     if isinstance(kind, types.CPointer):
-        return [_wrap(_address(value), types.uint64)]
+        return [wrap(_address(value, name), types.uint64)]
     if isinstance(kind, Bfloat16):
-        return [_wrap(bits_of(value), types.int16)]
-    return [bool(value) if isinstance(kind, types.Boolean) else float(value)]
+        return [bfloat(value, name)]
+    return [bool(value) if isinstance(kind, types.Boolean) else real(value, kind, name)]
 
 
-def _address(value: Any) -> int:
+def _address(value: Any, name: str) -> int:
     """The address that is passed as a number; `KernelArgumentError` for one that no memory has."""
     if not 0 <= int(value) < 2**64:
-        raise KernelArgumentError(f"{value} is no address: a pointer is passed as a number from 0 to 2**64 - 1")
+        raise KernelArgumentError(
+            f"argument {name!r}: {value} is no address: a pointer is passed as a number from 0 to 2**64 - 1"
+        )
     return int(value)
 
 
-def _wrap(value: int, kind: types.Integer) -> int:
-    """*value* as the signed number with the same bits, which is how LLVM's integers are packed."""
-    width = int(kind.bitwidth)
-    low = value & ((1 << width) - 1)
-    return low - (1 << width) if low >> (width - 1) else low
-
-
-def packers(kinds: Sequence[types.Type], parameters: Sequence[Parameter]) -> list[Packer]:
+def packers(
+    kinds: Sequence[types.Type], parameters: Sequence[Parameter], names: Sequence[str], *, exact: bool = False
+) -> list[Packer]:
     """One function for each argument that turns its value into the bytes of its part of the buffer, padding included.
 
-    Joined in order, the bytes are the packed argument buffer that the layout *parameters* describes.
+    Joined in order, the bytes are the packed argument buffer that the layout *parameters* describes. Those of plain
+    numbers are quick; what they raise `NOT_PACKED` for, those that are *exact* pack or refuse, by name.
     """
     functions: list[Packer] = []
     position = start = 0
-    for kind in kinds:
+    for kind, name in zip(kinds, names, strict=True):
         count = leaf_count(kind)
         leaves = parameters[position : position + count]
-        functions.append(_packer(kind, leaves, start))
+        functions.append(_packer(kind, leaves, start, name, exact))
         position += count
         start = leaves[-1].offset + leaves[-1].size if leaves else start
     return functions
@@ -258,7 +267,7 @@ def leaf_count(kind: types.Type) -> int:
     return 2 if isinstance(kind, types.Complex) else 1
 
 
-def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int) -> Packer:
+def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int, name: str, exact: bool) -> Packer:
     text = "<"
     for leaf in leaves:
         text += "x" * (leaf.offset - start) + FORMATS[leaf.type]
@@ -268,6 +277,10 @@ def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int) -> Packer
     if isinstance(kind, (types.Array, types.Record)):
         before = b"\0" * padding
         return (lambda array: before + array.upper.packed) if padding else (lambda array: array.upper.packed)
-    if isinstance(kind, types.Float):
+    if not exact and isinstance(kind, types.Float):
         return pack
-    return lambda value: pack(*leaf_values(value, kind))
+    if not exact and isinstance(kind, types.Boolean):
+        return struct.Struct(text.replace("b", "?")).pack
+    if not exact and isinstance(kind, types.Integer):
+        return pack if kind.signed else struct.Struct(text.upper().replace("X", "x")).pack
+    return lambda value: pack(*leaf_values(value, kind, name))

@@ -20,7 +20,16 @@ from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.resources import is_cooperative
 from numba_hip.dispatch import pickling
 from numba_hip.dispatch.advice import advise_on_grid
-from numba_hip.dispatch.arguments import Packer, argument_type, check_arguments, describe, leaf_count, packers, type_of
+from numba_hip.dispatch.arguments import (
+    NOT_PACKED,
+    Packer,
+    argument_type,
+    check_arguments,
+    describe,
+    leaf_count,
+    packers,
+    type_of,
+)
 from numba_hip.dispatch.conversion import choose_overload
 from numba_hip.dispatch.extensions import Extension, StandIn, prepare
 from numba_hip.dispatch.faults import exception_describer
@@ -61,6 +70,14 @@ class LoadedKernel(NamedTuple):
     code: KernelCode
     record: IndexRecord | None
     """Where a kernel with bounds checks notes indices on the CPU device."""
+    kinds: Types
+    """The types that its arguments are packed as."""
+    names: Sequence[str]
+
+    def pack_exactly(self, args: Sequence[Any]) -> bytes:
+        """The packed arguments; `KernelArgumentError` where one is a number that its type does not have."""
+        packing = packers(self.kinds, self.code.parameters, self.names, exact=True)
+        return b"".join([pack(value) for pack, value in zip(packing, args, strict=True)])
 
 
 class CompileStats(NamedTuple):
@@ -329,10 +346,14 @@ class Dispatcher(Inspection):
             if len(args) != len(self._names):
                 return self._launch_converted(configured, args, device)
             ready = self._prepare(configured, tuple(key), args, device)
-        launch, packing, code = ready
+        launch, packing, code, pack_exactly = ready
         for callback in configured.pre_launch_callbacks:
             callback(code, configured)
-        return launch(b"".join([pack(value) for pack, value in zip(packing, args)]), args)  # noqa: B905 - as long, by the key
+        try:
+            packed = b"".join([pack(value) for pack, value in zip(packing, args)])  # noqa: B905 - as long, by the key
+        except NOT_PACKED:
+            packed = pack_exactly(args)
+        return launch(packed, args)
 
     def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
         """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
@@ -351,10 +372,14 @@ class Dispatcher(Inspection):
             codes[place] = tuple(map(type_code, stand_in))
         key = (device, *codes)
         ready = configured.ready.get(key) or self._prepare(configured, key, passed, device, stand_ins)
-        launch, packing, code = ready
+        launch, packing, code, pack_exactly = ready
         for callback in configured.pre_launch_callbacks:
             callback(code, configured)
-        launch(b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)]), passed)
+        try:
+            packed = b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)])
+        except NOT_PACKED:
+            packed = pack_exactly(passed)
+        launch(packed, passed)
         transfer.back_to_host()
         for finish in finishers:
             finish()
@@ -377,7 +402,7 @@ class Dispatcher(Inspection):
         started: LaunchFunction = with_output(launch, config.stream)
         if loaded.record is not None:
             started = RecordedLaunch(started, loaded.record, loaded.code.parameters)
-        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code)
+        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code, loaded.pack_exactly)
         return ready
 
     def _load(
@@ -407,7 +432,8 @@ class Dispatcher(Inspection):
                 f"kernel {self.__name__} takes {len(code.parameters)} numbers for ({', '.join(map(str, kinds))}); "
                 f"its extensions passed {shown}, which makes {sum(map(leaf_count, packed))}"
             )
-        loaded = self._loaded[key] = LoadedKernel(function, packers(packed, code.parameters), code, record)
+        packing = packers(packed, code.parameters, self._names)
+        loaded = self._loaded[key] = LoadedKernel(function, packing, code, record, tuple(packed), self._names)
         if not stand_ins:
             self._loaded[by_kinds] = loaded
         return loaded

@@ -59,6 +59,8 @@ class ReadyLaunch(NamedTuple):
     launch: LaunchFunction
     packers: Sequence[Packer]
     code: KernelCode
+    pack_exactly: Callable[[Sequence[Any]], bytes]
+    """Packs the arguments that one of the packers fails for; `KernelArgumentError` where that is not possible."""
 
 
 class ConfiguredKernel:

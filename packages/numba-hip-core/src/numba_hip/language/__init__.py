@@ -32,6 +32,7 @@ def _load_features() -> None:
         captured,
         cg,
         const,
+        division,
         fp16,
         index,
         lanes,

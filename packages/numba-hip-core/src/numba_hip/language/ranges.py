@@ -66,6 +66,23 @@ def _advance(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, result: A
         builder.store(builder.add(number, step, flags=("nsw",)), iterator.iter)
 
 
+def _length(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """How many numbers a range has: counted without a sign, so that neither the distance nor a quotient overflows."""
+    (kind,) = sig.args
+    span = cgutils.create_struct_proxy(kind)(context, builder, value=args[0])
+    start, stop, step = span.start, span.stop, span.step
+    zero, one = step.type(0), step.type(1)
+    with cgutils.if_unlikely(builder, builder.icmp_signed("==", step, zero)):
+        context.call_conv.return_user_exc(builder, ValueError, ("range() arg 3 must not be zero",))
+    upwards = builder.icmp_signed(">", step, zero)
+    distance = builder.select(upwards, builder.sub(stop, start), builder.sub(start, stop))
+    stride = builder.select(upwards, step, builder.neg(step))
+    safe = builder.select(builder.icmp_unsigned("==", stride, zero), one, stride)
+    some = builder.add(builder.udiv(builder.sub(distance, one), safe), one)
+    length = builder.select(_is_before(builder, start, stop, step), some, zero)
+    return context.cast(builder, length, types.Integer.from_bitwidth(length.type.width, False), sig.return_type)
+
+
 # A range of uint64 is left to Numba, where the step of such a one is a signed number all the same.
 for _range, _iterator in (
     (types.range_state32_type, types.range_iter32_type),
@@ -73,3 +90,4 @@ for _range, _iterator in (
 ):
     lowering.lower("getiter", _range)(_start)
     lowering.lower("iternext", _iterator)(_advance)
+    lowering.lower(len, _range)(_length)

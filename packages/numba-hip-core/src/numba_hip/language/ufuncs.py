@@ -19,6 +19,13 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
 from numba_hip._numba import register_ufuncs, ufunc_table
+from numba_hip.language.division import (
+    divmod_loop,
+    floor_divide_loop,
+    floor_divide_timedeltas_loop,
+    remainder_loop,
+    remainder_of_timedeltas_loop,
+)
 from numba_hip.language.math import scale_by_power_of_two
 from numba_hip.language.registry import lowering
 
@@ -135,6 +142,18 @@ def _fmod_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
     return builder.srem(dividend, safe) if sig.args[0].signed else builder.urem(dividend, safe)
 
 
+DIVISIONS: dict[np.ufunc, Loop] = {
+    np.floor_divide: floor_divide_loop, np.remainder: remainder_loop, np.divmod: divmod_loop,
+    np.fmod: _fmod_of_integers,
+}  # fmt: skip
+"""Ufuncs that divide integers."""
+
+TIMEDELTA_DIVISIONS: dict[tuple[np.ufunc, str], Loop] = {
+    (np.floor_divide, "mm->q"): floor_divide_timedeltas_loop,
+    (np.remainder, "mm->m"): remainder_of_timedeltas_loop,
+}
+
+
 def _check_extents(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, result: int) -> None:
     """Raise a ValueError in the kernel where an array does not broadcast to argument *result*.
 
@@ -217,6 +236,6 @@ def _device_loop(ufunc: np.ufunc, types_of_loop: str) -> Loop | None:
         return _compiled(COMPLEX[ufunc]) if ufunc in COMPLEX else None
     if ufunc is np.ldexp:
         return _ldexp
-    if ufunc is np.fmod and types_of_loop[0] in INTEGERS:
-        return _fmod_of_integers
-    return None
+    if ufunc in DIVISIONS and set(types_of_loop) <= INTEGERS | set("->"):
+        return DIVISIONS[ufunc]
+    return TIMEDELTA_DIVISIONS.get((ufunc, types_of_loop))

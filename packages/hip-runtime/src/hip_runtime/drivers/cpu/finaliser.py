@@ -55,6 +55,7 @@ from hip_runtime.drivers.cpu.spmd.operations import (
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
 from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
+from hip_runtime.drivers.cpu.spmd.rewording import reword
 from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, shield_loads
 from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
@@ -300,7 +301,7 @@ def _finalise_as(
     if form == REGIONS and grouping.describe():
         why = f"{why}; {grouping.describe()}"
     _link(module, worker, kernel, scratch)
-    program = _compile(module, PROGRAM_SYMBOL)
+    program = _compile(module, scratch)
     program.form, program.reason, program.locations = form, why, notes
     program.takes_dynamic_shared = reach.uses_dynamic_shared
     program.context_bytes = item.context_bytes
@@ -378,10 +379,16 @@ def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
         return _load_checked(_create_machine(0).emit_object(parsed), entries)
 
 
-def _compile(module: Any, *entries: str) -> Program:
-    """Optimise *module*, of which only *entries* stay visible, and load it."""
+def _compile(module: Any, scratch: Scratch) -> Program:
+    """Optimise *module*, of which only the program stays visible, and load it."""
+    entries = (PROGRAM_SYMBOL,)
     _hide_all_but(entries, module)
     _optimise(module)
+    optimised = str(module)
+    reworded = reword(optimised)
+    if reworded is not optimised:
+        module = scratch.read_text(reworded)
+        module.verify()
     return _load_checked(target_machine().emit_object(module), entries)
 
 

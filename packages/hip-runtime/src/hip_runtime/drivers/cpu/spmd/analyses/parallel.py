@@ -13,7 +13,7 @@ Values that are the same for all threads are stored by each of them to one place
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -21,7 +21,7 @@ from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.spmd.ir.graph import Instruction
 from hip_runtime.drivers.cpu.spmd.ir.instructions import Assembled
-from hip_runtime.drivers.cpu.spmd.ir.loopmarks import DistinctNode, mark_loop
+from hip_runtime.drivers.cpu.spmd.ir.loopmarks import DistinctNode
 from hip_runtime.drivers.cpu.spmd.regions.regions import Region
 
 
@@ -40,18 +40,16 @@ def _is_independent(instruction: Instruction) -> bool:
     )
 
 
-def mark_independent(branches: Iterable[ir.Instruction], blocks: Sequence[ir.Block], variables: set[ir.Value]) -> None:
-    """Mark the loops that *branches* go back to the starts of and that consist of *blocks*; *variables* are the places
-    of their local variables."""
+def mark_independent(blocks: Sequence[ir.Block], variables: set[ir.Value]) -> ir.values.MDValue:
+    """What says that the turns of a loop that consists of *blocks* do not depend on each other; *variables* are the
+    places of its local variables."""
     module = blocks[0].function.module
     group = DistinctNode(module, [], loop=False)
     for block in blocks:
         for instruction in block.instructions:
             if _accesses_memory(instruction) and variables.isdisjoint(instruction.operands):
                 instruction.set_metadata("llvm.access.group", group)
-    says = module.add_metadata([ir.MetaDataString(module, "llvm.loop.parallel_accesses"), group])
-    for branch in branches:
-        mark_loop(branch, module, says)
+    return module.add_metadata([ir.MetaDataString(module, "llvm.loop.parallel_accesses"), group])
 
 
 def _accesses_memory(instruction: ir.Instruction) -> bool:

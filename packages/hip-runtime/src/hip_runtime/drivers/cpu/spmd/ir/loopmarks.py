@@ -26,6 +26,11 @@ def mark_loop(branch: ir.Instruction, module: ir.Module, *properties: ir.values.
     branch.set_metadata("llvm.loop", DistinctNode(module, properties, loop=True))
 
 
+def rolled(module: ir.Module) -> ir.values.MDValue:
+    """The property of a loop that LLVM is to leave as it is."""
+    return module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])
+
+
 def keep_rolled(branch: ir.Instruction, module: ir.Module) -> None:
     """Have LLVM leave the loop that *branch* goes round as it is, where a round is much code."""
-    mark_loop(branch, module, module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")]))
+    mark_loop(branch, module, rolled(module))

@@ -21,6 +21,7 @@ from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import find_exclusive
 from hip_runtime.drivers.cpu.spmd.analyses.parallel import is_independent, mark_independent
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block
+from hip_runtime.drivers.cpu.spmd.ir.loopmarks import mark_loop, rolled
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.regions import grid, turns, waves
 from hip_runtime.drivers.cpu.spmd.regions.agreement import Agreement
@@ -37,6 +38,10 @@ from hip_runtime.drivers.cpu.worker import Body
 from hip_runtime.errors import UnsupportedError
 
 BLOCK_FUNCTION = "spmd.block"
+
+_REGIONS_WRITTEN_OUT = 32
+"""Regions up to which LLVM may write out the loops over threads. Those of many regions, written out, are one block of
+straight code with thousands of accesses, of which LLVM's code generator compares each with many others."""
 
 Condition = Callable[[ir.Value], ir.Value]
 """Whether something holds for the thread with a number."""
@@ -231,8 +236,12 @@ class BlockFunction:
 
         code.write(loop.linear, leave, ways)
         branches = loop.end()
+        module = self.item.module
+        properties = [rolled(module)] if len(self.program.regions) > _REGIONS_WRITTEN_OUT else []
         if independent:
-            mark_independent(branches, self.function.blocks[first:], code.variables)
+            properties.append(mark_independent(self.function.blocks[first:], code.variables))
+        for branch in branches if properties else ():
+            mark_loop(branch, module, *properties)
 
     def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
         """End the turn of a thread that is not *active*."""

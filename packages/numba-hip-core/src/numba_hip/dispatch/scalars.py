@@ -1,0 +1,80 @@
+"""Numbers as arguments: which ones a type has, and what becomes of others.
+
+A signature says what a kernel takes. A number that its type does not have is an error, rather than another number;
+`numba_hip.config.truncate_arguments` leaves its low bits, as Numba CUDA does. To floats numbers are rounded.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from numba_hip import config
+from numba_hip.bfloat import INFINITY, bfloat16, bits_of
+from numba_hip.dispatch.advice import advise_on_truncation
+from numba_hip.errors import KernelArgumentError
+
+FLOATS: dict[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}
+"""NumPy's types of floats by their width."""
+
+MAGNITUDE = 0x7FFF
+"""The bits of a bfloat16 without its sign."""
+
+
+def whole(value: Any, kind: types.Integer, name: str) -> int:
+    """Argument *name* as an integer of type *kind*, as the signed number with the same bits, which is how LLVM's
+    integers are packed. `KernelArgumentError` for a number that *kind* does not have."""
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):  # NaN and infinities
+        number = None
+    low, high = int(kind.minval), int(kind.maxval)
+    if number is None or number != value:
+        raise KernelArgumentError(_message(value, kind, name, f"the whole numbers from {low} to {high}"))
+    if not low <= number <= high:
+        _answer(_message(value, kind, name, f"the whole numbers from {low} to {high}"), wrap(number, kind))
+    return wrap(number, kind)
+
+
+def real(value: Any, kind: types.Float, name: str) -> float:
+    """Argument *name* as a float that a float of type *kind* can be rounded from without becoming infinite."""
+    number = float(value)
+    made = FLOATS[kind.bitwidth]
+    with np.errstate(over="ignore"):
+        rounded = float(made(number))
+    if math.isinf(rounded) and not math.isinf(number):
+        largest = float(np.finfo(made).max)
+        _answer(_message(value, kind, name, f"numbers from {-largest:.6g} to {largest:.6g}"), rounded)
+    return rounded
+
+
+def bfloat(value: Any, name: str) -> int:
+    """The bits of argument *name*, rounded to a bfloat16; `KernelArgumentError` where only infinity is near."""
+    bits = bits_of(value)
+    if bits & MAGNITUDE == INFINITY >> 16 and not math.isinf(float(value)):
+        _answer(_message(value, bfloat16, name, "numbers from -3.38953e+38 to 3.38953e+38"), math.inf)
+    return wrap(bits, types.int16)
+
+
+def wrap(value: int, kind: types.Integer) -> int:
+    """*value* as the signed number with the low bits that *kind* has."""
+    width = int(kind.bitwidth)
+    low = value & ((1 << width) - 1)
+    return low - (1 << width) if low >> (width - 1) else low
+
+
+def _message(value: Any, kind: types.Type, name: str, those: str) -> str:
+    return (
+        f"argument {name!r} is {value!s} ({type(value).__name__}); the kernel was compiled for {kind} there, which "
+        f"has {those}: pass one of these, or compile the kernel for a type that has this one, too"
+    )
+
+
+def _answer(message: str, instead: float) -> None:
+    """Raise `KernelArgumentError`, or where numbers are truncated warn of what is passed *instead*."""
+    if not config.truncate_arguments():
+        raise KernelArgumentError(message)
+    advise_on_truncation(message, instead)

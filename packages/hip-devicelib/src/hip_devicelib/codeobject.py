@@ -7,7 +7,7 @@ what a launch has to know about each. It is frozen, it can be pickled, and it me
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -67,6 +67,8 @@ class CodeObject:
     target: str
     image: bytes = field(repr=False)
     kernels: tuple[Kernel, ...]
+    data: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    """Large constants that bitcode refers to, by symbols that hold the digests of their contents; see `constants`."""
 
     @cached_property
     def digest(self) -> str:

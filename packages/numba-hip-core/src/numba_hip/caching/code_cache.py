@@ -72,6 +72,7 @@ class CodeCache:
             return None
         start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "little")
         header = json.loads(data[LENGTH_BYTES:start])
+        end = start + header["bitcode"]
         if header["sources"] != stamps.file_stamps(header["sources"]):
             return None
         faults = [_read_fault(*fault) for fault in header["faults"]]
@@ -84,7 +85,8 @@ class CodeCache:
             argument_types=place.args,
             parameters=tuple(Parameter(*parameter) for parameter in header["parameters"]),
             argument_bytes=header["argument_bytes"],
-            bitcode=data[start:],
+            bitcode=data[start:end],
+            data=_read_data(header["data"], data[end:]),
             faults={fault.code: fault for fault in faults if fault is not None},
             annotation=header["annotation"],
             sources=frozenset(header["sources"]),
@@ -102,13 +104,26 @@ class CodeCache:
             "argument_bytes": code.argument_bytes,
             "faults": [_write_fault(fault) for fault in code.faults.values()],
             "annotation": str(code.annotation),
+            "bitcode": len(code.bitcode),
+            "data": [[symbol, len(contents)] for symbol, contents in code.data.items()],
             "sources": stamps.file_stamps(place.files | code.sources),
         }
         text = json.dumps(header).encode()
         try:
-            self._cache.put(place.key, len(text).to_bytes(LENGTH_BYTES, "little") + text + code.bitcode)
+            parts = (len(text).to_bytes(LENGTH_BYTES, "little"), text, code.bitcode, *code.data.values())
+            self._cache.put(place.key, b"".join(parts))
         except CacheError as error:
             _warn(f"kernel {code.name} is not kept in the cache: {error}")
+
+
+def _read_data(sizes: list[tuple[str, int]], joined: bytes) -> dict[str, bytes]:
+    """Large constants from their symbols and sizes, and their bytes one after another."""
+    found: dict[str, bytes] = {}
+    end = 0
+    for symbol, size in sizes:
+        found[symbol] = joined[end : end + size]
+        end += size
+    return found
 
 
 def _warn(message: str) -> None:

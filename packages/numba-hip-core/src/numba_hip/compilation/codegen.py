@@ -14,6 +14,7 @@ from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 
 from hip_devicelib.codeobject import CPU_TARGET
+from hip_devicelib.constants import define_data
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import InvalidIRError
 from hip_devicelib.target import Target
@@ -64,6 +65,8 @@ class HipCodeLibrary(CodeLibrary):
         """The place in the source of what is being lowered."""
         self.accessed: str | None = None
         """The array that the statement being lowered indexes, where indices are checked and it has a name."""
+        self.data: dict[str, bytes] = {}
+        """Large constants of the functions of this library itself, by symbol."""
         self.shared: list[tuple[str, int]] = []
         """Shared arrays of the functions of this library itself: what and where each is, and its bytes."""
         self.source: str | None = None
@@ -127,6 +130,10 @@ class HipCodeLibrary(CodeLibrary):
     def all_faults(self) -> dict[int, Fault]:
         """Exceptions that any function of the closure can raise, by code."""
         return {code: fault for library in self.closure() for code, fault in library.faults.items()}
+
+    def all_data(self) -> dict[str, bytes]:
+        """Large constants of any function of the closure, by symbol."""
+        return {symbol: data for library in self.closure() for symbol, data in library.data.items()}
 
     def all_sources(self) -> frozenset[str]:
         """Files of all functions of the closure."""
@@ -281,7 +288,16 @@ class CpuCodegen(HipCodegen):
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
         """Link, inline and simplify; vectorising waits until the block shape is known."""
-        module = library.linked()
+        return self._link(library.linked(), library, name, options, external)
+
+    def _link(
+        self,
+        module: llvm.ModuleRef,
+        library: HipCodeLibrary,
+        name: str,
+        options: Any,
+        external: Sequence[llvm.ModuleRef],
+    ) -> bytes:
         for part in external:
             _link_in(module, part)
         self._link_device_library(module)
@@ -298,8 +314,11 @@ class CpuCodegen(HipCodegen):
     def link_function(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
-        """The same for a function that others link, which is no kernel."""
-        return self.link_kernel(library, name, options, external)
+        """The same for a function that others link, which is no kernel: with its large constants."""
+        module, data = library.linked(), library.all_data()
+        if data:
+            _link_in(module, llvm.parse_assembly(str(define_data(data))))
+        return self._link(module, library, name, options, external)
 
     def _link_device_library(self, module: llvm.ModuleRef) -> None:
         """Link what the kernel calls of the CPU device's math, and of HIP's functions by their symbols."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,8 @@ class KernelCode:
     sources: frozenset[str]
     captured: tuple[DeviceArray, ...] = ()
     """The device arrays whose addresses are in the code."""
+    data: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Large constants that the bitcode of the CPU device refers to, by symbol."""
 
     def llvm(self) -> str:
         """LLVM IR, optimised."""
@@ -81,7 +83,7 @@ class KernelCode:
         """
         machine = self.target.machine
         if machine is None:
-            return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,))
+            return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,), self.data)
         from hip_devicelib import link, object_code
         from numba_hip.compilation.device_library import link_device_library
 
@@ -142,7 +144,7 @@ class KernelCode:
     @cached_property
     def const_mem_size(self) -> int:
         """Bytes of constants."""
-        return resources.constant_bytes(self.bitcode)
+        return resources.constant_bytes(self.bitcode) + sum(map(len, self.data.values()))
 
     @cached_property
     def local_mem_per_thread(self) -> int:
@@ -208,6 +210,7 @@ def compile_kernel(
         result.type_annotation,
         library.all_sources(),
         captured_by(library),
+        library.all_data(),
     )
 
 

@@ -17,6 +17,7 @@ from numba.core import cgutils, itanium_mangler, types
 from numba.core.base import BaseContext
 from numba.core.datamodel import default_manager
 
+from hip_devicelib.constants import spell_bytes
 from hip_runtime import DeviceArray
 from numba_hip import language
 from numba_hip._numba import NoAllocation, import_lowering_of_builtins, mark_fastmath
@@ -278,20 +279,24 @@ class HipContext(BaseContext):
         del abi_tags
         return str(itanium_mangler.mangle(name, argtypes, uid=uid))
 
+    def place_constant(self, module: ir.Module, data: bytes) -> ir.GlobalVariable:
+        """A variable of *module*, in constant memory, with the bytes *data*."""
+        value = spell_bytes(data)
+        name = module.get_unique_name("constant")
+        variable = ir.GlobalVariable(module, value.type, name, self.constant_address_space)
+        variable.linkage, variable.global_constant, variable.initializer = "internal", True, value
+        return variable
+
     def make_constant_array(self, builder: ir.IRBuilder, typ: Any, ary: np.ndarray[Any, Any]) -> ir.Value:
         """An array that the kernel captured: its bytes in constant memory, its shape and strides as constants."""
         order: Literal["F", "C"] = "F" if typ.layout == "F" else "C"
         packed = np.array(ary, order=order)
-        constant = cgutils.create_constant_array(ir.IntType(8), bytearray(packed.tobytes(order="A")))
-        variable = ir.GlobalVariable(
-            builder.module, constant.type, builder.module.get_unique_name("constant"), self.constant_address_space
-        )
-        variable.linkage, variable.global_constant, variable.initializer = "internal", True, constant
-        variable.align = self.get_abi_alignment(self.get_data_type(typ.dtype))
+        variable = self.place_constant(builder.module, packed.tobytes(order="A"))
+        variable.align = max(variable.align or 1, self.get_abi_alignment(self.get_data_type(typ.dtype)))
         array = self.make_array(typ)(self, builder)
         pointer = variable
         if self.constant_address_space:
-            pointer = builder.addrspacecast(variable, ir.PointerType(constant.type))
+            pointer = builder.addrspacecast(variable, ir.PointerType(variable.value_type))
         self.populate_array(
             array,
             data=builder.bitcast(pointer, array.data.type),

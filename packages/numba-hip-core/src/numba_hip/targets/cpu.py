@@ -9,6 +9,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from hip_devicelib.constants import ALIGNMENT, LARGE, symbol_of_data
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip._numba import lowered_symbol
@@ -166,6 +167,18 @@ class CpuContext(HipContext):
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The value of another lane."""
         return self._synchronise(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
+
+    def place_constant(self, module: ir.Module, data: bytes) -> ir.GlobalVariable:
+        """A variable with the bytes *data*; large ones are told to the library and defined when a kernel is loaded."""
+        if len(data) < LARGE:
+            return super().place_constant(module, data)
+        symbol = symbol_of_data(data)
+        self.active_code_library.data[symbol] = data
+        variable = module.globals.get(symbol)
+        if variable is None:
+            variable = ir.GlobalVariable(module, ir.ArrayType(ir.IntType(8), len(data)), symbol)
+            variable.linkage, variable.global_constant, variable.align = "external", True, ALIGNMENT
+        return variable
 
     def clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The time stamp counter, or what the processor has in its place."""

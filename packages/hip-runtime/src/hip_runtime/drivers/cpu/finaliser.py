@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
+from hip_devicelib.constants import define_data
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.bfloats import FROM_DOUBLE, FROM_FLOAT, build_conversions
@@ -213,7 +214,9 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         foreign: dict[bool, list[str]] = {}
         while True:
             try:
-                return _finalise_as(form, why, module, kernel, block, reach, grouping, whole, scratch, foreign)
+                return _finalise_as(
+                    form, why, module, kernel, block, reach, grouping, whole, scratch, foreign, code.data
+                )
             except UnsupportedError as error:
                 if form == VECTORS:
                     form, why, whole = LOOP, explain_refusal(error), LOADS_ARE_LATE
@@ -247,7 +250,7 @@ def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
 
 def _finalise_as(
     form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: Grouping, whole: bool,
-    scratch: Scratch, foreign: dict[bool, list[str]],
+    scratch: Scratch, foreign: dict[bool, list[str]], data: Mapping[str, bytes],
 ) -> Program:  # fmt: skip
     """The program in *form*. Where the kernel is not read as a *whole* it stays as it is, which `LOOP` can do.
 
@@ -301,7 +304,7 @@ def _finalise_as(
     if form == REGIONS and grouping.describe():
         why = f"{why}; {grouping.describe()}"
     _link(module, worker, kernel, scratch)
-    program = _compile(module, scratch)
+    program = _compile(module, data, scratch)
     program.form, program.reason, program.locations = form, why, notes
     program.takes_dynamic_shared = reach.uses_dynamic_shared
     program.context_bytes = item.context_bytes
@@ -355,6 +358,14 @@ def _link(module: Any, worker: ir.Module, kernel: Kernel, scratch: Scratch) -> N
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
 
 
+def _define_data(module: Any, data: Mapping[str, bytes], scratch: Scratch) -> None:
+    """Define the large constants that *module* still refers to."""
+    wanted = {variable.name for variable in module.global_variables} & data.keys()
+    parsed = scratch.read_text(str(define_data({name: data[name] for name in sorted(wanted)})))
+    parsed.triple, parsed.data_layout = module.triple, module.data_layout
+    module.link_in(parsed)
+
+
 def compile_quickly(module: Any, *entries: str) -> Program:
     """Machine code of the llvmlite module *module*, whose functions *entries* are there to be called.
 
@@ -379,8 +390,8 @@ def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
         return _load_checked(_create_machine(0).emit_object(parsed), entries)
 
 
-def _compile(module: Any, scratch: Scratch) -> Program:
-    """Optimise *module*, of which only the program stays visible, and load it."""
+def _compile(module: Any, data: Mapping[str, bytes], scratch: Scratch) -> Program:
+    """Optimise *module*, of which only the program stays visible, put its large constants *data* beside it, load it."""
     entries = (PROGRAM_SYMBOL,)
     _hide_all_but(entries, module)
     _optimise(module)
@@ -389,6 +400,9 @@ def _compile(module: Any, scratch: Scratch) -> Program:
     if reworded is not optimised:
         module = scratch.read_text(reworded)
         module.verify()
+    if data:
+        _define_data(module, data, scratch)  # now, as it is printed no more
+        _hide_all_but(entries, module)
     return _load_checked(target_machine().emit_object(module), entries)
 
 

@@ -1,0 +1,42 @@
+"""Large constants: bytes that a module refers to by a symbol, and that are defined when code is made of it.
+
+A module is read, printed and linked many times on its way to machine code, each time for as long as its constants are
+large. So a large one is left out (see `CodeObject.data`); its symbol holds the digest of its contents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from llvmlite import ir
+
+PREFIX = "hip.data."
+"""What the symbols of large constants start with; the SHA-256 of the bytes follows."""
+
+ALIGNMENT = 64
+"""Alignment of each large constant."""
+
+LARGE = 64 << 10
+"""Bytes from which on a constant is large. LLVM sees the contents of smaller ones while it optimises."""
+
+
+def symbol_of_data(data: bytes) -> str:
+    """The symbol of the large constant *data*."""
+    return PREFIX + hashlib.sha256(data).hexdigest()
+
+
+def spell_bytes(data: bytes) -> ir.FormattedConstant:
+    """The bytes *data* as a constant of llvmlite, which itself spells bytes one by one: seconds for some megabytes."""
+    escaped = "\\" + data.hex("\\") if data else ""
+    return ir.FormattedConstant(ir.ArrayType(ir.IntType(8), len(data)), f'c"{escaped}"')
+
+
+def define_data(data: Mapping[str, bytes]) -> ir.Module:
+    """A module that defines large constants, by their symbols."""
+    module = ir.Module("hip.data", context=ir.Context())
+    for symbol, contents in data.items():
+        value = spell_bytes(contents)
+        variable = ir.GlobalVariable(module, value.type, symbol)
+        variable.global_constant, variable.initializer, variable.align = True, value, ALIGNMENT
+    return module

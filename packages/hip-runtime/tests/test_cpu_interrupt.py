@@ -1,4 +1,5 @@
-"""Ctrl-C while a kernel runs: the launch ends between two chunks of blocks, and everything works afterwards."""
+"""Ctrl-C while a kernel runs: the launch ends between two chunks of blocks, or within blocks that do not end, and
+everything works afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ import numpy as np
 import pytest
 from spmd_kernels import code, pack, sample
 
-from hip_runtime import Device, Function, to_device
+from hip_runtime import Device, DeviceArray, Function, Stream, config, to_device
+from hip_runtime.errors import InvalidHandleError
 
 WORK = """
 define void @k(ptr noalias %item, ptr %done, i64 %turns) {
@@ -37,6 +39,35 @@ out:
   ret void
 }"""
 """Each block takes its time, then notes that it is done."""
+
+ENDLESS = """
+define void @k(ptr noalias %item, ptr %flag, ptr %out) {
+entry:
+  br label %head
+head:
+  %v = load atomic i64, ptr %flag monotonic, align 8
+  %zero = icmp eq i64 %v, 0
+  br i1 %zero, label %head, label %out.block
+out.block:
+  %old = atomicrmw add ptr %out, i64 1 monotonic
+  ret void
+}"""
+"""Each thread waits for the flag, then counts itself."""
+
+ENDLESS_LIBRARY = """
+declare double @cbrt(double)
+define void @k(ptr noalias %item, ptr %flag, ptr %out) {
+entry:
+  br label %head
+head:
+  %v = load volatile double, ptr %flag
+  %root = call double @cbrt(double %v)
+  %zero = fcmp oeq double %root, 0.0
+  br i1 %zero, label %head, label %out.block
+out.block:
+  ret void
+}"""
+"""Most of the time is spent in the math library."""
 
 BLOCKS = 4000
 TURNS = 2_000_000
@@ -138,6 +169,97 @@ def test_launches_of_other_threads_go_on(device: Device) -> None:
     check_that_it_works(device)
 
 
+def endless(device: Device, text: str = ENDLESS) -> tuple[Function, DeviceArray, DeviceArray, bytes]:
+    """A kernel whose blocks do not end before the flag is set, the flag, the counter, and the arguments."""
+    function = device.load(code(text, "k", [("flag", "ptr"), ("out", "ptr")])).function("k")
+    flag, out = (to_device(np.zeros(1, np.int64)) for _ in range(2))
+    return function, flag, out, pack(function.kernel, flag.address, out.address)
+
+
+@pytest.mark.parametrize(
+    ("form", "grid", "block"),
+    [("auto", 1, 32), ("auto", 4096, 256), ("loop", 2, 8), ("regions", 3, 64), ("vectors", 40, 64)],
+)
+def test_interrupt_within_blocks_that_do_not_end(device: Device, form: str, grid: int, block: int) -> None:
+    with config.cpu_form.scope(form):
+        function, flag, out, arguments = endless(device)
+        flag.copy_to_device(np.ones(1, np.int64))
+        function.launch(grid, block, arguments)
+    assert out.copy_to_host()[0] == grid * block
+    for _ in range(2):
+        flag.copy_to_device(np.zeros(1, np.int64))
+        with pytest.raises(KeyboardInterrupt), signal_after(0.1):
+            function.launch(grid, block, arguments)
+        check_that_it_works(device)
+        flag.copy_to_device(np.ones(1, np.int64))
+        out.copy_to_device(np.zeros(1, np.int64))
+        function.launch(grid, block, arguments)
+        assert out.copy_to_host()[0] == grid * block
+
+
+def test_interrupt_of_a_kernel_that_calls_the_math_library(device: Device) -> None:
+    function, _, _, arguments = endless(device, ENDLESS_LIBRARY)
+    with pytest.raises(KeyboardInterrupt), signal_after(0.3):
+        function.launch(8, 8, arguments)
+    check_that_it_works(device)
+
+
+@pytest.mark.parametrize("grid", [1, 300])
+def test_handler_that_runs_within_a_block(device: Device, grid: int) -> None:
+    """It may launch kernels itself; the one that was interrupted goes on."""
+    function, flag, out, arguments = endless(device)
+
+    def release(*_: object) -> None:
+        check_that_it_works(device)
+        with pytest.raises(KeyboardInterrupt), signal_after(0.1):
+            function.launch(grid, 4, arguments)
+        out.copy_to_device(np.zeros(1, np.int64))
+        flag.copy_to_device(np.ones(1, np.int64))
+
+    before = signal.signal(signal.SIGUSR1, release)
+    try:
+        with signal_after(0.2, signal.SIGUSR1):
+            function.launch(grid, 4, arguments)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert out.copy_to_host()[0] == 4 * grid
+
+
+def test_other_threads_are_not_abandoned(device: Device) -> None:
+    function, _, _, arguments = endless(device)
+    other, flag, out, others = endless(device)
+    thread = threading.Thread(target=other.launch, args=(2, 4, others))
+    thread.start()
+    with pytest.raises(KeyboardInterrupt), signal_after(0.3):
+        function.launch(2, 4, arguments)
+    assert thread.is_alive()
+    flag.copy_to_device(np.ones(1, np.int64))
+    thread.join()
+    assert out.copy_to_host()[0] == 8
+
+
+@pytest.mark.parametrize("grid", [1, 300])
+def test_streams_are_aborted(device: Device, grid: int) -> None:
+    function, _, out, arguments = endless(device)
+    stream = Stream()
+    told: list[BaseException | None] = []
+    for _ in range(2):
+        function.launch(grid, 4, arguments, stream=stream)
+        function.launch(grid, 4, arguments, stream=stream)
+        stream.add_callback(told.append)
+        with pytest.raises(KeyboardInterrupt) as caught, signal_after(0.2):
+            stream.synchronize()
+        assert sys.version_info < (3, 11) or "abort()" in caught.value.__notes__[0]
+        stream.abort()
+        stream.synchronize()
+        check_that_it_works(device)
+    assert out.copy_to_host()[0] == 0
+    assert len(told) == 2
+    assert None not in told
+    with pytest.raises(InvalidHandleError, match="default stream"):
+        Stream(device, handle=0).abort()
+
+
 PROCESS = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -170,3 +292,24 @@ def test_ctrl_c(threads: str) -> None:
     out, _ = process.communicate(timeout=30)
     assert out == "interrupted\nworks\n"
     assert process.returncode == 0
+
+
+END = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_cpu_interrupt import *
+from hip_runtime import current_device
+function, flag, out, arguments = endless(current_device())
+streams = [Stream(), Stream()]
+for stream in streams:
+    function.launch(300, 4, arguments, stream=stream)
+print("end")
+"""
+
+
+def test_end_of_the_process_while_kernels_do_not_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", END, str(Path(__file__).parent)], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "NUMBA_HIP_DEVICE": "cpu"},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

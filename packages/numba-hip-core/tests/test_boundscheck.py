@@ -11,7 +11,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 import numba_hip as hip
-from hip_runtime.errors import SettingError
+from hip_runtime.errors import MemoryFaultError, SettingError
 from numba_hip import config
 
 pytestmark = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="bounds are checked on the CPU device")
@@ -307,3 +307,19 @@ def test_code_that_does_not_compile_says_so_as_always():
 
     with pytest.raises(NumbaError):
         kernel[1, 1](np.zeros(1))
+
+
+def test_access_outside_of_memory_without_checks():
+    """An error that says where the kernel stands and how to find the index; arrays and the device are as they were."""
+
+    @hip.jit
+    def far(values, distance):
+        values[hip.grid(1) + distance] = 1
+
+    values = np.zeros(3)
+    for _ in range(2):
+        with pytest.raises(MemoryFaultError, match=r"boundscheck=True.*NUMBA_HIP_BOUNDSCHECK=1.*names array") as caught:
+            far[2, 3](values, 1 << 40)
+        assert f"{__file__}:{far.py_func.__code__.co_firstlineno} in far" in str(caught.value)
+    far[1, 3](values, 0)
+    assert values.all()

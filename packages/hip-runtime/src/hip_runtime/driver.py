@@ -187,6 +187,12 @@ class Driver(Protocol):
     def destroy_stream(self, stream: int) -> None:
         """Let the work that was given finish, then give the stream back; safe in a finaliser."""
 
+    def abort_stream(self, stream: int) -> None:
+        """End what runs on *stream* within its kernel, drop what was given to it, and let it be used again.
+
+        Returns when nothing runs any more. Raises `UnsupportedError` where kernels cannot be ended.
+        """
+
     def query_stream(self, stream: int) -> bool:
         """Whether all work is done."""
 

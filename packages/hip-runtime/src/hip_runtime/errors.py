@@ -7,6 +7,7 @@ could meet (`LaunchError`, `ArrayError`).
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -173,3 +174,77 @@ class BarrierDivergenceError(KernelFault):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kernel, self.code, self.block, self.thread, self.places)
+
+
+class LaunchAbortedError(KernelFault):
+    """The launch was ended from elsewhere, as `Stream.abort` and the end of the process do, within its blocks."""
+
+    def __str__(self) -> str:
+        return f"the launch of kernel {self.kernel!r} was ended before its end; memory holds what its blocks wrote"
+
+
+class TrapError(KernelFault):
+    """The processor found something in a kernel that it cannot go on with, and told so by the signal ``signal``.
+
+    ``block`` is the first of the blocks that the thread of the processor had taken together, which is mostly one;
+    which of their threads it was is not known. ``instruction`` and ``address`` are addresses of the machine code and
+    of what it wanted to use. A layer above may set ``place``, where the kernel stands, and ``advice``."""
+
+    def __init__(
+        self, kernel: str, code: int, block: Index3, thread: Index3, number: int, instruction: int, address: int
+    ) -> None:
+        super().__init__(kernel, code, block, thread)
+        self.signal = number
+        self.instruction = instruction
+        self.address = address
+        self.place = ""
+        self.advice = ""
+
+    def _whose(self) -> str:
+        where = f" ({self.place})" if self.place else ""
+        return f"kernel {self.kernel!r}{where}, block {self.block}"
+
+    def __str__(self) -> str:
+        name = signal.Signals(self.signal).name
+        return f"{self._whose()}: the processor cannot go on at {self.instruction:#x} ({name}){self.advice}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (self.code, self.block, self.thread, self.signal, self.instruction, self.address)
+        return type(self), (self.kernel, *arguments), {"place": self.place, "advice": self.advice}
+
+
+class MemoryFaultError(TrapError):
+    """A kernel read or wrote where there is no memory, or none for that; nothing was read or written there.
+
+    ``nearby`` says what the device has next to it. Other accesses out of range may have found memory of something else,
+    which nobody can tell: that is why there are bounds checks.
+    """
+
+    def __init__(
+        self, kernel: str, code: int, block: Index3, thread: Index3, number: int, instruction: int, address: int
+    ) -> None:
+        super().__init__(kernel, code, block, thread, number, instruction, address)
+        self.nearby = ""
+
+    def __str__(self) -> str:
+        # The processor does not tell addresses that can be none, such as those above 2**47.
+        where = f"address {self.address:#x}" if self.address else "an address that is 0 or none at all"
+        nearby = f", {self.nearby}" if self.nearby else ""
+        return (
+            f"{self._whose()}: access to {where}{nearby}, where it has no memory; it did not take place, and arrays "
+            f"hold what was written before; check indices{self.advice}"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, arguments, state = super().__reduce__()
+        return kind, arguments, {**state, "nearby": self.nearby}
+
+
+class StackOverflowError(TrapError):
+    """A kernel used more of the stack of a thread of the processor than there is."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self._whose()}: the stack of the processor has no room for its private arrays and calls; use smaller "
+            f"arrays, or fewer functions that call one another{self.advice}"
+        )

@@ -72,6 +72,14 @@ class Stream:
         """Whether all work is done."""
         return self.device.driver.query_stream(self.handle)
 
+    def abort(self) -> None:
+        """End the kernel that runs on this stream now, within its blocks, and drop all work behind it.
+
+        Memory holds what was written; errors of the work are forgotten, and the stream can be used again. For kernels
+        that do not end. Raises `UnsupportedError` on AMD GPUs, where a kernel ends with its process at the earliest.
+        """
+        self.device.driver.abort_stream(self.handle)
+
     def wait(self, event: Event) -> None:
         """Work given from now on waits for the last record of *event*."""
         self.device.driver.wait_event(self.handle, event.handle)

@@ -32,7 +32,7 @@ from numba_hip.dispatch.arguments import (
 )
 from numba_hip.dispatch.conversion import choose_overload
 from numba_hip.dispatch.extensions import Extension, StandIn, prepare
-from numba_hip.dispatch.faults import exception_describer
+from numba_hip.dispatch.faults import exception_describer, place_of
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.dispatch.inspection import Inspection
@@ -422,7 +422,7 @@ class Dispatcher(Inspection):
         check_captured(self.__name__, code.captured, device)
         function = device.load(code.code_object).function(code.name)
         record = IndexRecord() if code.target.checked and device.is_cpu else None
-        function.describe_fault = exception_describer(code.faults, record)
+        function.describe_fault = exception_describer(code.faults, record, place_of(self.py_func))
         if (device.target, kinds) in self._kept:
             function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
         packed = [stand_ins[place].packed_as if place in stand_ins else kind for place, kind in enumerate(kinds)]

@@ -64,5 +64,7 @@ class Function:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
                 finalise = finaliser.finalise if self._kept is None else self._kept.finalise
-                self.workers[block] = finalise(self.module.code, self.kernel, block)
+                program = finalise(self.module.code, self.kernel, block)
+                program.name_kernel(self.kernel.name)
+                self.workers[block] = program
             return self.workers[block]

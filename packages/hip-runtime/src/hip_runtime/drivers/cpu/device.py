@@ -29,6 +29,7 @@ from hip_runtime.errors import (
     InvalidHandleError,
     KernelFault,
     LaunchError,
+    MemoryFaultError,
     OutOfDeviceMemoryError,
     SymbolError,
 )
@@ -195,7 +196,7 @@ class CpuDriver:
         owners: object = None,
         describe: Callable[[Any], BaseException] | None = None,
     ) -> None:
-        program = function.workers.get(block) or function.worker(block)
+        program = function.workers.get(block) or self._finalise(function, block)
         if program.takes_dynamic_shared:
             arguments += _WORD.pack(dynamic_shared)
         dispatch = self._dispatch or self._start()
@@ -208,7 +209,7 @@ class CpuDriver:
             def run(owners: object = owners) -> None:
                 fault = dispatch(program.entry, arguments, *grid)
                 if fault:
-                    raise _fault(function, program, fault, describe)
+                    raise self._fault(function, program, grid, fault, describe)
 
             self._queue(stream).submit(run)
             return
@@ -216,12 +217,33 @@ class CpuDriver:
             self._wait_for_blocking_streams()
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
-            raise_fault(_fault(function, program, fault, describe))
+            raise_fault(self._fault(function, program, grid, fault, describe))
+
+    def _finalise(self, function: Function, block: Dim3) -> finaliser.Program:
+        program = function.worker(block)
+        dispatcher.renew_handlers()
+        return program
 
     def _run_phases(
         self, dispatch: Any, kernel: str, program: finaliser.Program, entry: int, arguments: bytes, *grid: int
     ) -> int | None:
         return run_phases(dispatch, kernel, program, arguments, grid, self._heap.limit)  # type: ignore[arg-type]
+
+    def _fault(
+        self,
+        function: Function,
+        program: finaliser.Program,
+        grid: Dim3,
+        record: int,
+        describe: Callable[[Any], BaseException] | None,
+    ) -> KernelFault:
+        code, *indices = dispatcher.take_fault(record)
+        block, thread = tuple(indices[:3]), tuple(indices[3:])
+        fault = make_fault(function.kernel.name, code, block, thread, program.locations, grid)  # type: ignore[arg-type]
+        fault.describe = describe
+        if isinstance(fault, MemoryFaultError) and fault.address:
+            fault.nearby = self._heap.describe_nearest(fault.address)
+        return fault
 
     # streams and events
 
@@ -238,6 +260,12 @@ class CpuDriver:
         self._closing.add(found)
         found.keep(partial(self._forget, found))
         found.close()
+
+    def abort_stream(self, stream: int) -> None:
+        self._captures.forbid_on(stream, "abort")
+        if stream <= PER_THREAD_STREAM:
+            raise InvalidHandleError("the default stream has no work of its own; Ctrl-C ends a kernel on it")
+        self._stream(stream).abort()
 
     def query_stream(self, stream: int) -> bool:
         self._captures.forbid_on(stream, "ask about")
@@ -428,16 +456,6 @@ def _pass(record: Record) -> None:
 
 def _described(fault: BaseException | None) -> BaseException | None:
     return fault.exception() if isinstance(fault, KernelFault) else fault
-
-
-def _fault(
-    function: Function, program: finaliser.Program, address: int, describe: Callable[[Any], BaseException] | None
-) -> KernelFault:
-    code, *indices = dispatcher.take_fault(address)
-    block, thread = tuple(indices[:3]), tuple(indices[3:])
-    fault = make_fault(function.kernel.name, code, block, thread, program.locations)  # type: ignore[arg-type]
-    fault.describe = describe
-    return fault
 
 
 def _processor_name() -> str:

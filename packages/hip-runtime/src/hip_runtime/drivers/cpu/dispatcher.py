@@ -17,6 +17,8 @@ import signal
 import struct
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -33,11 +35,14 @@ from hip_runtime.drivers.cpu.frame import (
     PROGRAM,
     PTR,
     VOID,
-    WORKER_TYPE,
-    Callee,
     allocate,
 )  # fmt: skip
+from hip_runtime.drivers.cpu.handlers import Handlers, note_libraries
+from hip_runtime.drivers.cpu.machines import this_machine
 from hip_runtime.drivers.cpu.pool import PoolBuilder
+from hip_runtime.drivers.cpu.slots import GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
+from hip_runtime.drivers.cpu.traps import POKE, TrapsBuilder, define_poll
+from hip_runtime.drivers.cpu.watcher import WatcherBuilder
 
 ALONE = 10_000
 """Nanoseconds of work below which waking another thread costs more than it brings."""
@@ -55,10 +60,13 @@ FIRST_CHUNKS = 1 << 16
 """Into how many chunks the blocks of a launch are divided where the program never ran: its blocks may take any time,
 and only between chunks does a launch end. Taking that many costs a millisecond, less than compiling did."""
 
-_OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
-"""What a helper brings upon itself, for a debugger or `faulthandler` to see."""
+_OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, POKE}
+"""What a helper brings upon itself, for a debugger or `faulthandler` to see, and what our threads send each other."""
 
-_SYMBOLS = ("spmd.dispatch", "spmd.start", "spmd.reset")
+_SYMBOLS = (
+    "spmd.dispatch", "spmd.start", "spmd.reset", "spmd.slots.prepare", "spmd.slots.renew", "spmd.traps.prepare",
+    "spmd.watch", "spmd.abort", "spmd.trap", "spmd.poked", "spmd.chains", "spmd.libraries",
+)  # fmt: skip
 _CLOCK_MONOTONIC = 1
 _PYTHON = {
     "PyEval_SaveThread": ir.FunctionType(PTR, []),
@@ -75,32 +83,51 @@ def build_dispatcher(machine: str) -> ir.Module:
     """A module with ``ptr dispatch(ptr program, ptr arguments, i32 x, i32 y, i32 z)`` and the pool, for the processor
     *machine*. The result is null, or a fault to read and free."""
     module = ir.Module(name="spmd.dispatcher")
-    pool = PoolBuilder(module, machine)
-    now = _define_now(module)
     python = {name: ir.Function(module, kind, name) for name, kind in _PYTHON.items()}
-    alone = _define_alone(module, now)
-    together = _define_together(module, now, pool, _define_share(module, now, python))
+    slots = SlotsBuilder(module, this_machine())
+    traps = TrapsBuilder(module, this_machine(), slots, define_poll(module, python))
+    pool = PoolBuilder(module, machine, slots, traps)
+    WatcherBuilder(module, slots)
+    now = _define_now(module)
+    alone = _define_alone(module, now, slots)
+    together = _define_together(module, now, pool, _define_share(module, now, slots, traps))
     dispatch = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, I32, I32, I32]), _SYMBOLS[0])
     builder = ir.IRBuilder(dispatch.append_basic_block("entry"))
     program, arguments, *grid = dispatch.args
     frame = allocate(builder, FRAME.type, "frame")
     count = _fill_frame(builder, frame, program, arguments, grid)
-    thread = allocate(builder, PTR, "thread")
-    builder.store(builder.call(python["PyEval_SaveThread"], []), thread)
-    interrupted = allocate(builder, I32, "interrupted")
-    builder.store(I32(0), interrupted)
-    with builder.if_else(builder.icmp_unsigned("==", count, I64(1))) as (few, many):
+    slot = slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
+    one = builder.icmp_unsigned("==", count, I64(1))
+    with _launching(builder, slot, frame, python) as stop, builder.if_else(one) as (few, many):
         with few:
-            _run(builder, frame)
+            builder.call(slots.run, [frame, slot])
         with many:
-            done = builder.call(alone, [program, frame, count])
+            done = builder.call(alone, [program, frame, count, slot])
             with builder.if_then(builder.icmp_unsigned("==", done, ir.IntType(1)(0))):
-                builder.call(together, [program, frame, count, thread, interrupted])
-    builder.call(python["PyEval_RestoreThread"], [builder.load(thread, typ=PTR)])
-    with builder.if_then(builder.icmp_unsigned("!=", builder.load(interrupted, typ=I32), I32(0))):
+                builder.call(together, [program, frame, count, slot])
+    with builder.if_then(builder.icmp_unsigned("==", builder.load(stop, typ=I32), I32(INTERRUPTED))):
         builder.ret(PTR(None))  # the exception is set, and ctypes raises it
     _return_fault(module, builder, frame)
     return module
+
+
+@contextmanager
+def _launching(
+    builder: ir.IRBuilder, slot: ir.Value, frame: ir.Value, python: dict[str, ir.Function]
+) -> Iterator[ir.Value]:
+    """Let go of Python's lock, while the thread of *slot* runs the launch of *frame*; gives where it says afterwards
+    why that ended early. A handler of Python's may launch in the midst of another launch, so what was in the slot
+    comes back."""
+    outer = {name: SLOT.load(builder, slot, name) for name in ("launch", "thread_state", "stop")}
+    SLOT.store(builder, frame, slot, "launch")
+    SLOT.store_atomic(builder, I32(GOES_ON), slot, "stop")
+    SLOT.store(builder, builder.call(python["PyEval_SaveThread"], []), slot, "thread_state")
+    stop = allocate(builder, I32, "stop")
+    yield stop
+    builder.call(python["PyEval_RestoreThread"], [SLOT.load(builder, slot, "thread_state")])
+    builder.store(SLOT.load_atomic(builder, slot, "stop"), stop)
+    for name, value in outer.items():
+        SLOT.store(builder, value, slot, name)
 
 
 def _fill_frame(
@@ -115,17 +142,14 @@ def _fill_frame(
     FRAME.store(builder, count, frame, "block_count")
     FRAME.store(builder, count, frame, "chunk")
     FRAME.store(builder, arguments, frame, "arguments")
+    FRAME.store(builder, program, frame, "program")
     FRAME.store(builder, PROGRAM.load(builder, program, "worker"), frame, "worker")
     return count
 
 
-def _run(builder: ir.IRBuilder, frame: ir.Value) -> ir.Value:
-    return builder.call(Callee(FRAME.load(builder, frame, "worker"), WORKER_TYPE), [frame])
-
-
 def _define_now(module: ir.Module) -> ir.Function:
     """``i64 now()``: nanoseconds of a clock that only goes forward."""
-    clock = ir.Function(module, ir.FunctionType(I32, [I32, PTR]), "clock_gettime")
+    clock = module.globals["clock_gettime"]
     now = ir.Function(module, ir.FunctionType(I64, []), "spmd.now")
     now.linkage = "internal"
     builder = ir.IRBuilder(now.append_basic_block("entry"))
@@ -137,14 +161,14 @@ def _define_now(module: ir.Module) -> ir.Function:
     return now
 
 
-def _define_alone(module: ir.Module, now: ir.Function) -> ir.Function:
-    """``i1 alone(program, frame, count)``: run a grid that should be cheap; 0 where it is not, and then not all was
-    run."""
+def _define_alone(module: ir.Module, now: ir.Function, slots: SlotsBuilder) -> ir.Function:
+    """``i1 alone(program, frame, count, slot)``: run a grid that should be cheap; 0 where it is not, and then not all
+    was run."""
     false, true = ir.IntType(1)(0), ir.IntType(1)(1)
-    alone = ir.Function(module, ir.FunctionType(true.type, [PTR, PTR, I64]), "spmd.alone")
+    alone = ir.Function(module, ir.FunctionType(true.type, [PTR, PTR, I64, PTR]), "spmd.alone")
     alone.linkage = "internal"
     builder = ir.IRBuilder(alone.append_basic_block("entry"))
-    program, frame, count = alone.args
+    program, frame, count, slot = alone.args
     cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
     expected = builder.fmul(cost, builder.uitofp(count, _DOUBLE))
     cheap = builder.and_(
@@ -155,7 +179,7 @@ def _define_alone(module: ir.Module, now: ir.Function) -> ir.Function:
     start = builder.call(now, [])
     first = _minimum(builder, builder.udiv(builder.add(count, I64(3)), I64(4)), I64(FIRST_BLOCKS))
     FRAME.store(builder, first, frame, "block_count")
-    _run(builder, frame)
+    builder.call(slots.run, [frame, slot])
     # Only this thread has seen the frame so far, and it took more blocks than there were.
     FRAME.store(builder, first, frame, "next_block")
     FRAME.store(builder, count, frame, "block_count")
@@ -164,26 +188,26 @@ def _define_alone(module: ir.Module, now: ir.Function) -> ir.Function:
     projected = builder.mul(builder.sub(middle, start), builder.sdiv(count, first))
     with builder.if_then(builder.icmp_unsigned(">", projected, I64(4 * ALONE))):
         builder.ret(false)
-    _run(builder, frame)
+    builder.call(slots.run, [frame, slot])
     _store_cost(builder, program, builder.sub(builder.call(now, []), start), count)
     builder.ret(true)
     return alone
 
 
-def _define_share(module: ir.Module, now: ir.Function, python: dict[str, ir.Function]) -> ir.Function:
-    """``i64 share(frame, own, thread, interrupted)``: what the launching thread does, chunk after chunk, with signal
-    handlers in between; how many blocks it ran. ``own`` is room for a frame of one chunk."""
-    share = ir.Function(module, ir.FunctionType(I64, [PTR] * 4), "spmd.share")
+def _define_share(module: ir.Module, now: ir.Function, slots: SlotsBuilder, traps: TrapsBuilder) -> ir.Function:
+    """``i64 share(frame, own, slot)``: what the launching thread does, chunk after chunk, with signal handlers in
+    between; how many blocks it ran. ``own`` is room for a frame of one chunk."""
+    share = ir.Function(module, ir.FunctionType(I64, [PTR] * 3), "spmd.share")
     share.linkage = "internal"
     builder = ir.IRBuilder(share.append_basic_block("entry"))
-    frame, own, thread, interrupted = share.args
+    frame, own, slot = share.args
     ran, polled = (allocate(builder, I64, name) for name in ("ran", "polled"))
     builder.store(I64(0), ran)
     builder.store(builder.call(now, []), polled)
     builder.store(builder.load(frame, typ=FRAME.type), own)
     FRAME.store(builder, I32(0), own, "fault_taken")
     count, chunk = (FRAME.load(builder, frame, name) for name in ("block_count", "chunk"))
-    head, go, poll, done = (builder.append_basic_block(name) for name in ("head", "go", "poll", "done"))
+    head, go, look, done = (builder.append_basic_block(name) for name in ("head", "go", "look", "done"))
     builder.branch(head)
     builder.position_at_end(head)
     first = builder.atomic_rmw("add", FRAME.field(builder, frame, "next_block"), chunk, "monotonic")
@@ -193,23 +217,22 @@ def _define_share(module: ir.Module, now: ir.Function, python: dict[str, ir.Func
     builder.position_at_end(go)
     FRAME.store(builder, first, own, "next_block")
     FRAME.store(builder, _minimum(builder, builder.add(first, chunk), count), own, "block_count")
-    blocks = _run(builder, own)
+    blocks = builder.call(slots.run, [own, slot])
     builder.store(builder.add(builder.load(ran, typ=I64), blocks), ran)
     with builder.if_then(builder.icmp_unsigned("!=", FRAME.load(builder, own, "fault_taken"), I32(0))):
         _hand_over_fault(builder, own, frame)
         builder.branch(done)
     time = builder.call(now, [])
     passed = builder.icmp_unsigned(">=", builder.sub(time, builder.load(polled, typ=I64)), I64(POLL))
-    builder.cbranch(passed, poll, head)
-    builder.position_at_end(poll)
+    builder.cbranch(passed, look, head)
+    builder.position_at_end(look)
     builder.store(time, polled)
-    builder.call(python["PyEval_RestoreThread"], [builder.load(thread, typ=PTR)])
-    raised = builder.call(python["PyErr_CheckSignals"], [])
-    builder.store(builder.call(python["PyEval_SaveThread"], []), thread)
-    with builder.if_then(builder.icmp_unsigned("!=", raised, I32(0))):
-        builder.store(I32(1), interrupted)
-        builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "monotonic")
-        builder.branch(done)
+    goes_on = builder.icmp_unsigned("==", SLOT.load_atomic(builder, slot, "stop"), I32(GOES_ON))
+    with builder.if_else(goes_on) as (goes, ends):
+        with goes:
+            builder.call(traps.poll, [slot])
+        with ends:
+            traps.note_end(builder, frame)
     builder.branch(head)
     builder.position_at_end(done)
     builder.ret(builder.load(ran, typ=I64))
@@ -225,14 +248,11 @@ def _hand_over_fault(builder: ir.IRBuilder, own: ir.Value, frame: ir.Value) -> N
 
 
 def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder, share: ir.Function) -> ir.Function:
-    """``void together(program, frame, count, thread, interrupted)``: run what is left of a grid with the pool's help.
-
-    ``thread`` is where the state of the launching Python thread is, ``interrupted`` where a 1 goes when a signal
-    handler raised."""
-    together = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR, PTR]), "spmd.together")
+    """``void together(program, frame, count, slot)``: run what is left of a grid with the pool's help."""
+    together = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR]), "spmd.together")
     together.linkage = "internal"
     builder = ir.IRBuilder(together.append_basic_block("entry"))
-    program, frame, count, thread, interrupted = together.args
+    program, frame, count, slot = together.args
     own = allocate(builder, FRAME.type, "own")
     left = builder.sub(count, FRAME.load(builder, frame, "next_block"))
     helpers = builder.zext(pool.helpers(builder), I64)
@@ -245,11 +265,11 @@ def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder, sha
     with builder.if_then(helped):
         builder.call(pool.join, [frame, builder.trunc(others, I32)])
     start = builder.call(now, [])
-    ran = builder.call(share, [frame, own, thread, interrupted])
+    ran = builder.call(share, [frame, own, slot])
     with builder.if_then(builder.icmp_unsigned("!=", ran, I64(0))):
         _store_cost(builder, program, builder.sub(builder.call(now, []), start), ran)
     with builder.if_then(helped):
-        builder.call(pool.leave, [frame])
+        builder.call(pool.leave, [frame, slot])
     builder.ret_void()
     return together
 
@@ -299,13 +319,27 @@ class Dispatcher:
         for name in _PYTHON:
             llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
         self._program = finaliser.compile_quickly(build_dispatcher(platform.machine()), *_SYMBOLS)
-        dispatch, start, reset = self._program.entries
+        at = dict(zip(_SYMBOLS, self._program.entries, strict=True))
         # Called with Python's lock, which it lets go of itself; an exception that it leaves behind is raised.
         kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)
-        self.call = kind(dispatch)
-        self._start = finaliser.function_at(start, ctypes.c_int, ctypes.c_int)
-        self.reset = finaliser.function_at(reset, None)
+        self.call = kind(at["spmd.dispatch"])
+        self._start = finaliser.function_at(at["spmd.start"], ctypes.c_int, ctypes.c_int)
+        self._watch = finaliser.function_at(at["spmd.watch"], ctypes.c_int, ctypes.c_int)
+        self._forgets = [finaliser.function_at(at[name], None) for name in ("spmd.reset", "spmd.slots.renew")]
+        self.abort = finaliser.function_at(at["spmd.abort"], None, ctypes.c_int)
+        for name in ("spmd.slots.prepare", "spmd.traps.prepare"):
+            finaliser.function_at(at[name], None)()
+        self.handlers: Handlers | None = None
+        if this_machine() is not None:
+            note_libraries(at["spmd.libraries"])
+            self.handlers = Handlers(at["spmd.trap"], at["spmd.poked"], at["spmd.chains"])
+            self.handlers.install()
         self.start()
+
+    def reset(self) -> None:
+        """In a forked child: forget all threads but this one."""
+        for forget in self._forgets:
+            forget()
 
     def start(self) -> None:
         """Start the helpers: one thread less than the setting says, the launching thread being one too.
@@ -317,6 +351,8 @@ class Dispatcher:
             wanted = config.cpu_threads() - 1
             self.helpers = self._start(wanted)
             self.stopped = False
+            if self.handlers is not None:
+                self._watch(threading.main_thread().native_id)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if self.helpers < wanted:
@@ -357,6 +393,18 @@ def dispatcher() -> Dispatcher:
         elif _dispatcher.stopped:
             _dispatcher.start()
         return _dispatcher
+
+
+def abort(thread: int) -> None:
+    """End the launch that the thread with the system's number *thread* makes, within its blocks, if it makes one."""
+    if _dispatcher is not None:
+        _dispatcher.abort(thread)
+
+
+def renew_handlers() -> None:
+    """See `Handlers.install`; called where compiling has taken long anyway."""
+    if _dispatcher is not None and _dispatcher.handlers is not None:
+        _dispatcher.handlers.install()
 
 
 def restart() -> None:

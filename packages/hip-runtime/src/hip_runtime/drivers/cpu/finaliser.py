@@ -22,7 +22,7 @@ from hip_devicelib.constants import define_data
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.bfloats import FROM_DOUBLE, FROM_FLOAT, build_conversions
-from hip_runtime.drivers.cpu.elf import undefined_symbols
+from hip_runtime.drivers.cpu.elf import find_in_section, undefined_symbols
 from hip_runtime.drivers.cpu.forms import (
     AUTO,
     LEAST_LANES,
@@ -61,11 +61,13 @@ from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, shield_loads
 from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
 from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
 from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
-from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, Body, build_worker, kernel_type, run_threads
+from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, WORKER_SYMBOL, Body, build_worker, kernel_type, run_threads
 from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
 
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-_LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
+LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
+"""Libraries with functions that machine code may call."""
+
 
 _MACHINES = frozenset(
     "aarch64 amdgcn arm bpf dx hexagon loongarch mips nvvm ppc r600 riscv s390 spv ve wasm x86 xcore".split()
@@ -89,7 +91,7 @@ def target_machine() -> Any:
     """LLVM's description of the processor that we run on; also makes the C math library's symbols known to LLVM."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    for library in _LIBRARIES:
+    for library in LIBRARIES:
         try:
             llvm.load_library_permanently(library)
         except RuntimeError:
@@ -113,6 +115,9 @@ class Program:
 
     __slots__ = (
         "_engine",
+        "_name",
+        "code_end",
+        "code_start",
         "context_bytes",
         "entries",
         "entry",
@@ -128,10 +133,38 @@ class Program:
         self._engine = _load(image)
         self.entries = [int(self._engine.get_global_value_address(entry)) for entry in entries]
         self.entry = self.entries[0]
+        self.code_start = self.code_end = 0
+        if PROGRAM_SYMBOL in entries:
+            self._note_code()
         self.form = self.reason = ""
         self.locations: tuple[str, ...] = ()
         self.takes_dynamic_shared = False
         self.context_bytes = 0
+
+    def _note_code(self) -> None:
+        """Find out where the machine code lies, and tell those who come across it in a signal handler."""
+        words = _ProgramWords.from_address(self.entry)
+        offset, nbytes = find_in_section(self.image, WORKER_SYMBOL)
+        self.code_start = words.worker - offset
+        self.code_end = self.code_start + nbytes
+        words.code_start, words.code_end = self.code_start, self.code_end
+
+    def name_kernel(self, name: str) -> None:
+        """Say which kernel this is, for reports."""
+        self._name = ctypes.create_string_buffer(name.encode())
+        _ProgramWords.from_address(self.entry).name = ctypes.addressof(self._name)
+
+
+class _ProgramWords(ctypes.Structure):
+    """A `frame.PROGRAM` in memory."""
+
+    _fields_ = (
+        ("worker", ctypes.c_uint64),
+        ("cost", ctypes.c_double),
+        ("code_start", ctypes.c_uint64),
+        ("code_end", ctypes.c_uint64),
+        ("name", ctypes.c_void_p),
+    )
 
 
 def check(code: CodeObject) -> None:

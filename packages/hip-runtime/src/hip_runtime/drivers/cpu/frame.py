@@ -39,6 +39,24 @@ class Struct:
         """Set a field of the struct at *base*, or one element of an array field."""
         builder.store(value, self.field(builder, base, name, element))
 
+    def load_atomic(self, builder: ir.IRBuilder, base: ir.Value, name: str) -> ir.Value:
+        """Value of a field that other threads or signal handlers write to meanwhile."""
+        kind = self.fields[name]
+        return builder.load_atomic(self.field(builder, base, name), "monotonic", _bytes_of(kind), name=name, typ=kind)
+
+    def store_atomic(self, builder: ir.IRBuilder, value: ir.Value, base: ir.Value, name: str) -> None:
+        """Set a field that other threads or signal handlers read meanwhile."""
+        store_atomic(builder, value, self.field(builder, base, name))
+
+
+def store_atomic(builder: ir.IRBuilder, value: ir.Value, place: ir.Value) -> None:
+    """Store *value* at *place* in one piece. llvmlite's builder does this only where pointers have types."""
+    builder._insert(ir.instructions.StoreAtomicInstr(builder.block, value, place, "monotonic", _bytes_of(value.type)))
+
+
+def _bytes_of(kind: ir.Type) -> int:
+    return kind.width // 8 if isinstance(kind, ir.IntType) else 8
+
 
 SEMAPHORE = ir.ArrayType(I64, 4)
 MUTEX = ir.ArrayType(I64, 6)
@@ -53,6 +71,7 @@ FRAME = Struct(
     chunk=I64,
     arguments=PTR,
     grid=ir.ArrayType(I32, 3),
+    program=PTR,
     worker=PTR,
     # what follows belongs to the pool, and is touched under its lock only
     next_job=PTR,
@@ -65,8 +84,9 @@ FRAME = Struct(
 FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y", "thread z")
 """Meaning of the 32-bit words of a fault."""
 
-PROGRAM = Struct(worker=PTR, cost=ir.DoubleType())
-"""What finalised code consists of: its worker, and how many nanoseconds a block took last time, below 0 at first."""
+PROGRAM = Struct(worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR)
+"""What finalised code consists of: its worker, and how many nanoseconds a block took last time, below 0 at first. Where
+its machine code lies and the name of the kernel are known, and set, once it is loaded."""
 
 UNKNOWN_COST = -1.0
 
@@ -83,6 +103,12 @@ def function_address(function: ir.Function) -> ir.Value:
     return ir.FormattedConstant(PTR, function.get_reference())
 
 
+def allocate_at_entry(builder: ir.IRBuilder, kind: ir.Type, name: str = "") -> ir.Value:
+    """Stack memory that is taken once for each call of the function, also where *builder* writes a loop."""
+    with builder.goto_entry_block():
+        return allocate(builder, kind, name)
+
+
 class Callee:
     """A function known by its address only, as something that ``builder.call`` takes."""
 
@@ -96,5 +122,6 @@ class Callee:
         return str(self._address.get_reference())
 
 
-WORKER_TYPE = ir.FunctionType(I64, [PTR])
-"""Type of a worker: it is given the frame and returns when no blocks are left to take, with how many it ran."""
+WORKER_TYPE = ir.FunctionType(I64, [PTR, PTR])
+"""Type of a worker: it is given the frame, and the address of an `I64` in which it notes the first block of each chunk
+that it takes. It returns when no blocks are left to take, with how many it ran."""

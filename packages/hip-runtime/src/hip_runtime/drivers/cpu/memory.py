@@ -18,6 +18,9 @@ SPARE_BLOCK, SPARE_BYTES = 32 << 20, 64 << 20
 """Freed blocks up to the first size are kept for the next allocations, up to the second altogether: their pages are in
 place, and the system need not clear them again."""
 
+_FAR = 1 << 40
+"""Bytes from an allocation at which a wrong address has hardly to do with it."""
+
 _WORDS: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.uint8),
     2: np.dtype(np.uint16),
@@ -99,6 +102,19 @@ class Heap:
     def is_locked(self, address: int) -> bool:
         """Whether *address* lies in memory that stands for page-locked memory of the host."""
         return any(start <= address < end for start, end in list(self._locked.items()))
+
+    def describe_nearest(self, address: int) -> str:
+        """Where *address*, which lies in no allocation, is seen from the nearest one; empty where there is none."""
+        found = ""
+        nearest = _FAR
+        for start, (_, block) in list(self._live.items()):
+            end = start + block.nbytes
+            distance = start - address if address < start else address - end
+            if distance < nearest:
+                nearest = distance
+                side = "before" if address < start else "behind"
+                found = f"{distance} bytes {side} the {block.nbytes} bytes of device memory at {start:#x}"
+        return found
 
     def handle(self, address: int) -> bytes:
         """What another process opens the allocation at *address* with; nothing may write to it meanwhile."""

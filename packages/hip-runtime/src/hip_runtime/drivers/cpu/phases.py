@@ -9,9 +9,10 @@ import numpy as np
 
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.finaliser import Program
+from hip_runtime.drivers.cpu.spmd.regions.faults import block_index
 from hip_runtime.drivers.cpu.spmd.regions.grid import FINISHED
 from hip_runtime.drivers.cpu.spmd.regions.storage import ALIGNMENT
-from hip_runtime.errors import BarrierDivergenceError, Index3, OutOfDeviceMemoryError
+from hip_runtime.errors import BarrierDivergenceError, OutOfDeviceMemoryError
 
 _WORD = struct.Struct("<q")
 
@@ -46,9 +47,5 @@ def run_phases(
             here, there = (int(place) - 1 for place in places[:2])
             number = int(np.flatnonzero(waiting == places[1])[0])
             raise BarrierDivergenceError(
-                kernel, 0, _block_index(number, grid), (0, 0, 0), (program.locations[here], program.locations[there])
+                kernel, 0, block_index(number, grid), (0, 0, 0), (program.locations[here], program.locations[there])
             )
-
-
-def _block_index(number: int, grid: Dim3) -> Index3:
-    return number % grid[0], number // grid[0] % grid[1], number // grid[0] // grid[1]

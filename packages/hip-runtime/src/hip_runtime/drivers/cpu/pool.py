@@ -25,16 +25,21 @@ from hip_runtime.drivers.cpu.frame import (
     PTR,
     SEMAPHORE,
     VOID,
-    WORKER_TYPE,
-    Callee,
     Struct,
     allocate,
     function_address,
 )  # fmt: skip
+from hip_runtime.drivers.cpu.slots import GOES_ON, SLOT, SlotsBuilder
+from hip_runtime.drivers.cpu.traps import GRACE, POKE, TrapsBuilder
 
 SPINS = 200
 """Pauses of the processor, 40 to 140 cycles each, before a waiting thread sleeps."""
 
+PATIENCE = 50_000_000
+"""Nanoseconds after which a launching thread that waits for helpers gives handlers of signals a turn."""
+
+_SECOND = 1_000_000_000
+_CLOCK_REALTIME = 0
 _POOL = Struct(lock=MUTEX, wake=SEMAPHORE, first_job=PTR, last_job=PTR, queued=I32, helpers=I32)
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", []), "aarch64": ("llvm.aarch64.hint", [I32(1)])}
 
@@ -42,8 +47,10 @@ _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", []), "aarch64": ("llvm.aarch64.hint
 class PoolBuilder:
     """Puts the pool into a module: its state, and functions to start, use and reset it."""
 
-    def __init__(self, module: ir.Module, machine: str) -> None:
+    def __init__(self, module: ir.Module, machine: str, slots: SlotsBuilder, traps: TrapsBuilder) -> None:
         self.module = module
+        self._slots = slots
+        self._traps = traps
         self._pause = _PAUSES.get(machine)
         self._state = ir.GlobalVariable(module, _POOL.type, "spmd.pool")
         self._state.type = PTR
@@ -59,6 +66,8 @@ class PoolBuilder:
                 ("sem_init", I32, [PTR, I32, I32]),
                 ("sem_wait", I32, [PTR]),
                 ("sem_post", I32, [PTR]),
+                ("sem_timedwait", I32, [PTR, PTR]),
+                ("clock_gettime", I32, [I32, PTR]),
             )
         }
         self.join = self._define_join()
@@ -95,10 +104,11 @@ class PoolBuilder:
         return function
 
     def _define_leave(self) -> ir.Function:
-        """``void leave(frame)``: withdraw the tickets nobody took, and return when no helper touches the frame any
-        more."""
-        function, builder = self._function("spmd.pool.leave", VOID, [PTR])
-        (frame,) = function.args
+        """``void leave(frame, slot)``: withdraw the tickets nobody took, and return when no helper touches the frame
+        any more. ``slot`` is that of the thread that launched and calls this."""
+        abandon = self._define_abandon()
+        function, builder = self._function("spmd.pool.leave", VOID, [PTR, PTR])
+        frame, slot = function.args
         active = FRAME.field(builder, frame, "active")
         with self._locked(builder):
             tickets = FRAME.load(builder, frame, "tickets")
@@ -109,11 +119,11 @@ class PoolBuilder:
             busy = builder.load(active, typ=I32)
         with builder.if_then(builder.icmp_unsigned("!=", busy, I32(0))):
             self._spin(builder, active, I32(0), "==")
-            self._sleep_until_left(builder, frame)
+            self._sleep_until_left(builder, frame, slot, abandon)
         builder.ret_void()
         return function
 
-    def _sleep_until_left(self, builder: ir.IRBuilder, frame: ir.Value) -> None:
+    def _sleep_until_left(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
         """Taking the lock also waits for a helper that has counted itself out but is still inside of it."""
         with self._locked(builder):
             busy = builder.icmp_unsigned("!=", FRAME.load(builder, frame, "active"), I32(0))
@@ -121,9 +131,57 @@ class PoolBuilder:
                 FRAME.store(builder, I32(1), frame, "waiting")
                 builder.call(self._libc["sem_init"], [FRAME.field(builder, frame, "done"), I32(0), I32(0)])
         with builder.if_then(busy):
-            self._wait_for(builder, FRAME.field(builder, frame, "done"))
+            self._wait_patiently(builder, frame, slot, abandon)
             with self._locked(builder):
                 pass
+
+    def _wait_patiently(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
+        """Sleep until the helpers are done with *frame*, with turns for handlers of signals. Where the launch is to
+        end, helpers that do not come to the end of their blocks abandon them after a while."""
+        time, rounds = allocate(builder, ir.ArrayType(I64, 2), "time"), allocate(builder, I32, "rounds")
+        builder.store(I32(0), rounds)
+        again, late, ends, after = (
+            builder.append_basic_block(f"patiently.{name}") for name in ("again", "late", "ends", "after")
+        )
+        builder.branch(again)
+        builder.position_at_end(again)
+        self._store_deadline(builder, time)
+        status = builder.call(self._libc["sem_timedwait"], [FRAME.field(builder, frame, "done"), time])
+        builder.cbranch(builder.icmp_unsigned("==", status, I32(0)), after, late)
+        builder.position_at_end(late)
+        goes_on = builder.icmp_unsigned("==", SLOT.load_atomic(builder, slot, "stop"), I32(GOES_ON))
+        with builder.if_then(goes_on):
+            builder.call(self._traps.poll, [slot])
+            builder.branch(again)
+        builder.branch(ends)
+        builder.position_at_end(ends)
+        self._traps.note_end(builder, frame)
+        builder.store(builder.add(builder.load(rounds, typ=I32), I32(1)), rounds)
+        with builder.if_then(builder.icmp_unsigned(">", builder.load(rounds, typ=I32), I32(GRACE))):
+            builder.call(abandon, [frame])
+        builder.branch(again)
+        builder.position_at_end(after)
+
+    def _store_deadline(self, builder: ir.IRBuilder, place: ir.Value) -> None:
+        """`PATIENCE` from now, as a ``timespec``."""
+        builder.call(self._libc["clock_gettime"], [I32(_CLOCK_REALTIME), place])
+        rest = builder.gep(place, [I64(1)], source_etype=I64)
+        sum_ = builder.add(builder.load(rest, typ=I64), I64(PATIENCE))
+        builder.store(builder.add(builder.load(place, typ=I64), builder.udiv(sum_, I64(_SECOND))), place)
+        builder.store(builder.urem(sum_, I64(_SECOND)), rest)
+
+    def _define_abandon(self) -> ir.Function:
+        """``void abandon(frame)``: have all other threads that run blocks of *frame* abandon them."""
+        function, builder = self._function("spmd.pool.abandon", VOID, [PTR])
+        with self._slots.each(builder) as slot:
+            runs = SLOT.load_atomic(builder, slot, "runs")
+            same = builder.icmp_unsigned("==", SLOT.load_atomic(builder, slot, "running"), function.args[0])
+            inside = builder.icmp_unsigned("!=", SLOT.load_atomic(builder, slot, "record"), PTR(None))
+            with builder.if_then(builder.and_(same, inside)):
+                SLOT.store_atomic(builder, runs, slot, "abandoned")
+                self._slots.poke(builder, slot, POKE)
+        builder.ret_void()
+        return function
 
     def _unlink(self, builder: ir.IRBuilder, frame: ir.Value) -> None:
         """Take *frame*, which is in the list, out of it. The lock is held."""
@@ -182,6 +240,7 @@ class PoolBuilder:
     def _define_helper(self) -> ir.Function:
         """What a helper does, for ever."""
         function, builder = self._function("spmd.helper", PTR, [PTR])
+        slot = self._slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
         again, work = (builder.append_basic_block(name) for name in ("again", "work"))
         builder.branch(again)
         builder.position_at_end(again)
@@ -196,7 +255,7 @@ class PoolBuilder:
         builder.cbranch(there, work, again)
         builder.position_at_end(work)
         self._wake(builder, left)
-        builder.call(Callee(FRAME.load(builder, job, "worker"), WORKER_TYPE), [job])
+        builder.call(self._slots.run, [job, slot])
         with self._locked(builder):
             active = builder.atomic_rmw("sub", FRAME.field(builder, job, "active"), I32(1), "release")
             waiting = builder.icmp_unsigned("!=", FRAME.load(builder, job, "waiting"), I32(0))

@@ -18,10 +18,17 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from hip_runtime.drivers.captures import check_recorded
+from hip_runtime.drivers.cpu import dispatcher
 from hip_runtime.drivers.cpu.graphs import Recording
 from hip_runtime.errors import EventError, HipRuntimeError, KernelFault
 
 Work = Callable[[], None]
+
+PATIENCE = 2.0
+"""Seconds that a piece of work may go on for when the process ends."""
+
+_ROUND = 0.05
+"""Seconds after which a thread is told again that its launch shall end: it may have begun another meanwhile."""
 
 _generation = 0  # of the process: one more in each forked child
 
@@ -46,8 +53,11 @@ class Record:
 
     def wait(self) -> None:
         """Return when the point is reached."""
-        if not self.reached:
-            self._done.wait()
+        self.wait_for(None)
+
+    def wait_for(self, seconds: float | None) -> bool:
+        """Return when the point is reached, or *seconds* are over; whether it is."""
+        return self.reached or self._done.wait(seconds)
 
     def take_fault(self) -> BaseException | None:
         """What stopped the work before this point, if that has not been reported yet."""
@@ -122,7 +132,25 @@ class Stream:
     def wait(self) -> None:
         """Return when everything submitted so far is done or dropped; a stream does not wait for itself."""
         if not self.idle and not self.is_current:
-            self.record().wait()
+            try:
+                self.record().wait()
+            except KeyboardInterrupt as interrupt:
+                _add_note(interrupt)
+                raise
+
+    def abort(self) -> None:
+        """End the launch that is being made, within its blocks, and drop what was submitted behind it, and the error
+        that stopped this stream. A callback that runs is waited for."""
+        self.fault = HipRuntimeError("the stream was aborted")
+        record = self.record()
+        while not record.wait_for(_ROUND):
+            self._abort_launch()
+        self.fault = None
+
+    def _abort_launch(self) -> None:
+        thread = self._thread
+        if thread is not None and thread.native_id is not None:
+            dispatcher.abort(thread.native_id)
 
     def take_fault(self) -> BaseException | None:
         """The error that stopped this stream, which is thereby usable again."""
@@ -137,12 +165,16 @@ class Stream:
             _drain(self._queue)
 
     def join(self) -> None:
-        """Drop what has not begun, and return when the thread has ended."""
+        """Drop what has not begun, and return when the thread has ended. A launch that takes longer than `PATIENCE` is
+        ended within its blocks."""
         self.fault = self.fault or HipRuntimeError("the process is ending")
         self.close()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            thread.join(PATIENCE)
+            while thread.is_alive():
+                self._abort_launch()
+                thread.join(_ROUND)
 
     def renew(self) -> None:
         """Become an idle stream in a forked child: the thread and what it was given belong to the parent."""
@@ -160,6 +192,12 @@ class Stream:
                 self._thread.start()
             self._submitted += 1
             self._queue.put(work)
+
+
+def _add_note(interrupt: KeyboardInterrupt) -> None:
+    """Say what Ctrl-C did not end, where Python 3.11 has notes."""
+    if hasattr(interrupt, "add_note"):
+        interrupt.add_note("The work of the stream goes on; its method abort() ends it, too.")
 
 
 class _Guarded:

@@ -30,13 +30,14 @@ from hip_runtime.drivers.cpu.frame import (
     WORKER_TYPE,
     allocate,
     function_address,
+    store_atomic,
 )
 from hip_runtime.drivers.cpu.item import AXES, MAX_GRID, Item
 from hip_runtime.drivers.cpu.spmd.ir.loopmarks import keep_rolled
 from hip_runtime.drivers.cpu.spmd.ir.types import NamedType
 
 PROGRAM_SYMBOL = "spmd.program"
-_WORKER = "spmd.worker"
+WORKER_SYMBOL = "spmd.worker"
 
 PARAMETER_TYPES: dict[str, ir.Type] = {
     "i1": I1, "i8": I8, "i16": ir.IntType(16), "i32": I32, "i64": I64,
@@ -56,11 +57,12 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
     """
     module = item.module
     item.define_functions()
-    worker = ir.Function(module, WORKER_TYPE, _WORKER)
+    worker = ir.Function(module, WORKER_TYPE, WORKER_SYMBOL)
     worker.attributes.add("nounwind")
-    worker.args[0].add_attribute("noalias")
+    frame, chunk_place = worker.args
+    frame.add_attribute("noalias")
+    chunk_place.add_attribute("noalias")
     builder = ir.IRBuilder(worker.append_basic_block("entry"))
-    frame = worker.args[0]
     place = allocate(builder, item.layout.type, "item")
     item.layout.store(builder, frame, place, "frame")
     item.store_stack_limit(builder, place)
@@ -75,7 +77,7 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
         _store_block_index(item, builder, place, index, grid)
         body(builder, place, arguments)
 
-    builder.ret(_loop_over_chunks(builder, frame, run_block))
+    builder.ret(_loop_over_chunks(builder, frame, chunk_place, run_block))
     _define_program(module, worker)
 
 
@@ -97,7 +99,10 @@ def run_threads(kernel: Kernel, item: Item) -> Body:
 
 def _define_program(module: ir.Module, worker: ir.Function) -> None:
     program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
-    program.initializer = ir.Constant(PROGRAM.type, [function_address(worker), ir.DoubleType()(UNKNOWN_COST)])
+    unknown = I64(0)
+    program.initializer = ir.Constant(
+        PROGRAM.type, [function_address(worker), ir.DoubleType()(UNKNOWN_COST), unknown, unknown, PTR(None)]
+    )
 
 
 def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Parameter) -> ir.Value:
@@ -134,9 +139,11 @@ def _store_block_index(
         item.layout.store(builder, index, place, "block", number)
 
 
-def _loop_over_chunks(builder: ir.IRBuilder, frame: ir.Value, run_block: Callable[[ir.Value], None]) -> ir.Value:
+def _loop_over_chunks(
+    builder: ir.IRBuilder, frame: ir.Value, chunk_place: ir.Value, run_block: Callable[[ir.Value], None]
+) -> ir.Value:
     """Take chunks of blocks until there are none left or a thread has faulted. Gives the number of blocks that were
-    run."""
+    run. The first block of each chunk is stored at *chunk_place*, for reports of what goes wrong in it."""
     count = FRAME.load(builder, frame, "block_count")
     chunk = FRAME.load(builder, frame, "chunk")
     entry = builder.block
@@ -151,6 +158,7 @@ def _loop_over_chunks(builder: ir.IRBuilder, frame: ir.Value, run_block: Callabl
     fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
     builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), body, done)
     builder.position_at_end(body)
+    store_atomic(builder, first, chunk_place)
     limit = builder.add(first, chunk)
     limit = builder.select(builder.icmp_unsigned("<", limit, count), limit, count)
     with counted(builder, "block", first, limit) as index:

@@ -24,7 +24,13 @@ from hip_runtime.drivers.hip.modules import Function, Module
 from hip_runtime.drivers.hip.probe import import_hip
 from hip_runtime.drivers.hip.stream_table import StreamTable
 from hip_runtime.drivers.hip.streams import Stream
-from hip_runtime.errors import InvalidAddressError, InvalidHandleError, LaunchError, UnknownDeviceError
+from hip_runtime.errors import (
+    InvalidAddressError,
+    InvalidHandleError,
+    LaunchError,
+    UnknownDeviceError,
+    UnsupportedError,
+)
 
 UNLOADING_COUNT = 32
 """Modules and executable graphs that nobody wants wait for the next synchronisation of the device, unless there are so
@@ -256,6 +262,11 @@ class HipDriver:
         if not self._forked:
             self._graphs.abandon(self._streams.find(stream))
             self._streams.destroy(stream)
+
+    def abort_stream(self, stream: int) -> None:
+        raise UnsupportedError(
+            f"stream {stream}: a kernel on an AMD GPU cannot be ended from outside, unless with its process"
+        )
 
     def query_stream(self, stream: int) -> bool:
         self._captures.forbid_on(stream, "ask about")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from test_driver_contract import CASES, Bench
 
 from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.drivers.cpu.device import CpuDriver
 from hip_runtime.errors import KernelFault
 
 ONE = (1, 1, 1)
@@ -100,3 +105,42 @@ def test_events_are_reached_with_the_work_before_them(bench: Bench) -> None:
     bench.driver.synchronize_event(event)
     assert seen[0] == 1
     bench.driver.destroy_event(event)
+
+
+class Busy:
+    """A stream with work, which keeps what is to be done behind it."""
+
+    idle = False
+
+    def __init__(self) -> None:
+        self.kept: list[Callable[[], None]] = []
+
+    def keep(self, release: Callable[[], None]) -> None:
+        self.kept.append(release)
+
+
+def step_by_step(work: Callable[[], None]) -> None:
+    """Do *work* with a turn for the other threads before each of its lines."""
+
+    def trace(frame: object, event: str, argument: object) -> object:
+        time.sleep(0.002)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+
+
+def test_memory_that_several_streams_used_is_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where all of them come to the end of their work at the same moment."""
+    driver, streams, rounds = CpuDriver(), [Busy() for _ in range(3)], 10
+    given_back: list[int] = []
+    monkeypatch.setattr(driver, "_all_streams", lambda: streams)
+    monkeypatch.setattr(driver, "_heap", SimpleNamespace(take=int, release=given_back.append))
+    for address in range(rounds):
+        driver.free(address)
+        with ThreadPoolExecutor(len(streams)) as pool:
+            list(pool.map(step_by_step, [stream.kept.pop() for stream in streams]))
+    assert given_back == list(range(rounds))

@@ -73,8 +73,11 @@ class PendingReleases:
 
     def clear(self, *, even_deferred: bool = False) -> None:
         """Give back all that waits; within `defer_release` nothing, unless *even_deferred*."""
-        while self._waiting and (even_deferred or not _deferral.depth):
-            _, give_back, arguments = self._waiting.popleft()
+        while even_deferred or not _deferral.depth:
+            try:
+                _, give_back, arguments = self._waiting.popleft()
+            except IndexError:  # all are given back, maybe by another thread
+                return
             give_back(*arguments)
 
 

@@ -10,6 +10,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any
@@ -95,8 +96,9 @@ class CpuDriver:
         for stream in self._all_streams():
             stream.wait()
             faults.append(stream.take_fault())
-        while self._failed:
-            faults.append(self._failed.popleft().take_fault())
+        with suppress(IndexError):  # another thread may have taken the last one
+            while self._failed:
+                faults.append(self._failed.popleft().take_fault())
         raise_fault(next(filter(None, faults), None))
 
     def can_access_peer(self, device: int, peer: int) -> bool:
@@ -119,11 +121,13 @@ class CpuDriver:
             self._heap.release(allocation)
             return
         # Work that was given before may still use the memory: the last stream to pass this point gives it back.
-        waiting = list(busy)
+        # Two may pass it at once, and one alone may find that there is nothing left to take.
+        others = [None] * (len(busy) - 1)
 
         def release() -> None:
-            waiting.pop()
-            if not waiting:
+            try:
+                others.pop()
+            except IndexError:
                 self._heap.release(allocation)
 
         for stream in busy:

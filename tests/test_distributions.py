@@ -76,7 +76,7 @@ def test_extras_are_spelt_as_documented(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", WITH_ROCM)
-@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13", "3.14"])
 def test_an_extra_brings_the_hip_python_of_its_rocm(package: str, python: str) -> None:
     series = ["hip-python<6.3,>=6.2.0.499.16"] if python in ("3.10", "3.11") else ["hip-python<6.4,>=6.3"]
     assert extra(package, "rocm_6_1_2", python) == series

@@ -153,7 +153,7 @@ class ExpressionGenerator:
         for _ in range(self.choose.randint(1, 3)):
             operation = self.choose.choice(("fadd fast", "fsub fast"))
             total = Node("binary", kind, (operation,), (total, self.small(kind)))
-        return self.binary("fadd", total, Node("const", kind, (0.0,)))  # which zero it is was left open
+        return self.binary("fadd", total, Node("const", kind, (0.5,)))  # which zero a zero is was left open
 
     def condition(self, depth: int) -> Node:
         """A condition."""

@@ -65,7 +65,8 @@ def _simpler(part: Node) -> Iterator[Node]:
     """Expressions of the same type with less in them."""
     if part.kind == "const":
         return
-    yield from (inner for inner in part.parts if inner.type == part.type)
+    # Which zero a zero is that fast-math gives does not count, so it is only ever used with something added to it.
+    yield from (inner for inner in part.parts if inner.type == part.type and " fast" not in str(inner.words[:1]))
     if part.type != "i1" and part.kind not in ("get", "load"):
         yield Node("const", part.type, (1.0 if part.type in FLOATS else 1,))
     yield from _smaller(part)

@@ -52,6 +52,8 @@ def kernel(body: str, parameters: list[tuple[str, str]]) -> str:
     written = ", ".join(f"{kind} %{name}" for name, kind in parameters)
     return f"""
 declare double @llvm.minnum.f64(double, double)
+declare i32 @llvm.fptosi.sat.i32.f32(float)
+declare i8 @llvm.fptoui.sat.i8.f32(float)
 define void @k(ptr noalias %item, {written}) {{
 entry:
 {GLOBAL_X}
@@ -430,6 +432,30 @@ def test_special_values_of_floats(device: Device) -> None:
     found = transform(device, SPECIAL, values)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+SATURATING = """
+  %p = getelementptr float, ptr %x, i64 %i
+  %q = getelementptr i32, ptr %out, i64 %i
+  %v = load float, ptr %p
+  %positive = fcmp ogt float %v, 1.0
+  br i1 %positive, label %signed, label %unsigned
+signed:
+  %whole = call i32 @llvm.fptosi.sat.i32.f32(float %v)
+  store i32 %whole, ptr %q
+  br label %end
+unsigned:
+  %byte = call i8 @llvm.fptoui.sat.i8.f32(float %v)
+  %wide = zext i8 %byte to i32
+  store i32 %wide, ptr %q
+  br label %end
+"""
+
+
+def test_saturating_conversions(device: Device) -> None:
+    values = np.resize(np.array([1e30, 2.9, np.inf, -np.inf, np.nan, -3.5, 0.9, 2.0**31], np.float32), 100)
+    found = transform(device, SATURATING, values.view(np.int32))
+    np.testing.assert_array_equal(found, np.resize([2**31 - 1, 2, 2**31 - 1, 0, 0, 0, 0, 2**31 - 1], 100))
 
 
 def test_form_says_how_many_threads_run_at_a_time(device: Device) -> None:

@@ -47,6 +47,7 @@ def _load_features() -> None:
         records,
         reductions,
         rounding,
+        saturation,
         shared,
         sorting,
         sync,

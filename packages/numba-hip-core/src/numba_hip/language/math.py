@@ -11,6 +11,7 @@ from numba.core import types
 from numba.core.typing.templates import ConcreteTemplate, signature
 
 from numba_hip.language.registry import lowering, typing
+from numba_hip.language.saturation import to_integer
 
 UNARY: dict[Callable[..., float], str] = {
     math.sin: "sin", math.cos: "cos", math.tan: "tan", math.asin: "asin", math.acos: "acos", math.atan: "atan",
@@ -94,7 +95,7 @@ def _lower_rounding(function: Callable[..., Any], name: str) -> None:
 
         @lowering.lower(function, kind)
         def _rounded(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            return builder.fptosi(context.call_math(builder, name, args), context.get_value_type(sig.return_type))
+            return to_integer(context, builder, context.call_math(builder, name, args), sig.return_type)
 
     @lowering.lower(function, types.Integer)
     def _integer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:

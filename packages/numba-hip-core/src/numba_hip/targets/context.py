@@ -189,6 +189,11 @@ class HipContext(BaseContext):
         """Call function *name* of the C math library on floats or doubles; the result has the first one's type."""
 
     @abstractmethod
+    def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
+        """*value*, a half, float or double, as an integer: the nearest that there is to it without its fraction, 0 for
+        NaN."""
+
+    @abstractmethod
     def build_entry(
         self, library: HipCodeLibrary, function: Any, name: str, options: Any
     ) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,7 @@ from numba.core import cgutils, types
 
 from hip_devicelib.constants import ALIGNMENT, LARGE, symbol_of_data
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
+from hip_devicelib.cpu.saturation import saturate
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip._numba import lowered_symbol
 from numba_hip.compilation.codegen import SHARED_PREFIX, HipCodeLibrary
@@ -203,6 +204,10 @@ class CpuContext(HipContext):
             symbol = own if own in FUNCTIONS else name + ("f" if bits == "f32" else "")
         function_type = ir.FunctionType(kind, [argument.type for argument in arguments])
         return builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), arguments)
+
+    def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
+        """Minimum, maximum and the processor's conversion."""
+        return saturate(builder, value, kind, signed)
 
     def build_entry(
         self, library: HipCodeLibrary, function: Any, name: str, options: Any

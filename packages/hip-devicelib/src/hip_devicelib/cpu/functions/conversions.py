@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir
 
 from hip_devicelib.cpu.functions.site import HALF, Operation, Site
+from hip_devicelib.cpu.saturation import saturate
 
 _ROUNDINGS = {"rn": "llvm.rint", "rz": "llvm.trunc", "rd": "llvm.floor", "ru": "llvm.ceil"}
 _OCML_ROUNDINGS = {"rtz": "rz", "rtn": "rd", "rtp": "ru"}
@@ -31,9 +32,7 @@ def to_integer(rounding: str | None, signed: bool) -> Operation:
         value = x.value
         if rounding is not None:
             value = site.call_intrinsic(rounding, value.type, value)
-        kind = site.result_type
-        name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
-        return site.call_intrinsic(name, kind, value, types=(kind, value.type))
+        return saturate(site.builder, value, site.result_type, signed)
 
     return operation
 
@@ -50,8 +49,7 @@ def _from_integer(rounding: str, signed: bool) -> Operation:
         if rounding == "rn":
             return nearest
         # The nearest number is compared with x as an integer. Only the end of the range may lie outside of it.
-        back = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
-        integer = site.call_intrinsic(back, x.type, nearest, types=(x.type, nearest.type))
+        integer = saturate(builder, nearest, x.type, signed)
         end = ir.Constant(nearest.type, 2.0 ** (x.type.width - signed))
         outside = builder.fcmp_ordered(">=", nearest, end)
         compare = builder.icmp_signed if signed else builder.icmp_unsigned

@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from numba_hip.bfloat import INFINITY, QUIET, SIGN_BIT
+from numba_hip.language import saturation
 
 I16, I32, I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
@@ -89,7 +90,4 @@ def to_integer(
     """A bfloat16 as an integer; the nearest that there is where it does not fit, and 0 for NaN."""
     rounding = {NEAREST: "rint", TO_ZERO: "trunc", DOWN: "floor", UP: "ceil"}[direction]
     whole = context.call_math(builder, rounding, [widen(builder, bits)])
-    result = ir.IntType(kind.bitwidth)
-    name = f"llvm.fpto{'s' if kind.signed else 'u'}i.sat.i{kind.bitwidth}.f32"
-    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, [FLOAT]), name)
-    return builder.call(function, [whole])
+    return saturation.to_integer(context, builder, whole, kind)

@@ -167,6 +167,6 @@ _ARITHMETIC = tuple(
         "rint round roundeven nearbyint minnum maxnum minimum maximum copysign ctpop ctlz cttz bswap bitreverse fshl "
         "fshr sadd.with.overflow uadd.with.overflow ssub.with.overflow usub.with.overflow "
         "smul.with.overflow umul.with.overflow sadd.sat uadd.sat ssub.sat usub.sat is.fpclass "
-        "lrint llrint lround llround"
+        "lrint llrint lround llround fptosi.sat fptoui.sat"
     ).split()
 )

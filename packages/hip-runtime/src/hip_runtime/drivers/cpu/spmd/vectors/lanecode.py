@@ -26,7 +26,10 @@ _ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
 _SCALAR_LAST = ("llvm.abs.", "llvm.ctlz.", "llvm.cttz.", "llvm.powi.", "llvm.is.fpclass.")
 """Intrinsics whose last argument stays a scalar."""
 
-_TWO_TYPES = ("llvm.lrint.", "llvm.llrint.", "llvm.lround.", "llvm.llround.", "llvm.powi.")
+_TWO_TYPES = (
+    "llvm.lrint.", "llvm.llrint.", "llvm.lround.", "llvm.llround.", "llvm.powi.",
+    "llvm.fptosi.sat.", "llvm.fptoui.sat.",
+)  # fmt: skip
 """Intrinsics with two types in their names."""
 
 _LEAST_APART = 4

@@ -65,6 +65,8 @@ class _Operands:
         shapes = self._code.shapes
         if value.opcode == "load":
             return value in self._steady and not has_effect(value) and shapes.uses[value] == 1
+        if value.opcode == "select" and getattr(value.operands[0], "opcode", "") == "fcmp":
+            return False  # of floats, which are put away themselves: the choice of all lanes is one instruction
         return value.opcode in _QUICK and shapes.homes[value] is self._code.block
 
     def _step(self, first: ir.Value, stride: int, lane: ir.Value) -> ir.Value:

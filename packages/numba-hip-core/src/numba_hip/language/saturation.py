@@ -1,0 +1,36 @@
+"""Numbers of floats as integers: without their fraction, the nearest integer that there is, and 0 for NaN.
+
+That is what AMD's and NVIDIA's GPUs give where they have an instruction, and what HIP and CUDA say of their functions;
+LLVM's plain conversion, as that of C, gives anything for a number that does not fit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+
+from numba_hip.language.registry import lowering
+
+REALS = (types.float32, types.float64)
+
+
+def to_integer(context: Any, builder: ir.IRBuilder, value: ir.Value, kind: types.Integer) -> ir.Value:
+    """*value*, a half, float or double, as an integer of type *kind*."""
+    return context.saturate(builder, value, context.get_value_type(kind), bool(kind.signed))
+
+
+@lowering.lower_cast(types.Float, types.Integer)
+def _cast(context: Any, builder: ir.IRBuilder, source: types.Float, target: types.Integer, value: ir.Value) -> ir.Value:
+    return to_integer(context, builder, value, target)
+
+
+def _lower_round(kind: types.Float) -> None:
+    @lowering.lower(round, kind)
+    def _round(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return to_integer(context, builder, context.call_math(builder, "rint", args), sig.return_type)
+
+
+for _kind in REALS:
+    _lower_round(_kind)

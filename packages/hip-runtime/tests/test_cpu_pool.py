@@ -129,7 +129,7 @@ def test_fork_under_load() -> None:
         n = 1 << 12
         x, y = rt.to_device(np.ones(n, np.float32)), rt.to_device(np.zeros(n, np.float32))
         arguments = spmd_kernels.pack(saxpy.kernel, y.address, x.address, 1.0, n)
-        saxpy.launch(n // 16, 16, arguments)  # compiled before the fork: LLVM's own locks are not ours to renew
+        saxpy.launch(n // 16, 16, arguments)
         codes = []
         for _ in range(5):
             pid = os.fork()

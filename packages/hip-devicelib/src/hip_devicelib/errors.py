@@ -26,6 +26,10 @@ class NotFoundError(DevicelibError):
     """A file, library or tool that was looked for and is not there."""
 
 
+class ForkWarning(RuntimeWarning):
+    """A process was forked while another of its threads compiled and did not come to an end."""
+
+
 class InvalidIRError(DevicelibError, ValueError):
     """LLVM IR or bitcode that does not parse or does not verify."""
 

@@ -24,6 +24,8 @@ from numba.core.target_extension import target_override
 from numba.core.typing.context import CallStack as NumbaCallStack
 from numba.core.typing.templates import fold_arguments
 
+from hip_devicelib.forking import Rank, compiling, hold_in_forks
+
 BUILTIN_MODULES = (
     "numba.cpython.builtins", "numba.cpython.charseq", "numba.cpython.enumimpl", "numba.cpython.iterators",
     "numba.cpython.numbers", "numba.cpython.rangeobj", "numba.cpython.slicing", "numba.cpython.tupleobj",
@@ -202,10 +204,13 @@ class CallStack(NumbaCallStack):
         return super().register(target, inferer, func_id, args)
 
 
+hold_in_forks(Rank.NUMBA, global_compiler_lock._lock)
+
+
 @contextmanager
 def compiling_for(numba_name: str) -> Iterator[None]:
-    """Hold Numba's compiler lock and make *numba_name* the current target."""
-    with global_compiler_lock, target_override(numba_name):
+    """Hold the locks of whoever compiles, and make *numba_name* the current target."""
+    with compiling, global_compiler_lock, target_override(numba_name):
         yield
 
 

@@ -6,7 +6,6 @@ others. Modules have neither triple nor data layout and link into those of any m
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from functools import cache
 
@@ -16,8 +15,7 @@ from llvmlite import ir
 from hip_devicelib.cpu.catalog import FUNCTIONS, Function
 from hip_devicelib.cpu.expressions import FORMATS, Code, Real
 from hip_devicelib.errors import NotFoundError
-
-_lock = threading.Lock()
+from hip_devicelib.forking import compiling
 
 
 def math_library() -> bytes:
@@ -37,7 +35,7 @@ def bitcode_of(symbols: Iterable[str]) -> bytes:
         raise NotFoundError(
             f"the CPU device's math has no {', '.join(map(repr, unknown))}; hip_devicelib.cpu.FUNCTIONS has the names"
         )
-    with _lock:
+    with compiling:
         return _bitcode(tuple(sorted(wanted)))
 
 

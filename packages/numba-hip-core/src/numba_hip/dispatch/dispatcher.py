@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba.core import sigutils, types
 
+from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config
@@ -238,7 +239,7 @@ class Dispatcher(Inspection):
         """
         from numba_hip.targets.registry import known_targets
 
-        with self._compiling:
+        with compiling, self._compiling:
             known = list(self._by_target)
             for cache in (self._by_target, self.overloads, self._loaded, self._configured, self._specialisations):
                 cache.clear()
@@ -298,7 +299,7 @@ class Dispatcher(Inspection):
     def _compile(self, args: Types, target: str) -> KernelCode:
         code = self._by_target.get((target, args))
         if code is None:
-            with self._compiling:
+            with compiling, self._compiling:
                 code = self._by_target.get((target, args)) or self._make(args, target)
                 self._by_target[target, args] = self.overloads[args] = code
         return code
@@ -393,7 +394,10 @@ class Dispatcher(Inspection):
         stand_ins: Mapping[int, StandIn] = NO_STAND_INS,
     ) -> ReadyLaunch:
         """Compile for the types of *args*, load, and check the configuration; the result is kept under *key*."""
-        loaded = self._loaded.get(key) or self._load(key, args, device, stand_ins)
+        loaded = self._loaded.get(key)
+        if loaded is None:
+            with compiling:  # before Python 3.12 a `cached_property` has a lock, for all of its objects
+                loaded = self._load(key, args, device, stand_ins)
         config = configured.config
         launch = loaded.function.configure(
             config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared,

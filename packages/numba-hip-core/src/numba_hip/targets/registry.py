@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import partial
 
 from hip_devicelib.codeobject import CPU_TARGET
+from hip_devicelib.forking import compiling
 from hip_devicelib.target import Target, parse_target
 from numba_hip.compilation.codegen import AmdCodegen, CpuCodegen, HipCodegen
 from numba_hip.targets import numba_target
@@ -45,7 +45,6 @@ class CompileTarget:
 DEFAULT = Variant()
 
 _targets: dict[tuple[str, Variant], CompileTarget] = {}
-_lock = threading.Lock()
 
 
 def compile_target(name: str, variant: Variant = DEFAULT) -> CompileTarget:
@@ -57,7 +56,7 @@ def compile_target(name: str, variant: Variant = DEFAULT) -> CompileTarget:
     key = name, variant.on_cpu() if name == CPU_TARGET else variant
     target = _targets.get(key)
     if target is None:
-        with _lock:
+        with compiling:
             target = _targets.get(key) or _make(*key)
             _targets[key] = target
     return target

@@ -7,7 +7,6 @@ it has none.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -19,11 +18,10 @@ from hip_devicelib.cpu.functions.names import explain_absence, find_operation
 from hip_devicelib.cpu.functions.site import Operation, define_body
 from hip_devicelib.declarations import Function
 from hip_devicelib.errors import NotFoundError, UnsupportedError
+from hip_devicelib.forking import compiling
 from hip_devicelib.manifest import load_reference
 
 __all__ = ["ABSENT", "FUNCTIONS", "bitcode_of"]
-
-_lock = threading.Lock()
 
 
 def _sort() -> tuple[dict[str, tuple[Function, Operation]], dict[str, str]]:
@@ -62,7 +60,7 @@ def bitcode_of(symbols: Iterable[str]) -> bytes:
             raise NotFoundError(
                 f"HIP's device functions have no wrapper {symbol!r}; 'hip-devicelib show NAME' prints those of a name"
             )
-    with _lock:
+    with compiling:
         return _bitcode(tuple(wanted))
 
 

@@ -7,6 +7,7 @@ import weakref
 from pathlib import Path
 
 from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_devicelib.forking import compiling
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.drivers.cpu.kept import KeptCode
@@ -59,7 +60,7 @@ class Function:
 
     def worker(self, block: Dim3) -> finaliser.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
-        with _lock:
+        with compiling, _lock:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:

@@ -19,6 +19,7 @@ from llvmlite import ir
 
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
 from hip_devicelib.constants import define_data
+from hip_devicelib.forking import compiling
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.bfloats import FROM_DOUBLE, FROM_FLOAT, build_conversions
@@ -179,7 +180,7 @@ def check(code: CodeObject) -> None:
             f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of "
             f"{len(code.image)} bytes, starts with {code.image[:4]!r}"
         )
-    with _lock, Scratch() as scratch:
+    with compiling, _lock, Scratch() as scratch:
         module = _read(code, scratch)
         _check_machine(module)
         for kernel in code.kernels:

@@ -258,3 +258,56 @@ def test_a_deleter_that_is_called_in_passing_leaves_an_exception_alone() -> None
     dlpack._rename(capsule, b"used_dltensor")
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(address)
     assert address not in dlpack._exported
+
+
+class Host:
+    """An array of the host that NumPy is told of."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.array = np.arange(6.0).reshape(2, 3)
+        self.__array_interface__ = {
+            "shape": (2, 3), "typestr": "<f8", "data": (self.array.ctypes.data, False), "version": 3, **changes
+        }  # fmt: skip
+
+
+class RaisingHost:
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        raise RuntimeError("not today")
+
+
+def test_arrays_of_the_host_by_their_interface() -> None:
+    np.testing.assert_array_equal(rt.to_device(Host()).copy_to_host(), Host().array)
+    array = rt.to_device(np.zeros((2, 3)))
+    array.copy_to_device(Host())
+    np.testing.assert_array_equal(array.copy_to_host(), Host().array)
+    assert rt.to_device(Host(shape=(0, 3), data=(0, False))).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        (
+            Host(data=(0, False)),
+            "of __array_interface__ of an object of type Host(: .*data is NULL| is address 0 for 6 elements)",
+        ),
+        (Host(data=(2**64 - 16, False)), r"data\[0\] .* is 18446744073709551600, which is no address"),
+        (Host(strides=(-(2**62), 8), data=(4096, False)), "to outside of the address space"),
+        (Host(shape=(-1, 3)), "NumPy makes no array of __array_interface__ of an object of type Host"),
+        (Host(typestr="<f7"), "NumPy makes no array .*f7"),
+        (Host(data="here"), "NumPy makes no array"),
+        (Host(version="x", shape=5), "NumPy makes no array"),
+        (RaisingHost(), "__array_interface__ of an object of type RaisingHost raises RuntimeError: .*not today"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_arrays_of_the_host_that_cannot_be(host: Any, says: str) -> None:
+    array = rt.to_device(np.ones((2, 3)))
+
+    def store() -> None:
+        array[:] = host
+
+    for take_in in (rt.to_device, rt.device_array_like, array.copy_to_device, lambda _: store()):
+        with pytest.raises(ArrayError, match=says):
+            take_in(host)
+    np.testing.assert_array_equal(array.copy_to_host(), np.ones((2, 3)))

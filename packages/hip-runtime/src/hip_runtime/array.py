@@ -14,6 +14,7 @@ from hip_runtime.copying import HostArray
 from hip_runtime.device import Device
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import ArrayError, CopyError
+from hip_runtime.foreign import host_array
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
 from hip_runtime.names import ArrayNames
@@ -251,7 +252,7 @@ class DeviceArray(ArrayNames):
         if is_device_array(ary):
             copying.on_device(self, as_device_array(ary), self._handle(stream))
             return
-        source = np.asarray(ary)
+        source = host_array(ary)
         if source.dtype.hasobject:
             raise CopyError(f"ary of type {type(ary).__name__} holds Python objects; convert it to {self.dtype}")
         copying.to_device(self, source, self._handle(stream))
@@ -415,14 +416,14 @@ def _fill_record(record: np.void, contents: HostArray) -> Any:
 
 def _host_value(value: Any, target: DeviceArray) -> HostArray:
     try:
-        source = np.asarray(value)
+        source = host_array(value)
         while source.ndim > target.ndim and source.shape[0] == 1:  # which NumPy leaves out, too
             source = source[0]
         _check_broadcast(source.shape, target.shape)
         if source.dtype != target.dtype:
             source = source.astype(target.dtype, casting="same_kind" if isinstance(value, np.ndarray) else "unsafe")
         return np.broadcast_to(source, target.shape)
-    except CopyError:
+    except ArrayError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise CopyError(

@@ -12,6 +12,7 @@ from hip_runtime.copying import HostArray, check_dtype, check_fit
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import MemoryKind
 from hip_runtime.errors import ArrayError
+from hip_runtime.foreign import host_array
 from hip_runtime.interop import as_device_array, is_device_array
 from hip_runtime.layout import Layout
 from hip_runtime.memory import Buffer
@@ -42,7 +43,7 @@ def device_array(
 def device_array_like(ary: Any, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
     """A new array with the shape and element type of *ary*, in Fortran's order where *ary* is, else in C's."""
     if not hasattr(ary, "strides"):
-        ary = as_device_array(ary) if is_device_array(ary) else np.asarray(ary)
+        ary = as_device_array(ary) if is_device_array(ary) else host_array(ary)
     return device_array(ary.shape, ary.dtype, order=_order_of(ary), stream=stream, device=device)
 
 
@@ -61,7 +62,7 @@ def to_device(
     """
     if is_device_array(obj) and to is None:
         return as_device_array(obj, device=device)
-    source: Any = as_device_array(obj) if is_device_array(obj) else np.asarray(obj)
+    source: Any = as_device_array(obj) if is_device_array(obj) else host_array(obj)
     if to is None:
         if source.size:
             to = device_array_like(source, stream=stream, device=device)

@@ -76,3 +76,20 @@ def check_place(layout: Layout, address: int, field: str, of: str) -> None:
             f"strides {layout.strides} and shape {layout.shape} {of} reach from {field} {address:#x} to outside of the "
             "address space"
         )
+
+
+def host_array(obj: Any) -> np.ndarray[Any, Any]:
+    """*obj* as NumPy reads it; `ArrayError` where it says by ``__array_interface__`` that it lies where no memory is.
+
+    NumPy believes what that says, and reading such an array would end the process.
+    """
+    if isinstance(obj, (np.ndarray, np.generic)) or attribute(obj, "__array_interface__") is None:
+        return np.asarray(obj)
+    of = f"of __array_interface__ of an object of type {type(obj).__name__}"
+    try:
+        found = np.asarray(obj)
+    except Exception as error:  # what NumPy says of it, or what the object itself raises
+        raise ArrayError(f"NumPy makes no array {of}: {shown(error)}") from error
+    layout = Layout(found.shape, found.strides, found.itemsize)
+    check_place(layout, found.__array_interface__["data"][0], "data[0]", of)
+    return found

@@ -10,6 +10,7 @@ import numba_hip
 from hip_runtime import Buffer, Device, DeviceArray, is_device_array
 from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
 from hip_runtime.driver import Driver
+from hip_runtime.foreign import host_array
 from hip_runtime.layout import Layout, check_numbers, normalise_shape, normalise_strides
 from hip_runtime.stream_handle import stream_handle
 
@@ -25,7 +26,7 @@ def auto_device(obj: Any, stream: Any = 0, copy: bool = True, user_explicit: boo
         return numba_hip.as_device_array(obj), False
     if isinstance(obj, np.void):
         return from_record_like(obj, stream, contents=obj if copy else None), True
-    return numba_hip.to_device(np.asarray(obj), stream=stream, copy=copy), True
+    return numba_hip.to_device(host_array(obj), stream=stream, copy=copy), True
 
 
 def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceArray:

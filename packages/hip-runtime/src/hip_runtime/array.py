@@ -169,6 +169,7 @@ class DeviceArray(ArrayNames):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """CUDA array interface, version 3: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html"""
         stream = stream_handle(self.stream)
+        self._expose()
         interface = {
             "version": 3,
             "shape": self.shape,
@@ -181,6 +182,12 @@ class DeviceArray(ArrayNames):
             interface["descr"] = np.lib.format.dtype_to_descr(self.dtype)
         return interface
 
+    def _expose(self) -> None:
+        """Tell a driver that wants to know that others may write to this memory from now on."""
+        expose = getattr(self.device.driver, "expose", None)
+        if expose is not None:
+            expose(self.address)
+
     def __dlpack__(
         self,
         *,
@@ -192,6 +199,7 @@ class DeviceArray(ArrayNames):
         """A DLPack capsule over the same memory; see `hip_runtime.dlpack.to_capsule`."""
         from hip_runtime.dlpack import to_capsule
 
+        self._expose()
         return to_capsule(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -125,6 +125,12 @@ def _cpu_form(text: str) -> str:
     return text
 
 
+def _races(text: str) -> str:
+    if text not in ("0", "1", "warn"):
+        raise ValueError("must be one of '0', '1' and 'warn'")
+    return text
+
+
 def _wave_size(text: str) -> int:
     if text not in ("32", "64"):
         raise ValueError("must be 32 or 64")
@@ -255,6 +261,16 @@ cpu_async = Setting(
     lambda: False,
 )
 
+cpu_races = Setting(
+    "NUMBA_HIP_CPU_RACES",
+    "1 makes the CPU device report, in every kernel, accesses of memory that race and reads of memory that nobody "
+    "wrote: the launch raises RaceError; 'warn' makes it a warning, and the program goes on; the default is 0. AMD "
+    "GPUs report nothing of the kind. Read when the devices are first asked for, and when a kernel is compiled and "
+    "launched.",
+    _races,
+    lambda: "0",
+)
+
 pending_releases = Setting(
     "NUMBA_HIP_PENDING_RELEASES",
     "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
@@ -280,7 +296,7 @@ array_interface_sync = Setting(
 )
 
 SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
-    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_async, pending_releases,
+    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_async, cpu_races, pending_releases,
     pending_release_ratio, array_interface_sync,
 )  # fmt: skip
 """All settings, for tools that list them."""

@@ -19,9 +19,10 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import Captures, check_recorded, check_wait
-from hip_runtime.drivers.cpu import code, dispatcher, finaliser, graphs, memory, streams
+from hip_runtime.drivers.cpu import code, dispatcher, finaliser, graphs, memory, observers, streams
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
+from hip_runtime.drivers.cpu.initialisation import WrittenBytes, after
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.phases import run_phases
 from hip_runtime.drivers.cpu.spmd.regions.faults import make_fault
@@ -60,6 +61,9 @@ class CpuDriver:
         self._streams[_DEFAULT_QUEUE] = self._default
         self._new_stream = count(_DEFAULT_QUEUE + 1).__next__
         self._dispatch: Any = None
+        self._written: WrittenBytes | None = None
+        if config.cpu_races() != "0":
+            self.watch_writes()
         _drivers.add(self)
 
     # devices
@@ -109,13 +113,18 @@ class CpuDriver:
     def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
         self._captures.forbid("allocate memory")
         try:
-            return self._heap.allocate(nbytes, kind)
+            address = self._heap.allocate(nbytes, kind)
         except OutOfDeviceMemoryError:
             self._wait()  # memory that was freed under its work comes back
-            return self._heap.allocate(nbytes, kind)
+            address = self._heap.allocate(nbytes, kind)
+        if self._written is not None and kind is MemoryKind.DEVICE:
+            self._written.begin(address, nbytes)
+        return address
 
     def free(self, address: int) -> None:
         allocation = self._heap.take(address)
+        if self._written is not None:
+            self._written.forget(address)
         busy = [stream for stream in self._all_streams() if not stream.idle]
         if not busy:
             self._heap.release(allocation)
@@ -138,7 +147,10 @@ class CpuDriver:
         return self._heap.free_bytes(), self._heap.limit
 
     def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
-        self._perform(stream, partial(_copy_bytes, owners, target, source, nbytes))
+        work: Callable[[], None] = partial(_copy_bytes, owners, target, source, nbytes)
+        if self._written is not None:
+            work = after(work, partial(self._written.copy, target, source, nbytes))
+        self._perform(stream, work)
 
     def copy_strided(
         self,
@@ -149,10 +161,16 @@ class CpuDriver:
         stream: int = 0,
         owners: object = None,
     ) -> None:
-        self._perform(stream, partial(_copy_elements, owners, target, source, shape, itemsize))
+        work: Callable[[], None] = partial(_copy_elements, owners, target, source, shape, itemsize)
+        if self._written is not None:
+            work = after(work, partial(self._written.copy_elements, target, shape, itemsize))
+        self._perform(stream, work)
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
-        self._perform(stream, partial(memory.fill_bytes, address, value, nbytes))
+        work: Callable[[], None] = partial(memory.fill_bytes, address, value, nbytes)
+        if self._written is not None:
+            work = after(work, partial(self._written.fill, address, nbytes))
+        self._perform(stream, work)
 
     def is_pageable(self, address: int) -> bool:
         return not self._heap.is_locked(address)
@@ -160,8 +178,29 @@ class CpuDriver:
     def find_allocation(self, address: int) -> tuple[int, int]:
         return self._heap.find(address)
 
+    def allocations(self) -> list[tuple[int, int, int]]:
+        """Start and bytes of all memory that is allocated, and where a byte for each of them says whether it was ever
+        written: an address, 0 where that is not known."""
+        written = self._written
+        return [
+            (start, nbytes, 0 if written is None else written.where(start))
+            for start, nbytes in self._heap.allocations()
+        ]
+
+    def watch_writes(self) -> None:
+        """From now on, keep what of the memory that is allocated is ever written."""
+        if self._written is None:
+            self._written = WrittenBytes()
+            self._dispatch = None
+
+    def expose(self, address: int) -> None:
+        """Others may write to the memory at *address* from now on."""
+        if self._written is not None:
+            self._written.forget(address)
+
     def ipc_handle(self, address: int) -> bytes:
         self._captures.forbid("share memory")
+        self.expose(address)
         self._wait()  # the pages are moved into memory that can be shared: nothing may write to them meanwhile
         return self._heap.handle(address)
 
@@ -403,8 +442,16 @@ class CpuDriver:
         self._closing.discard(stream)
 
     def _start(self) -> Any:
-        self._dispatch = dispatcher.dispatcher().call
+        call = dispatcher.dispatcher().call
+        self._dispatch = call if self._written is None else partial(self._dispatch_watched, call)
         return self._dispatch
+
+    def _dispatch_watched(self, call: Any, entry: int, arguments: bytes, *grid: int) -> int | None:
+        """A kernel that does not tell what it writes may have written anything."""
+        if self._written is not None and not finaliser.is_observed(entry):
+            self._written.forget_all()
+        fault: int | None = call(entry, arguments, *grid)
+        return fault
 
     def _stream(self, stream: int) -> Stream:
         found = self._streams.get(stream)
@@ -479,6 +526,7 @@ def _after_fork() -> None:
     streams.renew_all()
     graphs.renew_locks()
     dispatcher.restart()
+    observers.renew_lock()
     for driver in list(_drivers):
         driver._heap.renew_lock()
         driver._dispatch = None

@@ -256,6 +256,8 @@ def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder, sha
     own = allocate(builder, FRAME.type, "own")
     left = builder.sub(count, FRAME.load(builder, frame, "next_block"))
     helpers = builder.zext(pool.helpers(builder), I64)
+    serial = builder.icmp_unsigned("!=", PROGRAM.load(builder, program, "serial"), I32(0))
+    helpers = builder.select(serial, I64(0), helpers)
     chunk = _choose_chunk(builder, program, left, builder.add(helpers, I64(1)))
     FRAME.store(builder, chunk, frame, "chunk")
     # One less than there are chunks: the calling thread takes one too.

@@ -38,6 +38,7 @@ from hip_runtime.drivers.cpu.forms import (
 )
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from hip_runtime.drivers.cpu.observation import OBSERVER, OBSERVER_STATE, build_observer
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach, survey
 from hip_runtime.drivers.cpu.spmd.analyses.spinning import find_spin_loops, let_spinning_threads_yield
@@ -48,6 +49,7 @@ from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
 from hip_runtime.drivers.cpu.spmd.operations import (
     FAULT,
     GRID_BARRIER,
+    OBSERVE,
     SYNCHRONISING,
     WAVE_WIDE,
     YIELD,
@@ -240,6 +242,8 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         module = _read_for_here(code, scratch)
         reach = survey(module, kernel.name)
         wanted, width = config.cpu_form(), choose_width(block[0], config.cpu_width())
+        if reach.observed and wanted != LOOP:
+            wanted = REGIONS  # one thread at a time, so that there is an order of what they do
         form, why = choose_form(reach, wanted, width)
         _check_shared(kernel, reach.shared_arrays)
         form, why, wanted = fit_stack(form, why, wanted, stack_bytes(module, target_machine().target_data), width)
@@ -295,7 +299,7 @@ def _finalise_as(
     worker = ir.Module("spmd.worker", context=ir.Context())
     item = Item(
         worker, block, kernel.wave_size, reach.shared_arrays, limit, GRID_BARRIER in reach.functions,
-        stack_bytes(module, machine.target_data) if reach.watches_stack else None,
+        stack_bytes(module, machine.target_data) if reach.watches_stack else None, reach.observed,
     )  # fmt: skip
     notes: tuple[str, ...] = ()
     body: Body
@@ -370,7 +374,7 @@ def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:
 
 def _declare_first(module: Any, reach: Reach, item: Item, scratch: Scratch) -> Any:
     """*module* linked into one that declares the operations it calls with attributes that hold, or defines them."""
-    names = sorted(name for name in reach.functions if name.startswith("spmd.") and name != FAULT)
+    names = sorted(name for name in reach.functions if name.startswith("spmd.") and name not in (FAULT, OBSERVE))
     declarations = scratch.read_text(str(build_declarations(names, item.known)))
     declarations.triple, declarations.data_layout = module.triple, module.data_layout
     declarations.link_in(module)
@@ -457,7 +461,11 @@ def load_image(image: bytes) -> Program:
 
 
 def _load_checked(image: bytes, entries: Sequence[str]) -> Program:
-    missing = [name for name in undefined_symbols(image) if not llvm.address_of_symbol(name)]
+    symbols = undefined_symbols(image)
+    observed = OBSERVER in symbols
+    if observed:
+        _define_observer()
+    missing = [name for name in symbols if not llvm.address_of_symbol(name)]
     if not {FROM_FLOAT, FROM_DOUBLE}.isdisjoint(missing):
         _define_conversions()
         missing = [name for name in missing if not llvm.address_of_symbol(name)]
@@ -466,7 +474,17 @@ def _load_checked(image: bytes, entries: Sequence[str]) -> Program:
             f"code for the CPU device refers to {', '.join(map(repr, missing))}, which neither it nor the C math "
             "library defines; link the code that defines it"
         )
-    return Program(image, entries)
+    program = Program(image, entries)
+    (_observed.add if observed else _observed.discard)(program.entry)
+    return program
+
+
+_observed: set[int] = set()
+
+
+def is_observed(entry: int) -> bool:
+    """Whether the program whose first entry is at address *entry* tells what its threads do."""
+    return entry in _observed
 
 
 @cache
@@ -477,6 +495,22 @@ def _define_conversions() -> Program:
     for name, address in zip(names, program.entries, strict=True):
         llvm.add_symbol(name, address)
     return program
+
+
+@cache
+def _define_observer() -> Any:
+    """Make the observer known to LLVM; gives its two words. They and its code live as long as the process."""
+    program = _compile_quickly(build_observer(), (OBSERVER, OBSERVER_STATE))
+    observer, state = program.entries
+    llvm.add_symbol(OBSERVER, observer)
+    words = (ctypes.c_int64 * 2).from_address(function_at(state, ctypes.c_int64)())
+    return words, program
+
+
+def observer_words() -> Any:
+    """What `observation.OBSERVER` looks at: the address of the function that is told, or 0, and its first argument."""
+    with _lock:
+        return _define_observer()[0]
 
 
 def _optimise(module: Any) -> None:

@@ -43,6 +43,8 @@ def choose_form(reach: Reach, wanted: str, width: int) -> tuple[str, str]:
     the last word: see `spmd.vectors.worth`.
     """
     waiting = reach.operations
+    if reach.observed and wanted == REGIONS:
+        return REGIONS, "what its threads do is observed"
     if wanted == LOOP and waiting:
         raise UnsupportedError(
             f"the form {LOOP!r} cannot run a kernel that calls {', '.join(waiting)}; set NUMBA_HIP_CPU_FORM to "

@@ -84,9 +84,10 @@ FRAME = Struct(
 FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y", "thread z")
 """Meaning of the 32-bit words of a fault."""
 
-PROGRAM = Struct(worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR)
+PROGRAM = Struct(worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32)
 """What finalised code consists of: its worker, and how many nanoseconds a block took last time, below 0 at first. Where
-its machine code lies and the name of the kernel are known, and set, once it is loaded."""
+its machine code lies and the name of the kernel are known, and set, once it is loaded. Whether the launching thread has
+to run all blocks itself, one after another."""
 
 UNKNOWN_COST = -1.0
 

@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.frame import FRAME, I1, I32, I64, PTR, VOID, Struct, allocate
+from hip_runtime.drivers.cpu.observation import OBSERVER, OBSERVER_TYPE
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.stack import define_limit, is_below
 from hip_runtime.drivers.cpu.spmd.operations import SharedArray
@@ -39,6 +40,7 @@ class Item:
         dynamic_limit: int | None = None,
         waits_for_grid: bool = False,
         stack_bytes: int | None = None,
+        observed: bool = False,
     ) -> None:
         self.module = module
         self.dynamic_limit = dynamic_limit
@@ -46,6 +48,8 @@ class Item:
         self.waits_for_grid = waits_for_grid
         self.stack_bytes = stack_bytes
         """Bytes that the kernel's functions keep on the stack, where some of them ask how much is left."""
+        self.observed = observed
+        """Whether the kernel tells the observer of the process what its threads do."""
         self.context_bytes = 0
         """What a block that waits for the grid needs; known when its function was written."""
         self.block = block
@@ -116,7 +120,26 @@ class Item:
             )
         for symbol, name in self._shared.items():
             self._define(symbol, lambda b, item, n=name: self.layout.load(b, item, n), PTR)
+        if self.observed:
+            self._define_observe()
         self._define_fault()
+
+    def _define_observe(self) -> None:
+        """``spmd.observe``: the observer is told the same, with the numbers of block and thread."""
+        kind = ir.FunctionType(VOID, [PTR, I32, I32, PTR, I64, I64])
+        builder = new_function(self.module, operations.OBSERVE, kind, "alwaysinline")
+        item, event, site, address, nbytes, value = builder.function.args
+        frame = self.layout.load(builder, item, "frame")
+        block: ir.Value = I64(0)
+        for number in (2, 1, 0):
+            extent = builder.zext(FRAME.load(builder, frame, "grid", number), I64)
+            index = builder.zext(self.layout.load(builder, item, "block", number), I64)
+            block = builder.add(builder.mul(block, extent), index)
+        thread = builder.zext(self.linear_index(builder, item), I64)
+        numbers = [builder.zext(event, I64), builder.zext(site, I64), builder.ptrtoint(address, I64), nbytes, value]
+        observer = ir.Function(self.module, OBSERVER_TYPE, OBSERVER)
+        builder.call(observer, [*numbers, block, thread])
+        builder.ret_void()
 
     def _define(self, name: str, value: object, result: ir.Type = I32) -> None:
         assert callable(value)

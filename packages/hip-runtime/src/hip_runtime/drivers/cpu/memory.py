@@ -92,6 +92,10 @@ class Heap:
         with self._lock:
             return self.limit - self._count()
 
+    def allocations(self) -> list[tuple[int, int]]:
+        """Start and bytes of all live allocations."""
+        return [(start, block.nbytes) for start, (_, block) in list(self._live.items())]
+
     def find(self, address: int) -> tuple[int, int]:
         """Start and bytes of the allocation that *address* lies in; `InvalidAddressError`."""
         for start, (_, block) in list(self._live.items()):
@@ -194,6 +198,12 @@ def copy_elements(target: Strided, source: Strided, shape: tuple[int, ...], item
     if target.strides != source.strides and np.may_share_memory(into, found):
         found = found.copy()  # NumPy's own care for overlap misses one axis with two strides of the same sign
     np.copyto(into, found)
+
+
+def mark_elements(place: Strided, shape: tuple[int, ...], itemsize: int) -> None:
+    """Set every byte of the elements to 1."""
+    if 0 not in shape:
+        _view(Strided(place.address, (*place.strides, 1)), (*shape, itemsize), 1)[...] = 1
 
 
 class _Memory:

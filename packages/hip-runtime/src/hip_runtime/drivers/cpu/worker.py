@@ -78,7 +78,7 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
         body(builder, place, arguments)
 
     builder.ret(_loop_over_chunks(builder, frame, chunk_place, run_block))
-    _define_program(module, worker)
+    _define_program(module, worker, item.observed)
 
 
 def kernel_type(kernel: Kernel) -> ir.FunctionType:
@@ -97,12 +97,11 @@ def run_threads(kernel: Kernel, item: Item) -> Body:
     return body
 
 
-def _define_program(module: ir.Module, worker: ir.Function) -> None:
+def _define_program(module: ir.Module, worker: ir.Function, serial: bool) -> None:
     program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
     unknown = I64(0)
-    program.initializer = ir.Constant(
-        PROGRAM.type, [function_address(worker), ir.DoubleType()(UNKNOWN_COST), unknown, unknown, PTR(None)]
-    )
+    fields = [function_address(worker), ir.DoubleType()(UNKNOWN_COST), unknown, unknown, PTR(None), I32(int(serial))]
+    program.initializer = ir.Constant(PROGRAM.type, fields)
 
 
 def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Parameter) -> ir.Value:

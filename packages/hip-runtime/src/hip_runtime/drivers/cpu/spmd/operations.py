@@ -18,6 +18,7 @@ DYNAMIC_SHARED = "spmd.dynamic_shared"
 DYNAMIC_SHARED_BYTES = "spmd.dynamic_shared_bytes"
 FAULT = "spmd.fault"
 STACK_IS_LOW = "spmd.stack_is_low"
+OBSERVE = "spmd.observe"
 
 BLOCK_WIDE = frozenset({BARRIER, BARRIER_COUNT})
 """Operations that all threads of a block come to together."""
@@ -58,12 +59,12 @@ def is_pure(name: str) -> bool:
 
 def matters(name: str) -> bool:
     """Whether the work item, or the form of the code, depends on whether a kernel calls the function."""
-    return name in SYNCHRONISING or is_uniform(name) or name == STACK_IS_LOW
+    return name in SYNCHRONISING or is_uniform(name) or name in (STACK_IS_LOW, OBSERVE)
 
 
 def is_known(name: str) -> bool:
     """Whether the function, whose name starts with ``spmd.``, is one of the contract."""
-    return (is_pure(name) and name != NUMBER) or name in SYNCHRONISING or name in (FAULT, STACK_IS_LOW)
+    return (is_pure(name) and name != NUMBER) or name in SYNCHRONISING or name in (FAULT, STACK_IS_LOW, OBSERVE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,11 @@ class Reach:
         """Whether functions ask how much of the stack is left."""
         return operations.STACK_IS_LOW in self.functions
 
+    @property
+    def observed(self) -> bool:
+        """Whether threads tell the observer of the process what they do."""
+        return operations.OBSERVE in self.functions
+
 
 def survey(module: Any, kernel: str) -> Reach:
     """What *kernel* reaches in *module*; `ModuleLoadError` for a function that starts with ``spmd.`` and does not

@@ -1,0 +1,31 @@
+"""Who is told what the threads of observed kernels do: see `observation`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hip_runtime.drivers.cpu.finaliser import observer_words
+
+_lock = threading.RLock()
+
+
+def renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
+    global _lock
+    _lock = threading.RLock()
+
+
+@contextmanager
+def observed(function: int, state: int) -> Iterator[None]:
+    """Let the native function at address *function* be told what observed kernels do, with *state* as its first
+    argument; the others are those of `observation.OBSERVER_TYPE`. One observer at a time: other threads wait."""
+    words = observer_words()
+    with _lock:
+        before = words[0], words[1]
+        words[1], words[0] = state, function
+        try:
+            yield
+        finally:
+            words[0], words[1] = before

@@ -50,16 +50,6 @@ def local(*packages: str, extra: str = "") -> list[str]:
     return [argument for package in packages for argument in ("-e", f"packages/{package}{extra}")]
 
 
-def cache_folder(session: nox.Session, name: str) -> str:
-    """A folder *name* that outlives the session, as an absolute path: nox gives one from where it was started."""
-    return str((session.cache_dir / name).absolute())
-
-
-def temporary_folder(session: nox.Session) -> Path:
-    """A folder for the time of the session, as an absolute path."""
-    return Path(session.create_tmp()).absolute()
-
-
 def run_pytest(session: nox.Session, *arguments: str, python: str = "python") -> None:
     """Run pytest on two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another."""
     device = os.environ.get("NUMBA_HIP_DEVICE", "cpu")
@@ -97,7 +87,7 @@ def rocm(session: nox.Session) -> None:
     """
     tested = local("hip-devicelib", "hip-runtime", extra="[test]")
     session.install(*tested, *local("numba-hip-core"), *PYTEST)
-    prefix = cache_folder(session, "rocm-prefix")
+    prefix = str(session.cache_dir / "rocm-prefix")
     launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM])
     if not launcher or not Path(launcher.strip()).is_file():
         session.skip(f"no ROCm to test with: {str(launcher).strip()}")
@@ -136,7 +126,7 @@ def types(session: nox.Session) -> None:
 def minimums(session: nox.Session) -> None:
     """All tests with the lowest versions that the packages say they work with."""
     everything = [*local(*PACKAGES, extra="[test]"), *PYTEST]
-    constraints = temporary_folder(session) / "minimums.txt"
+    constraints = Path(session.create_tmp()) / "minimums.txt"
     constraints.write_text("\n".join(lowest_versions()) + "\n")
     session.install("--constraint", str(constraints), *everything)
     for package in PACKAGES:
@@ -168,7 +158,7 @@ def build(session: nox.Session) -> None:
     for package in PACKAGES:
         session.run("python", "-m", "build", "--outdir", str(dist), f"packages/{package}")
 
-    clean = temporary_folder(session) / "clean"
+    clean = Path(session.create_tmp()) / "clean"
     session.run("python", "-m", "virtualenv", "--clear", str(clean))
     python = str(clean / "bin" / "python")
     requirements = ["numba-hip-core[rocm_6_1_2]", "numba-hip-cuda-compat"]
@@ -183,9 +173,9 @@ def build(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Benchmarks against peers in environments of their own; ``nox -s bench -- --quick`` only shows that they run."""
     session.install(*local(*PACKAGES), "matplotlib>=3.9")
-    peers = cache_folder(session, "bench-peers")
+    peers = str(session.cache_dir / "bench-peers")
     session.run("python", "-m", "benchmarks.environments", peers)
-    plot = str(temporary_folder(session) / "benchmarks.svg")
+    plot = str(Path(session.create_tmp()) / "benchmarks.svg")
     session.run("python", "-m", "benchmarks", "--environments", peers, "--plot", plot, *session.posargs)
 
 
@@ -195,7 +185,7 @@ def cuda_suite(session: nox.Session) -> None:
     tested = local(*PACKAGES)
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
-    session.run("python", "-m", "tools.cuda_suite", "--cache", cache_folder(session, "cuda-suite"), *session.posargs)
+    session.run("python", "-m", "tools.cuda_suite", "--cache", str(session.cache_dir), *session.posargs)
 
 
 @nox.session
@@ -216,9 +206,8 @@ def fuzz(session: nox.Session) -> None:
     programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "300")
     session.run(*programs, env=environment)
     session.run(*programs, "--bounds", env=environment)
-    scripts = str(temporary_folder(session))
     with session.chdir("packages/hip-runtime/tests"):
-        session.run("python", "-m", "spmd_fuzz", "--cases", "400", "--scripts", scripts, env=environment)
+        session.run("python", "-m", "spmd_fuzz", "--cases", "400", "--scripts", session.create_tmp(), env=environment)
     session.run("python", "-m", "tools.fuzz", *session.posargs, env=environment)
 
 

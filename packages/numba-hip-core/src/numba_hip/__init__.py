@@ -129,6 +129,7 @@ from numba_hip.language.warp import (
     warpsize,
 )
 from numba_hip.language.words import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
+from numba_hip.races.findings import races
 
 __version__ = "0.1.0"
 
@@ -184,7 +185,7 @@ __all__ = [
     "managed_array", "mapped", "mapped_array", "mapped_array_like", "match_all", "match_all_sync", "match_any",
     "match_any_sync", "mbcnt",
     "nanosleep", "open_ipc_array", "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc",
-    "profile_start", "profile_stop", "profiling", "readfirstlane", "readlane", "reduce", "require_context",
+    "profile_start", "profile_stop", "profiling", "races", "readfirstlane", "readlane", "reduce", "require_context",
     "select_device", "selp", "set_memory_manager", "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync",
     "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stcg", "stcs", "stream", "stwb", "stwt", "synchronize",
     "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",

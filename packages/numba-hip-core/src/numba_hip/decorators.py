@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from numba.core import sigutils
 
+from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.advice import advise_on_options
@@ -88,14 +89,19 @@ def _dispatcher(
             "that kernel the option"
         )
     check_function(function, device=device)
-    dispatcher = _dispatcher_class()(function, options, device=device, extensions=extensions)
+    dispatcher = _dispatcher_class(options)(function, options, device=device, extensions=extensions)
     dispatcher.compile_explicit(signatures)
     return dispatcher
 
 
-def _dispatcher_class() -> type[Dispatcher]:
+def _dispatcher_class(options: CompileOptions) -> type[Dispatcher]:
     if not config.simulator():
         return Dispatcher
+    if options.observed:
+        raise OptionError(
+            f"{config.simulator.variable} leaves kernels to Python, and races are found by the CPU device: leave out "
+            f"either that, or debug='race' and {runtime_config.cpu_races.variable}"
+        )
     from numba_hip.simulator.dispatcher import SimulatedDispatcher
 
     return SimulatedDispatcher

@@ -7,6 +7,10 @@ relatives); what is wrong with a device or a launch as `hip_runtime.errors` does
 from __future__ import annotations
 
 from pickle import PicklingError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numba_hip.races.findings import Finding
 
 
 class HipError(Exception):
@@ -59,3 +63,50 @@ class LinkedFileNotFoundError(LinkedCodeError, FileNotFoundError):
 
 class SharedMemoryError(HipError, ValueError):
     """A kernel whose shared arrays together are more than a block of the target has."""
+
+
+MOST_SHOWN = 10
+"""How many findings a `RaceError` writes out."""
+
+
+class RaceError(HipError, RuntimeError):
+    """Threads of a kernel accessed the same memory without anything that orders them, or read what nobody wrote.
+
+    ``kernel`` is the kernel's name, ``findings`` are objects of `numba_hip.races.findings.Finding`; ``lost`` counts
+    those that there was no room for. The kernel ran to its end.
+    """
+
+    def __init__(self, kernel: str, findings: tuple[Finding, ...], lost: int = 0) -> None:
+        super().__init__(kernel, findings, lost)
+        self.kernel = kernel
+        self.findings = findings
+        self.lost = lost
+
+    def __str__(self) -> str:
+        races = sum(one.kind == "race" for one in self.findings)
+        counts = [_count(races, "race"), _count(len(self.findings) - races, "read of memory that nobody wrote")]
+        lines = [f"kernel {self.kernel}: {' and '.join(filter(None, counts))}"]
+        lines += [f"  {number}. {one}" for number, one in enumerate(self.findings[:MOST_SHOWN], 1)]
+        if len(self.findings) > MOST_SHOWN:
+            lines.append(f"  and {len(self.findings) - MOST_SHOWN} more: see the findings of this error")
+        if self.lost:
+            lines.append(f"  and {self.lost} that there was no room for")
+        return "\n".join(lines)
+
+
+class RaceWarning(RuntimeWarning):
+    """What a `RaceError` says, where it is no error; it has the same attributes."""
+
+    def __init__(self, kernel: str, findings: tuple[Finding, ...], lost: int = 0) -> None:
+        super().__init__(kernel, findings, lost)
+        self.kernel = kernel
+        self.findings = findings
+        self.lost = lost
+
+    def __str__(self) -> str:
+        return str(RaceError(self.kernel, self.findings, self.lost))
+
+
+def _count(number: int, what: str) -> str:
+    first, _, rest = what.partition(" ")
+    return "" if number == 0 else f"1 {what}" if number == 1 else f"{number} {first}s {rest}".rstrip()

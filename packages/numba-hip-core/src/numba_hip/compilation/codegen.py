@@ -71,12 +71,15 @@ class HipCodeLibrary(CodeLibrary):
         """Shared arrays of the functions of this library itself: what and where each is, and its bytes."""
         self.source: str | None = None
         """The file of the function, where there is one."""
+        self.access_sizes: set[int] = set()
+        """Bytes of the accesses that functions of this library itself tell of, where code is observed."""
         self.faults: dict[int, Fault] = {}
         """Exceptions that functions of this library itself can raise, by code."""
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Take over a module that is complete."""
         self._raise_if_finalized()
+        self.access_sizes |= self._codegen.instrument(ir_module)
         self._bitcode.append(self._codegen.to_bitcode(ir_module))
         self.symbols += self._codegen.note_definitions(ir_module, self)
 
@@ -135,6 +138,10 @@ class HipCodeLibrary(CodeLibrary):
         """Large constants of any function of the closure, by symbol."""
         return {symbol: data for library in self.closure() for symbol, data in library.data.items()}
 
+    def all_access_sizes(self) -> set[int]:
+        """Bytes of the accesses that any function of the closure tells of."""
+        return {size for library in self.closure() for size in library.access_sizes}
+
     def all_sources(self) -> frozenset[str]:
         """Files of all functions of the closure."""
         return frozenset(library.source for library in self.closure() if library.source is not None)
@@ -185,6 +192,14 @@ class HipCodegen(Codegen):
     def __init__(self) -> None:
         self._data_layout = str(self.target_data)
         self._definitions: WeakValueDictionary[str, HipCodeLibrary] = WeakValueDictionary()
+
+    observes = False
+    """Whether code tells what its threads do; see `numba_hip.races`."""
+
+    def instrument(self, module: ir.Module) -> set[int]:
+        """Put into a complete *module* what observes it; gives the bytes of the accesses that are told of."""
+        del module
+        return set()
 
     def note_definitions(self, module: ir.Module, library: HipCodeLibrary) -> list[str]:
         """Remember that the functions of *module* are defined in *library*; returns their symbols."""
@@ -337,6 +352,18 @@ class CpuCodegen(HipCodegen):
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""
         return str(self._machine.emit_assembly(llvm.parse_bitcode(bitcode)))
+
+
+class ObservedCodegen(CpuCodegen):
+    """The same, in which threads tell what they do with memory."""
+
+    observes = True
+
+    def instrument(self, module: ir.Module) -> set[int]:
+        """Put in calls of the observer."""
+        from numba_hip.races.instrumentation import instrument
+
+        return instrument(module, self.target_data)
 
 
 class AmdCodegen(HipCodegen):

@@ -43,12 +43,23 @@ class LocatedLower(DescribingLower):
 
     def lower_inst(self, inst: Any) -> None:
         """Called with each instruction."""
-        if self.context.enable_boundscheck:
+        observes = self.context.codegen().observes
+        if self.context.enable_boundscheck or observes:
             self.library.accessed = accessed_array(self.func_ir, inst)
         try:
             super().lower_inst(inst)
+            if observes:
+                self._note_sites()
         except NotImplementedError as error:  # Numba's, of an operation that types and that nobody has lowering for
             raise LoweringError(str(error), loc=self.loc) from error
+
+    def _note_sites(self) -> None:
+        """Note of the instructions that the last statement became where it stands in the source."""
+        from numba_hip.races.instrumentation import note_sites
+        from numba_hip.races.sites import Site
+
+        site = Site(self.loc.filename, self.loc.line, self.func_ir.func_id.func_name, self.library.accessed)
+        note_sites(self.builder.function, site)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,6 +52,8 @@ class KernelCode:
     """The device arrays whose addresses are in the code."""
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Large constants that the bitcode of the CPU device refers to, by symbol."""
+    granule: int = 0
+    """Of code that is observed: bytes that all accesses are a multiple of."""
 
     def llvm(self) -> str:
         """LLVM IR, optimised."""
@@ -211,6 +214,7 @@ def compile_kernel(
         library.all_sources(),
         captured_by(library),
         library.all_data(),
+        math.gcd(8, *library.all_access_sizes()) if context.codegen().observes else 0,
     )
 
 
@@ -230,6 +234,10 @@ def find_target(py_func: Callable[..., Any], options: CompileOptions, target: st
 
 def _find_problem(options: CompileOptions, target: str) -> str | None:
     """What of *options* the AMD GPU *target* lacks, or LLVM for it."""
+    if options.races:
+        return (
+            f"debug='race': only the CPU device reports races, not {target}; leave it out, or set NUMBA_HIP_DEVICE=cpu"
+        )
     machine = parse_target(target)
     possible = machine.wave_sizes
     if options.wave_size is not None and options.wave_size not in possible:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip.compilation.linked_code import as_items, read_all
 from numba_hip.errors import OptionError
@@ -27,6 +28,8 @@ class CompileOptions:
     debug
         ``error_model="python"``, ``exceptions`` and ``lineinfo``; on AMD GPUs also names, types and places of variables
         in DWARF. With ``opt=False`` each variable has its place in memory at all times; optimised, some have none.
+        ``"race"`` is none of that: the CPU device reports accesses that race and reads of what nobody wrote, see
+        ``races``.
     error_model
         ``"python"``: a division by zero in this function raises `ZeroDivisionError`. ``"numpy"``: of floats it gives
         infinities and NaN, of integers 0 on the CPU device and any number on an AMD GPU. ``debug`` decides where it is
@@ -69,6 +72,9 @@ class CompileOptions:
         Whether atomic operations of this kernel may reach memory of the host or of another GPU: mapped and managed
         arrays, peers. AMD GPUs have fewer instructions for that, and do the others by comparing and swapping. Without
         it such an operation on such memory may be lost.
+    races
+        Whether the CPU device reports races; ``debug="race"`` says the same. The setting ``NUMBA_HIP_CPU_RACES`` asks
+        for it in all kernels. The code is slow then; on AMD GPUs it is refused.
     unsafe_fp_atomics
         Whether atomic operations on floats may take denormal numbers for zero, as some instructions of AMD GPUs do.
     """
@@ -90,6 +96,7 @@ class CompileOptions:
     wave_size: int | None = None
     host_atomics: bool = False
     unsafe_fp_atomics: bool = False
+    races: bool = False
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -104,7 +111,12 @@ class CompileOptions:
         inline = given.get("inline", "never")
         if isinstance(inline, bool):
             inline = "always" if inline else "never"
-        options = cls(**{**given, "link": as_items(given.get("link")), "inline": inline})
+        given = {**given, "link": as_items(given.get("link")), "inline": inline}
+        if isinstance(given["debug"], str):
+            if given["debug"] != "race":
+                raise OptionError(f"debug is {given['debug']!r}; it can be a bool, or 'race'")
+            given = {**given, "debug": False, "races": True}
+        options = cls(**given)
         if options.inline not in ("never", "always") and not callable(options.inline):
             raise OptionError(f"inline is {options.inline!r}; it can be 'never', 'always', a bool or a cost model")
         registers = options.max_registers
@@ -128,7 +140,7 @@ class CompileOptions:
     def stamp(self) -> str:
         """Text that differs where the options make different code."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cache"}
-        chosen["boundscheck"] = self.checked
+        chosen["boundscheck"], chosen["races"] = self.checked, self.observed
         if callable(self.inline):
             chosen["inline"] = _stamp_of(self.inline)
         chosen["link"] = [code.digest for code in read_all(self.link)]
@@ -140,10 +152,15 @@ class CompileOptions:
         return config.boundscheck() if self.boundscheck is None else bool(self.boundscheck)
 
     @property
+    def observed(self) -> bool:
+        """Whether the CPU device reports races."""
+        return self.races or runtime_config.cpu_races() != "0"
+
+    @property
     def variant(self) -> Variant:
         """What these options say about the kernel with all that it calls."""
         atomics = bool(self.host_atomics), bool(self.unsafe_fp_atomics)
-        return Variant(self.checked, self.wave_size, *atomics, optimised=bool(self.opt))
+        return Variant(self.checked, self.wave_size, *atomics, optimised=bool(self.opt), observed=self.observed)
 
     @property
     def keeps_lines(self) -> bool:

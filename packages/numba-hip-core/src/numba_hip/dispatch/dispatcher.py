@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba.core import sigutils, types
 
+from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from hip_runtime.errors import LaunchError
@@ -306,7 +307,10 @@ class Dispatcher(Inspection):
 
     def _make(self, args: Types, target: str) -> KernelCode:
         place = None
-        if self.options.cache:
+        observed = (
+            target == CPU_TARGET and self.options.observed
+        )  # whose places in the source are numbers of this process
+        if self.options.cache and not observed:
             from numba_hip.caching.code_cache import CodeCache
 
             self._cache = self._cache or CodeCache()
@@ -406,6 +410,10 @@ class Dispatcher(Inspection):
         started: LaunchFunction = with_output(launch, config.stream)
         if loaded.record is not None:
             started = RecordedLaunch(started, loaded.record, loaded.code.parameters)
+        if loaded.code.granule:
+            from numba_hip.races.launch import ObservedLaunch
+
+            started = ObservedLaunch(started, launch, loaded.code, self._names, config.stream)
         ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code, loaded.pack_exactly)
         return ready
 
@@ -423,6 +431,8 @@ class Dispatcher(Inspection):
             self._loaded[key] = known
             return known
         code = self._compile(kinds, device.target)
+        if code.granule:
+            device.driver.watch_writes()  # type: ignore[attr-defined]
         check_captured(self.__name__, code.captured, device)
         function = device.load(code.code_object).function(code.name)
         record = IndexRecord() if code.target.checked and device.is_cpu else None

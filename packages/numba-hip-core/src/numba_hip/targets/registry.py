@@ -8,7 +8,7 @@ from functools import partial
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.forking import compiling
 from hip_devicelib.target import Target, parse_target
-from numba_hip.compilation.codegen import AmdCodegen, CpuCodegen, HipCodegen
+from numba_hip.compilation.codegen import AmdCodegen, CpuCodegen, HipCodegen, ObservedCodegen
 from numba_hip.targets import numba_target
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
@@ -53,7 +53,7 @@ def compile_target(name: str, variant: Variant = DEFAULT) -> CompileTarget:
     *variant* is how code for it is made. Raises `hip_devicelib.errors.UnknownTargetError` for a name that there is
     not, and `hip_devicelib.errors.UnsupportedError` for waves that the GPU does not have.
     """
-    key = name, variant.on_cpu() if name == CPU_TARGET else variant
+    key = name, variant.on_cpu() if name == CPU_TARGET else variant.on_amd()
     target = _targets.get(key)
     if target is None:
         with compiling:
@@ -88,7 +88,8 @@ def _parts(machine: Target | None, variant: Variant) -> tuple[type[HipContext], 
         from numba_hip.targets.checked import CheckedCpuContext
         from numba_hip.targets.cpu import CpuContext
 
-        return CheckedCpuContext if variant.checked else CpuContext, CpuCodegen()
+        codegen = ObservedCodegen() if variant.observed else CpuCodegen()
+        return CheckedCpuContext if variant.checked else CpuContext, codegen
     from numba_hip.targets.amdgpu import AmdContext
     from numba_hip.targets.checked_amdgpu import CheckedAmdContext
 

@@ -1,0 +1,343 @@
+"""The detector: it compares what threads do with what was done to the same memory before, event after event.
+
+`note` is called by the code of a kernel, in the one thread of the processor that runs it. It is compiled by Numba, for
+the processor. What happens before what, `ordering` says.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from numba import carray, cfunc, njit, types
+
+from numba_hip.races.bytes import peek_byte, poke_byte
+from numba_hip.races.layout import (
+    CELL_WORDS,
+    COPIES,
+    EVENT_MASK,
+    FINDING_ROOM,
+    FINDING_WORDS,
+    HAS_VALUE,
+    INNER,
+    INTERVAL_WORDS,
+    ONLY_READS,
+    READERS,
+    SHARED_ARRAYS,
+    SHARED_WORDS,
+    SITE_BITS,
+    Block,
+    Cell,
+    Event,
+    Finding,
+    Header,
+    Interval,
+    Relation,
+    Shared,
+    Thread,
+)
+from numba_hip.races.ordering import (
+    enter_block,
+    fence,
+    find_block,
+    find_thread,
+    is_ordered,
+    learn,
+    leave_wave_operation,
+    pass_barrier,
+    pass_grid_barrier,
+    relate,
+    release,
+)
+
+NOTE = types.void(types.CPointer(types.int64), *[types.int64] * 7)
+"""Arena, event with its flags, site, address, bytes, value, block and thread."""
+
+_WHOLE = 1 << 60
+_NOWHERE = -(1 << 30)
+_REPORTED_NEW, _REPORTED_WRITER, _REPORTED_ATOMIC, _REPORTED_READER = 1, 2, 4, 8
+
+
+class Access(NamedTuple):
+    """An access of *nbytes* bytes: ``kind`` is its event, ``flags`` that with all flags, ``who`` thread and site."""
+
+    kind: int
+    flags: int
+    who: int
+    address: int
+    nbytes: int
+    value: int
+    block: int
+    thread: int
+
+
+class Where(NamedTuple):
+    """The memory that is accessed: the number of the interval, or below 0 of the shared array; its first address, the
+    place of its cells, since when it is what it is, where it says what was written, and the site of a shared array."""
+
+    number: int
+    start: int
+    cells: int
+    since: int
+    written: int
+    site: int
+
+
+@njit
+def _add_shared(arena: Any, block: int, block_place: int, start: int, nbytes: int, site: int) -> None:
+    """Note where a shared array of the block is, unless that is known."""
+    slot = block if arena[Header.COOPERATIVE] else 0
+    table = arena[Header.SHARED_RANGES] + slot * SHARED_ARRAYS * SHARED_WORDS
+    count = arena[block_place + Block.SHARED_COUNT]
+    for number in range(count):
+        entry = table + number * SHARED_WORDS
+        if arena[entry + Shared.START] == start and arena[entry + Shared.END] >= start + nbytes:
+            return
+    granules = (nbytes >> arena[Header.GRANULE_SHIFT]) + 2
+    used = arena[block_place + Block.SHARED_GRANULES]
+    if count == SHARED_ARRAYS or used + granules > arena[Header.SHARED_ROOM]:
+        return
+    entry = table + count * SHARED_WORDS
+    arena[entry + Shared.START] = start
+    arena[entry + Shared.END] = start + nbytes
+    arena[entry + Shared.CELLS] = arena[Header.SHARED_CELLS] + (slot * arena[Header.SHARED_ROOM] + used) * CELL_WORDS
+    arena[entry + Shared.SITE] = site
+    arena[block_place + Block.SHARED_COUNT] = count + 1
+    arena[block_place + Block.SHARED_GRANULES] = used + granules
+
+
+@njit
+def _find_interval(arena: Any, address: int) -> Any:
+    """The place of the interval that *address* is in, or -1."""
+    place = arena[Header.LAST_INTERVAL]
+    if place and arena[place + Interval.START] <= address < arena[place + Interval.END]:
+        return place
+    low, high = 0, arena[Header.INTERVAL_COUNT]
+    while low < high:
+        middle = (low + high) >> 1
+        if arena[arena[Header.INTERVALS] + middle * INTERVAL_WORDS + Interval.END] <= address:
+            low = middle + 1
+        else:
+            high = middle
+    place = arena[Header.INTERVALS] + low * INTERVAL_WORDS
+    if low == arena[Header.INTERVAL_COUNT] or address < arena[place + Interval.START]:
+        return -1
+    arena[Header.LAST_INTERVAL] = place
+    return place
+
+
+@njit
+def _report(arena: Any, access: Access, where: Where, first_event: int, first: int, relation: int, same: int) -> None:
+    """Count a finding under its two sites, kinds and relation; the first of each is kept as it is."""
+    mask = (1 << SITE_BITS) - 1
+    mixed = ((first & mask) * 31 + (access.who & mask)) * 31 + first_event * 7 + access.kind * 3 + relation * 2 + same
+    slot = mixed % FINDING_ROOM
+    while True:
+        entry = arena[Header.FINDINGS] + slot * FINDING_WORDS
+        if arena[entry + Finding.COUNT] == 0:
+            break
+        if (
+            arena[entry + Finding.FIRST_EVENT] == first_event
+            and arena[entry + Finding.SECOND_EVENT] == access.kind
+            and arena[entry + Finding.FIRST] & mask == first & mask
+            and arena[entry + Finding.SECOND] & mask == access.who & mask
+            and arena[entry + Finding.RELATION] == relation
+            and arena[entry + Finding.SAME_VALUE] == same
+        ):
+            arena[entry + Finding.COUNT] += 1
+            return
+        slot = (slot + 1) % FINDING_ROOM
+    if arena[Header.FINDING_COUNT] * 2 > FINDING_ROOM:
+        arena[Header.LOST] += 1
+        return
+    arena[Header.FINDING_COUNT] += 1
+    arena[entry + Finding.FIRST_EVENT] = first_event
+    arena[entry + Finding.SECOND_EVENT] = access.kind
+    arena[entry + Finding.FIRST] = first
+    arena[entry + Finding.SECOND] = access.who
+    arena[entry + Finding.RELATION] = relation
+    arena[entry + Finding.ADDRESS] = access.address
+    arena[entry + Finding.BYTES] = access.nbytes
+    arena[entry + Finding.WHERE] = where.number
+    arena[entry + Finding.OFFSET] = access.address - where.start
+    arena[entry + Finding.SAME_VALUE] = same
+    arena[entry + Finding.SHARED_SITE] = where.site
+    arena[entry + Finding.COUNT] = 1
+
+
+@njit
+def _add_reader(arena: Any, cell: int, who: int, time: int) -> None:
+    """The last reader is *who*. Those kept behind it are the last of another thread, wave and block."""
+    first = cell + Cell.READER
+    before, before_time = arena[first], arena[first + 1]
+    arena[first], arena[first + 1] = who, time
+    if before == 0 or before >> SITE_BITS == who >> SITE_BITS:
+        return
+    arena[first + 2], arena[first + 3] = before, before_time
+    relation = relate(arena, before, who)
+    if relation != Relation.WAVE:
+        arena[first + 4], arena[first + 5] = before, before_time
+    if relation == Relation.GRID:
+        arena[first + 6], arena[first + 7] = before, before_time
+
+
+@njit
+def _locate(arena: Any, address: int, block: int, block_place: int) -> Where:
+    """The memory that *address* is in; `_NOWHERE` for what is private to a thread, or not the device's."""
+    slot = block if arena[Header.COOPERATIVE] else 0
+    table = arena[Header.SHARED_RANGES] + slot * SHARED_ARRAYS * SHARED_WORDS
+    for number in range(arena[block_place + Block.SHARED_COUNT]):
+        entry = table + number * SHARED_WORDS
+        if arena[entry + Shared.START] <= address < arena[entry + Shared.END]:
+            since = arena[Header.BLOCK_START] + 1  # in each block it is new
+            start, cells = arena[entry + Shared.START], arena[entry + Shared.CELLS]
+            return Where(-1 - number, start, cells, since, 0, arena[entry + Shared.SITE])
+    entry = _find_interval(arena, address)
+    if entry < 0:
+        return Where(_NOWHERE, 0, 0, 0, 0, 0)
+    number = (entry - arena[Header.INTERVALS]) // INTERVAL_WORDS
+    start, cells = arena[entry + Interval.START], arena[entry + Interval.CELLS]
+    return Where(number, start, cells, 1, arena[entry + Interval.WRITTEN], 0)
+
+
+@njit
+def _is_new(access: Access, where: Where, low: int, high: int) -> Any:
+    """Whether nobody wrote some of the bytes from *low* to *high*, which this launch has not written."""
+    if where.number < 0:
+        return True
+    if where.written:
+        for at in range(max(access.address, low), min(access.address + access.nbytes, high)):
+            if peek_byte(where.written + at - where.start) == 0:
+                return True
+    return False
+
+
+@njit
+def _check_plain(arena: Any, access: Access, where: Where, cell: int, place: int) -> Any:
+    """Compare *access* with the last write and the last atomic operation; what was reported."""
+    reported = 0
+    writer = arena[cell + Cell.WRITER]
+    if writer and not is_ordered(arena, writer, arena[cell + Cell.WRITE_TIME], access.block, access.thread, place):
+        same = 0
+        if access.kind == Event.WRITE and access.flags & HAS_VALUE and arena[cell + Cell.HAS_VALUE]:
+            same = 1 if arena[cell + Cell.VALUE] == access.value else 0
+        _report(arena, access, where, Event.WRITE, writer, relate(arena, writer, access.who), same)
+        reported |= _REPORTED_WRITER
+    # Of atomic operations the last one is enough: all others came before it, so who comes after it comes after all.
+    atomic = 0 if access.kind == Event.ATOMIC else arena[cell + Cell.ATOMIC]
+    if atomic and not is_ordered(arena, atomic, arena[cell + Cell.ATOMIC_TIME], access.block, access.thread, place):
+        _report(arena, access, where, Event.ATOMIC, atomic, relate(arena, atomic, access.who), 0)
+        reported |= _REPORTED_ATOMIC
+    return reported
+
+
+@njit
+def _check_readers(arena: Any, access: Access, where: Where, cell: int, place: int) -> Any:
+    """Compare *access*, which changes what is there, with the readers; what was reported."""
+    for number in range(READERS):
+        reader = arena[cell + Cell.READER + 2 * number]
+        time = arena[cell + Cell.READER + 2 * number + 1]
+        if reader and not is_ordered(arena, reader, time, access.block, access.thread, place):
+            _report(arena, access, where, Event.READ, reader, relate(arena, reader, access.who), 0)
+            return _REPORTED_READER
+    return 0
+
+
+@njit
+def _enter(arena: Any, access: Access, where: Where, cell: int, place: int) -> None:
+    """Let *access* be what is known of the granule."""
+    time = arena[Header.TIME]
+    if access.kind == Event.READ:
+        _add_reader(arena, cell, access.who, time)
+    elif access.kind == Event.WRITE:
+        for number in range(READERS):  # who comes later need not be compared with what is before this write
+            reader = cell + Cell.READER + 2 * number
+            if is_ordered(arena, arena[reader], arena[reader + 1], access.block, access.thread, place):
+                arena[reader] = 0
+        arena[cell + Cell.ATOMIC] = 0
+        arena[cell + Cell.LAST_RELEASE] = 0
+        arena[cell + Cell.WRITER] = access.who
+        arena[cell + Cell.WRITE_TIME] = time
+        arena[cell + Cell.VALUE] = access.value
+        arena[cell + Cell.HAS_VALUE] = access.flags & HAS_VALUE
+    elif not access.flags & ONLY_READS:
+        arena[cell + Cell.ATOMIC] = access.who
+        arena[cell + Cell.ATOMIC_TIME] = time
+        if arena[place + Thread.FENCE_TIME]:
+            arena[cell + Cell.LAST_RELEASE] = time
+
+
+@njit
+def _access(arena: Any, access: Access, where: Where, place: int, block_place: int) -> None:
+    """Compare *access* with what is known of each granule that it touches, and then let it be known.
+
+    One access is reported once for each kind of access that it races with.
+    """
+    shift = arena[Header.GRANULE_SHIFT]
+    base = where.start >> shift
+    changes = access.kind != Event.READ and not access.flags & ONLY_READS
+    reported = 0
+    for granule in range(access.address >> shift, ((access.address + access.nbytes - 1) >> shift) + 1):
+        cell = where.cells + (granule - base) * CELL_WORDS
+        if arena[cell + Cell.SINCE] != where.since:
+            arena[cell : cell + CELL_WORDS] = 0
+            arena[cell + Cell.SINCE] = where.since
+        untouched = arena[cell + Cell.WRITER] == 0 and arena[cell + Cell.ATOMIC] == 0
+        asked = access.kind != Event.WRITE and not (access.flags & COPIES or reported & _REPORTED_NEW)
+        if untouched and asked and _is_new(access, where, granule << shift, (granule + 1) << shift):
+            _report(arena, access, where, 0, 0, Relation.SELF, 0)
+            reported |= _REPORTED_NEW
+        if access.kind == Event.ATOMIC and arena[cell + Cell.LAST_RELEASE]:
+            learn(arena, place, block_place, arena[cell + Cell.LAST_RELEASE])
+        if not reported & (_REPORTED_WRITER | _REPORTED_ATOMIC):
+            reported |= _check_plain(arena, access, where, cell, place)
+        if changes and not reported & _REPORTED_READER:
+            reported |= _check_readers(arena, access, where, cell, place)
+        _enter(arena, access, where, cell, place)
+    if changes and where.written:
+        for at in range(access.address, access.address + access.nbytes):
+            poke_byte(where.written + at - where.start, 1)
+    if access.kind == Event.ATOMIC and changes and arena[place + Thread.FENCE_TIME]:
+        release(arena, access.block, access.thread, place, arena[Header.TIME])
+
+
+def note(pointer: Any, event: int, site: int, address: int, nbytes: int, value: int, block: int, thread: int) -> None:
+    """What thread *thread* of block *block* is about to do, or has just passed."""
+    arena = carray(pointer, (_WHOLE,))
+    arena[Header.TIME] += 1
+    time = arena[Header.TIME]
+    if not arena[Header.COOPERATIVE] and arena[Header.CURRENT_BLOCK] != block + 1:
+        enter_block(arena, block)
+    place = find_thread(arena, block, thread)
+    block_place = find_block(arena, block)
+    kind = event & EVENT_MASK
+    if kind <= Event.ATOMIC:
+        if event & INNER and arena[place + Thread.CALL_SITE]:
+            site = arena[place + Thread.CALL_SITE]
+        where = _locate(arena, address, block, block_place)
+        if nbytes > 0 and where.number != _NOWHERE:
+            who = ((block * arena[Header.BLOCK_THREADS] + thread) << SITE_BITS) | site
+            access = Access(kind, event, who, address, nbytes, value, block, thread)
+            _access(arena, access, where, place, block_place)
+    elif kind == Event.FENCE:
+        fence(arena, place, time)
+        arena[place + Thread.FENCED] = 1
+        arena[block_place + Block.FENCED] = 1
+    elif kind == Event.BARRIER:
+        pass_barrier(arena, place, block_place, time)
+    elif kind == Event.GRID_BARRIER:
+        pass_grid_barrier(arena, place, time)
+    elif kind == Event.WAVE_ENTER:
+        arena[place + Thread.WAITS_AT] = site
+    elif kind == Event.WAVE_LEAVE:
+        leave_wave_operation(arena, block, thread, block_place, time)
+    elif kind == Event.SHARED:
+        _add_shared(arena, block, block_place, address, nbytes, site)
+    else:
+        arena[place + Thread.CALL_SITE] = site
+
+
+@cache
+def compiled_note() -> Any:
+    """`note` as machine code: its ``address`` is a function for C. Compiling takes some seconds, once in a process."""
+    return cfunc(NOTE, error_model="numpy")(note)

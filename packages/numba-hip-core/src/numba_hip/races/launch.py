@@ -1,0 +1,131 @@
+"""Launches of kernels that are observed: they are waited for, and what was found is raised or warned of."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from hip_runtime import config
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.observers import observed
+from hip_runtime.errors import CaptureError
+from hip_runtime.module import Launch
+from hip_runtime.stream_handle import stream_handle
+from numba_hip.compilation.kernel_code import KernelCode
+from numba_hip.compilation.resources import is_cooperative
+from numba_hip.errors import RaceError, RaceWarning
+from numba_hip.races.arena import Arena, LaunchShape, Memory
+from numba_hip.races.findings import Access, Finding, merge, remember
+from numba_hip.races.layout import EVENT_MASK, SITE_BITS, Event, Relation
+from numba_hip.races.layout import Finding as Field
+from numba_hip.races.places import ArrayPlace, find_arrays
+from numba_hip.races.sites import Site, site_of
+
+_KINDS = {Event.READ: "read", Event.WRITE: "write", Event.ATOMIC: "atomic"}
+_RELATIONS = {Relation.WAVE: "wave", Relation.BLOCK: "block", Relation.GRID: "grid", Relation.SELF: "wave"}
+
+
+class ObservedLaunch:
+    """A launch of a kernel whose threads tell what they do. It returns when the kernel is done.
+
+    *start* launches, *launch* is the launch of the runtime that is at its end; *names* are those of the arguments.
+    """
+
+    def __init__(self, start: Any, launch: Launch, code: KernelCode, names: Sequence[str], stream: Any) -> None:
+        self._start = start
+        self._code = code
+        self._names = names
+        self._stream = stream_handle(stream)
+        self._driver = launch.function.device.driver
+        kernel = launch.function.kernel
+        cooperative = is_cooperative(code.bitcode)
+        self._shape = LaunchShape(launch.grid, launch.block, kernel.wave_size, cooperative, code.granule)
+
+    def __call__(self, arguments: bytes, owners: object = None) -> None:
+        """As `hip_runtime.module.Launch`; raises `RaceError`, or warns."""
+        from numba_hip.races.detector import compiled_note  # the first launch of all compiles it
+
+        if self._driver.is_capturing(self._stream):
+            raise CaptureError(
+                f"kernel {self._code.name} is observed for races, and nobody is told when the launch of a graph is "
+                f"done; leave debug='race' out, or unset {config.cpu_races.variable}"
+            )
+        note = compiled_note().address
+        self._driver.synchronize_stream(self._stream)
+        arrays = find_arrays(self._names, self._code.argument_types, self._code.parameters, arguments)
+        arena = Arena(self._shape, self._memory(arrays))
+        try:
+            with observed(note, arena.address):
+                self._start(arguments, owners)
+                self._driver.synchronize_stream(self._stream)
+        finally:
+            findings = merge([self._finding(row, arena, arrays) for row in arena.findings()])
+            remember(findings)
+        self._report(findings, arena.lost)
+
+    def _memory(self, arrays: Sequence[ArrayPlace]) -> list[Memory]:
+        """All memory of the device, and what else was passed to the kernel."""
+        known = [Memory(*one) for one in self._driver.allocations()]  # type: ignore[attr-defined]
+        for low, high in sorted(array.bounds for array in arrays):
+            inside = any(one.start <= low and high <= one.start + one.nbytes for one in known)
+            if not inside and low < high:
+                known.append(Memory(low, high - low))
+        return _separate(known)
+
+    def _report(self, findings: Sequence[Finding], lost: int) -> None:
+        warns = config.cpu_races() == "warn" and not self._code.options.races
+        serious = [one for one in findings if not one.same_value]
+        if serious and not warns:
+            raise RaceError(self._code.name, tuple(findings), lost)
+        if findings:
+            warnings.warn(RaceWarning(self._code.name, tuple(findings), lost), stacklevel=4)
+
+    def _finding(self, row: dict[Field, int], arena: Arena, arrays: Sequence[ArrayPlace]) -> Finding:
+        numbers = (row[field] & ((1 << SITE_BITS) - 1) for field in (Field.FIRST, Field.SECOND))
+        first_site, second_site = map(site_of, numbers)
+        first = self._access(row[Field.FIRST_EVENT], row[Field.FIRST], first_site) if row[Field.FIRST_EVENT] else None
+        second = self._access(row[Field.SECOND_EVENT], row[Field.SECOND], second_site)
+        shared = row[Field.WHERE] < 0
+        name, index, offset = second_site.array or first_site.array, None, row[Field.OFFSET]
+        if not shared:
+            for array in arrays:
+                found = array.find(row[Field.ADDRESS])
+                if found is not None:
+                    name, index, offset = array.name, found, row[Field.ADDRESS] - array.bounds[0]
+                    break
+        elif row[Field.BYTES] and offset % row[Field.BYTES] == 0:
+            index = (offset // row[Field.BYTES],)
+        return Finding(
+            self._code.name, first, second, "shared" if shared else "device", name, index, offset, row[Field.ADDRESS],
+            row[Field.BYTES], (_RELATIONS[Relation(row[Field.RELATION])],), bool(row[Field.SAME_VALUE]),
+            row[Field.COUNT],
+        )  # fmt: skip
+
+    def _access(self, event: int, who: int, site: Site) -> Access:
+        block, thread = divmod(who >> SITE_BITS, _count(self._shape.block))
+        kind = _KINDS[Event(event & EVENT_MASK)]
+        return Access(
+            kind, site.file, site.line, site.function, _index(block, self._shape.grid),
+            _index(thread, self._shape.block),
+        )  # fmt: skip
+
+
+def _separate(memory: list[Memory]) -> list[Memory]:
+    """The same memory in pieces that do not overlap, in the order of addresses."""
+    pieces: list[Memory] = []
+    for one in sorted(memory, key=lambda one: one.start):
+        end = pieces[-1].start + pieces[-1].nbytes if pieces else 0
+        if one.start >= end:
+            pieces.append(one)
+        elif one.start + one.nbytes > end:
+            pieces.append(Memory(end, one.start + one.nbytes - end))
+    return pieces
+
+
+def _count(extents: Dim3) -> int:
+    return extents[0] * extents[1] * extents[2]
+
+
+def _index(number: int, extents: Dim3) -> Dim3:
+    return number % extents[0], number // extents[0] % extents[1], number // extents[0] // extents[1]

@@ -1,0 +1,205 @@
+"""The memory that the detector works in: one array of 64-bit words, and where in it what is.
+
+All of it is one mapping of which only the pages that are touched take memory. `Header` has the numbers of the launch
+and the places of the tables; a table is a row of entries of a fixed number of words.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Event(IntEnum):
+    """What a thread tells the detector. An access has its flags above these four bits."""
+
+    READ = 1
+    WRITE = 2
+    ATOMIC = 3
+    FENCE = 4
+    BARRIER = 5
+    """It has passed a barrier of its block."""
+    GRID_BARRIER = 6
+    WAVE_ENTER = 7
+    """It has come to an operation of its wave, which is the site."""
+    WAVE_LEAVE = 8
+    SHARED = 9
+    """It has asked where a shared array is: its address, and its bytes."""
+    CALL = 10
+    """It is about to call a function whose accesses may have no lines of their own."""
+
+
+EVENT_MASK = 0xF
+HAS_VALUE = 0x10
+"""What is written is a number of at most 64 bits, and it is told."""
+COPIES = 0x20
+"""A part of a copy of bytes: what nobody wrote may be among them, such as padding."""
+ONLY_READS = 0x40
+"""An atomic operation that changes nothing."""
+INNER = 0x80
+"""The line says little: that of the last call is told instead."""
+
+
+class Header(IntEnum):
+    """The words at the start."""
+
+    TIME = 0
+    """How many events there were."""
+    BLOCK_THREADS = 1
+    WAVE_SIZE = 2
+    COOPERATIVE = 3
+    """Whether blocks wait for one another, so that all of them have a state of their own."""
+    CURRENT_BLOCK = 4
+    """The block that the states are of, plus 1, where there is one for all."""
+    GRANULE_SHIFT = 5
+    INTERVALS = 6
+    INTERVAL_COUNT = 7
+    THREADS = 8
+    BLOCKS = 9
+    LANES = 10
+    """What each thread knows of the lanes of its wave: until when each of them has been waited for."""
+    THREAD_RELEASES = 11
+    WAVE_RELEASES = 12
+    BLOCK_RELEASES = 13
+    """By thread, wave and block: the number of the last release, 0 for none."""
+    RELEASES = 14
+    RELEASE_COUNT = 15
+    RELEASE_ROOM = 16
+    SHARED_RANGES = 17
+    SHARED_CELLS = 18
+    SHARED_ROOM = 19
+    """Granules of shared memory that a block has cells for."""
+    FINDINGS = 20
+    FINDING_COUNT = 21
+    LOST = 22
+    """Findings that had no room."""
+    GRID_EPOCH = 23
+    GRID_TIME = 24
+    WAVES_USED = 25
+    BLOCK_START = 26
+    LAST_INTERVAL = 27
+
+
+HEADER_WORDS = 32
+
+
+class Interval(IntEnum):
+    """Memory of the device from one address to another, in the order of addresses."""
+
+    START = 0
+    END = 1
+    CELLS = 2
+    """Where its cells are."""
+    WRITTEN = 3
+    """Address of a byte for each byte: whether it was ever written; 0 where that is not known."""
+
+
+class Thread(IntEnum):
+    """The state of a thread. Times are numbers of events; 0 is before the first."""
+
+    BARRIER_TIME = 0
+    """All that its block did before this is before what it does now."""
+    EPOCH = 1
+    KNOWN = 2
+    """All that was released before this is before what it does now."""
+    FENCE_TIME = 3
+    """What it did before this is released by its next atomic operation."""
+    FENCED_BARRIER = 4
+    FENCED_WAVE = 5
+    """As `FENCE_TIME`, of what its block and its wave did."""
+    WAVE_TIME = 6
+    WAITS_AT = 7
+    FENCED = 8
+    """Whether it had a fence since it last waited for others."""
+    CALL_SITE = 9
+    """Where it last called a function from a line of the user's."""
+    GRID_EPOCH = 10
+
+
+class Block(IntEnum):
+    """The state of a block."""
+
+    EPOCH = 0
+    BARRIER_TIME = 1
+    KNOWN = 2
+    KNOWN_AT_BARRIER = 3
+    FENCED = 4
+    FENCED_AT_BARRIER = 5
+    SHARED_COUNT = 6
+    SHARED_GRANULES = 7
+
+
+class Release(IntEnum):
+    """An atomic operation behind a fence."""
+
+    TIME = 0
+    FENCE_TIME = 1
+    FENCED_BARRIER = 2
+    FENCED_WAVE = 3
+    OF_THREAD = 4
+    OF_WAVE = 5
+    OF_BLOCK = 6
+    """The number of the release before this one, of the same thread, wave and block."""
+
+
+class Shared(IntEnum):
+    """A shared array of a block."""
+
+    START = 0
+    END = 1
+    CELLS = 2
+    SITE = 3
+
+
+class Cell(IntEnum):
+    """What happened to a granule. Who is a thread of the grid and a site; 0 is nobody."""
+
+    WRITER = 0
+    WRITE_TIME = 1
+    VALUE = 2
+    HAS_VALUE = 3
+    ATOMIC = 4
+    ATOMIC_TIME = 5
+    READER = 6
+    """The last reader; then the last of another thread, of another wave, and of another block than that one."""
+    LAST_RELEASE = 14
+    SINCE = 15
+    """When the memory became what it is: shared memory is new in each block."""
+
+
+READERS = 4
+
+
+class Finding(IntEnum):
+    """Two accesses, the first of which is nobody's where memory was read that nobody wrote."""
+
+    FIRST_EVENT = 0
+    SECOND_EVENT = 1
+    FIRST = 2
+    SECOND = 3
+    RELATION = 4
+    ADDRESS = 5
+    BYTES = 6
+    COUNT = 7
+    WHERE = 8
+    """The number of the interval, or below 0 of the shared array."""
+    OFFSET = 9
+    SAME_VALUE = 10
+    SHARED_SITE = 11
+
+
+class Relation(IntEnum):
+    """What two threads have in common."""
+
+    WAVE = 0
+    BLOCK = 1
+    GRID = 2
+    SELF = 3
+
+
+INTERVAL_WORDS, THREAD_WORDS, BLOCK_WORDS, RELEASE_WORDS, SHARED_WORDS, CELL_WORDS, FINDING_WORDS = (
+    4, 11, 8, 7, 4, 16, 16
+)  # fmt: skip
+SHARED_ARRAYS = 64
+"""Shared arrays of a block that are told apart."""
+FINDING_ROOM = 2048
+SITE_BITS = 24

@@ -1,0 +1,81 @@
+"""Which element of which argument of a launch an address is."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numba.core import types
+
+from hip_devicelib.codeobject import Parameter
+from numba_hip.dispatch.arguments import leaf_count
+
+_FIELDS = 5
+"""Numbers before the shape in an array's parameters; the last of them is the address."""
+
+
+@dataclass(frozen=True)
+class ArrayPlace:
+    """Where an array argument lies: its elements have *itemsize* bytes."""
+
+    name: str
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first address, and the one behind the last."""
+        if 0 in self.shape:
+            return self.address, self.address
+        spans = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)]
+        low = self.address + sum(span for span in spans if span < 0)
+        return low, self.address + sum(span for span in spans if span > 0) + self.itemsize
+
+    def find(self, address: int) -> tuple[int, ...] | None:
+        """The index of the element that *address* lies in, or None."""
+        low, high = self.bounds
+        if not low <= address < high:
+            return None
+        rest, index = address - low, [0] * len(self.shape)
+        order = sorted(range(len(self.shape)), key=lambda axis: -abs(self.strides[axis]))
+        for axis in order:
+            step = abs(self.strides[axis])
+            if step == 0 or self.shape[axis] == 1:
+                continue
+            number = min(rest // step, self.shape[axis] - 1)
+            rest -= number * step
+            index[axis] = number if self.strides[axis] > 0 else self.shape[axis] - 1 - number
+        return tuple(index) if rest < self.itemsize else None
+
+
+def find_arrays(
+    names: Sequence[str], kinds: Sequence[types.Type], parameters: Sequence[Parameter], arguments: bytes
+) -> list[ArrayPlace]:
+    """The arrays and records among packed *arguments* of Numba types *kinds*, in order."""
+    places: list[ArrayPlace] = []
+    position = 0
+    for name, kind in zip(names, kinds, strict=True):
+        count = leaf_count(kind)
+        _add(places, name, kind, parameters[position : position + count], arguments)
+        position += count
+    return places
+
+
+def _add(places: list[ArrayPlace], name: str, kind: types.Type, leaves: Sequence[Parameter], arguments: bytes) -> None:
+    if isinstance(kind, types.BaseTuple):
+        position = 0
+        for number, member in enumerate(kind):
+            count = leaf_count(member)
+            _add(places, f"{name}[{number}]", member, leaves[position : position + count], arguments)
+            position += count
+    elif isinstance(kind, types.Array):
+        numbers = [struct.unpack_from("<q", arguments, leaf.offset)[0] for leaf in leaves]
+        ndim = int(kind.ndim)
+        shape, strides = numbers[_FIELDS : _FIELDS + ndim], numbers[_FIELDS + ndim :]
+        places.append(ArrayPlace(name, numbers[_FIELDS - 1], tuple(shape), tuple(strides), numbers[_FIELDS - 2]))
+    elif isinstance(kind, types.Record):
+        (address,) = struct.unpack_from("<q", arguments, leaves[0].offset)
+        places.append(ArrayPlace(name, address, (), (), int(kind.size)))

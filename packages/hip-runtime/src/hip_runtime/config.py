@@ -16,7 +16,6 @@ from contextvars import ContextVar
 from typing import Generic, TypeVar
 
 from hip_runtime.errors import SettingError
-from hip_runtime.processors import usable_processors
 
 T = TypeVar("T")
 
@@ -193,6 +192,13 @@ def _ratio(text: str) -> float:
     if not 0 <= value <= 1:  # nor is NaN
         raise ValueError("must be a number from 0 to 1")
     return value
+
+
+def usable_processors() -> int:
+    """Processors that this process can keep busy; see `hip_runtime.processors`."""
+    from hip_runtime import processors  # an import needs none
+
+    return processors.usable_processors()
 
 
 def physical_memory() -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from hip_runtime.errors import ArrayError
 from hip_runtime.layout import ADDRESSES, Layout, check_numbers
 
-MAX_NDIM = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
+MAX_NDIM = 32 if np.__version__.startswith("1.") else 64
 """Axes of an array at most: as many as NumPy has, which the contents are copied to."""
 
 _SHOWN = 200  # characters of a value in a message

@@ -9,6 +9,7 @@ import pytest
 from numba import float32, int32, njit, void
 
 import numba_hip as hip
+from numba_hip.errors import KernelArgumentError
 
 THREADS = 64
 
@@ -353,7 +354,10 @@ class TestSignatures:
             out[hip.grid(1)] = value
 
         out = np.zeros(3, np.int32)
-        kernel[1, 3](out, 2.75)
+        with pytest.raises(KernelArgumentError, match="argument 'value' is 2.75"):
+            kernel[1, 3](out, 2.75)
+        assert not out.any()
+        kernel[1, 3](out, 2.0)
         np.testing.assert_array_equal(out, 2)
 
     def test_several(self):

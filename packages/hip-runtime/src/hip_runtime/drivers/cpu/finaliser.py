@@ -39,6 +39,7 @@ from hip_runtime.drivers.cpu.forms import (
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.observation import OBSERVER, OBSERVER_STATE, build_observer
+from hip_runtime.drivers.cpu.optimisation import optimise
 from hip_runtime.drivers.cpu.scratch import Scratch
 from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach, survey
 from hip_runtime.drivers.cpu.spmd.analyses.spinning import find_spin_loops, let_spinning_threads_yield
@@ -432,7 +433,7 @@ def _compile(module: Any, data: Mapping[str, bytes], scratch: Scratch) -> Progra
     """Optimise *module*, of which only the program stays visible, put its large constants *data* beside it, load it."""
     entries = (PROGRAM_SYMBOL,)
     _hide_all_but(entries, module)
-    _optimise(module)
+    optimise(module, target_machine())
     optimised = str(module)
     reworded = reword(optimised)
     if reworded is not optimised:
@@ -511,16 +512,6 @@ def observer_words() -> Any:
     """What `observation.OBSERVER` looks at: the address of the function that is told, or 0, and its first argument."""
     with _lock:
         return _define_observer()[0]
-
-
-def _optimise(module: Any) -> None:
-    """LLVM's O3 pipeline for this machine, with both vectorisers."""
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
-    builder = llvm.create_pass_builder(target_machine(), options)
-    passes = builder.getModulePassManager()
-    passes.run(module, builder)
 
 
 @cache

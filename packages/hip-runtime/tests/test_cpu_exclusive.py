@@ -23,7 +23,8 @@ from hip_runtime.drivers.cpu import finaliser
 
 THREADS = 96
 PLACES = 4
-NUMPY = {"i32": np.int32, "i64": np.int64, "float": np.float32, "double": np.float64}
+INTEGER_KINDS = ("i8", "i16", "i32", "i64")
+NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "float": np.float32, "double": np.float64}
 NAN = float("nan")
 
 
@@ -116,12 +117,13 @@ FLOATS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("operation", "kind"), [*((name, "i32") for name in INTEGERS), ("add", "i64"), ("min", "i64")])
+@pytest.mark.parametrize(("operation", "kind"), [(name, kind) for name in INTEGERS for kind in INTEGER_KINDS])
 def test_integers(device: Device, operation: str, kind: str) -> None:
     generator = np.random.default_rng(5)
     small = operation in ("uinc_wrap", "udec_wrap")
-    values = generator.integers(-3 if small else -(2**31), 9 if small else 2**31, THREADS)
-    first = np.array([0, 1, -1, 2**31 - 1])
+    most = np.iinfo(NUMPY[kind]).max
+    values = generator.integers(-3 if small else -most - 1, 9 if small else most, THREADS, endpoint=True)
+    first = np.array([0, 1, -1, most])
     update = update_kernel(kind, f"%old = atomicrmw {operation} ptr %p, {kind} %v monotonic")
     for found, expected in zip(
         run_update(device, update, kind, first, values),

@@ -247,3 +247,59 @@ def test_many_launches_leave_nothing_behind(device: Device) -> None:
         launch(arguments)
     assert counter[0] == 20_000 * 21
     assert len(os.listdir("/proc/self/task")) <= threads + os.cpu_count()
+
+
+def test_launches_leave_the_list_in_any_order() -> None:
+    """With one helper, which is kept busy: the launches behind it leave the list from its middle and its end, another
+    joins it there, the first leaves, and the helper then finds the one that is left."""
+    out = run_script(
+        '''
+        text = """
+        define void @k(ptr %item, ptr %arrived, ptr %gate) {
+        entry:
+          %old = atomicrmw add ptr %arrived, i32 1 seq_cst
+          br label %head
+        head:
+          %open = load volatile i32, ptr %gate
+          %shut = icmp eq i32 %open, 0
+          br i1 %shut, label %head, label %done
+        done:
+          ret void
+        }"""
+        code = spmd_kernels.code(text, "k", [("arrived", "ptr"), ("gate", "ptr")])
+        cells = np.zeros((6, 2), np.int32)
+        launched = []
+        def wait(number, count):
+            until = time.monotonic() + 40
+            while cells[number, 0] < count:
+                assert time.monotonic() < until, (number, cells)
+                time.sleep(0.001)
+        def launch(number, expected):
+            address = cells.ctypes.data + 8 * number
+            function = device.load(code).function("k")  # a program that never ran asks for help at once
+            arguments = spmd_kernels.pack(function.kernel, address, address + 4)
+            launched.append(threading.Thread(target=function.launch, args=(2, 1, arguments)))
+            launched[-1].start()
+            wait(number, expected)
+        def release(number):
+            cells[number, 1] = 1
+            launched[number].join(40)
+            assert not launched[number].is_alive() and cells[number, 0] == 2
+        launch(0, 2)
+        for number in (1, 2, 3):
+            launch(number, 1)
+        release(2); release(3)
+        launch(4, 1)
+        release(1)
+        launch(5, 1)
+        cells[0, 1] = 1
+        wait(4, 2)
+        assert cells[5, 0] == 1
+        release(4)
+        wait(5, 2)
+        release(5); release(0)
+        print(sums(), cells[:, 0].tolist())
+        ''',
+        threads=2,
+    )
+    assert out == "True [2, 2, 2, 2, 2, 2]\n"

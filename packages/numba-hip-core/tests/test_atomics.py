@@ -6,7 +6,8 @@ from numba.core.errors import NumbaError
 
 import numba_hip as hip
 
-INTEGERS = [np.int32, np.int64, np.uint32, np.uint64]
+UNSIGNED = [np.uint32, np.uint64]
+INTEGERS = [np.int32, np.int64, *UNSIGNED]
 FLOATS = [np.float32, np.float64]
 
 
@@ -67,8 +68,15 @@ OF_INTEGERS = {"and_", "or_", "xor", "inc", "dec"}
     [(name, dtype) for name in STEPS for dtype in (INTEGERS if name in OF_INTEGERS else INTEGERS + FLOATS)],
 )
 def test_one_thread_at_a_time(name, dtype):
-    low = 0 if dtype in (np.uint32, np.uint64) or name in ("inc", "dec") else -50
-    operands = np.random.default_rng(3).integers(low, 50, 40).astype(dtype)
+    # Also numbers with the highest bit, which has to be that of a sign, or to count, as the type says.
+    operands = np.random.default_rng(3).integers(0, 50, 40)
+    if name not in ("inc", "dec") or dtype in UNSIGNED:
+        highest = 1 << (np.dtype(dtype).itemsize * 8 - 1)
+        special = np.array([highest - 1, highest, highest + 1, 2 * highest - 1], np.uint64)
+        operands = np.append(operands.astype(np.uint64), np.tile(special, 3))
+        operands = np.random.default_rng(3).permutation(operands)
+    operands = operands.astype(f"u{np.dtype(dtype).itemsize}").view(dtype) if dtype in INTEGERS else operands - 30.0
+    operands = operands.astype(dtype)
     start = dtype(20)
     with np.errstate(over="ignore"):
         wanted, before = applied(start, operands, STEPS[name])
@@ -84,7 +92,9 @@ def test_one_thread_at_a_time(name, dtype):
 @pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
 def test_extremes_of_many_threads(name, dtype):
     operands = np.random.default_rng(4).permutation(100_000).astype(dtype)
-    target, old = np.array([50_000], dtype), np.zeros_like(operands)
+    if dtype in INTEGERS:
+        operands <<= dtype(np.dtype(dtype).itemsize * 8 - 17)  # half of them have the highest bit
+    target, old = operands[:1].copy(), np.zeros_like(operands)
     kernel_of(getattr(hip.atomic, name))[400, 256](target, operands, old)
     assert target[0] == (operands.max() if "max" in name else operands.min())
 

@@ -1,0 +1,214 @@
+"""What arrays and their copies do at the edges: how memory is copied, words of errors, streams of views."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hip_runtime as rt
+from hip_runtime import Device, Stream
+from hip_runtime.errors import ArrayError, ArrayTypeError, CopyError
+from hip_runtime.layout import Layout, check_numbers, dense, index, reinterpret, reshape, squeeze
+
+
+class Foreign:
+    """Another library's array over the memory of *array*."""
+
+    def __init__(self, array: Any, **changed: Any) -> None:
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changed}
+
+
+# how memory is copied
+
+
+@pytest.mark.parametrize("strides", [(0,), (4,), (-4,)])
+def test_an_array_whose_elements_overlap_is_no_target(device: Device, strides: tuple[int]) -> None:
+    memory = rt.to_device(np.arange(8, dtype=np.int32)).view(np.int8)[8:24]
+    overlapping = Foreign(memory, shape=(3,), strides=strides, typestr="<i8", data=(memory.address + 8, False))
+    target = rt.as_device_array(overlapping)
+    for source in (np.zeros(3, np.int64), rt.to_device(np.zeros(3, np.int64))):
+        with pytest.raises(CopyError, match=rf"shape \(3,\) and strides \({strides[0]},\): its elements overlap"):
+            target.copy_to_device(source)
+    with pytest.raises(CopyError, match="elements overlap"):
+        target[:] = 1
+    assert memory.view(np.int32).copy_to_host().tolist() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda array: array[::-1],
+        lambda array: array[:, ::-1, ::-1],
+        lambda array: array[::-1, ::-1, ::-1],
+        lambda array: array.T,
+        lambda array: array[1:2, :, :].reshape(3, 4),
+        lambda array: array[::5],
+    ],
+)
+def test_what_lies_in_the_same_order_without_gaps_is_copied_at_once(
+    device: Device, monkeypatch: pytest.MonkeyPatch, view: Callable[[Any], Any]
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("element by element")
+
+    monkeypatch.setattr(type(device.driver), "copy_strided", refuse)
+    source, target = np.arange(24.0).reshape(2, 3, 4), rt.to_device(np.zeros((2, 3, 4)))
+    view(target).copy_to_device(view(rt.to_device(source)))
+    expected = np.zeros((2, 3, 4))
+    view(expected)[...] = view(source)
+    np.testing.assert_array_equal(target.copy_to_host(), expected)
+
+
+def test_axes_of_one_element_have_any_stride(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = []
+    monkeypatch.setattr(type(device.driver), "copy_strided", lambda *arguments: copied.append(len(arguments)))
+    target = rt.to_device(np.zeros((3, 4)))
+    source = rt.to_device(np.arange(12.0).reshape(3, 4))
+    target[1:2].copy_to_device(source[::-1][1:2])
+    assert not copied
+    target[1:3, 0:2].copy_to_device(source[1:3, 0:2])  # with gaps
+    target.copy_to_device(source[::-1])
+    assert len(copied) == 2
+
+
+def test_arrays_of_other_libraries_are_copied_on_the_device(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = rt.to_device(np.arange(4))
+    target, stream = rt.to_device(np.zeros(4, np.int64)), Stream()
+    monkeypatch.setattr(Foreign, "__array__", None, raising=False)  # not by way of the host
+    target.copy_to_device(Foreign(source), stream=stream)
+    stream.synchronize()
+    assert target.copy_to_host().tolist() == [0, 1, 2, 3]
+    with pytest.raises(CopyError, match="shapes must be equal"):
+        target.copy_to_device(Foreign(source[:2]))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda array, stream: array.T.ravel(stream=stream),
+        lambda array, stream: array.copy(stream=stream),
+        lambda array, stream: array.copy_to_device(rt.to_device(np.zeros((2, 3))), stream=stream),
+        lambda array, stream: array.copy_to_device(Foreign(rt.to_device(np.zeros((2, 3)))), stream=stream),
+        lambda array, stream: array.copy_to_device(np.zeros((2, 3)), stream=stream),
+        lambda array, stream: array.getitem((1, 2), stream=stream),
+        lambda array, stream: array.setitem((1, 2), 5.0, stream=stream),
+    ],
+)
+def test_copies_go_to_the_stream_that_is_given(
+    device: Device, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Any, Stream], object]
+) -> None:
+    array, stream = rt.to_device(np.arange(6.0).reshape(2, 3)), Stream()
+    streams = []
+    for name, place in (("copy", 3), ("copy_strided", 4)):
+        made = getattr(type(device.driver), name)
+
+        def note(self: Any, *arguments: Any, made: Any = made, place: int = place) -> None:
+            streams.append(arguments[place])
+            made(self, *arguments)
+
+        monkeypatch.setattr(type(device.driver), name, note)
+    ask(array, stream)
+    stream.synchronize()
+    assert streams[-1] == stream.handle
+
+
+def test_new_arrays_and_parts_have_the_stream_of_the_array(device: Device) -> None:
+    stream, other = Stream(), Stream()
+    array = rt.to_device(np.arange(7), stream=stream)
+    assert array.empty_like().stream is stream
+    assert [part.stream for part in array.split(3)] == [stream] * 3
+    assert [part.stream for part in array.split(3, other)] == [other] * 3
+    assert [part.copy_to_host().tolist() for part in array.split(1)] == [[number] for number in range(7)]
+    with pytest.raises(ArrayError, match="section of 1 or more, not 0"):
+        list(array.split(0))
+
+
+def test_the_type_of_the_elements_is_that_which_is_asked_for(device: Device) -> None:
+    array = rt.to_device(np.arange(3.0))
+    assert np.asarray(array).dtype == np.float64
+    found = np.asarray(array, np.int16)
+    assert (found.dtype, found.tolist()) == (np.int16, [0, 1, 2])
+    array[0] = 2.75
+    array[1:] = [1, 2]
+    assert array.copy_to_host().tolist() == [2.75, 1, 2]
+    numbers = rt.to_device(np.zeros(2, np.int32))
+    numbers[0] = 2.75  # a number is cast as NumPy casts it, an array is not
+    with pytest.raises(CopyError, match="Cannot cast"):
+        numbers[:] = np.array([1.5, 2.5])
+    assert numbers.copy_to_host().tolist() == [2, 0]
+
+
+def test_a_copy_that_is_read_only_is_the_same_memory(device: Device) -> None:
+    stream = Stream()
+    array = rt.to_device(np.arange(6).reshape(2, 3).T, stream=stream)
+    frozen = array.read_only()
+    assert (frozen.layout, frozen.dtype, frozen.address) == (array.layout, array.dtype, array.address)
+    assert (frozen.device, frozen.stream, frozen.readonly) == (array.device, stream, True)
+    assert frozen.buffer is array.buffer
+    assert not array.readonly
+
+
+def test_a_view_without_axes_of_one_element(device: Device) -> None:
+    array = rt.to_device(np.zeros((1, 3, 1)))
+    assert array.squeeze(0).shape == (3, 1)
+    assert array.squeeze([0, 2]).shape == array.squeeze().shape == (3,)
+    assert array.transpose(None).shape == (1, 3, 1)
+    assert array.transpose([1, 2, 0]).shape == array.transpose(1, 2, 0).shape == (3, 1, 1)
+
+
+# words
+
+
+def test_errors_say_what_is_wrong(device: Device) -> None:
+    array = rt.to_device(np.arange(6).reshape(2, 3))
+    with pytest.raises(ArrayError, match=r"new shape \(-1, -1\) has more than one -1"):
+        array.reshape(-1, -1)
+    with pytest.raises(ArrayError, match="slice.*integers"):
+        array["a":2]  # type: ignore[misc]
+    with pytest.raises(ArrayError, match=r"\[0, 1\] cannot index a device array: use integers, slices, '...' and None"):
+        array[[0, 1]]
+    with pytest.raises(ArrayError, match="True cannot index"):
+        array[True]
+    with pytest.raises(ArrayError, match="cannot index"):
+        array[np.array([1])]
+    with pytest.raises(ArrayError, match="^repeated axis in transpose$"):
+        array.transpose(0, 0)
+    with pytest.raises(CopyError, match="ary of type list holds Python objects; convert it to int64"):
+        array.copy_to_device([None, None])
+    with pytest.raises(pickle.PicklingError, match=r"its memory is this process's.*get_ipc_handle\(\)"):
+        pickle.dumps(array)
+    with pytest.raises(ArrayTypeError, match="shape must be a whole number"):
+        rt.device_array(np.array([[2, 3]]), np.int8)
+
+
+def test_errors_of_layouts_say_what_is_wrong() -> None:
+    with pytest.raises(ArrayError, match="elements of 4 bytes; it cannot view 2"):
+        reinterpret(dense((), 4), 2)
+    with pytest.raises(ArrayError, match="last axis must be contiguous; elements have 4 bytes and are 8 apart"):
+        reinterpret(Layout((3,), (8,), 4), 2)
+    with pytest.raises(ArrayError, match="^When changing to a larger dtype, .* of the array.$"):
+        reinterpret(dense((3,), 4), 8)
+    with pytest.raises(ArrayError, match=r"strides\[1\] of x has 64 bits; the numbers of an array have 63"):
+        check_numbers(Layout((1, 1), (0, -(1 << 63)), 1), "of x")
+    with pytest.raises(ArrayError, match="larger than any address space"):
+        check_numbers(Layout((1 << 62, 0, 2), (0, 0, 0), 1))
+    check_numbers(Layout(((1 << 62) - 1, 0, 2), (0, 0, 0), 1))
+
+
+# layouts
+
+
+def test_layouts_of_views() -> None:
+    new_axis, _ = index(dense((3,), 4), (None, slice(None)))
+    assert (new_axis.shape, new_axis.strides) == ((1, 3), (0, 4))
+    assert index(dense((3,), 4), np.int8(-1))[1] == 8
+    assert index(dense((3,), 4), np.array(2))[1] == 8  # an array without axes is a number
+    assert reshape(dense((2, 3), 4, "F"), (6,), "F") == dense((6,), 4)
+    assert reshape(dense((6,), 4), (2, 3), "F").strides == (4, 8)
+    assert reshape(dense((0, 3), 4), (-1, 3)).shape == (0, 3)
+    assert squeeze(Layout((1, 2, 1), (9, 4, 8), 4), (0, 2)) == Layout((2,), (4,), 4)

@@ -277,6 +277,15 @@ cpu_races = Setting(
     lambda: "0",
 )
 
+cpu_lockstep = Setting(
+    "NUMBA_HIP_CPU_LOCKSTEP",
+    "1 lets the lanes of a wave do each access to memory together on the CPU device, as AMD GPUs do, at the price of "
+    "speed; a kernel that cannot be run so is an error. The default is 0. Read when a kernel is first launched with a "
+    "shape of blocks.",
+    switch,
+    lambda: False,
+)
+
 pending_releases = Setting(
     "NUMBA_HIP_PENDING_RELEASES",
     "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
@@ -302,7 +311,7 @@ array_interface_sync = Setting(
 )
 
 SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
-    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_async, cpu_races, pending_releases,
-    pending_release_ratio, array_interface_sync,
+    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lockstep, cpu_async, cpu_races,
+    pending_releases, pending_release_ratio, array_interface_sync,
 )  # fmt: skip
 """All settings, for tools that list them."""

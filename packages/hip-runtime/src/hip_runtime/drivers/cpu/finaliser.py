@@ -38,6 +38,7 @@ from hip_runtime.drivers.cpu.forms import (
 )
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from hip_runtime.drivers.cpu.lockstep import REASON, explain_no_step, group_waves, read_in_step
 from hip_runtime.drivers.cpu.observation import OBSERVER, OBSERVER_STATE, build_observer
 from hip_runtime.drivers.cpu.optimisation import optimise
 from hip_runtime.drivers.cpu.scratch import Scratch
@@ -251,6 +252,14 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         grouping = _group(reach, wanted, width, block, kernel.wave_size)
         whole = form != LOOP or LOADS_ARE_LATE or block_threads(block) > 1
         foreign: dict[bool, list[str]] = {}
+        if config.cpu_lockstep() and block_threads(block) > 1:
+            try:
+                form, why, grouping = REGIONS, REASON, group_waves(reach.observed, block, kernel.wave_size)
+                return _finalise_as(
+                    form, why, module, kernel, block, reach, grouping, whole, scratch, foreign, code.data
+                )
+            except UnsupportedError as error:
+                raise explain_no_step(kernel.name, error) from None
         while True:
             try:
                 return _finalise_as(
@@ -306,6 +315,12 @@ def _finalise_as(
     body: Body
     if not whole:
         body = run_threads(kernel, item)
+    elif grouping.in_step:
+        module = _declare_first(module, reach, item, scratch)
+        function = read_in_step(module, kernel, machine, item.module.context)
+        cut = cut_function(function, SYNCHRONISING - WAVE_WIDE)
+        body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
+        notes = tuple(point.call.location for point in cut.points)
     else:
         module = _declare_first(module, reach, item, scratch)
         in_memory = not (grouping.waves or WAVE_WIDE.isdisjoint(reach.functions))  # nothing is won by more operations

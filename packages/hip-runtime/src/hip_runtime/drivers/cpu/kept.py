@@ -63,7 +63,7 @@ def _warn(message: str) -> None:
 def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
     machine = finaliser.target_machine()
     features = llvm.get_host_cpu_features().flatten()
-    asked = repr((kernel, block, config.cpu_form(), config.cpu_width()))
+    asked = repr((kernel, block, config.cpu_form(), config.cpu_width(), config.cpu_lockstep()))
     return (
         "program of the CPU device", hip_runtime.__version__, _source_digest(), llvmlite.__version__,
         repr(llvm.llvm_version_info), machine.triple, llvm.get_host_cpu_name(), features, code.digest, asked,

@@ -72,6 +72,30 @@ def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unr
     _name_globals(module)
 
 
+def prepare_in_order(module: Any, kernel: str, machine: Any) -> None:
+    """Inline all functions into *kernel* that can be, and change nothing about when it reads and writes memory.
+
+    What could not be inlined stays, where the kernel calls it.
+    """
+    for function in module.functions:
+        if not function.is_declaration and function.name != kernel:
+            function.linkage = "internal"
+            if _can_mark_functions() and not _forbids_inlining(function):
+                function.add_function_attribute("alwaysinline")
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_namer_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    _name_globals(module)
+
+
+def _forbids_inlining(function: Any) -> bool:
+    return bool({b"noinline", b"optnone"}.intersection(b" ".join(function.attributes).split()))
+
+
 def find_functions(
     module: PrintedModule, kernel: str, context: ir.Context, suits: Callable[[Function], bool]
 ) -> list[str]:
@@ -91,8 +115,7 @@ def find_functions(
 def inline_functions(module: Any, kernel: str, names: Collection[str], machine: Any) -> None:
     """Inline the functions *names* of *module*, which was prepared, as far as that can be: into *kernel* in the end."""
     for function in module.functions:
-        forbidden = {b"noinline", b"optnone"}.intersection(b" ".join(function.attributes).split())
-        if function.name in names and not forbidden and _can_mark_functions():
+        if function.name in names and not _forbids_inlining(function) and _can_mark_functions():
             function.linkage = "internal"
             function.add_function_attribute("alwaysinline")
     _simplify(module, machine, inline_everything=False, unroll=False)

@@ -128,12 +128,13 @@ class GroupFunction:
     """A function that runs the group whose first thread the work item holds; its last argument is how many threads
     there are from there on, those in front of it are of the types *kinds*, the work item first.
 
-    *exclusive* are atomic operations of *function* on memory of the block alone.
+    *exclusive* are atomic operations of *function* on memory of the block alone. *in_step* lets all lanes do each
+    access to memory together.
     """
 
     def __init__(
         self, function: Function, item: Item, kinds: Sequence[ir.Type], symbols: Symbols, size_of: SizeOf, width: int,
-        exclusive: frozenset[Instruction] = frozenset(), name: str = GROUP_FUNCTION,
+        exclusive: frozenset[Instruction] = frozenset(), name: str = GROUP_FUNCTION, in_step: bool = False,
     ) -> None:  # fmt: skip
         self._graph = function
         self._item = item
@@ -141,6 +142,7 @@ class GroupFunction:
         self._size_of = size_of
         self.width = width
         self._exclusive = exclusive
+        self._in_step = in_step
         self._kind = ir.FunctionType(VOID, [*kinds, I32])
         self._name = name
         self.shapes, self.guards = self._analyse()
@@ -237,8 +239,9 @@ class GroupFunction:
     ) -> LaneCode:
         privates = self._place_private() if privates is None else privates
         return LaneCode(
-            self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._exclusive
-        )
+            self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._exclusive,
+            self._in_step,
+        )  # fmt: skip
 
     def _for_row(self, arguments: list[ir.Value], row: int) -> list[ir.Value]:
         """*arguments* with a work item for another row."""

@@ -43,7 +43,7 @@ class LaneCode:
     def __init__(
         self, lanes: Lanes, shapes: Shapes, item: Item, symbols: Symbols, entry: ir.IRBuilder,
         arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
-        exclusive: frozenset[Instruction] = frozenset(),
+        exclusive: frozenset[Instruction] = frozenset(), in_step: bool = False,
     ) -> None:  # fmt: skip
         self.lanes = lanes
         self.builder = lanes.builder
@@ -54,6 +54,8 @@ class LaneCode:
         self.arguments = arguments
         self.privates = privates
         self.exclusive = exclusive
+        self.in_step = in_step
+        """Whether all lanes have to load before any writes what comes behind."""
         self.mask: ir.Value | None = None
         self.block: Block
         self.values: dict[Instruction, ir.Value] = {}

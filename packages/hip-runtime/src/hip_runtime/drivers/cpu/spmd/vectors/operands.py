@@ -64,7 +64,9 @@ class _Operands:
     def _is_quick(self, value: Instruction) -> bool:
         shapes = self._code.shapes
         if value.opcode == "load":
-            return value in self._steady and not has_effect(value) and shapes.uses[value] == 1
+            return (
+                not self._code.in_step and value in self._steady and not has_effect(value) and shapes.uses[value] == 1
+            )
         if value.opcode == "select" and getattr(value.operands[0], "opcode", "") == "fcmp":
             return False  # of floats, which are put away themselves: the choice of all lanes is one instruction
         return value.opcode in _QUICK and shapes.homes[value] is self._code.block

@@ -28,13 +28,15 @@ class Grouping:
     not.
 
     *waves* tells that a group is a wave, so that operations of waves are operations of vectors, *numbered* that groups
-    are made by the numbers of threads, not along x, and *exact* that no other width will do."""
+    are made by the numbers of threads, not along x, *exact* that no other width will do, and *in_step* that the lanes
+    of a wave do each access to memory together, in all regions or not at all."""
 
     width: int
     everywhere: bool = False
     waves: bool = False
     numbered: bool = False
     exact: bool = True
+    in_step: bool = False
     taken: list[int] = field(default_factory=list)
     regions: int = 0
     refused: list[str] = field(default_factory=list)
@@ -53,9 +55,14 @@ class Grouping:
         return not self.numbered and (foreign or _parts_by_data(region, program))
 
     def must(self, region: Region) -> bool:
-        """Whether *region* can be run only so: it has operations of waves."""
-        return self.waves and any(
-            instruction.callee in operations.WAVE_WIDE for block in region.blocks for instruction in block.instructions
+        """Whether *region* can be run only so: it has operations of waves, or waves are in step."""
+        return self.in_step or (
+            self.waves
+            and any(
+                instruction.callee in operations.WAVE_WIDE
+                for block in region.blocks
+                for instruction in block.instructions
+            )
         )
 
     def describe(self) -> str:
@@ -120,7 +127,7 @@ class RegionGroups:
             self._check_private(made.function)
             make = partial(
                 GroupFunction, made.function, item, kinds, self._around.symbols, self._size_of,
-                exclusive=made.exclusive, name=name,
+                exclusive=made.exclusive, name=name, in_step=grouping.in_step,
             )  # fmt: skip
             code = make_group(make, grouping.width, not grouping.exact)
             if has_loop(region) and not grouping.everywhere:

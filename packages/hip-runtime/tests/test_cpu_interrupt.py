@@ -169,6 +169,16 @@ def test_launches_of_other_threads_go_on(device: Device) -> None:
     check_that_it_works(device)
 
 
+def compile_endless(device: Device) -> tuple[Function, DeviceArray, DeviceArray, bytes]:
+    """The same as `endless`, compiled for blocks of four threads: a handler that launches must not come in between."""
+    function, flag, out, arguments = endless(device)
+    flag.copy_to_device(np.ones(1, np.int64))
+    function.launch(1, 4, arguments)
+    flag.copy_to_device(np.zeros(1, np.int64))
+    out.copy_to_device(np.zeros(1, np.int64))
+    return function, flag, out, arguments
+
+
 def endless(device: Device, text: str = ENDLESS) -> tuple[Function, DeviceArray, DeviceArray, bytes]:
     """A kernel whose blocks do not end before the flag is set, the flag, the counter, and the arguments."""
     function = device.load(code(text, "k", [("flag", "ptr"), ("out", "ptr")])).function("k")
@@ -207,7 +217,8 @@ def test_interrupt_of_a_kernel_that_calls_the_math_library(device: Device) -> No
 @pytest.mark.parametrize("grid", [1, 300])
 def test_handler_that_runs_within_a_block(device: Device, grid: int) -> None:
     """It may launch kernels itself; the one that was interrupted goes on."""
-    function, flag, out, arguments = endless(device)
+    function, flag, out, arguments = compile_endless(device)
+    check_that_it_works(device)
 
     def release(*_: object) -> None:
         check_that_it_works(device)

@@ -286,6 +286,14 @@ cpu_lockstep = Setting(
     lambda: False,
 )
 
+cpu_stall_seconds = Setting(
+    "NUMBA_HIP_CPU_STALL_SECONDS",
+    "After how many seconds without an end of a block the CPU device looks whether the threads of a kernel go round in "
+    "circles, and warns if they do; by default 10, and 0 for never. Read when the first kernel is launched.",
+    _count,
+    lambda: 10,
+)
+
 pending_releases = Setting(
     "NUMBA_HIP_PENDING_RELEASES",
     "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
@@ -312,6 +320,6 @@ array_interface_sync = Setting(
 
 SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
     device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lockstep, cpu_async, cpu_races,
-    pending_releases, pending_release_ratio, array_interface_sync,
+    cpu_stall_seconds, pending_releases, pending_release_ratio, array_interface_sync,
 )  # fmt: skip
 """All settings, for tools that list them."""

@@ -183,6 +183,10 @@ class LaunchAbortedError(KernelFault):
         return f"the launch of kernel {self.kernel!r} was ended before its end; memory holds what its blocks wrote"
 
 
+class StalledKernelWarning(RuntimeWarning):
+    """The threads of a kernel go round the same instructions with the same values, and no block has ended for long."""
+
+
 class TrapError(KernelFault):
     """The processor found something in a kernel that it cannot go on with, and told so by the signal ``signal``.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import platform
+import signal
 import struct
 import uuid
 import weakref
@@ -19,13 +20,13 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import Captures, check_recorded, check_wait
-from hip_runtime.drivers.cpu import code, dispatcher, finaliser, graphs, memory, observers, streams
+from hip_runtime.drivers.cpu import code, dispatcher, finaliser, graphs, memory, observers, stalls, streams
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
 from hip_runtime.drivers.cpu.initialisation import WrittenBytes, after
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.phases import run_phases
-from hip_runtime.drivers.cpu.spmd.regions.faults import make_fault
+from hip_runtime.drivers.cpu.spmd.regions.faults import TRAP_CODE, make_fault
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
 from hip_runtime.errors import (
     InvalidHandleError,
@@ -34,6 +35,7 @@ from hip_runtime.errors import (
     MemoryFaultError,
     OutOfDeviceMemoryError,
     SymbolError,
+    TrapError,
 )
 
 _DEFAULT_QUEUE = 15
@@ -239,7 +241,7 @@ class CpuDriver:
         owners: object = None,
         describe: Callable[[Any], BaseException] | None = None,
     ) -> None:
-        program = function.workers.get(block) or self._finalise(function, block)
+        program = function.workers.get(block) or self._finalise(function, block, describe)
         if program.takes_dynamic_shared:
             arguments += _WORD.pack(dynamic_shared)
         dispatch = self._dispatch or self._start()
@@ -262,8 +264,13 @@ class CpuDriver:
         if fault:
             raise_fault(self._fault(function, program, grid, fault, describe))
 
-    def _finalise(self, function: Function, block: Dim3) -> finaliser.Program:
+    def _finalise(
+        self, function: Function, block: Dim3, describe: Callable[[Any], BaseException] | None
+    ) -> finaliser.Program:
         program = function.worker(block)
+        if describe is not None:
+            program.describe_place = partial(_find_place, function.kernel.name, describe)
+        stalls.programs[program.entry] = program
         dispatcher.renew_handlers()
         return program
 
@@ -507,6 +514,12 @@ def _pass(record: Record) -> None:
 
 def _described(fault: BaseException | None) -> BaseException | None:
     return fault.exception() if isinstance(fault, KernelFault) else fault
+
+
+def _find_place(kernel: str, describe: Callable[[Any], BaseException]) -> str:
+    """Where *kernel* stands, as far as who describes its faults knows."""
+    found = describe(TrapError(kernel, TRAP_CODE, (0, 0, 0), (0, 0, 0), signal.SIGSEGV, 0, 0))
+    return found.place if isinstance(found, TrapError) else ""
 
 
 def _processor_name() -> str:

@@ -40,9 +40,10 @@ from hip_runtime.drivers.cpu.frame import (
 from hip_runtime.drivers.cpu.handlers import Handlers, note_libraries
 from hip_runtime.drivers.cpu.machines import this_machine
 from hip_runtime.drivers.cpu.pool import PoolBuilder
-from hip_runtime.drivers.cpu.slots import GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
-from hip_runtime.drivers.cpu.traps import POKE, TrapsBuilder, define_poll
-from hip_runtime.drivers.cpu.watcher import WatcherBuilder
+from hip_runtime.drivers.cpu.slots import FIRST_SYMBOL, GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
+from hip_runtime.drivers.cpu.stalls import Reporter
+from hip_runtime.drivers.cpu.traps import POKE, REPORT_SYMBOL, TrapsBuilder, define_poll
+from hip_runtime.drivers.cpu.watcher import TICK, WatcherBuilder
 
 ALONE = 10_000
 """Nanoseconds of work below which waking another thread costs more than it brings."""
@@ -65,15 +66,18 @@ _OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, sig
 
 _SYMBOLS = (
     "spmd.dispatch", "spmd.start", "spmd.reset", "spmd.slots.prepare", "spmd.slots.renew", "spmd.traps.prepare",
-    "spmd.watch", "spmd.abort", "spmd.trap", "spmd.poked", "spmd.chains", "spmd.libraries",
+    "spmd.watch", "spmd.abort", "spmd.trap", "spmd.poked", "spmd.chains", "spmd.libraries", FIRST_SYMBOL, REPORT_SYMBOL,
 )  # fmt: skip
 _CLOCK_MONOTONIC = 1
 _PYTHON = {
     "PyEval_SaveThread": ir.FunctionType(PTR, []),
     "PyEval_RestoreThread": ir.FunctionType(VOID, [PTR]),
     "PyErr_CheckSignals": ir.FunctionType(I32, []),
+    "PyObject_CallNoArgs": ir.FunctionType(PTR, [PTR]),
+    "Py_DecRef": ir.FunctionType(VOID, [PTR]),
 }
-"""Functions of Python's C API: to let go of the lock, to take it, to run the handlers of signals that have come."""
+"""Functions of Python's C API: to let go of the lock, to take it, to run the handlers of signals that have come, to
+call an object and to let go of what it gives."""
 
 _FAULT = struct.Struct(f"{len(FAULT_FIELDS)}i")
 _DOUBLE = ir.DoubleType()
@@ -326,11 +330,13 @@ class Dispatcher:
         kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)
         self.call = kind(at["spmd.dispatch"])
         self._start = finaliser.function_at(at["spmd.start"], ctypes.c_int, ctypes.c_int)
-        self._watch = finaliser.function_at(at["spmd.watch"], ctypes.c_int, ctypes.c_int)
+        self._watch = finaliser.function_at(at["spmd.watch"], ctypes.c_int, ctypes.c_int, ctypes.c_int)
         self._forgets = [finaliser.function_at(at[name], None) for name in ("spmd.reset", "spmd.slots.renew")]
         self.abort = finaliser.function_at(at["spmd.abort"], None, ctypes.c_int)
         for name in ("spmd.slots.prepare", "spmd.traps.prepare"):
             finaliser.function_at(at[name], None)()
+        self._reporter = Reporter(at[FIRST_SYMBOL])
+        ctypes.c_void_p.from_address(at[REPORT_SYMBOL]).value = id(self._reporter)
         self.handlers: Handlers | None = None
         if this_machine() is not None:
             note_libraries(at["spmd.libraries"])
@@ -354,7 +360,9 @@ class Dispatcher:
             self.helpers = self._start(wanted)
             self.stopped = False
             if self.handlers is not None:
-                self._watch(threading.main_thread().native_id)
+                self._reporter.seconds = config.cpu_stall_seconds()
+                self._reporter.ticks = self._reporter.seconds * 1_000_000_000 // TICK
+                self._watch(threading.main_thread().native_id, self._reporter.ticks)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if self.helpers < wanted:

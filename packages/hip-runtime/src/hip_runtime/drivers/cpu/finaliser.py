@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -119,15 +119,18 @@ class Program:
     """
 
     __slots__ = (
+        "__weakref__",
         "_engine",
         "_name",
         "code_end",
         "code_start",
         "context_bytes",
+        "describe_place",
         "entries",
         "entry",
         "form",
         "image",
+        "kernel_name",
         "locations",
         "reason",
         "takes_dynamic_shared",
@@ -145,6 +148,9 @@ class Program:
         self.locations: tuple[str, ...] = ()
         self.takes_dynamic_shared = False
         self.context_bytes = 0
+        self.kernel_name = ""
+        self.describe_place: Callable[[], str] | None = None
+        """Where the kernel stands in the source, as the layer above knows it."""
 
     def _note_code(self) -> None:
         """Find out where the machine code lies, and tell those who come across it in a signal handler."""
@@ -156,6 +162,7 @@ class Program:
 
     def name_kernel(self, name: str) -> None:
         """Say which kernel this is, for reports."""
+        self.kernel_name = name
         self._name = ctypes.create_string_buffer(name.encode())
         _ProgramWords.from_address(self.entry).name = ctypes.addressof(self._name)
 

@@ -20,6 +20,11 @@ class Machine:
     """Offset of the program counter in a ``ucontext_t``, as the others."""
     stack_pointer: int
     first_argument: int
+    registers: tuple[int, int]
+    """Where the general registers begin, and how many there are that tell what code works with."""
+    vectors: tuple[int, int] | None
+    """Where the address of the state of the vector registers is, and where they begin there; ``None`` where that is not
+    known."""
     return_address: int | None
     """Offset of the register with the return address of a function that was just called; ``None`` where a call leaves
     it at the stack pointer."""
@@ -32,14 +37,10 @@ class Machine:
 
 _MACHINES = {
     "x86_64": Machine(
-        program_counter=168, stack_pointer=160, first_argument=104, return_address=None, entry_misalignment=8,
-        get_thread_id=186, send_signal=234,
-    ),
-    "aarch64": Machine(
-        program_counter=440, stack_pointer=432, first_argument=184, return_address=424, entry_misalignment=0,
-        get_thread_id=178, send_signal=131,
-    ),
-}  # fmt: skip
+        program_counter=168, stack_pointer=160, first_argument=104, registers=(40, 15), vectors=(224, 160),
+        return_address=None, entry_misalignment=8, get_thread_id=186, send_signal=234, ), "aarch64": Machine(
+        program_counter=440, stack_pointer=432, first_argument=184, registers=(184, 31), vectors=None,
+        return_address=424, entry_misalignment=0, get_thread_id=178, send_signal=131, ), }  # fmt: skip
 
 SIGNAL_CODE = 8
 """Offset of ``si_code`` in a ``siginfo_t``: above 0 where the processor found something."""

@@ -45,21 +45,40 @@ SLOT = Struct(
     thread_state=PTR,  # Python's, of a thread that launches; null in helpers
     launch=PTR,  # the frame of the launch that the thread makes
     thread=I32,  # the system's number of the thread; 0 where the slot is free
-    poked=I32,  # whether the signal that comes next is ours
+    poked=I32,  # what the signal that comes next is for, where it is ours
     stop=I32,  # why the launch of this thread ends early, see `STOPS`
     late=I32,  # how often the thread was poked since it was to stop
     abandoned=I64,  # the call that is to be abandoned, a value of ``runs``
     seen=I64,  # the call that the watcher saw last
+    ticks=I32,  # how many times in a row it saw the same
+    due=I32,  # whether the launch of this thread is to be looked at: it may not go on
+    polled=PTR,  # the record, while handlers of Python's run
+    program=PTR,  # what the launch runs, while it is looked at
+    sampled=I64,  # how many samples there are
+    samples=PTR,  # room for `SAMPLES` of them
     stack=PTR,  # for signal handlers, where the thread had none
     next=PTR,
 )
 """What is known of one thread. All but the thread itself only read most of it."""
 
+SAMPLE = Struct(counter=I64, state=I64)
+"""Where a thread was: the program counter, and a number made of what was in its registers."""
+
+SAMPLES = 256
+"""How many samples of a thread are kept."""
+
+LOOK, TAKE_SAMPLE = 1, 2
+"""Values of ``poked``: the thread is to look at its slot, or only to keep a sample."""
+
 GOES_ON, INTERRUPTED, ABORTED = range(3)
 """Values of ``stop``: not at all; a handler of Python's raised an exception, which is set; another thread asked for
 it."""
 
+FIRST_SYMBOL = "spmd.slots"
+"""Where the address of the first slot is."""
+
 _TAKEN = -1  # in ``thread``, while a thread moves in
+_SAMPLE_BYTES = 16
 _SLOT_BYTES = 256  # more than it has, so that neighbours share no line of the cache
 _STACK_BYTES = 64 << 10
 _STACK_OFF = 2  # SS_DISABLE
@@ -72,7 +91,8 @@ class SlotsBuilder:
     def __init__(self, module: ir.Module, machine: Machine | None) -> None:
         self.module = module
         self.machine = machine
-        self._first = self._variable("spmd.slots", PTR, PTR(None))
+        self._first = self._variable(FIRST_SYMBOL, PTR, PTR(None))
+        self._first.linkage = ""
         self._key = self._variable("spmd.slots.key", I32, I32(0))
         self._libc = {
             name: ir.Function(module, ir.FunctionType(result, arguments), name)
@@ -128,11 +148,11 @@ class SlotsBuilder:
         builder.branch(head)
         builder.position_at_end(after)
 
-    def poke(self, builder: ir.IRBuilder, slot: ir.Value, signal: int) -> None:
-        """Send *signal* to the thread of *slot*, so that it looks at its slot. A thread that ended gets none."""
+    def poke(self, builder: ir.IRBuilder, slot: ir.Value, signal: int, what: int = LOOK) -> None:
+        """Send *signal* to the thread of *slot*, so that it does *what*. A thread that ended gets none."""
         if self.machine is None:
             return
-        SLOT.store_atomic(builder, I32(1), slot, "poked")
+        SLOT.store_atomic(builder, I32(what), slot, "poked")
         process = builder.zext(builder.call(self._libc["getpid"], []), I64)
         thread = builder.zext(SLOT.load_atomic(builder, slot, "thread"), I64)
         builder.call(self._libc["syscall"], [I64(self.machine.send_signal), process, thread, I64(signal)])
@@ -159,6 +179,10 @@ class SlotsBuilder:
         for name in ("record", "thread_state", "launch", "running"):
             SLOT.store(builder, PTR(None), slot, name)
         SLOT.store(builder, I32(GOES_ON), slot, "stop")
+        SLOT.store(builder, I32(0), slot, "due")
+        with builder.if_then(_is_null(builder, SLOT.load(builder, slot, "samples"))):
+            samples = builder.call(self._libc["calloc"], [I64(SAMPLES), I64(_SAMPLE_BYTES)])
+            SLOT.store(builder, samples, slot, "samples")
         self._give_stack(builder, slot)
         builder.call(self._libc["pthread_setspecific"], [builder.load(self._key, typ=I32), slot])
         SLOT.store_atomic(builder, self._thread_number(builder), slot, "thread")

@@ -32,7 +32,17 @@ from hip_runtime.drivers.cpu.frame import (
     function_address,
 )  # fmt: skip
 from hip_runtime.drivers.cpu.machines import SIGNAL_ADDRESS, SIGNAL_CODE, Machine
-from hip_runtime.drivers.cpu.slots import ABORTED, GOES_ON, INTERRUPTED, RECORD, SLOT, SlotsBuilder
+from hip_runtime.drivers.cpu.slots import (
+    ABORTED,
+    GOES_ON,
+    INTERRUPTED,
+    RECORD,
+    SAMPLE,
+    SAMPLES,
+    SLOT,
+    TAKE_SAMPLE,
+    SlotsBuilder,
+)
 from hip_runtime.drivers.cpu.spmd.regions.faults import ABORT_CODE, STACK_CODE, TRAP_CODE
 
 POKE = signal.SIGURG
@@ -44,6 +54,9 @@ SIGNALS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, POKE)
 
 GRACE = 4
 """How many times a thread is asked before it abandons a block: blocks that end by themselves meanwhile are whole."""
+
+REPORT_SYMBOL = "spmd.report"
+"""Where the address of a Python object is that is called, without arguments, on a thread whose launch may not go on."""
 
 HANDLERS = 4
 """How many handlers of others are remembered for each signal."""
@@ -62,6 +75,8 @@ CHAIN = Struct(count=I64, actions=ir.ArrayType(ACTION.type, HANDLERS))
 """The handlers that a signal had before, oldest first."""
 
 _RED_ZONE = 1024  # below a record: what its function keeps there, and what its machine lets it keep below the stack
+_VECTOR_WORDS = 32  # sixteen registers of 128 bits
+_HASH_START, _HASH_STEP = 0xCBF29CE484222325 - (1 << 64), 0x100000001B3
 _DEFAULT, _IGNORED = 0, 1
 _STACK_STEP = 1 << 20
 _HANDLER = ir.FunctionType(VOID, [I32, PTR, PTR])
@@ -204,11 +219,38 @@ class TrapsBuilder:
             with builder.if_then(builder.icmp_unsigned("!=", poked, I32(0))):
                 record = SLOT.load_atomic(builder, slot, "record")
                 with builder.if_then(_is_there(builder, record)):
+                    with builder.if_then(builder.icmp_unsigned("==", poked, I32(TAKE_SAMPLE))):
+                        self._take_sample(builder, slot, context)
+                        builder.ret_void()
                     counter = builder.load(_at(builder, context, self._machine.program_counter), typ=I64)
                     with builder.if_then(self._is_free(builder, record, counter)):
                         self._look_at_slot(builder, slot, record, context)
                 builder.ret_void()
         builder.call(chain, [number, information, context])
+
+    def _take_sample(self, builder: ir.IRBuilder, slot: ir.Value, context: ir.Value) -> None:
+        """Keep where the thread is, unless there is no room left."""
+        count, samples = SLOT.load(builder, slot, "sampled"), SLOT.load(builder, slot, "samples")
+        room = builder.and_(builder.icmp_unsigned("<", count, I64(SAMPLES)), _is_there(builder, samples))
+        with builder.if_then(room):
+            sample = builder.gep(samples, [count], source_etype=SAMPLE.type)
+            counter = builder.load(_at(builder, context, self._machine.program_counter), typ=I64)
+            SAMPLE.store(builder, counter, sample, "counter")
+            SAMPLE.store(builder, self._sum_up_registers(builder, context), sample, "state")
+            SLOT.store(builder, builder.add(count, I64(1)), slot, "sampled")
+
+    def _sum_up_registers(self, builder: ir.IRBuilder, context: ir.Value) -> ir.Value:
+        """A number that is another one, almost always, where any register is: the hash FNV-1a, of words."""
+        start, count = self._machine.registers
+        places = [_at(builder, context, start + 8 * number) for number in range(count)]
+        if self._machine.vectors is not None:
+            where, first = self._machine.vectors
+            vectors = builder.load(_at(builder, context, where), typ=PTR)
+            places += [_at(builder, vectors, first + 8 * number) for number in range(_VECTOR_WORDS)]
+        found = I64(_HASH_START)
+        for place in places:
+            found = builder.mul(builder.xor(found, builder.load(place, typ=I64)), I64(_HASH_STEP))
+        return found
 
     def _look_at_slot(self, builder: ir.IRBuilder, slot: ir.Value, record: ir.Value, context: ir.Value) -> None:
         runs, abandoned = (SLOT.load_atomic(builder, slot, name) for name in ("runs", "abandoned"))
@@ -349,16 +391,39 @@ class TrapsBuilder:
 def define_poll(module: ir.Module, python: dict[str, ir.Function]) -> ir.Function:
     """``void spmd.poll(slot)``: on the thread of *slot*, which launches, run the handlers of Python that wait; where
     one raises, as that of Ctrl-C does, the launch is to end."""
+    report = ir.GlobalVariable(module, PTR, REPORT_SYMBOL)
+    report.type = PTR
+    report.initializer = PTR(None)
     function = ir.Function(module, ir.FunctionType(VOID, [PTR]), "spmd.poll")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     (slot,) = function.args
     record = SLOT.load_atomic(builder, slot, "record")
+    SLOT.store_atomic(builder, record, slot, "polled")
     SLOT.store_atomic(builder, PTR(None), slot, "record")  # what goes wrong in Python is not the kernel's fault
     builder.call(python["PyEval_RestoreThread"], [SLOT.load(builder, slot, "thread_state")])
-    raised = builder.call(python["PyErr_CheckSignals"], [])
+    place = allocate(builder, I32, "raised")
+    builder.store(builder.call(python["PyErr_CheckSignals"], []), place)
+    due = builder.and_(
+        builder.icmp_unsigned("!=", SLOT.load_atomic(builder, slot, "due"), I32(0)),
+        builder.icmp_unsigned("==", builder.load(place, typ=I32), I32(0)),
+    )
+    with builder.if_then(due):
+        SLOT.store_atomic(builder, I32(0), slot, "due")
+        SLOT.store_atomic(builder, record, slot, "polled")  # a handler of Python's may have launched, too
+        reporter = builder.load(report, typ=PTR)
+        SLOT.store(builder, FRAME.load(builder, SLOT.load(builder, slot, "launch"), "program"), slot, "program")
+        with builder.if_then(_is_there(builder, reporter)):
+            result = builder.call(python["PyObject_CallNoArgs"], [reporter])
+            with builder.if_else(_is_there(builder, result)) as (returned, failed):
+                with returned:
+                    builder.call(python["Py_DecRef"], [result])
+                with failed:
+                    builder.store(I32(1), place)
+    raised = builder.load(place, typ=I32)
     SLOT.store(builder, builder.call(python["PyEval_SaveThread"], []), slot, "thread_state")
     SLOT.store_atomic(builder, record, slot, "record")
+    SLOT.store_atomic(builder, PTR(None), slot, "polled")
     with builder.if_then(builder.icmp_unsigned("!=", raised, I32(0))):
         SLOT.store(builder, I32(0), slot, "late")
         SLOT.store_atomic(builder, I32(INTERRUPTED), slot, "stop")

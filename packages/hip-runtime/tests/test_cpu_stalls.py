@@ -1,0 +1,104 @@
+"""Kernels whose threads wait for what nobody writes are told from those that compute for long."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+PREAMBLE = """
+import sys, warnings
+sys.path.insert(0, {tests!r})
+from test_cpu_interrupt import *
+from spmd_kernels import code, pack, sample
+from hip_runtime import current_device
+from hip_runtime.errors import StalledKernelWarning
+device = current_device()
+warnings.simplefilter("error", StalledKernelWarning)
+"""
+
+
+def run_script(text: str, seconds: int) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PREAMBLE.format(tests=str(Path(__file__).parent)) + textwrap.dedent(text)],
+        capture_output=True, text=True, timeout=120,
+        env={**os.environ, "NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_STALL_SECONDS": str(seconds)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("grid", [1, 300])
+def test_threads_that_wait_for_ever(grid: int) -> None:
+    """The warning, as an error, ends the launch; it names the kernel and its place, and the blocks."""
+    out = run_script(
+        f"""
+        from hip_runtime.errors import TrapError
+        function, flag, out, arguments = endless(device)
+        def describe(fault):
+            if isinstance(fault, TrapError):
+                fault.place = "there.py:3"
+            return fault
+        function.describe_fault = describe
+        for _ in range(2):
+            try:
+                function.launch({grid}, 4, arguments)
+            except StalledKernelWarning as warning:
+                print("'k' (there.py:3): no block has ended for 1 s; in block" in str(warning), flush=True)
+            check_that_it_works(device)
+        """,
+        1,
+    )
+    assert out == "True\nTrue\n"
+
+
+def test_streams() -> None:
+    out = run_script(
+        """
+        function, flag, out, arguments = endless(device)
+        stream = Stream()
+        function.launch(2, 4, arguments, stream=stream)
+        try:
+            stream.synchronize()
+        except StalledKernelWarning as warning:
+            print("Stream.abort()" in str(warning))
+        check_that_it_works(device)
+        """,
+        1,
+    )
+    assert out == "True\n"
+
+
+def test_kernels_that_compute_for_long() -> None:
+    """Longer than the watcher waits, by the clock."""
+    out = run_script(
+        """
+        function = work(device)
+        done = to_device(np.zeros(2, np.int32))
+        turns, start = TURNS, time.monotonic()
+        while time.monotonic() - start < 2.5:  # the last launch takes that long
+            turns, start = 2 * turns, time.monotonic()
+            function.launch(2, 1, pack(function.kernel, done.address, turns))
+        print(done.copy_to_host())
+        """,
+        1,
+    )
+    assert out == "[1 1]\n"
+
+
+def test_never() -> None:
+    out = run_script(
+        """
+        function, flag, out, arguments = endless(device)
+        with pytest.raises(KeyboardInterrupt), signal_after(1.5):
+            function.launch(2, 4, arguments)
+        check_that_it_works(device)
+        print("interrupted")
+        """,
+        0,
+    )
+    assert out == "interrupted\n"

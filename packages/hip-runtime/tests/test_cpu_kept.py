@@ -105,6 +105,13 @@ def test_code_is_kept_for_each_number_of_lanes(device: Device, tmp_path: Path, m
     ]  # fmt: skip
 
 
+def test_code_of_waves_in_lock_step_is_kept_apart(device: Device, tmp_path: Path, made: list[object]) -> None:
+    for lockstep in (False, True, False, True):
+        with config.cpu_lockstep.scope(lockstep):
+            assert ("lock step" in str(saxpy(device, tmp_path).form)) == lockstep
+    assert len(made) == 2
+
+
 def test_code_of_another_form_processor_or_llvm_is_not_used(
     device: Device, tmp_path: Path, made: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ Everything here is tested against each supported release (see ``nox -s minimums`
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -242,6 +243,35 @@ def dump(value: object) -> bytes:
 def load(data: bytes) -> Any:
     """What `dump` wrote. Loading runs code: only of data that is trusted."""
     return serialize.loads(data)
+
+
+def load_extensions() -> None:
+    """Import the installed extensions of Numba, as compiling does (entry points ``numba_extensions``)."""
+    from numba.core import entrypoints
+
+    entrypoints.init_all()
+
+
+def registered_code(typing: Sequence[Any], lowering: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """What Numba's registries and those given hold: what each entry is for, and the Python code that stands behind it.
+
+    An entry is for a function, the name of an attribute, a type, or anything.
+    """
+    from numba.core.datamodel import default_manager
+    from numba.core.imputils import builtin_registry as builtin_lowering
+    from numba.core.typing.templates import builtin_registry as builtin_typing
+
+    for registry in (builtin_typing, *typing):
+        for_names = (template for _, kind in registry.globals for template in getattr(kind, "templates", ()))
+        for template in (*registry.functions, *registry.attributes, *for_names):
+            code = getattr(template, "_overload_func", None) or getattr(template, "_definition_func", template)
+            yield getattr(template, "_attr", getattr(template, "key", None)), code
+    for registry in (builtin_lowering, *lowering):
+        for implementation, key, *_ in (*registry.functions, *registry.getattrs, *registry.setattrs):
+            yield key, inspect.unwrap(implementation)
+        for implementation, _ in (*registry.casts, *registry.constants):
+            yield None, inspect.unwrap(implementation)
+    yield from default_manager._handlers.items()
 
 
 def definition_of(value: object) -> Any:

@@ -1,15 +1,18 @@
 """What a compiled kernel depends on, as one number: its code, all that it refers to, and the types of its arguments.
 
 The stamp is made of contents: of the bytecode of the function and of those that it calls, of constants, captured
-arrays, defaults, options. Files are stamped apart, by `file_stamps`, as a function can reach code that it does not
-name: overloads.
+arrays, defaults, options. What a function reaches without naming it, overloads and their like, counts in the same way
+(`extension_code`). Files are stamped apart, by `file_stamps`.
 """
 
 from __future__ import annotations
 
 import builtins
+import dis
 import enum
 import hashlib
+import importlib
+import inspect
 import os
 import sys
 import types as python_types
@@ -25,11 +28,22 @@ from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip import _numba
+from numba_hip.caching.covered import is_covered, module_of
+from numba_hip.caching.extension_code import reachable_code
 from numba_hip.dispatch.arguments import is_on_device
 from numba_hip.errors import NotCacheableError
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 PACKAGES = ("numba-hip-core", "hip-devicelib", "hip-runtime", "numba", "llvmlite", "numpy")
+
+
+LEFT_OUT = frozenset(
+    "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __annotate_func__ __annotations_cache__ "
+    "__firstlineno__ __static_attributes__ __slots__ __hash__ __abstractmethods__ _abc_impl".split()
+)
+"""What a class has that says nothing of what it does."""
+
+ENVIRONMENT = "the environment (os.environ), from which code that runs while a kernel is compiled takes what it likes"
 
 
 class NotStampedError(Exception):
@@ -44,6 +58,8 @@ class Stamp:
         self._seen: dict[int, int] = {}
         self._kept: list[object] = []  # what was seen stays alive, so that its id stays its own
         self.files: set[str] = set()
+        self.words: set[str] = set()
+        """Names and texts in the code that was added: attributes are read by these."""
 
     def hexdigest(self) -> str:
         """The stamp of all that was added."""
@@ -92,6 +108,8 @@ class Stamp:
 
     def _add_type(self, kind: types.Type) -> None:
         self.add_text(type(kind).__name__, str(kind))
+        if not is_covered(module_of(type(kind))):
+            self.add(type(kind))
         for part in ("instance_class", "dtype"):
             inner = getattr(kind, part, None)
             if isinstance(inner, (type, types.Type)):
@@ -117,6 +135,8 @@ class Stamp:
             self.add_text("module", value.__name__)
         elif isinstance(value, type):
             self._add_class(value)
+        elif value is os.environ:
+            raise NotStampedError(ENVIRONMENT)
         elif isinstance(value, enum.Enum):
             self.add_text("member", value.name)
             self._add_object(type(value))
@@ -133,6 +153,20 @@ class Stamp:
         except Exception as error:
             raise NotStampedError(f"{value!r}, which cannot be pickled: {error}") from error
         self.add_bytes(data)
+        self.add(type(value))
+
+    def add_extensions(self) -> None:
+        """Add what extensions of Numba have registered and can be reached from what was added."""
+        _numba.load_extensions()
+        found = True
+        while found:
+            codes = [code for code in reachable_code(self.words, self._has) if not self._has(code)]
+            for code in codes:
+                self._add_object(code)
+            found = bool(codes)
+
+    def _has(self, value: Any) -> bool:
+        return id(value) in self._seen
 
     def _add_class(self, kind: type) -> None:
         self.add_text("class", kind.__module__, kind.__qualname__)
@@ -141,10 +175,29 @@ class Stamp:
                 self.add_text(member.name)
                 self.add(member.value)
         self.add(list(getattr(kind, "_fields", ())))
+        if not (is_covered(module_of(kind)) or issubclass(kind, enum.Enum) or hasattr(kind, "_fields")):
+            self._add_namespace(kind)
+
+    def _add_namespace(self, kind: type) -> None:
+        """What a class has of its own: what runs while a kernel is compiled can use any of it."""
+        for name, member in sorted(vars(kind).items()):
+            if name not in LEFT_OUT and not inspect.ismemberdescriptor(member):
+                self.add_text("member", name)
+                parts = [getattr(member, part, None) for part in ("__func__", "fget", "fset", "func")]
+                functions = [part for part in parts if isinstance(part, python_types.FunctionType)]
+                for part in functions or [member]:
+                    self.add(part)
+        for base in kind.__bases__:
+            self.add(base)
 
     def _add_function(self, function: python_types.FunctionType) -> None:
         code = function.__code__
         self.add_text("function", function.__qualname__)
+        if function is os.getenv:
+            raise NotStampedError(ENVIRONMENT)
+        if is_covered(module_of(function)):
+            self.add_text(str(module_of(function)))
+            return
         self._add_code(code)
         self.add(function.__defaults__)
         self.add(function.__kwdefaults__)
@@ -155,17 +208,26 @@ class Stamp:
             except ValueError:
                 self.add_text("empty")
         names = sorted(_names_in(code))
+        self.words.update(names)
         for name in names:
             if name in function.__globals__:
                 self.add_text("global", name)
                 self._add_reached(function.__globals__[name], names)
             elif not hasattr(builtins, name):
                 self.add_text("no global", name)
+            elif name == "open":
+                raise NotStampedError("open, by which code that runs while a kernel is compiled reads files")
+        for module in _imported_by(code, function.__globals__):
+            self._add_reached(module, names)
 
     def _add_reached(self, value: Any, names: Iterable[str]) -> None:
         """Add a global; of a module, what the function may take from it by one of *names*."""
         self.add(value)
-        if not isinstance(value, python_types.ModuleType) or _is_covered_by_versions(value.__name__):
+        if not isinstance(value, python_types.ModuleType):
+            return
+        if value is os and not {"environ", "getenv"}.isdisjoint(names):
+            raise NotStampedError(ENVIRONMENT)
+        if is_covered(value.__name__):
             return
         for name in names:
             member = value.__dict__.get(name)
@@ -213,8 +275,21 @@ def _shown(value: Any) -> str:
     return repr(sorted(value)) if isinstance(value, (set, frozenset)) else repr(value)
 
 
-def _is_covered_by_versions(module: str) -> bool:
-    return module.partition(".")[0] in ("numba", "numba_hip", "hip_runtime", "hip_devicelib", "numpy", "math", "cmath")
+def _imported_by(code: python_types.CodeType, namespace: dict[str, Any]) -> list[python_types.ModuleType]:
+    """The modules that *code*, and functions that are defined in it, import when they run."""
+    found, level = [], 0
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME":
+            name = "." * level + instruction.argval
+            try:
+                found.append(importlib.import_module(name, namespace.get("__package__")))
+            except ImportError as error:
+                raise NotStampedError(f"the module {name}: {error}") from error
+        elif isinstance(instruction.argval, int):  # the last one before an import is its level
+            level = instruction.argval
+        elif isinstance(instruction.argval, python_types.CodeType):
+            found += _imported_by(instruction.argval, namespace)
+    return found
 
 
 @cache
@@ -267,6 +342,7 @@ def stamp_kernel(
         stamp.add(kind)
     try:
         stamp.add(py_func)
+        stamp.add_extensions()
     except RecursionError:
         raise NotStampedError("a value that holds itself") from None
     return stamp.hexdigest(), stamp.files

@@ -212,6 +212,16 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Small changes of arrays, atomics, caches, launches and the pool, each of which a test has to notice; hours.
+
+    ``-- layout caches`` tries a part; `tools/mutants/targets.toml` lists them.
+    """
+    session.install(*local(*PACKAGES[:3], extra="[test]"), *PYTEST, "mutmut>=3.8,<3.9")
+    session.run("python", "-m", "tools.mutants", "--folder", session.create_tmp(), *session.posargs)
+
+
+@nox.session
 def math(session: nox.Session) -> None:
     """The error of the CPU device's math, for every 64th float32; ``-- --every 1`` tries all of them, for hours."""
     session.install(*local("hip-devicelib", extra="[test]"))

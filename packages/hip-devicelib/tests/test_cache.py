@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import socket
 import sys
@@ -12,6 +14,7 @@ import pytest
 from devicelib_samples import run_python
 
 from hip_devicelib import CacheError, HeaderError, Rocm
+from hip_devicelib import cache as cache_module
 from hip_devicelib.cache import DIRECTORY_VARIABLE, Cache, default_directory, make_key
 from hip_devicelib.compilers import find_compiler
 from hip_devicelib.declarations import Declarations
@@ -43,6 +46,12 @@ def test_what_is_put_is_got(cache: Cache) -> None:
 def test_keys_do_not_run_into_each_other() -> None:
     assert len({make_key("ab", "c"), make_key("a", "bc"), make_key("abc"), make_key(b"abc", ""), make_key()}) == 5
     assert make_key("abc") == make_key(b"abc")
+
+
+def test_the_key_of_parts_is_the_same_in_every_process() -> None:
+    # Each part stands behind its length in eight bytes, the lowest first.
+    expected = hashlib.sha256(b"\2\0\0\0\0\0\0\0ab" + b"\0" * 8).hexdigest()
+    assert make_key("ab", b"") == expected
 
 
 def test_every_damage_is_noticed_and_repaired(cache: Cache) -> None:
@@ -270,6 +279,66 @@ def test_what_a_killed_process_left_is_removed(cache: Cache) -> None:
     cache.put(KEY, b"y")
     assert not old.exists()
     assert new.exists(), "another process may be writing it"
+
+
+def test_errors_advise_to_set_the_variable_of_the_cache(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, variable="MY_FOLDER")
+    cache.put(KEY, b"data")
+    entry_file(cache).parent.chmod(0o722)
+    for operation in (lambda: cache.get(KEY), lambda: cache.put(KEY, b"data")):
+        with pytest.raises(CacheError, match="or set MY_FOLDER to a directory of your own"):
+            operation()
+
+
+def test_an_entry_is_written_beside_its_place(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced = []
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda part, path: (replaced.append((Path(part), path)), replace(part, path)))
+    cache.put(KEY, b"data")
+    ((part, path),) = replaced
+    assert part.parent == path.parent
+    assert part.suffix == ".part"  # which is removed some time when this process is killed now
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_entry_whose_time_cannot_be_set_is_got(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.put(KEY, b"data")
+    monkeypatch.setattr(os, "utime", _fail)
+    assert cache.get(KEY) == b"data"
+
+
+def test_a_part_that_cannot_be_removed_hides_no_error(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "replace", _fail)
+    monkeypatch.setattr(os, "unlink", _fail)
+    with pytest.raises(CacheError, match="cannot write to the cache .*: Input/output error; free some space"):
+        cache.put(KEY, b"data")
+
+
+def test_an_entry_that_cannot_be_read_is_named(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.put(KEY, b"data")
+    path = entry_file(cache)
+    monkeypatch.setattr(os, "open", _fail)
+    with pytest.raises(CacheError, match=f"^cannot read the cache entry {path}: Input/output error$"):
+        cache.get(KEY)
+
+
+def test_links_and_files_that_go_meanwhile_are_no_entries(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.put(KEY, b"data")
+    path = entry_file(cache)
+    path.with_name("link.entry").symlink_to(path)
+    assert [entry.path for entry in cache.entries()] == [path]
+
+    class Gone:
+        name = "gone.entry"
+        is_file = stat = _fail
+
+    listed = cache_module._listed
+    monkeypatch.setattr(cache_module, "_listed", lambda directory: [*listed(directory), Gone()])
+    assert [entry.path for entry in cache.entries()] == [path]
+
+
+def _fail(*arguments: object, **options: object) -> None:
+    raise OSError(errno.EIO, "Input/output error")
 
 
 def test_clear(cache: Cache) -> None:

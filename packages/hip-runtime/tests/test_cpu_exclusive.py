@@ -173,6 +173,8 @@ def test_success_of_an_exchange(device: Device) -> None:
         ("select i1 %begins, ptr %s, ptr %own", False),
         ("freeze ptr %own", False),
         ("select i1 %begins, ptr %s, ptr %after", True),
+        ("select i1 %begins, ptr %after, ptr %s", True),
+        ("select i1 %begins, ptr %after, ptr %own", True),
         ("getelementptr i32, ptr %after, i32 %place", True),
         ("load ptr, ptr %after", True),
     ],

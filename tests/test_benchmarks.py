@@ -20,6 +20,7 @@ from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS
 from benchmarks.environments import REQUIREMENTS, Environment
 from benchmarks.problem import PEERS
+from hip_runtime import config
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,6 +42,15 @@ class Sleepy(Case):
 
     def check(self) -> None:
         np.testing.assert_equal(self.ran, 1)
+
+
+def test_no_kernel_of_the_benchmarks_races(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    with config.cpu_races.scope("1"):
+        for benchmark in BENCHMARKS.values():
+            case = benchmark.implementations["hip"](True)
+            case.run()  # a race is an error, or a warning, which is one here
+            case.check()
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

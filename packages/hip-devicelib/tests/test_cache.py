@@ -337,6 +337,44 @@ def test_links_and_files_that_go_meanwhile_are_no_entries(cache: Cache, monkeypa
     assert [entry.path for entry in cache.entries()] == [path]
 
 
+def test_no_more_entries_go_than_have_to(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    keys = [make_key(str(number)) for number in range(4)]
+    for age, key in enumerate(keys):
+        cache.put(key, b"x" * 1000)
+        os.utime(cache._path(key), (1000 + age, 1000 + age))
+    size = cache.entries()[0].size
+    exact = Cache(tmp_path, limit=4 * size)
+    exact.put(keys[3], b"x" * 1000)
+    assert len(exact.entries()) == 4
+    smaller = Cache(tmp_path, limit=2 * size)
+    smaller.put(keys[3], b"x" * 1000)
+    assert {entry.path for entry in smaller.entries()} == {cache._path(key) for key in keys[2:]}
+
+
+def test_the_directory_is_made_with_those_above_it_and_may_be_a_link(tmp_path: Path) -> None:
+    Cache(tmp_path / "some" / "where").put(KEY, b"data")
+    (tmp_path / "link").symlink_to(tmp_path / "some" / "where")
+    assert Cache(tmp_path / "link").get(KEY) == b"data"
+
+
+def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CacheError, match=f"cannot make the cache directory {tmp_path}/file/x: .*; set MINE to a dir"):
+        Cache(tmp_path / "file" / "x", variable="MINE")
+    monkeypatch.setattr(Path, "stat", _fail)
+    monkeypatch.setattr(Path, "mkdir", lambda *arguments, **options: None)
+    with pytest.raises(CacheError, match=f"cannot use the cache directory {tmp_path}: Input/output error; set MINE"):
+        Cache(tmp_path, variable="MINE")
+
+
+def test_a_directory_has_to_be_one_to_write_to_and_go_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(os, "access", lambda path, mode: bool(asked.append(mode)) or True)
+    Cache(tmp_path)
+    assert asked == [os.W_OK | os.X_OK]
+
+
 def _fail(*arguments: object, **options: object) -> None:
     raise OSError(errno.EIO, "Input/output error")
 

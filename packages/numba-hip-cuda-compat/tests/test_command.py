@@ -26,6 +26,33 @@ def test_a_script_runs_posed_with_its_arguments(run_python: Callable[..., object
     assert result.stdout == f"HIP ['programs/script.py', '--flag', '-m', 'x'] {folder} 42\n"
 
 
+RACING = """\
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def reverse(values):
+    s = cuda.shared.array(32, np.float64)
+    i = cuda.threadIdx.x
+    s[i] = values[i]
+    values[i] = s[31 - i]
+
+reverse[1, 32](np.arange(32.0))
+"""
+
+
+def test_the_races_of_a_program_are_reported_without_a_change_of_it(
+    run_python: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "script.py").write_text(RACING)
+    monkeypatch.setenv("NUMBA_HIP_CPU_RACES", "1")
+    result = run_python("-m", "numba_hip_cuda", "script.py", folder=tmp_path)
+    assert result.returncode == 1
+    assert "RaceError: kernel reverse: 1 race\n" in result.stderr
+    assert "script.py:8 in reverse" in result.stderr
+    assert "script.py:9 in reverse" in result.stderr
+
+
 NOTEBOOK = """\
 import numpy as np
 from numba import cuda, vectorize

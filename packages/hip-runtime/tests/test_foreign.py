@@ -281,7 +281,7 @@ def test_arrays_of_the_host_by_their_interface() -> None:
     array = rt.to_device(np.zeros((2, 3)))
     array.copy_to_device(Host())
     np.testing.assert_array_equal(array.copy_to_host(), Host().array)
-    assert rt.to_device(Host(shape=(0, 3), data=(0, False))).shape == (0, 3)
+    assert rt.to_device(Host(shape=(0, 3))).shape == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_arrays_of_the_host_by_their_interface() -> None:
     [
         (
             Host(data=(0, False)),
-            "of __array_interface__ of an object of type Host(: .*data is NULL| is address 0 for 6 elements)",
+            "of __array_interface__ of an object of type Host(: ValueError| is address 0 for 6 elements)",
         ),
         (Host(data=(2**64 - 16, False)), r"data\[0\] .* is 18446744073709551600, which is no address"),
         (Host(strides=(-(2**62), 8), data=(4096, False)), "to outside of the address space"),

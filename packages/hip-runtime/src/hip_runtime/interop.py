@@ -25,7 +25,7 @@ VERSIONS = range(4)
 
 _INTERFACE = "__cuda_array_interface__"
 _OF = f"of {_INTERFACE}"
-_TYPESTR = r"[<>|=]?[A-Za-z?][0-9]{0,10}(\[[0-9A-Za-z]+\])?"
+_TYPESTR = r"[<>|=]?[A-Za-z?]([0-9]{0,10})(\[[0-9A-Za-z]+\])?"
 
 
 def is_device_array(obj: object) -> bool:
@@ -123,9 +123,12 @@ class _Fields:
     def read_dtype(self) -> np.dtype[Any]:
         """The type of elements that typestr names, or where that is plain bytes the one that descr describes."""
         typestr, descr = self["typestr"], self.get("descr")
-        if not isinstance(typestr, str) or not re.fullmatch(_TYPESTR, typestr):
+        parts = re.fullmatch(_TYPESTR, typestr) if isinstance(typestr, str) else None
+        if parts is None:
             raise ArrayError(f"typestr {_OF} is {shown(typestr)}, which names no type of elements")
         dtype = _make_dtype(typestr, "typestr", typestr)
+        if parts[1] and int(parts[1]) != int(dtype.str[2:].partition("[")[0]):  # NumPy 1 cuts large numbers off
+            raise ArrayError(f"typestr {_OF} is {typestr!r}, which NumPy takes for {dtype.str!r}")
         if dtype.kind != "V" or descr is None:
             return dtype
         if not isinstance(descr, (tuple, list)):

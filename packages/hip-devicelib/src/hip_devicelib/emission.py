@@ -1,7 +1,8 @@
-"""Machine code from a module that the AMDGPU backend may not survive: made in a process of its own.
+"""Machine code from a module that LLVM's code generator may not survive: made in a process of its own.
 
 ``python -m hip_devicelib.emission TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input and
-writes machine code to its standard output. If it dies, its last words become the text of an `UnsupportedError`.
+writes machine code to its standard output; the target ``cpu`` is the processor of this machine. If it dies, its last
+words become the text of an `UnsupportedError`.
 Without arguments it only reads the bitcode, which LLVM does not always survive either.
 """
 
@@ -11,11 +12,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Literal
 
 import llvmlite.binding as llvm
 
+from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
 from hip_devicelib.target import Target, parse_target
 
@@ -47,15 +50,26 @@ def make_machine(target: Target, level: int = 3) -> llvm.TargetMachine:
     return machine
 
 
-def emit(bitcode: bytes, target: Target, form: Form) -> bytes:
-    """Machine code of *bitcode*, in this process, which dies if the backend cannot do it."""
+def make_host_machine(level: int = 3) -> llvm.TargetMachine:
+    """LLVM's target machine for code that is loaded into a process on this processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    features = llvm.get_host_cpu_features().flatten()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+
+
+def emit(bitcode: bytes, target: Target | None, form: Form) -> bytes:
+    """Machine code of *bitcode* for *target*, ``None`` for this processor, in this process, which dies if the backend
+    cannot do it."""
     try:
         # A module is emitted once only: emitting changes it, and the second time aborts. Hence a parse each time.
         module = llvm.parse_bitcode(bitcode, llvm.create_context())
         module.verify()
     except RuntimeError as error:
-        raise InvalidIRError(f"bitcode for {target.id}: {error}") from None
-    machine = make_machine(target)
+        raise InvalidIRError(f"bitcode for {target.id if target else CPU_TARGET}: {error}") from None
+    machine = make_machine(target) if target else make_host_machine()
     if form == "object":
         return bytes(machine.emit_object(module))
     return str(machine.emit_assembly(module)).encode()
@@ -79,6 +93,17 @@ def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str
     raise UnsupportedError(f"LLVM's AMDGPU backend cannot compile this for {target.id} ({'; '.join(reasons)}): {words}")
 
 
+def emit_for_host_apart(bitcode: bytes, form: Form, loads: bool = False) -> bytes:
+    """Machine code of *bitcode* for this processor, made in another process, which also *loads* it where asked to.
+    `UnsupportedError` with LLVM's message if that process does not survive it."""
+    command = [sys.executable, "-m", "hip_devicelib.emission", CPU_TARGET, "0", form, *(["load"] if loads else [])]
+    done = subprocess.run(command, input=bitcode, capture_output=True, env=child_environment(), check=False)
+    if done.returncode or not done.stdout:
+        words = done.stderr.decode(errors="replace").strip()[-_LAST_WORDS:] or f"exit status {done.returncode}"
+        raise UnsupportedError(words)
+    return done.stdout
+
+
 def check_apart(bitcode: bytes, what: str) -> None:
     """Check, in another process, that LLVM can read *bitcode*, which may be damaged. Raises `InvalidIRError`."""
     command = [sys.executable, "-m", "hip_devicelib.emission"]
@@ -86,6 +111,23 @@ def check_apart(bitcode: bytes, what: str) -> None:
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"LLVM ended with {done.returncode}"]
         raise InvalidIRError(f"{what} is no bitcode that LLVM can read: {lines[-1]}")
+
+
+def read_apart(text: str) -> None:
+    """Have another process read LLVM IR. `UnsupportedError` with LLVM's message if that does not survive it."""
+    command = [sys.executable, "-m", "hip_devicelib.emission", "read"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, env=child_environment(), check=False)
+    if done.returncode:
+        raise UnsupportedError(done.stderr.decode(errors="replace").strip()[-_LAST_WORDS:] or "LLVM does not say why")
+
+
+def _load(image: bytes) -> None:
+    """Load the object file *image* into this process, which dies if it cannot be loaded."""
+    with suppress(RuntimeError):  # of a system that has its math elsewhere
+        llvm.load_library_permanently("libm.so.6")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), make_host_machine())
+    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(image))
+    engine.finalize_object()
 
 
 def child_environment() -> dict[str, str]:
@@ -98,14 +140,19 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         llvm.parse_bitcode(sys.stdin.buffer.read(), llvm.create_context()).verify()
         return 0
-    name, wave_size, form = arguments
+    if arguments == ["read"]:
+        llvm.parse_assembly(sys.stdin.read(), llvm.create_context()).verify()
+        return 0
+    name, wave_size, form, *load = arguments
     if form not in ("object", "assembly"):
         raise SystemExit(f"form {form!r}: 'object' or 'assembly'")
     code = emit(
         sys.stdin.buffer.read(),
-        parse_target(name, wave_size=int(wave_size)),
+        None if name == CPU_TARGET else parse_target(name, wave_size=int(wave_size)),
         "object" if form == "object" else "assembly",
     )
+    if load:
+        _load(code)
     sys.stdout.buffer.write(code)
     return 0
 

@@ -12,12 +12,15 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
+from numba.core.errors import LoweringError
 
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.constants import define_data
 from hip_devicelib.declarations import SYMBOL_PREFIX
-from hip_devicelib.errors import InvalidIRError
+from hip_devicelib.emission import emit_for_host_apart, read_apart
+from hip_devicelib.errors import InvalidIRError, UnsupportedError
 from hip_devicelib.target import Target
+from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip.compilation.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.compilation.linked_code import LinkedCode
@@ -34,6 +37,15 @@ SHARED_PREFIX = "spmd.shared."
 
 SHARED_POINTER = "ptr addrspace(3)"
 """How LLVM spells the type of a pointer to shared memory (LDS) of AMD GPUs."""
+
+
+OWN_MACHINES = ("llvm.amdgcn.",)
+"""Starts of intrinsics of a machine that our own lowering calls."""
+
+
+def is_of_a_machine(name: str) -> bool:
+    """Whether the intrinsic called *name* is one of some machine that somebody else's lowering calls."""
+    return name.startswith("llvm.") and name.split(".")[1] in MACHINES and not name.startswith(OWN_MACHINES)
 
 
 Modules = Sequence[llvm.ModuleRef]
@@ -234,8 +246,14 @@ class HipCodegen(Codegen):
         for function in module.functions:
             if not function.name.startswith("llvm.") and "readnone" not in function.attributes:
                 function.attributes.add("convergent")  # until LLVM has seen that it reaches no barrier
-        parsed = llvm.parse_assembly(str(module))
-        parsed.verify()
+        text = str(module)
+        try:
+            if any(is_of_a_machine(function.name) for function in module.functions):
+                read_apart(text)  # LLVM ends the process on such an intrinsic of other types
+            parsed = llvm.parse_assembly(text)
+            parsed.verify()
+        except (RuntimeError, UnsupportedError) as error:
+            raise LoweringError(f"LLVM takes no module like {module.name}, which an intrinsic wrote: {error}") from None
         return bytes(parsed.as_bitcode())
 
     @abstractmethod
@@ -287,6 +305,7 @@ class CpuCodegen(HipCodegen):
     def __init__(self) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
         self.triple = llvm.get_process_triple()
         self._machine = llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
@@ -351,7 +370,10 @@ class CpuCodegen(HipCodegen):
 
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""
-        return str(self._machine.emit_assembly(llvm.parse_bitcode(bitcode)))
+        module = llvm.parse_bitcode(bitcode)
+        if doubts(str(module)):
+            return emit_for_host_apart(bitcode, "assembly").decode()
+        return str(self._machine.emit_assembly(module))
 
 
 class ObservedCodegen(CpuCodegen):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from llvmlite import ir
 from numba.core import types, typing
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags, sanitize_compile_result_entries
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
 from numba.core.errors import LoweringError, NumbaError
 from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
+from hip_devicelib.errors import UnsupportedError
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accesses import accessed_array
@@ -46,12 +49,29 @@ class LocatedLower(DescribingLower):
         observes = self.context.codegen().observes
         if self.context.enable_boundscheck or observes:
             self.library.accessed = accessed_array(self.func_ir, inst)
+        blocks, before = len(self.function.blocks), self.builder.block
+        position = len(before.instructions)
         try:
             super().lower_inst(inst)
             if observes:
                 self._note_sites()
         except NotImplementedError as error:  # Numba's, of an operation that types and that nobody has lowering for
             raise LoweringError(str(error), loc=self.loc) from error
+        written = [before.instructions[position:], *(block.instructions for block in self.function.blocks[blocks:])]
+        for instruction in chain.from_iterable(written):
+            if isinstance(instruction, ir.CallInstr) and isinstance(instruction.callee, ir.InlineAsm):
+                self._check_assembly(instruction.callee)
+
+    def _check_assembly(self, assembly: ir.InlineAsm) -> None:
+        """`LoweringError` where the target does not take *assembly*, on which LLVM would end the process later on."""
+        try:
+            self.context.check_assembly(assembly)
+        except UnsupportedError as error:
+            raise LoweringError(
+                f"the assembly {assembly.asm!r} with the constraints {assembly.constraint!r} is none of the processor "
+                f"that this is compiled for: {error}",
+                loc=self.loc,
+            ) from None
 
     def _note_sites(self) -> None:
         """Note of the instructions that the last statement became where it stands in the source."""

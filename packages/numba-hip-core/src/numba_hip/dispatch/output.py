@@ -38,6 +38,8 @@ class Tag(IntEnum):
     """What the words after a tag are. Above its lowest eight bits a text has its number of bytes, a tuple how many
     values follow; before those of a named tuple come its name and those of its fields, texts."""
 
+    __str__ = int.__repr__  # LLVM's IR is made of it; Python 3.10 would write the name
+
     TEXT = 1
     BOOL = 2
     INT = 3

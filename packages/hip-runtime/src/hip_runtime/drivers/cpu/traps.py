@@ -45,12 +45,12 @@ from hip_runtime.drivers.cpu.slots import (
 )
 from hip_runtime.drivers.cpu.spmd.regions.faults import ABORT_CODE, STACK_CODE, TRAP_CODE
 
-POKE = signal.SIGURG
+POKE = int(signal.SIGURG)
 """What is sent from thread to thread. By default it does nothing, in this process and in those that it becomes or
 starts, and debuggers pass it on in silence."""
 
-SIGNALS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, POKE)
-"""Signals that have a handler of ours."""
+SIGNALS = (*map(int, (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)), POKE)
+"""Signals that have a handler of ours, as numbers: Python 3.10 would write their names into LLVM's IR."""
 
 GRACE = 4
 """How many times a thread is asked before it abandons a block: blocks that end by themselves meanwhile are whole."""

@@ -294,6 +294,14 @@ cpu_stall_seconds = Setting(
     lambda: 10,
 )
 
+compile_notice = Setting(
+    "NUMBA_HIP_COMPILE_NOTICE",
+    "0 leaves out the line that says, on a terminal or in a notebook, that compiling a kernel takes more than 3 s, and "
+    "what it is at. Read when a kernel is compiled.",
+    switch,
+    lambda: True,
+)
+
 pending_releases = Setting(
     "NUMBA_HIP_PENDING_RELEASES",
     "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
@@ -320,6 +328,6 @@ array_interface_sync = Setting(
 
 SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
     device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lockstep, cpu_async, cpu_races,
-    cpu_stall_seconds, pending_releases, pending_release_ratio, array_interface_sync,
+    cpu_stall_seconds, compile_notice, pending_releases, pending_release_ratio, array_interface_sync,
 )  # fmt: skip
 """All settings, for tools that list them."""

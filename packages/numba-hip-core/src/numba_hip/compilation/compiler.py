@@ -14,6 +14,7 @@ from numba.core.errors import LoweringError, NumbaError
 from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
 from hip_devicelib.errors import UnsupportedError
+from hip_runtime.compile_notice import announced
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accesses import accessed_array
@@ -87,6 +88,11 @@ class HipLowering(BaseNativeLowering):
     """The pass that lowers to LLVM IR."""
 
     _name = "hip_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower; type inference goes on behind it where this was a function that others call."""
+        with announced(state.func_id.func_name, f"lowering {state.func_id.func_name} to LLVM IR"):
+            return bool(super().run_pass(state))
 
     @property
     def lowering_class(self) -> type[LocatedLower]:

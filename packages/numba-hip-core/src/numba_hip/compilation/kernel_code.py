@@ -16,6 +16,7 @@ from numba.core.ir import Loc
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
 from hip_devicelib.target import parse_target
 from hip_runtime import DeviceArray, config, current_device
+from hip_runtime.compile_notice import announced, enter_stage
 from hip_runtime.module import dim3
 from numba_hip.compilation import resources
 from numba_hip.compilation.codegen import symbol_of
@@ -181,13 +182,20 @@ def compile_kernel(
     Raises `numba.core.errors.TypingError` and its relatives at the user's line, for waves that the target does not
     have, too; `KernelSignatureError` for a kernel that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
     """
-    made_for = find_target(py_func, options, target)
+    with announced(py_func.__name__, "type inference"):
+        return _compile_kernel(py_func, args, options, find_target(py_func, options, target))
+
+
+def _compile_kernel(
+    py_func: Callable[..., Any], args: tuple[types.Type, ...], options: CompileOptions, made_for: CompileTarget
+) -> KernelCode:
     result = compile_function(py_func, args, None, options, made_for)
     if result.signature.return_type not in (types.none, types.void):
         raise KernelSignatureError(
             f"kernel {py_func.__name__} returns {result.signature.return_type}; a kernel returns nothing: "
             "write results into an array, or make it a device function with @hip.jit(device=True)"
         )
+    enter_stage("linking and optimising")
     context = made_for.target_context
     name = symbol_of(py_func.__name__)
     library = context.codegen().create_library(f"{name}.kernel")

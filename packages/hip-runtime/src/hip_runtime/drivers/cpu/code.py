@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.forking import compiling
+from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.drivers.cpu.kept import KeptCode
@@ -65,7 +66,8 @@ class Function:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
                 finalise = finaliser.finalise if self._kept is None else self._kept.finalise
-                program = finalise(self.module.code, self.kernel, block)
+                with announced(self.kernel.name, f"machine code for blocks of {block}"):
+                    program = finalise(self.module.code, self.kernel, block)
                 program.name_kernel(self.kernel.name)
                 self.workers[block] = program
             return self.workers[block]

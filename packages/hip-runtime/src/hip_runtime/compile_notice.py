@@ -1,0 +1,77 @@
+"""A line on a terminal, or in a notebook, for whoever waits for a kernel that takes long to compile."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hip_runtime import config
+
+PATIENCE = 3.0
+"""Seconds of compiling after which a line is written."""
+
+
+class _Compilation:
+    """What is being compiled in one thread, and the stage that it is at."""
+
+    def __init__(self, kernel: str, stage: str) -> None:
+        self.kernel = kernel
+        self.stage = stage
+
+    def announce(self) -> None:
+        """Write the line."""
+        sys.stderr.write(
+            f"numba.hip: compiling kernel {self.kernel!r} takes more than {PATIENCE:g} s; now: {self.stage} "
+            f"({config.compile_notice.variable}=0 leaves this line out)\n"
+        )
+        sys.stderr.flush()
+
+
+class _Current(threading.local):
+    compilation: _Compilation | None = None
+
+
+_current = _Current()
+
+
+@contextmanager
+def announced(kernel: str, stage: str) -> Iterator[None]:
+    """A block that compiles *kernel*, and is at *stage* at first: where somebody watches, a line tells after `PATIENCE`
+    seconds, once, what it is at then. Within another such block this is a stage of that."""
+    outer = _current.compilation
+    if outer is not None:
+        before, outer.stage = outer.stage, stage
+        try:
+            yield
+        finally:
+            outer.stage = before
+        return
+    if not _is_watched() or not config.compile_notice():
+        yield
+        return
+    compilation = _current.compilation = _Compilation(kernel, stage)
+    timer = threading.Timer(PATIENCE, compilation.announce)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _current.compilation = None
+
+
+def enter_stage(stage: str) -> None:
+    """Say that the kernel which this thread compiles, if it does, is at *stage* from now on."""
+    if _current.compilation is not None:
+        _current.compilation.stage = stage
+
+
+def _is_watched() -> bool:
+    """Whether what is written to the standard error comes to a person at once."""
+    try:
+        terminal = sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
+    return terminal or "ipykernel" in sys.modules

@@ -6,6 +6,7 @@ import math
 import shutil
 import struct
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from spmd_kernels import GLOBAL_X, code, pack, sample
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_runtime import Device, ModuleLoadError, SymbolError, device_array, to_device
 from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.device import CpuDriver
 from hip_runtime.drivers.cpu.elf import undefined_symbols
 
 
@@ -300,3 +302,24 @@ def test_each_block_shape_is_compiled_once(device: Device) -> None:
         function.launch(1, block, pack(function.kernel, counter.address))
     assert set(function.handle.workers) == {(1, 1, 1), (2, 1, 1), (1, 2, 1)}
     assert counter.copy_to_host()[0] == 8
+
+
+def test_what_interrupts_compiling_may_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the handler of a signal does that launches a kernel: it runs in the thread that compiles."""
+    driver = CpuDriver(1 << 20)
+    outer, inner = (
+        driver.get_function(driver.load_module(0, code), code.kernels[0])
+        for code in (spmd_kernels.sample("saxpy"), spmd_kernels.sample("count"))
+    )
+    survey, compiled = finaliser.survey, []
+
+    def interrupted(module: Any, kernel: str) -> Any:
+        if kernel == "saxpy" and not compiled:
+            compiled.append(inner.worker((4, 1, 1)))
+        return survey(module, kernel)
+
+    monkeypatch.setattr(finaliser, "survey", interrupted)
+    thread = threading.Thread(target=lambda: compiled.append(outer.worker((4, 1, 1))), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert [type(program) for program in compiled] == [finaliser.Program] * 2

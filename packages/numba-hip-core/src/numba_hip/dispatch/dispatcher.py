@@ -133,7 +133,7 @@ class Dispatcher(Inspection):
         self.device_signatures: dict[Types, types.Type | None] = {}
         """The only signatures of a device function that was given some: result types, where they say one."""
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
-        self._compiling = threading.Lock()
+        self._compiling = threading.RLock()
         self._signature = inspect.signature(py_func)
         self._names = tuple(self._signature.parameters)
         self.__name__ = py_func.__name__

@@ -14,13 +14,13 @@ from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.drivers.cpu.kept import KeptCode
 from hip_runtime.errors import ModuleLoadError
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 def renew_lock() -> None:
     """Replace the lock in a forked child, where the thread that held it does not exist."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 class Module:

@@ -79,13 +79,13 @@ LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
 
 _INTRINSIC_PREFIXES = {"x86_64": "x86", "aarch64": "aarch64"}
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 def renew_lock() -> None:
     """Replace the lock in a forked child, where the thread that held it does not exist."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 @cache

@@ -1,6 +1,7 @@
 """Optimised code of which LLVM's code generator for x86-64 makes wrong code, said in other words before it sees it.
 
-All of it is right as LLVM IR:
+llvmlite cannot change an instruction that LLVM made, so the printed ones are read token by token, and what stands for
+them is parsed with the rest of the module. All of what is looked for is right as LLVM IR:
 
 - Vectors of which each lane is shifted by another number, with lanes that nobody looks at. Of ``a >> 40`` and
   ``b & 255`` that are stored side by side, LLVM's SLP vectoriser makes a shift of both, by 40 and 255, an ``and`` of

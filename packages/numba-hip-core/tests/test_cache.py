@@ -344,7 +344,7 @@ def test_entries_hold_no_pickles(here):
     start = data.index(b'{"name"')
     header, _ = json.JSONDecoder().raw_decode(data[start:].decode("latin-1"))
     assert header["faults"][0][:3] == ["builtins", "IndexError", "('below', 3)"]
-    assert list(header["sources"]) == [__file__]
+    assert __file__ in header["sources"]  # and those of extensions that other tests have registered
 
 
 class LocalError(ValueError):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, types, typing
 
 from numba_hip._numba import in_one_unit
 from numba_hip.language.registry import lowering
@@ -70,12 +70,17 @@ def _narrow(builder: ir.IRBuilder, values: Sequence[ir.Value], signed: bool) -> 
     return sources
 
 
-def _operator(message: str, result: Callable[[ir.IRBuilder, Quotient], ir.Value]) -> Callable[..., ir.Value]:
-    """The lowering of an operator; *message* is that of Python's exception."""
+def _operator(
+    function: Any, message: str, result: Callable[[ir.IRBuilder, Quotient], ir.Value]
+) -> Callable[..., ir.Value]:
+    """The lowering of the operator *function*; *message* is that of Python's exception."""
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         kind = sig.return_type.dtype if isinstance(sig.return_type, types.UniTuple) else sig.return_type
         values = [context.cast(builder, value, given, kind) for value, given in zip(args, sig.args, strict=True)]
+        if not isinstance(kind, types.Integer):  # of an unsigned and a signed number of 64 bits Numba makes floats
+            of_floats = typing.signature(sig.return_type, kind, kind)
+            return context.get_function(function, of_floats)(builder, values)
         if context.error_model.raise_on_fp_zero_division:
             with cgutils.if_unlikely(builder, cgutils.is_scalar_zero(builder, values[1])):
                 context.error_model.fp_zero_division(builder, (message,))
@@ -93,18 +98,13 @@ def _second(builder: ir.IRBuilder, both: Quotient) -> ir.Value:
     return both[1]
 
 
-_floor = _operator("integer division by zero", _first)
-_remainder = _operator("integer modulo by zero", _second)
-_both = _operator("integer divmod by zero", lambda builder, both: cgutils.pack_array(builder, both))
-
-for _function, _lower in (
-    (operator.floordiv, _floor),
-    (operator.ifloordiv, _floor),
-    (operator.mod, _remainder),
-    (operator.imod, _remainder),
-    (divmod, _both),
+for _functions, _message, _result in (
+    ((operator.floordiv, operator.ifloordiv), "integer division by zero", _first),
+    ((operator.mod, operator.imod), "integer modulo by zero", _second),
+    ((divmod,), "integer divmod by zero", lambda builder, both: cgutils.pack_array(builder, both)),
 ):
-    lowering.lower(_function, types.Integer, types.Integer)(_lower)
+    for _function in _functions:
+        lowering.lower(_function, types.Integer, types.Integer)(_operator(_function, _message, _result))
 
 
 def floor_divide_loop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:

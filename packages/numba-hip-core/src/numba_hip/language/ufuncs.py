@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, types, typing
 from numba.core.errors import TypingError
 
 from numba_hip._numba import register_ufuncs, ufunc_table
@@ -142,6 +142,41 @@ def _fmod_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
     return builder.srem(dividend, safe) if sig.args[0].signed else builder.urem(dividend, safe)
 
 
+def _power_of_bits(base: int, exponent: int) -> int:
+    """*base*, wrapping around, to the power that the bits of *exponent* are without a sign."""
+    result = 1
+    while exponent != 0:
+        if exponent & 1:
+            result *= base
+        base *= base
+        exponent = (exponent >> 1) & 0x7FFFFFFFFFFFFFFF
+    return result
+
+
+def _power_with_sign(base: int, exponent: int) -> int:
+    """The same of an exponent with a sign, where it is below 0 the whole part of what it would be."""
+    if exponent >= 0:
+        result = 1
+        while exponent != 0:
+            if exponent & 1:
+                result *= base
+            base *= base
+            exponent >>= 1
+        return result
+    if base == -1:
+        return 1 - 2 * (exponent & 1)
+    return 1 if base == 1 else 0
+
+
+def _power_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """Powers that wrap around, as NumPy's do: a power of floats has neither all digits nor the room."""
+    kind, wide = sig.return_type, types.int64
+    values = [context.cast(builder, value, given, wide) for value, given in zip(args, sig.args, strict=True)]
+    function = _power_with_sign if kind.signed else _power_of_bits
+    power = context.compile_internal(builder, function, typing.signature(wide, wide, wide), values)
+    return context.cast(builder, power, wide, kind)
+
+
 DIVISIONS: dict[np.ufunc, Loop] = {
     np.floor_divide: floor_divide_loop, np.remainder: remainder_loop, np.divmod: divmod_loop,
     np.fmod: _fmod_of_integers,
@@ -236,6 +271,6 @@ def _device_loop(ufunc: np.ufunc, types_of_loop: str) -> Loop | None:
         return _compiled(COMPLEX[ufunc]) if ufunc in COMPLEX else None
     if ufunc is np.ldexp:
         return _ldexp
-    if ufunc in DIVISIONS and set(types_of_loop) <= INTEGERS | set("->"):
-        return DIVISIONS[ufunc]
+    if set(types_of_loop) <= INTEGERS | set("->"):
+        return _power_of_integers if ufunc is np.power else DIVISIONS.get(ufunc)
     return TIMEDELTA_DIVISIONS.get((ufunc, types_of_loop))

@@ -53,13 +53,6 @@ NATIVE_MATH = frozenset({"ceil", "copysign", "fabs", "floor", "fma", "rint", "sq
 OCML_NAMES = {"gamma": "tgamma"}
 
 
-def _freeze(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """LLVM's ``freeze``, which llvmlite's builder lacks."""
-    instruction = ir.instructions.Instruction(builder.block, value.type, "freeze", (value,))
-    builder._insert(instruction)
-    return instruction
-
-
 class AmdContext(HipContext):
     """Lowering for one AMD GPU."""
 
@@ -247,20 +240,18 @@ class AmdContext(HipContext):
         return None
 
     def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
-        """The hardware's conversion to 32 bits (`v_cvt_i32_f32`), which saturates and gives 0 for NaN.
+        """LLVM's saturating conversion, to 32 bits at least; what is narrower is cut to its range.
 
-        LLVM's own intrinsic takes seven instructions instead of one. The result of its plain conversion is poison for
-        numbers out of the range: `freeze` makes that some number, which is the hardware's as long as LLVM does not
-        compute it itself, and from that the fence keeps it.
+        The hardware's own conversion (`v_cvt_i32_f32`) does the same in one instruction, but LLVM's plain conversion is
+        poison out of range, and a fence in front of it (`llvm.arithmetic.fence`) ends the process for numbers that are
+        the same in all lanes: "illegal VGPR to SGPR copy", LLVM 22.
         """
         if value.type == ir.HalfType():
             value = builder.fpext(value, ir.FloatType())
         sign, real = "s" if signed else "u", value.type.intrinsic_name
-        if kind.width > I32.width:
-            return self._call(builder, f"llvm.fpto{sign}i.sat.{kind}.{real}", kind, value)
-        opaque = self._call(builder, f"llvm.arithmetic.fence.{real}", value.type, value)
-        whole = _freeze(builder, (builder.fptosi if signed else builder.fptoui)(opaque, I32))
-        if kind.width == I32.width:
+        wide = kind if kind.width > I32.width else I32
+        whole = self._call(builder, f"llvm.fpto{sign}i.sat.{wide}.{real}", wide, value)
+        if kind.width >= I32.width:
             return whole
         low, high = (-(1 << (kind.width - 1)), (1 << (kind.width - 1)) - 1) if signed else (0, (1 << kind.width) - 1)
         whole = self._call(builder, f"llvm.{sign}max.i32", I32, whole, I32(low))

@@ -21,7 +21,7 @@ _INTEGERS = frozenset({"i1", "i8", "i16", "i32", "i64"})
 
 FLOAT_INTRINSICS = frozenset(
     "sqrt fabs floor ceil trunc rint nearbyint round roundeven canonicalize copysign minnum maxnum minimum maximum "
-    "minimumnum maximumnum ldexp fma fmuladd frexp is.fpclass fptosi.sat fptoui.sat arithmetic.fence".split()
+    "minimumnum maximumnum ldexp fma fmuladd frexp is.fpclass fptosi.sat fptoui.sat".split()
 )
 """Intrinsics that every processor has for half, bfloat, float and double."""
 

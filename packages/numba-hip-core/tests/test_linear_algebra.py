@@ -1,5 +1,8 @@
 """Products of vectors, norms and sorting within one thread, against NumPy."""
 
+import re
+import sys
+
 import numpy as np
 import pytest
 from numba.core.errors import NumbaError
@@ -49,12 +52,50 @@ def test_vectors_of_different_lengths():
         dot[1, 1](np.zeros(3), np.zeros(4), np.zeros(3))
 
 
-def test_products_that_would_make_arrays():
-    def kernel(a, b, out):
-        out[0] = a @ b
+def operator_product(a, b, out):
+    out[0] = a @ b
 
-    with pytest.raises(NumbaError, match="2 and 1 dimensions makes an array, for which a kernel has no memory"):
-        hip.compile(kernel, "void(float64[:, ::1], float64[::1], float64[::1])")
+
+def dot_product(a, b, out):
+    out[0] = np.dot(a, b)
+
+
+def conjugate_product(a, b, out):
+    out[0] = np.vdot(a, b)
+
+
+def product_into(a, b, out):
+    np.dot(a, b, out)
+
+
+def norm_of_rows(a, b, out):
+    out[0] = np.linalg.norm(a, 1)
+
+
+MATRIX_BY_VECTOR = "void(float64[:, ::1], float64[::1], float64[::1])"
+VECTORS = "void(float64[::1], float64[::1], float64[::1])"
+NOT_NUMBERS = "void(boolean[::1], float64[::1], float64[::1])"
+REFUSED = {
+    (operator_product, MATRIX_BY_VECTOR): "a @ b of arrays of 2 and 1 dimensions makes an array, for which a kernel",
+    (dot_product, MATRIX_BY_VECTOR): "np.dot of arrays of 2 and 1 dimensions makes an array, for which a kernel",
+    (conjugate_product, MATRIX_BY_VECTOR): "np.vdot of arrays of 2 and 1 dimensions makes an array",
+    (dot_product, NOT_NUMBERS): "np.dot multiplies arrays of numbers in a kernel, not of bool and float64",
+    (product_into, VECTORS): "np.dot has no out= in a kernel: assign the number",
+    (norm_of_rows, MATRIX_BY_VECTOR): "np.linalg.norm of an array of 2 dimensions takes neither order nor axis",
+    (norm_of_rows, NOT_NUMBERS): "np.linalg.norm takes an array of numbers in a kernel, not of bool",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED, ids=lambda call: f"{call[0].__name__}-{call[1]}")
+@pytest.mark.parametrize("scipy", ["missing", "as installed"])
+def test_calls_without_a_number_as_result_name_the_reason_and_the_line(call, scipy, monkeypatch):
+    if scipy == "missing":  # Numba's own overloads, for hosts, ask for it as soon as they are tried
+        monkeypatch.setitem(sys.modules, "scipy", None)
+    kernel, signature = call
+    with pytest.raises(NumbaError, match=re.escape(REFUSED[call])) as error:
+        hip.compile(kernel, signature)
+    line = kernel.__code__.co_firstlineno + 1
+    assert f'{__file__}", line {line}' in str(error.value) or f"({line})" in str(error.value)
 
 
 @hip.jit

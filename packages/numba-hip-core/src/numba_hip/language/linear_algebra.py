@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,20 @@ from numba.core.errors import TypingError
 from numba.extending import overload
 from numba.np import numpy_support
 
+from numba_hip.language.refusals import refuse
+
 NUMBERS = (types.Integer, types.Float, types.Complex)
 
 
-def _product_type(name: str, a: Any, b: Any) -> types.Type | None:
-    """The type of the product of two vectors, as NumPy has it; ``None`` for what are no arrays of numbers."""
-    if not (isinstance(a, types.Array) and isinstance(b, types.Array)):
-        return None
+def _are_arrays(args: Sequence[Any]) -> bool:
+    return all(isinstance(arg, types.Array) for arg in args)
+
+
+def _check_product(name: str, args: Sequence[Any]) -> None:
+    """Only numbers are multiplied, and only what makes one number: a kernel has no memory for a new array."""
+    if len(args) < 2 or not _are_arrays(args[:2]):
+        return
+    a, b = args[:2]
     if not (isinstance(a.dtype, NUMBERS) and isinstance(b.dtype, NUMBERS)):
         raise TypingError(f"{name} multiplies arrays of numbers in a kernel, not of {a.dtype} and {b.dtype}")
     if (a.ndim, b.ndim) != (1, 1):
@@ -26,15 +34,35 @@ def _product_type(name: str, a: Any, b: Any) -> types.Type | None:
             f"{name} of arrays of {a.ndim} and {b.ndim} dimensions makes an array, for which a kernel has no memory: "
             "write loops over the elements, or a product of one row and one column for each thread"
         )
+    if len(args) > 2:
+        raise TypingError(f"{name} has no out= in a kernel: assign the number that it returns")
+
+
+def _product_type(a: Any, b: Any) -> types.Type:
+    """The type of the product of two vectors, as NumPy has it."""
     dtypes = numpy_support.as_dtype(a.dtype), numpy_support.as_dtype(b.dtype)
     return numpy_support.from_dtype(np.result_type(*dtypes))
 
 
+def _check_norm(name: str, args: Sequence[Any]) -> None:
+    if not args or not isinstance(args[0], types.Array):
+        return
+    if not isinstance(args[0].dtype, NUMBERS):
+        raise TypingError(f"{name} takes an array of numbers in a kernel, not of {args[0].dtype}")
+    if args[0].ndim != 1 and any(arg != types.none for arg in args[1:]):
+        raise TypingError(f"{name} of an array of {args[0].ndim} dimensions takes neither order nor axis in a kernel")
+
+
+for _function, _name in {np.dot: "np.dot", np.vdot: "np.vdot", np.matmul: "a @ b", operator.matmul: "a @ b"}.items():
+    refuse(_function, _name, _check_product)
+refuse(np.linalg.norm, "np.linalg.norm", _check_norm)
+
+
 @overload(np.dot, target="hip")
 def _dot(a, b):  # type: ignore[no-untyped-def]  # Numba compares annotations of this and of what it returns
-    kind = _product_type("np.dot", a, b)
-    if kind is None:
+    if not _are_arrays((a, b)):
         return None
+    kind = _product_type(a, b)
 
     def dot(a, b):  # type: ignore[no-untyped-def]
         if a.size != b.size:
@@ -50,14 +78,14 @@ def _dot(a, b):  # type: ignore[no-untyped-def]  # Numba compares annotations of
 @overload(operator.matmul, target="hip")
 @overload(np.matmul, target="hip")
 def _matmul(a, b):  # type: ignore[no-untyped-def]
-    return None if _product_type("a @ b", a, b) is None else lambda a, b: np.dot(a, b)
+    return (lambda a, b: np.dot(a, b)) if _are_arrays((a, b)) else None
 
 
 @overload(np.vdot, target="hip")
 def _vdot(a, b):  # type: ignore[no-untyped-def]
-    kind = _product_type("np.vdot", a, b)
-    if kind is None:
+    if not _are_arrays((a, b)):
         return None
+    kind = _product_type(a, b)
     if not isinstance(a.dtype, types.Complex):
         return lambda a, b: np.dot(a, b)
 
@@ -88,8 +116,6 @@ def _norm(x, ord=None):  # type: ignore[no-untyped-def]
             return real(math.sqrt(total))
 
         return frobenius
-    if x.ndim != 1:
-        raise TypingError("np.linalg.norm of an array of several dimensions takes no order in a kernel")
 
     def by_order(x, ord=None):  # type: ignore[no-untyped-def]
         if ord in (math.inf, -math.inf):

@@ -12,6 +12,7 @@ from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 from numba_hip import language
 from numba_hip._numba import CallStack
 from numba_hip.bfloat import Bfloat16, unify
+from numba_hip.language.refusals import check_call
 from numba_hip.language.stub import Stub
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class HipTypingContext(typing.BaseContext):
             self._stubs.add(value)
             self.refresh()  # some, such as those of `libdevice`, are made when a kernel names them
         return super().resolve_value_type(value)
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """Numba's hook: the signature of a call of *func*; what no kernel can do is refused before it looks for one."""
+        check_call(func, args, kws)
+        return super().resolve_function_type(func, args, kws)
 
     def unify_pairs(self, first: types.Type, second: types.Type) -> types.Type | None:
         """Numba's hook: the type of what is *first* on one way and *second* on another; it asks NumPy about numbers."""

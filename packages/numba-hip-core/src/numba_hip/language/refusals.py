@@ -1,0 +1,33 @@
+"""Calls that kernels cannot make, refused before Numba looks for an implementation.
+
+Numba tries its own overloads after ours have refused a call; those are for hosts, and their errors speak of libraries
+that no kernel uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+
+Check = Callable[[str, Sequence[types.Type]], None]
+"""Takes the name of a function and the types of a call's arguments."""
+
+_checks: dict[Any, tuple[str, Check]] = {}
+
+
+def refuse(function: Any, name: str, check: Check) -> None:
+    """Let *check* look at the types of the arguments of each call of *function*, which users know as *name*.
+
+    It raises `numba.core.errors.TypingError` for a call that cannot be compiled.
+    """
+    _checks[function] = name, check
+
+
+def check_call(function: Any, args: Sequence[types.Type], kws: dict[str, types.Type]) -> None:
+    """Raise the error of a call of *function* that was refused: its type, or the operator itself, as Numba has it."""
+    key = function.typing_key if isinstance(function, types.Function) else function
+    if (found := _checks.get(key)) is not None:
+        name, check = found
+        check(name, (*args, *kws.values()))

@@ -9,41 +9,48 @@
 
 typedef struct Global {
     struct Global *next;
-    char name[128];
+    char name[MAX_NAME];
     void *place;
     size_t size;
 } Global;
 
 typedef struct Function {
     struct Function *next;
-    char name[128];
-    Body body;
+    char name[MAX_NAME];
+    Body body; /* or null, and the executor runs it */
+    uint64_t base;
     size_t argument_bytes;
     int offsets[8];
     void *fault;
+    Shape *shape;
 } Function;
 
 typedef struct Module {
     struct Module *next;
     char *image;
     size_t size;
+    uint64_t base; /* where the executor has put it, or 0 */
     Global *globals;
     Function *functions;
 } Module;
 
 typedef struct {
-    char name[128];
+    char name[MAX_NAME];
     uint32_t grid[3], block[3], shared;
     int cooperative, device;
     void *stream;
     uint64_t argument_bytes;
-    unsigned char arguments[512];
+    unsigned char arguments[MAX_ARGUMENTS];
 } Launch;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Module *modules;
 static Launch launches[256];
 static int launch_count;
+static Executor executor;
+
+/* Let modules that are loaded from now on be run by *wanted*; null: by kernels.c again. */
+EXPORT void standin_attach(const Executor *wanted) { executor = wanted ? *wanted : (Executor){0}; }
 
 static int has_module(const Module *module) {
     for (Module *other = modules; other; other = other->next)
@@ -73,6 +80,11 @@ EXPORT hipError_t hipModuleLoadData(Module **place, const void *image) {
     module->size = header->e_shoff + (size_t)header->e_shnum * sizeof(Elf64_Shdr);
     module->image = malloc(module->size);
     memcpy(module->image, image, module->size);
+    if (executor.load && !(module->base = executor.load(module->image, module->size))) {
+        free(module->image);
+        free(module);
+        return remember(INVALID_IMAGE);
+    }
     pthread_mutex_lock(&lock);
     module->next = modules;
     modules = module;
@@ -96,9 +108,11 @@ EXPORT hipError_t hipModuleUnload(Module *module) {
     pthread_mutex_unlock(&lock);
     if (code) return remember(code);
     for (Global *global = module->globals; global; global = global->next) {
+        if (module->base) continue;
         memset(global->place, 0xDD, global->size);
         free(global->place);
     }
+    if (module->base && executor.unload) executor.unload(module->base);
     free(module->image);
     count_resource(MODULE, -1);
     return SUCCESS;
@@ -113,8 +127,12 @@ static Global *find_global(Module *module, const char *name) {
         global = calloc(1, sizeof *global);
         snprintf(global->name, sizeof global->name, "%s", name);
         global->size = symbol->st_size;
-        global->place = host_block(global->size);
-        memset(global->place, 0, global->size);
+        if (module->base) {
+            global->place = (void *)(module->base + symbol->st_value);
+        } else {
+            global->place = host_block(global->size);
+            memset(global->place, 0, global->size);
+        }
         global->next = module->globals;
         module->globals = global;
     }
@@ -132,18 +150,35 @@ EXPORT hipError_t hipModuleGetGlobal(void **place, size_t *size, Module *module,
     return SUCCESS;
 }
 
+/* Fill in what is called and how its arguments lie; answers whether there is such a kernel. */
+static int find_kernel(Function *function, const Module *module, const char *name) {
+    char other[MAX_NAME + 8];
+    snprintf(other, sizeof other, "%s.kd", name);
+    if (!find_symbol(module->image, other)) return 0;
+    snprintf(function->name, sizeof function->name, "%s", name);
+    if (!module->base) {
+        function->body = find_body(name, &function->argument_bytes, function->offsets);
+        return function->body != NULL;
+    }
+    function->base = module->base;
+    function->shape = calloc(1, sizeof *function->shape);
+    if (!executor.describe || executor.describe(module->base, name, function->shape)) {
+        free(function->shape);
+        return 0;
+    }
+    function->argument_bytes = function->shape->bytes;
+    return 1;
+}
+
 EXPORT hipError_t hipModuleGetFunction(Function **place, Module *module, const char *name) {
     ENTER("%s", name);
     if (!has_module(module)) return remember(INVALID_HANDLE);
     Function *function = calloc(1, sizeof *function);
-    char other[160];
-    snprintf(other, sizeof other, "%s.kd", name);
-    function->body = find_body(name, &function->argument_bytes, function->offsets);
-    if (!find_symbol(module->image, other) || !function->body) {
+    if (!find_kernel(function, module, name)) {
         free(function);
         return remember(NOT_FOUND);
     }
-    snprintf(function->name, sizeof function->name, "%s", name);
+    char other[MAX_NAME + 8];
     snprintf(other, sizeof other, "%s.fault", name);
     Global *fault = find_global(module, other);
     function->fault = fault ? fault->place : NULL;
@@ -161,11 +196,28 @@ EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
 typedef struct {
     Function *function;
     Grid grid;
-    unsigned char arguments[512];
+    uint32_t shared, cooperative, device;
+    size_t argument_bytes;
+    unsigned char arguments[MAX_ARGUMENTS];
 } Run;
+
+static void execute(const Run *work) {
+    const Function *function = work->function;
+    Order order = {.name = function->name, .arguments = work->arguments, .argument_bytes = work->argument_bytes,
+                   .shared = work->shared, .cooperative = work->cooperative, .device = work->device};
+    memcpy(order.grid, work->grid.grid, sizeof order.grid);
+    memcpy(order.block, work->grid.block, sizeof order.block);
+    int code = device_failure(work->device);
+    if (!code) code = executor.execute ? executor.execute(function->base, &order) : NOT_SUPPORTED;
+    if (code) fail_device(work->device, code);
+}
 
 static void run(void *data) {
     Run *work = data;
+    if (work->function->base) {
+        execute(work);
+        return;
+    }
     work->grid.arguments = work->arguments;
     work->grid.fault = work->function->fault;
     work->function->body(&work->grid);
@@ -194,6 +246,10 @@ static int launch(Function *function, const uint32_t *grid, const uint32_t *bloc
     memcpy(work->grid.grid, grid, sizeof work->grid.grid);
     memcpy(work->grid.block, block, sizeof work->grid.block);
     memcpy(work->arguments, arguments, argument_bytes);
+    work->argument_bytes = argument_bytes;
+    work->shared = shared;
+    work->cooperative = cooperative;
+    work->device = stream_device(stream);
     return submit(stream, run, work);
 }
 
@@ -213,8 +269,10 @@ EXPORT hipError_t hipModuleLaunchCooperativeKernel(Function *function, uint32_t 
     ENTER("%s", function->name);
     uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
     if ((uint64_t)gx * gy * gz > 1024) return remember(COOPERATIVE_TOO_LARGE);
-    unsigned char arguments[512] = {0};
-    for (int i = 0; function->offsets[i] >= 0; i++) {
+    unsigned char arguments[MAX_ARGUMENTS] = {0};
+    for (uint32_t i = 0; function->base && i < function->shape->count; i++)
+        memcpy(arguments + function->shape->arguments[i].offset, parameters[i], function->shape->arguments[i].size);
+    for (int i = 0; function->body && function->offsets[i] >= 0; i++) {
         int end = function->offsets[i + 1] >= 0 ? function->offsets[i + 1] : (int)function->argument_bytes;
         memcpy(arguments + function->offsets[i], parameters[i], end - function->offsets[i]);
     }

@@ -162,6 +162,23 @@ static size_t memory_limit(void) {
 
 int current_device(void) { return device; }
 
+/* Which model device 0 is: that of STANDIN_TARGET, if it is set; the others follow. */
+static int model_of(int number) {
+    const char *wanted = getenv("STANDIN_TARGET");
+    for (int first = 0; wanted && first < MAX_DEVICES; first++)
+        if (!strncmp(models[first].target, wanted, strlen(wanted))) return (first + number) % MAX_DEVICES;
+    return number;
+}
+
+static int failures[MAX_DEVICES];
+
+int device_failure(int number) { return __atomic_load_n(&failures[number], __ATOMIC_SEQ_CST); }
+
+void fail_device(int number, int code) { __atomic_store_n(&failures[number], code, __ATOMIC_SEQ_CST); }
+
+/* Give devices that failed back to whoever uses them next. */
+EXPORT void standin_recover(void) { memset(failures, 0, sizeof failures); }
+
 EXPORT hipError_t hipInit(unsigned flags) {
     ENTER("%u", flags);
     return remember(device_count() ? SUCCESS : NO_DEVICE);
@@ -183,15 +200,16 @@ EXPORT hipError_t hipSetDevice(int number) {
 EXPORT hipError_t hipGetDevicePropertiesR0600(Properties *properties, int number) {
     ENTER("%d", number);
     if (number < 0 || number >= device_count()) return remember(INVALID_DEVICE);
+    int model = model_of(number);
     memset(properties, 0, sizeof *properties);
-    strcpy(properties->name, models[number].name);
-    strcpy(properties->target, models[number].target);
+    strcpy(properties->name, models[model].name);
+    strcpy(properties->target, models[model].target);
     memcpy(properties->uuid, "0123456789abcde", 15);
     properties->uuid[15] = (char)('0' + number);
     properties->total_memory = memory_limit();
     properties->shared_bytes = 65536;
-    properties->registers = models[number].registers;
-    properties->wave_size = models[number].wave;
+    properties->registers = models[model].registers;
+    properties->wave_size = models[model].wave;
     properties->pitch = 0x7fffffff;
     properties->block_threads = 1024;
     for (int axis = 0; axis < 3; axis++) {
@@ -200,7 +218,7 @@ EXPORT hipError_t hipGetDevicePropertiesR0600(Properties *properties, int number
     }
     properties->clock = 1700000;
     properties->memory_clock = 1600000;
-    properties->compute_units = models[number].units;
+    properties->compute_units = models[model].units;
     properties->concurrent_kernels = properties->cooperative = properties->managed = 1;
     properties->pci_domain = 1;
     properties->pci_bus = 0x40 + number;
@@ -212,7 +230,7 @@ EXPORT hipError_t hipDeviceSynchronize(void) {
     ENTER();
     if (spoil_capture()) return CAPTURE_UNSUPPORTED;
     finish_device(device);
-    return SUCCESS;
+    return remember(device_failure(device));
 }
 
 static int peers[MAX_DEVICES][MAX_DEVICES];
@@ -235,7 +253,7 @@ EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
 typedef struct Block {
     struct Block *next;
     char *start;
-    size_t size;
+    size_t size, asked; /* asked for: what kernels may use */
     int device;
     char kind; /* d: device, h: host, m: managed, i: opened by a handle */
 } Block;
@@ -255,7 +273,7 @@ static int allocate(void **place, size_t nbytes, char kind) {
         return OUT_OF_MEMORY;
     }
     Block *block = malloc(sizeof *block);
-    *block = (Block){blocks, host_block(size), size, device, kind};
+    *block = (Block){blocks, host_block(size), size, nbytes, device, kind};
     memset(block->start, 0xCD, size);
     blocks = block;
     if (kind != 'h') used[device] += size;
@@ -285,6 +303,18 @@ static int release(void *place, const char *kinds) {
     }
     pthread_mutex_unlock(&lock);
     return INVALID_VALUE;
+}
+
+typedef struct { char *start; size_t size; } Range;
+
+/* Copy the places of the memory that kernels may use, at most *most*; answers how many there are. */
+EXPORT size_t standin_ranges(Range *target, size_t most) {
+    size_t count = 0;
+    pthread_mutex_lock(&lock);
+    for (Block *block = blocks; block; block = block->next, count++)
+        if (count < most) target[count] = (Range){block->start, block->asked};
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 EXPORT hipError_t hipMalloc(void **place, size_t nbytes) {
@@ -373,7 +403,7 @@ EXPORT hipError_t hipIpcOpenMemHandle(void **place, Handle handle, unsigned flag
     if (!start) return remember(INVALID_VALUE);
     pthread_mutex_lock(&lock);
     Block *block = malloc(sizeof *block);
-    *block = (Block){blocks, start + 8, 0, device, 'i'}; /* another address than the owner's */
+    *block = (Block){blocks, start + 8, 0, 0, device, 'i'}; /* another address than the owner's */
     blocks = block;
     pthread_mutex_unlock(&lock);
     count_resource(MEMORY, 1);

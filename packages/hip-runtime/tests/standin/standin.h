@@ -34,6 +34,8 @@ enum {
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_DEVICES 4
+#define MAX_NAME 512       /* bytes of a name, its zero included */
+#define MAX_ARGUMENTS 4096 /* bytes of a launch */
 
 /* What a function does first: note that it was called, and fail if it was told to. */
 #define ENTER(...)                                             \
@@ -50,6 +52,10 @@ int device_count(void);
 /* Resources that have to be given back. */
 enum { MEMORY, STREAM, EVENT, MODULE, GRAPH, EXECUTABLE, RESOURCES };
 void count_resource(int which, int change);
+
+/* The error that work on *device* ended with, or 0: what waits for it answers that, as on a GPU whose queue is lost. */
+int device_failure(int device);
+void fail_device(int device, int code);
 
 /* memory */
 void *host_block(size_t nbytes);
@@ -81,5 +87,26 @@ typedef struct {
 } Grid;
 typedef void (*Body)(const Grid *grid);
 Body find_body(const char *name, size_t *argument_bytes, int *offsets);
+
+/* What runs the machine code of modules, where one is attached; the functions of kernels.c are not asked then. */
+typedef struct {
+    uint64_t bytes; /* of the arguments, packed */
+    uint32_t count;
+    struct { uint32_t offset, size; } arguments[MAX_ARGUMENTS / 4];
+} Shape;
+
+typedef struct {
+    const char *name;
+    const void *arguments;
+    uint64_t argument_bytes;
+    uint32_t grid[3], block[3], shared, cooperative, device;
+} Order;
+
+typedef struct {
+    uint64_t (*load)(const char *image, uint64_t size);     /* answers the address that symbols count from, or 0 */
+    void (*unload)(uint64_t base);
+    int (*describe)(uint64_t base, const char *name, Shape *shape); /* answers 0, or an error of HIP */
+    int (*execute)(uint64_t base, const Order *order);      /* the same; the error stays with the device */
+} Executor;
 
 #endif

@@ -262,7 +262,7 @@ EXPORT hipError_t hipStreamSynchronize(void *handle) {
         return remember(CAPTURE_UNSUPPORTED);
     }
     finish(stream);
-    return SUCCESS;
+    return remember(device_failure(stream->device));
 }
 
 EXPORT hipError_t hipStreamBeginCapture(void *handle, int mode) {
@@ -368,7 +368,7 @@ EXPORT hipError_t hipEventSynchronize(Event *event) {
     Stream *stream = event->stream;
     if (stream) wait_until(stream, event->ticket);
     pthread_mutex_unlock(&lock);
-    return SUCCESS;
+    return remember(stream ? device_failure(stream->device) : SUCCESS);
 }
 
 EXPORT hipError_t hipEventElapsedTime(float *milliseconds, Event *start, Event *end) {
@@ -418,8 +418,9 @@ static int start_copy(Copy plan, void *handle, int wait) {
     *work = plan;
     Stream *stream = find_stream(handle);
     int code = submit(stream, copy, work);
-    if (!code && wait) finish(stream);
-    return code;
+    if (code || !wait) return code;
+    finish(stream);
+    return device_failure(stream->device);
 }
 
 EXPORT hipError_t hipMemcpy(void *target, const void *source, size_t nbytes, int kind) {

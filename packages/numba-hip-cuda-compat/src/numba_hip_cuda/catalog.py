@@ -12,12 +12,13 @@ CUDA = "numba.cuda"
 class Module:
     """One module of `numba.cuda`: what its names stand for, as ``module:name``, and which HIP cannot have, and why.
 
-    Names that are in neither are those of the module *rest*, where one is given.
+    Names that are in neither are those of the posed module *like*, and then of the module *rest*, where they are given.
     """
 
     names: Mapping[str, str]
     absent: Mapping[str, str] = field(default_factory=dict)
     rest: str | None = None
+    like: str | None = None
 
 
 SAME = """
@@ -95,7 +96,7 @@ ERRORS = {
 }
 
 
-def _from(module: str, *names: str) -> dict[str, str]:
+def from_module(module: str, *names: str) -> dict[str, str]:
     """Each of *names* as *module* has it."""
     return {name: f"{module}:{name}" for name in names}
 
@@ -103,11 +104,11 @@ def _from(module: str, *names: str) -> dict[str, str]:
 MODULES: Mapping[str, Module] = {
     CUDA: Module(
         names={
-            **_from("numba_hip", *SAME, *VECTOR_TYPES),
-            **_from("numba.core.types", *TYPES),
-            **_from("numba_hip_cuda.shims", *SHIMS),
-            **_from("numba_hip_cuda.toolkit", *COMPILE, *CODE),
-            **_from("numba_hip_cuda.ufuncs", "vectorize", "guvectorize"),
+            **from_module("numba_hip", *SAME, *VECTOR_TYPES),
+            **from_module("numba.core.types", *TYPES),
+            **from_module("numba_hip_cuda.shims", *SHIMS),
+            **from_module("numba_hip_cuda.toolkit", *COMPILE, *CODE),
+            **from_module("numba_hip_cuda.ufuncs", "vectorize", "guvectorize"),
             **RENAMED,
             "LinkableCode": "numba_hip:LinkedCode",
             "CudaSupportError": ERRORS["CudaSupportError"],
@@ -122,20 +123,20 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.api": Module(
         names={
-            **_from("numba_hip", *SAME),
+            **from_module("numba_hip", *SAME),
             **RENAMED,
         },
         absent={"is_fp8_supported": NO_FP8},
     ),
-    f"{CUDA}.args": Module(names=_from("numba_hip.dispatch.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
-    f"{CUDA}.compiler": Module(names=_from("numba_hip_cuda.toolkit", *COMPILE), rest="numba.core.compiler"),
+    f"{CUDA}.args": Module(names=from_module("numba_hip.dispatch.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
+    f"{CUDA}.compiler": Module(names=from_module("numba_hip_cuda.toolkit", *COMPILE), rest="numba.core.compiler"),
     f"{CUDA}.cudadecl": Module(
-        names=_from("numba_hip_cuda.registries", "registry", "register", "register_attr", "register_global")
+        names=from_module("numba_hip_cuda.registries", "registry", "register", "register_attr", "register_global")
     ),
     f"{CUDA}.cudaimpl": Module(
         names={
             "registry": "numba_hip_cuda.registries:lowering",
-            **_from("numba_hip_cuda.registries", "lower", "lower_attr", "lower_constant"),
+            **from_module("numba_hip_cuda.registries", "lower", "lower_attr", "lower_constant"),
         }
     ),
     f"{CUDA}.cudadrv": Module(
@@ -145,7 +146,7 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.cudadrv.devicearray": Module(
         names={
             "is_cuda_ndarray": "numba_hip:is_device_array",
-            **_from(
+            **from_module(
                 "numba_hip_cuda.arrays",
                 "auto_device",
                 "from_array_like",
@@ -161,7 +162,7 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.cudadrv.devices": Module(
         names={
-            **_from("numba_hip", "gpus", "require_context"),
+            **from_module("numba_hip", "gpus", "require_context"),
             "get_context": "numba_hip:current_context",
             "reset": "numba_hip:close",
         },
@@ -173,9 +174,9 @@ MODULES: Mapping[str, Module] = {
             "OwnedPointer": "numba_hip:MemoryPointer",
             "NumbaCUDAMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
             "LinkerError": "numba_hip.errors:LinkedCodeError",
-            **_from("numba_hip_cuda.errors", "DeadMemoryError"),
-            **_from("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),
-            **_from(
+            **from_module("numba_hip_cuda.errors", "DeadMemoryError"),
+            **from_module("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),
+            **from_module(
                 "numba_hip_cuda.arrays",
                 "host_to_device",
                 "device_to_host",
@@ -189,7 +190,7 @@ MODULES: Mapping[str, Module] = {
                 "host_pointer",
                 "device_memory_size",
             ),
-            **_from(
+            **from_module(
                 "numba_hip",
                 "Stream",
                 "Event",
@@ -211,16 +212,16 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.cudadrv.error": Module(names=ERRORS),
     f"{CUDA}.cudadrv.linkable_code": Module(
-        names={"LinkableCode": "numba_hip:LinkedCode", **_from("numba_hip_cuda.toolkit", *CODE)},
+        names={"LinkableCode": "numba_hip:LinkedCode", **from_module("numba_hip_cuda.toolkit", *CODE)},
     ),
-    f"{CUDA}.vector_types": Module(names=_from("numba_hip_cuda.vector_types", "VectorType", "vector_types")),
-    f"{CUDA}.vectorizers": Module(names=_from("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
-    f"{CUDA}.descriptor": Module(names=_from("numba_hip_cuda.registries", "cuda_target")),
+    f"{CUDA}.vector_types": Module(names=from_module("numba_hip_cuda.vector_types", "VectorType", "vector_types")),
+    f"{CUDA}.vectorizers": Module(names=from_module("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
+    f"{CUDA}.descriptor": Module(names=from_module("numba_hip_cuda.registries", "cuda_target")),
     f"{CUDA}.dispatcher": Module(names={"CUDADispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
     f"{CUDA}.errors": Module(names={}, rest="numba.core.errors"),
     f"{CUDA}.extending": Module(
         names={
-            **_from(
+            **from_module(
                 "numba_hip_cuda.extending",
                 "overload",
                 "overload_method",
@@ -235,8 +236,8 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.flags": Module(names={}, rest="numba.core.compiler"),
     f"{CUDA}.kernels": Module(names={}),
-    f"{CUDA}.kernels.transpose": Module(names=_from("numba_hip_cuda.arrays", "transpose")),
-    f"{CUDA}.kernels.reduction": Module(names=_from("numba_hip", "Reduce")),
+    f"{CUDA}.kernels.transpose": Module(names=from_module("numba_hip_cuda.arrays", "transpose")),
+    f"{CUDA}.kernels.reduction": Module(names=from_module("numba_hip", "Reduce")),
     f"{CUDA}.models": Module(
         names={
             "register_model": "numba.extending:register_model",
@@ -245,12 +246,12 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.simulator": Module(
         names={
-            **_from("numba_hip", *(name for name in SAME if name != "jit"), *VECTOR_TYPES),
+            **from_module("numba_hip", *(name for name in SAME if name != "jit"), *VECTOR_TYPES),
             **RENAMED,
             "jit": "numba_hip_cuda.shims:simulated_jit",
         },
     ),
-    f"{CUDA}.stubs": Module(names=_from("numba_hip", *SAME)),
+    f"{CUDA}.stubs": Module(names=from_module("numba_hip", *SAME)),
     f"{CUDA}.target": Module(
         names={
             "CUDATargetContext": "numba_hip.targets.context:HipContext",

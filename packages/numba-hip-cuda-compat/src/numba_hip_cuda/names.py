@@ -1,4 +1,4 @@
-"""How the names of `numba.cuda` are looked up in `numba_hip_cuda.catalog`.
+"""How the names of `numba.cuda` and `numba_cuda_mlir` are looked up in the catalogs of them.
 
 A name means one of three things: it stands for an object (of `numba_hip`, of Numba, or of `numba_hip_cuda` where the
 two behave differently); it is a name of CUDA that HIP has no counterpart for, with the reason; or `numba.cuda` has no
@@ -9,11 +9,24 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Mapping
 
-from numba_hip_cuda.catalog import CUDA, FORWARDED, MODULES
+from numba_hip_cuda import catalog
+from numba_hip_cuda.catalog import CUDA, Module
+from numba_hip_cuda.mlir import catalog as mlir_catalog
+from numba_hip_cuda.mlir.catalog import MLIR
 
 ORIGIN = "numba_hip_cuda"
 """Where the specs of posed modules say that they come from."""
+
+ROOTS = (CUDA, MLIR)
+"""The names that are posed as, with all that is beneath them."""
+
+MODULES: Mapping[str, Module] = {**catalog.MODULES, **mlir_catalog.MODULES}
+"""The modules that are made of a table of names, by their full names."""
+
+FORWARDED: Mapping[str, str] = {**catalog.FORWARDED, **mlir_catalog.FORWARDED}
+"""Modules that another module stands for as a whole, with all that is beneath."""
 
 
 class UnknownNameError(AttributeError):
@@ -37,14 +50,20 @@ def look_up(module: str, name: str) -> object:
         return _module_beneath(module, name, f"{module}.{name}")
     if name in table.absent:
         raise UnavailableNameError(
-            f"{module}.{name} has no counterpart on HIP (numba_hip_cuda poses as {CUDA}): {table.absent[name]}"
+            f"{module}.{name} has no counterpart on HIP (numba_hip_cuda poses as {root_of(module)}): "
+            f"{table.absent[name]}"
         )
+    if table.like is not None:
+        try:
+            return look_up(table.like, name)
+        except UnknownNameError:
+            pass  # the error of the module that was asked for says more
     if table.rest is not None and not name.startswith("__"):
         rest = importlib.import_module(table.rest)
         if hasattr(rest, name):
             return getattr(rest, name)
     raise UnknownNameError(
-        f"module {module!r} has no attribute {name!r}; numba_hip_cuda poses as {CUDA} and here knows "
+        f"module {module!r} has no attribute {name!r}; numba_hip_cuda poses as {root_of(module)} and here knows "
         f"{', '.join(available(module)) or 'no names'}"
     )
 
@@ -59,16 +78,32 @@ def _resolve(module: str, name: str, where: str) -> object:
     except AttributeError:
         raise UnavailableNameError(
             f"{module}.{name} would be {source}.{attribute}, which the installed numba-hip-core does not have "
-            f"(numba_hip_cuda poses as {CUDA}); it has {', '.join(available(module)) or 'no name of this module'}"
+            f"(numba_hip_cuda poses as {root_of(module)}); it has "
+            f"{', '.join(available(module)) or 'no name of this module'}"
         ) from None
 
 
 def _module_beneath(module: str, name: str, source: str) -> object:
     """The posed module *source*: to import it when posing has ended would give that of Numba."""
-    posed = sys.modules.get(CUDA)
-    if posed is None or posed.__spec__ is None or posed.__spec__.origin != ORIGIN:
-        raise UnavailableNameError(f"{module}.{name} is a module, which is there only while {ORIGIN} poses as {CUDA}")
+    if not any(_is_posed(root) for root in ROOTS):
+        raise UnavailableNameError(
+            f"{module}.{name} is a module, which is there only while {ORIGIN} poses as {root_of(module)}"
+        )
     return importlib.import_module(source)
+
+
+def _is_posed(root: str) -> bool:
+    """Whether the module *root* was imported, and is ours."""
+    spec = getattr(sys.modules.get(root), "__spec__", None)
+    return spec is not None and spec.origin == ORIGIN
+
+
+def root_of(module: str) -> str:
+    """Which of `ROOTS` *module* is or is beneath; an empty string where it is none of ours."""
+    for root in ROOTS:
+        if module == root or module.startswith(root + "."):
+            return root
+    return ""
 
 
 def available(module: str) -> list[str]:
@@ -85,6 +120,8 @@ def available(module: str) -> list[str]:
             present[source] = set(dir(importlib.import_module(source)))
         if attribute in present[source]:
             names.add(name)
+    if table.like is not None:
+        names.update(name for name in available(table.like) if name not in table.absent)
     if table.rest is not None:
         rest = importlib.import_module(table.rest)
         names.update(name for name in dir(rest) if not name.startswith("_") and name not in table.absent)

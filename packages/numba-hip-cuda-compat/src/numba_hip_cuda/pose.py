@@ -1,4 +1,4 @@
-"""Posing: while it lasts, importing `numba.cuda` gives modules whose names stand for those of `numba_hip`.
+"""Posing: while it lasts, importing `numba.cuda` or `numba_cuda_mlir` gives names that stand for those of `numba_hip`.
 
 No module of Numba is changed. A finder is put before the others, and what it found is taken out of `sys.modules` when
 the pose ends, as is the entry by which Numba's registry of targets takes ``"cuda"`` for ours. Objects are handed out
@@ -20,15 +20,15 @@ import numba
 
 from numba_hip_cuda import children as child_processes
 from numba_hip_cuda import numba_target, settings
-from numba_hip_cuda.catalog import CUDA, FORWARDED, MODULES
-from numba_hip_cuda.names import ORIGIN, available, look_up
+from numba_hip_cuda.catalog import CUDA
+from numba_hip_cuda.names import FORWARDED, MODULES, ORIGIN, ROOTS, available, look_up, root_of
 
 REDIRECTOR = "_numba_cuda_redirector"
 """The module by which the distribution numba-cuda, at every start of Python, takes over the name `numba.cuda`."""
 
 
 class PoseError(ImportError):
-    """Posing is not possible, because somebody else has the name `numba.cuda` already."""
+    """Posing is not possible, because somebody else has one of the names already."""
 
 
 class PosedModuleNotFoundError(ModuleNotFoundError):
@@ -73,14 +73,14 @@ class _ForwardingLoader(Loader):
 
 
 class _PoseFinder(MetaPathFinder):
-    """Answers for `numba.cuda` and everything beneath it, and for nothing else."""
+    """Answers for `numba.cuda`, `numba_cuda_mlir` and everything beneath them, and for nothing else."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname in MODULES:
             return ModuleSpec(fullname, _PosedLoader(), origin=ORIGIN, is_package=True)
-        if not _is_cuda(fullname):
+        if not root_of(fullname):
             return None
         module = _import_forwarded(fullname)
         if module is None:
@@ -90,13 +90,9 @@ class _PoseFinder(MetaPathFinder):
         return spec
 
 
-def _is_cuda(name: str) -> bool:
-    return name == CUDA or name.startswith(CUDA + ".")
-
-
-def _cuda_modules() -> list[str]:
-    """The names under which something of `numba.cuda` was imported."""
-    return [name for name in sys.modules if name.startswith(CUDA) and _is_cuda(name)]
+def _posed_modules() -> list[str]:
+    """The names under which something of what is posed as was imported."""
+    return [name for name in sys.modules if name.startswith(ROOTS) and root_of(name)]
 
 
 def _import_forwarded(fullname: str) -> ModuleType | None:
@@ -105,29 +101,37 @@ def _import_forwarded(fullname: str) -> ModuleType | None:
     while known not in FORWARDED:
         known, _, last = known.rpartition(".")
         beneath = f".{last}{beneath}"
-        if known in (CUDA, ""):
+        if known in ROOTS or not known:
             return None
     source = FORWARDED[known] + beneath
     try:
         return importlib.import_module(source)
+    except PosedModuleNotFoundError:
+        if root_of(source):
+            return None  # one posed module stands for another: the message is to name what was asked for
+        raise
     except ModuleNotFoundError as error:
         if error.name != source:
             raise
         owner = "numba-hip-core" if source.startswith("numba_hip") else "Numba"
         raise PosedModuleNotFoundError(
-            f"{fullname} would be {source}, which the installed {owner} does not have (numba_hip_cuda poses as {CUDA})"
+            f"{fullname} would be {source}, which the installed {owner} does not have "
+            f"(numba_hip_cuda poses as {root_of(fullname)})"
         ) from None
 
 
 def _describe_missing(fullname: str) -> str:
     """Why there is no module *fullname*. Where a name was to be imported from a module, the name's reason."""
-    parent, _, name = fullname.rpartition(".")
-    if parent in MODULES:
-        try:
-            look_up(parent, name)
-        except AttributeError as error:
-            return f"{error}; modules: {', '.join(sorted([*MODULES, *FORWARDED]))}"
-    return f"No module named {fullname!r}; numba_hip_cuda poses as {CUDA} and has {', '.join([*MODULES, *FORWARDED])}"
+    root = root_of(fullname)
+    modules = ", ".join(sorted(module for module in (*MODULES, *FORWARDED) if root_of(module) == root))
+    parent, name = fullname, ""
+    while parent not in MODULES and parent != root:
+        parent, _, name = parent.rpartition(".")
+    try:
+        look_up(parent, name)
+    except AttributeError as error:
+        return f"{error}; modules: {modules}"
+    return f"No module named {fullname!r}; numba_hip_cuda poses as {root} and has {modules}"
 
 
 _lock = threading.RLock()
@@ -142,12 +146,14 @@ def is_posing() -> bool:
 def pose_as_cuda(*, children: bool = False) -> None:
     """Let `numba.cuda` stand for `numba_hip` from now on, in this process; to do it twice is to do it once.
 
+    So does `numba_cuda_mlir`, the package that succeeds numba-cuda, whether it is installed or not.
+
     With *children*, also in the processes that it starts, by an entry in ``PYTHONPATH``. Waves of the CPU device have
     32 lanes from now on, as CUDA's warps do, unless ``NUMBA_HIP_CPU_WAVE_SIZE`` is set; kernels that were loaded
     before keep theirs. Settings of Numba CUDA's hold where there is a counterpart, see `numba_hip_cuda.settings`.
     ``target="cuda"`` in Numba's decorators means kernels of `numba_hip`.
 
-    To be called before anything imports `numba.cuda`. Raises `PoseError`, and changes nothing, if that has happened, or
+    To be called before anything imports either. Raises `PoseError`, and changes nothing, if that has happened, or
     if the distribution numba-cuda is installed.
     """
     with _lock:
@@ -170,7 +176,7 @@ def stop_posing() -> None:
         numba_target.end()
         child_processes.end()
         posed = sys.modules.get(CUDA)
-        for name in _cuda_modules():
+        for name in _posed_modules():
             del sys.modules[name]
         if posed is not None and vars(numba).get("cuda") is posed:
             del numba.cuda
@@ -190,12 +196,12 @@ def posing(*, children: bool = False) -> Iterator[ModuleType]:
 
 def _check_name_is_free() -> None:
     """Raise `PoseError` if `numba.cuda` is somebody else's, naming the file that is in the way."""
-    for name in sorted(_cuda_modules()):
+    for name in sorted(_posed_modules()):
         file = getattr(sys.modules[name], "__file__", None) or "an unknown place"
         raise PoseError(
             f"{name} was imported from {file} before numba_hip_cuda could pose as it; call pose_as_cuda() before the "
-            f"first import of {CUDA}, or start the program with `python -m numba_hip_cuda`",
-            name=CUDA,
+            f"first import of {root_of(name)}, or start the program with `python -m numba_hip_cuda`",
+            name=root_of(name),
         )
     redirector = sys.modules.get(REDIRECTOR)
     if redirector is not None:

@@ -15,16 +15,18 @@ NO_PTX = "PTX is NVIDIA's assembly language; numba_hip.compile gives LLVM IR, as
 NO_CUDA_DRIVER = "there is no CUDA driver beneath; hip_runtime has devices, streams, memory and modules"
 
 
-def _refused(name: str, reason: str) -> Callable[..., NoReturn]:
+def refused(name: str, reason: str, place: str = "numba.cuda") -> Callable[..., NoReturn]:
+    """A function *name* of the module *place* that says, when it is called, the *reason* why it cannot be had here."""
+
     def function(*args: Any, **kws: Any) -> NoReturn:
-        raise UnsupportedError(f"numba.cuda.{name} has no counterpart on HIP (numba_hip_cuda poses as it): {reason}")
+        raise UnsupportedError(f"{place}.{name} has no counterpart on HIP (numba_hip_cuda poses as it): {reason}")
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Raises `hip_runtime.errors.UnsupportedError`: {reason}."
     return function
 
 
-def _refused_output(name: str, *, device: bool, abi: str) -> Callable[..., NoReturn]:
+def refused_output(name: str, *, device: bool, abi: str, place: str = "numba.cuda") -> Callable[..., NoReturn]:
     """A function that would compile to PTX: wrong arguments are refused as they are in CUDA, right ones as such."""
 
     def function(pyfunc: Any, sig: Any, *args: Any, **kws: Any) -> NoReturn:
@@ -35,18 +37,18 @@ def _refused_output(name: str, *, device: bool, abi: str) -> Callable[..., NoRet
             raise NotImplementedError(f"Unsupported ABI: {chosen}")
         if chosen == "c" and not kws.get("device", device):
             raise NotImplementedError("The C ABI is not supported for kernels")
-        _refused(name, NO_PTX)()
+        refused(name, NO_PTX, place)()
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Raises `hip_runtime.errors.UnsupportedError`: {NO_PTX}."
     return function
 
 
-compile = _refused_output("compile", device=True, abi="c")
-compile_all = _refused_output("compile_all", device=True, abi="c")
-compile_for_current_device = _refused_output("compile_for_current_device", device=True, abi="c")
-compile_ptx = _refused_output("compile_ptx", device=False, abi="numba")
-compile_ptx_for_current_device = _refused_output("compile_ptx_for_current_device", device=False, abi="numba")
+compile = refused_output("compile", device=True, abi="c")
+compile_all = refused_output("compile_all", device=True, abi="c")
+compile_for_current_device = refused_output("compile_for_current_device", device=True, abi="c")
+compile_ptx = refused_output("compile_ptx", device=False, abi="numba")
+compile_ptx_for_current_device = refused_output("compile_ptx_for_current_device", device=False, abi="numba")
 
 
 class _Refused:

@@ -1,4 +1,4 @@
-"""Makes a child process pose as `numba.cuda` when it first imports that; see `numba_hip_cuda.children`."""
+"""Makes a child process pose when it first imports `numba.cuda` or `numba_cuda_mlir`; see `numba_hip_cuda.children`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from importlib.machinery import ModuleSpec, PathFinder
 
 
 class _PoseWhenAsked:
-    """Answers for `numba.cuda` by posing, which puts a finder in its own place."""
+    """Answers for both by posing, which puts a finder in its own place."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if fullname != "numba.cuda" and not fullname.startswith("numba.cuda."):
+        if not f"{fullname}.".startswith(("numba.cuda.", "numba_cuda_mlir.")):
             return None
         sys.meta_path.remove(self)
         from numba_hip_cuda import pose_as_cuda

@@ -1,0 +1,110 @@
+"""What each module of `numba_cuda_mlir` is made of, where it is not what `numba.cuda` has under the same name.
+
+The package carries a copy of numba-cuda as ``numba_cuda_mlir.numba_cuda``, and puts ``numba_cuda_mlir.cuda`` over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numba_hip_cuda.catalog import CUDA, NO_FP8, Module, from_module
+
+MLIR = "numba_cuda_mlir"
+HERE = "numba_hip_cuda.mlir"
+
+NO_MLIR = "it is of NVIDIA's compiler, which goes through MLIR; kernels are compiled by Numba and LLVM here"
+NO_PTX = "PTX is NVIDIA's assembly language"
+NO_TENSOR_CORES = "it describes memory to units that NVIDIA's GPUs have and AMD's have not"
+NO_EXPERIMENT = "it rewrites the source of functions before they are compiled, which is an experiment of NVIDIA's"
+
+COMPILE = "compile compile_all compile_ptx compile_for compile_mlir compile_cubin".split()
+
+EXTENDING = """
+    ArgumentHandler as_numba_type intrinsic lower_builtin lower_cast lowering_registry make_attribute_wrapper overload
+    overload_attribute overload_classmethod overload_method refresh_registries register_jitable register_model
+    type_callable typeof_impl typing_registry
+""".split()
+
+PLANNERS = "WholeFunctionPlanner register_planner require_launch_config set_required_dynamic_shared_memory".split()
+
+COMPILER_MODULES = """
+    _mlir mlir mlir_compiler mlir_debuginfo mlir_lowering mlir_optimization lowering lowering_registry
+    lowering_utilities ast_transforms numbair_transforms optimization runtime type_defs linker
+""".split()
+
+NARROW_FLOATS = """
+    nvfp4 f4E2M1FN f6E2M3FN f6E3M2FN f8E3M4 f8E4M3B11FNUZ f8E4M3FN f8E4M3FNUZ f8E4M3 f8E5M2FNUZ f8E5M2 f8E8M0FNU tf32
+    fp8_e5m2 fp8_e4m3 fp8_e8m0
+""".split()
+
+BY_WIDTH = {
+    **{f"i{bits}": f"numba.core.types:int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"numba.core.types:uint{bits}" for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": f"numba.core.types:float{bits}" for bits in (16, 32, 64)},
+}
+"""Names of types by bits, where those of Numba count bytes: `i8` has 8 bits in ``numba_cuda_mlir.types``."""
+
+MODULES: Mapping[str, Module] = {
+    MLIR: Module(
+        names={
+            "__version__": f"{HERE}.identity:VERSION",
+            **from_module("numba", "carray", "farray"),
+        },
+        absent=dict.fromkeys(COMPILER_MODULES, NO_MLIR),
+    ),
+    f"{MLIR}.cuda": Module(
+        names={
+            "jit": f"{HERE}.jit:jit",
+            "local_array": "numba_hip.language.local:array",
+            "shared_array": "numba_hip.language.shared:array",
+            "inline_ptx": f"{HERE}.refusals:inline_ptx",
+            **from_module(f"{HERE}.refusals", *COMPILE),
+            **from_module("numba", "carray", "farray"),
+            "DeviceNDArray": "numba_hip_cuda.arrays:DeviceNDArray",
+        },
+        absent={"intrin": NO_MLIR, "tensor_map": NO_TENSOR_CORES},
+        like=CUDA,
+    ),
+    f"{MLIR}.cuda.experimental": Module(
+        names={"inline_ptx": f"{HERE}.refusals:inline_ptx"},
+        absent={
+            **dict.fromkeys(("consteval", "local_array_from", "current_target_options"), NO_EXPERIMENT),
+            "tcgen05_descriptors": NO_TENSOR_CORES,
+            "intrin": NO_MLIR,
+        },
+    ),
+    f"{MLIR}.compiler": Module(
+        names={**from_module(f"{HERE}.refusals", *COMPILE), "declare_device": "numba_hip:declare_device"},
+    ),
+    f"{MLIR}.errors": Module(names=from_module(f"{HERE}.errors", "InternalCompilerError"), rest="numba.core.errors"),
+    f"{MLIR}.extending": Module(
+        names=from_module(f"{HERE}.extending", *EXTENDING),
+        absent=dict.fromkeys(PLANNERS, NO_MLIR),
+    ),
+    f"{MLIR}.extending.argument_handler": Module(names=from_module(f"{HERE}.extending", "ArgumentHandler")),
+    f"{MLIR}.models": Module(
+        names={
+            "register_model": "numba.extending:register_model",
+            "mlir_data_manager": "numba.core.datamodel:default_manager",
+            **from_module("numba.core.datamodel.models", "PrimitiveModel", "StructModel", "OpaqueModel"),
+        },
+    ),
+    f"{MLIR}.types": Module(
+        names={
+            **BY_WIDTH,
+            "bf16": "numba_hip:bfloat16",
+            "ptr_to": "numba.core.types:CPointer",
+            **from_module(f"{HERE}.types", "ptr", "alignas", "grid_constant"),
+        },
+        absent=dict.fromkeys(NARROW_FLOATS, NO_FP8),
+        like=f"{CUDA}.types",
+    ),
+}
+"""The modules of `numba_cuda_mlir` that are not modules of `numba.cuda`, by their full names."""
+
+FORWARDED: Mapping[str, str] = {
+    f"{MLIR}.numba_cuda": CUDA,
+    f"{MLIR}.cuda": CUDA,
+    f"{MLIR}.typing": "numba.core.typing",
+}
+"""Modules of `numba_cuda_mlir` that another one stands for, with what is beneath and is not in `MODULES`."""

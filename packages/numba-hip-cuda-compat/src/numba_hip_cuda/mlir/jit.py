@@ -1,0 +1,114 @@
+"""``@cuda.jit`` of `numba_cuda_mlir`: that of `numba_hip`, with the options and the annotations that it takes there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba_hip
+from numba_hip.compilation.options import CARVEOUTS
+from numba_hip.errors import KernelSignatureError, OptionError
+from numba_hip_cuda.mlir.annotations import annotated_signature
+
+PASSED_ON = frozenset(
+    "cache debug device extensions fastmath forceinline inline launch_bounds lineinfo link max_registers opt "
+    "shared_memory_carveout".split()
+)
+"""Options that `numba_hip.jit` has under the same name."""
+
+OURS = frozenset("annotations_as_signatures fast_math help opt_level signature".split())
+"""Options that are dealt with here."""
+
+WITHOUT_EFFECT = frozenset(
+    "abi abi_info capi cc chip dump dump_ast dump_ast_after_all dump_cubin dump_llvmir dump_mlir dump_numba_ir "
+    "dump_ptx experimental_ast_transforms features lto no_cpython_wrapper nopython print_after_all print_before_all "
+    "profile_jit ptxas_options _dbg_optnone _nrt".split()
+)
+"""Options that say for which GPU of NVIDIA's, and how, to make code, or what of that to show."""
+
+
+class _Chosen(NamedTuple):
+    """What the options of one use of `jit` come to."""
+
+    options: dict[str, Any]
+    signatures: Any
+    annotated: bool
+    """Whether the annotations of a function are its signature."""
+    inferred: bool
+    """Whether they have to be."""
+
+
+def jit(function_or_signature: Any = None, **options: Any) -> Any:
+    """`numba_hip.jit`, for programs of `numba_cuda_mlir`.
+
+    A function whose parameters are all annotated with types (Numba's, NumPy's scalars, those of `ctypes`) is compiled
+    for these at once, unless ``annotations_as_signatures=False``; a signature beside them is a `KernelSignatureError`.
+    ``opt_level`` is ``opt``; options for NVIDIA's compiler have no effect. An unknown one is an `OptionError`.
+    """
+    chosen = _choose(options)
+    if callable(function_or_signature) and not _is_signature(function_or_signature):
+        return _compile(function_or_signature, chosen)
+    if function_or_signature is not None:
+        chosen = chosen._replace(signatures=function_or_signature)
+    return lambda function: _compile(function, chosen)
+
+
+def _is_signature(given: Any) -> bool:
+    from numba.core import sigutils
+
+    return bool(sigutils.is_signature(given))
+
+
+def _choose(given: dict[str, Any]) -> _Chosen:
+    """Sort the options; `OptionError` for those that contradict each other or do not exist."""
+    if "help" in given:
+        raise SystemExit(f"The options of numba_cuda_mlir.cuda.jit are\n{_describe()}")
+    unknown = given.keys() - PASSED_ON - OURS - WITHOUT_EFFECT
+    if unknown:
+        raise OptionError(f"Got invalid options: {', '.join(sorted(unknown))}; cuda.jit knows\n{_describe()}")
+    if {"opt", "opt_level"} <= given.keys():
+        raise OptionError("Cannot specify both opt and opt_level at the same time.")
+    options = {name: value for name, value in given.items() if name in PASSED_ON}
+    if given.get("fast_math") is not None:
+        options["fastmath"] = given["fast_math"]
+    if "opt_level" in given:
+        options["opt"] = _check_level(given["opt_level"]) > 0
+    elif isinstance(options.get("opt"), int):
+        options["opt"] = options["opt"] != 0
+    carveout = options.get("shared_memory_carveout")
+    if isinstance(carveout, str):
+        options["shared_memory_carveout"] = {name.lower(): name for name in CARVEOUTS}.get(carveout.lower(), carveout)
+    signature = given.get("signature")
+    inferred = signature == "infer"
+    annotated = bool(given.get("annotations_as_signatures", True)) or inferred
+    return _Chosen(options, None if inferred else signature, annotated, inferred)
+
+
+def _check_level(level: Any) -> int:
+    if not isinstance(level, int) or not 0 <= level <= 3:
+        raise OptionError(f"opt_level: Expected opt_level to be between 0 and 3, got {level!r}")
+    return level
+
+
+def _describe() -> str:
+    return (
+        f"  {', '.join(sorted(PASSED_ON | OURS - {'help'}))}\n"
+        f"and, without effect on AMD GPUs,\n  {', '.join(sorted(WITHOUT_EFFECT))}"
+    )
+
+
+def _compile(function: Callable[..., Any], chosen: _Chosen) -> Any:
+    annotated = annotated_signature(function) if chosen.annotated and inspect.isfunction(function) else None
+    name = getattr(function, "__name__", function)
+    if annotated is not None and chosen.signatures is not None:
+        raise KernelSignatureError(
+            f"Conflicting signature sources for {name!r}: it has a signature, and annotations that are one. Remove "
+            "either, or let annotations_as_signatures=False make them mere annotations"
+        )
+    if chosen.inferred and annotated is None:
+        raise KernelSignatureError(f"signature='infer': not every parameter of {name!r} is annotated with a type")
+    signatures = chosen.signatures if annotated is None else annotated
+    if signatures is None:
+        return numba_hip.jit(function, **chosen.options)
+    return numba_hip.jit(signatures, **chosen.options)(function)

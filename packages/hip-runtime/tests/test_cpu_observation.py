@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import signal
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from spmd_blocks import kernel, launch
+from spmd_kernels import pack
 
 from hip_runtime import Device, config, device_array, to_device
 from hip_runtime.driver import MemoryKind
+from hip_runtime.drivers.cpu.finaliser import compile_quickly
+from hip_runtime.drivers.cpu.frame import I64, VOID
 from hip_runtime.drivers.cpu.initialisation import WrittenBytes
 from hip_runtime.drivers.cpu.observers import observed
 
@@ -163,3 +169,31 @@ def test_written_bytes_of_what_is_not_known() -> None:
     assert known.where(1 << 20) != 0
     known.forget((1 << 20) + 100)
     assert known.where(1 << 20) == 0
+
+
+def test_ctrl_c_ends_an_observer(device: Device) -> None:
+    """Its code counts as the kernel's: the thread that runs it is interrupted there."""
+    module = ir.Module("observer")
+    function = ir.Function(module, ir.FunctionType(VOID, [I64] * 8), "endless")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    again = builder.append_basic_block("again")
+    builder.branch(again)
+    builder.position_at_end(again)
+    builder.atomic_rmw("add", builder.inttoptr(function.args[0], I64.as_pointer()), I64(1), "monotonic")
+    builder.branch(again)
+    program = compile_quickly(module, "endless")
+    out, reached = to_device(np.zeros(4, np.int32)), np.zeros(1, np.int64)
+    loaded = device.load(kernel(OBSERVED, [("out", "ptr")], OBSERVE)).function("k")
+    arguments = pack(loaded.kernel, out.address)
+    loaded.launch(1, 4, arguments)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has us ignore it
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt), observed(program.entry, reached.ctypes.data):
+            loaded.launch(1, 4, arguments)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert reached[0] > 0
+    observe(device, OBSERVED, 2, (4, 1, 1))

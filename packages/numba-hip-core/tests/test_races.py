@@ -1,16 +1,22 @@
 """Kernels with ``debug="race"``: what races is reported by its lines, and what does not is not reported."""
 
 import inspect
+import os
+import signal
+import sys
+import threading
 import warnings
 
 import numpy as np
 import pytest
 from numba import float32, float64, int32
+from numba.core import entrypoints
 
 import numba_hip as hip
 from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip.errors import OptionError, RaceError, RaceWarning
+from numba_hip.races import detector
 from numba_hip.races.findings import Access, Finding, merge, races
 
 BLOCK = 64
@@ -659,3 +665,48 @@ def test_findings_that_say_the_same_are_merged():
     assert (one.count, one.relations, one.lines) == (7, ("block", "wave"), (7, 9))
     assert (one.first.thread, one.second.thread) == ((1, 0, 0), (70, 0, 0))
     assert one.what == "read and overwritten by another thread between two barriers"
+
+
+# What is around kernels that are observed.
+
+
+def test_a_path_that_holds_no_text(monkeypatch):
+    """Importing passes over it; Numba looks for its extensions when it first compiles, and failed on it."""
+
+    @hip.jit(debug="race")
+    def kernel(a):
+        hip.syncthreads()
+        a[0] = hip.threadIdx.x
+
+    path = [None, *sys.path, 7.5]
+    monkeypatch.setattr(sys, "path", path)
+    monkeypatch.setattr(entrypoints, "_already_initialized", False)
+    detector.compiled_note.cache_clear()
+    assert found_in(kernel[1, BLOCK], np.zeros(1))
+    assert path is sys.path
+    assert set(path) >= {None, 7.5}
+    assert entrypoints._already_initialized
+
+
+def test_ctrl_c_ends_a_kernel_that_is_observed(monkeypatch):
+    @hip.jit(debug="race")
+    def kernel(a, turns):
+        i = hip.threadIdx.x
+        for _ in range(turns):
+            a[i] += 1
+
+    a = hip.to_device(np.zeros(BLOCK))
+    kernel[1, BLOCK](a, 1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has us ignore it
+
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            kernel[1, BLOCK](a, 1 << 40)  # for days
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    a.copy_to_device(np.zeros(BLOCK))
+    kernel[1, BLOCK](a, 2)
+    np.testing.assert_array_equal(a.copy_to_host(), np.full(BLOCK, 2.0))

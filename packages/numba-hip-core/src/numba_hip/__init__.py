@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from hip_runtime import (
@@ -85,6 +84,7 @@ from numba_hip.host.streams import (
     per_thread_default_stream,
     stream,
 )
+from numba_hip.installed import entry_points
 from numba_hip.language import atomic, cg, const, fp16, local, shared
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt

@@ -10,10 +10,11 @@ import platform
 import sys
 import warnings
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 
 import numba_hip
 from hip_runtime.config import misspelt_variables
+from numba_hip.installed import version
 
 PACKAGES = (
     "numba-hip-core", "hip-runtime", "hip-devicelib", "numba-hip-cuda-compat", "hip-python", "numba", "llvmlite",

@@ -12,10 +12,12 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError
 from types import ModuleType
 
 import numba
+
+from numba_hip.installed import distribution
 
 ALIAS = "numba.hip"
 TARGET = "numba_hip"

@@ -26,6 +26,7 @@ from numba.core.typing.context import CallStack as NumbaCallStack
 from numba.core.typing.templates import fold_arguments
 
 from hip_devicelib.forking import Rank, compiling, hold_in_forks
+from numba_hip.installed import readable_path
 
 BUILTIN_MODULES = (
     "numba.cpython.builtins", "numba.cpython.charseq", "numba.cpython.enumimpl", "numba.cpython.iterators",
@@ -249,7 +250,8 @@ def load_extensions() -> None:
     """Import the installed extensions of Numba, as compiling does (entry points ``numba_extensions``)."""
     from numba.core import entrypoints
 
-    entrypoints.init_all()
+    with readable_path():  # Numba asks for them once, and does without them where that fails
+        entrypoints.init_all()
 
 
 def registered_code(typing: Sequence[Any], lowering: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -17,6 +17,7 @@ from numba import njit
 from numba.np.numpy_support import from_dtype
 
 from hip_runtime import DeviceArray, Stream, to_device
+from numba_hip._numba import load_extensions
 from numba_hip.decorators import jit
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
@@ -100,6 +101,7 @@ def _states(count: int, seed: Any, subsequence_start: Any) -> np.ndarray[Any, An
     skipped = _whole("subsequence_start", subsequence_start, 2**63 - 1)
     states = np.zeros(count, xoroshiro128p_dtype)
     if count:
+        load_extensions()
         _fill(states, np.uint64(first), skipped)
     return states
 

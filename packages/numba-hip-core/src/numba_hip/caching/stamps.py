@@ -18,7 +18,6 @@ import sys
 import types as python_types
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from numba_hip.caching.covered import is_covered, module_of
 from numba_hip.caching.extension_code import reachable_code
 from numba_hip.dispatch.arguments import is_on_device
 from numba_hip.errors import NotCacheableError
+from numba_hip.installed import version
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 PACKAGES = ("numba-hip-core", "hip-devicelib", "hip-runtime", "numba", "llvmlite", "numpy")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from numba import carray, cfunc, njit, types
 
+from numba_hip._numba import load_extensions
 from numba_hip.races.bytes import peek_byte, poke_byte
 from numba_hip.races.layout import (
     CELL_WORDS,
@@ -340,4 +341,5 @@ def note(pointer: Any, event: int, site: int, address: int, nbytes: int, value: 
 @cache
 def compiled_note() -> Any:
     """`note` as machine code: its ``address`` is a function for C. Compiling takes some seconds, once in a process."""
+    load_extensions()
     return cfunc(NOTE, error_model="numpy")(note)

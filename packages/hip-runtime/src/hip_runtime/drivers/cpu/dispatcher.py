@@ -37,7 +37,7 @@ from hip_runtime.drivers.cpu.frame import (
     VOID,
     allocate,
 )  # fmt: skip
-from hip_runtime.drivers.cpu.handlers import Handlers, note_libraries
+from hip_runtime.drivers.cpu.handlers import Handlers, note_libraries, observing
 from hip_runtime.drivers.cpu.machines import this_machine
 from hip_runtime.drivers.cpu.pool import PoolBuilder
 from hip_runtime.drivers.cpu.slots import FIRST_SYMBOL, GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
@@ -338,11 +338,21 @@ class Dispatcher:
         self._reporter = Reporter(at[FIRST_SYMBOL])
         ctypes.c_void_p.from_address(at[REPORT_SYMBOL]).value = id(self._reporter)
         self.handlers: Handlers | None = None
+        self._libraries = at["spmd.libraries"]
         if this_machine() is not None:
-            note_libraries(at["spmd.libraries"])
+            note_libraries(self._libraries)
             self.handlers = Handlers(at["spmd.trap"], at["spmd.poked"], at["spmd.chains"])
             self.handlers.install()
         self.start()
+
+    @contextmanager
+    def observing(self, *functions: int) -> Iterator[None]:
+        """Let kernels be interrupted, too, in those that observe them, *functions*, as in their own code."""
+        if self.handlers is None:
+            yield
+            return
+        with observing(self._libraries, functions):
+            yield
 
     def reset(self) -> None:
         """In a forked child: forget all threads but this one."""

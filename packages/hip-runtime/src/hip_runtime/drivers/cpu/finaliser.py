@@ -537,6 +537,12 @@ def observer_words() -> Any:
         return _define_observer()[0]
 
 
+def observer_address() -> int:
+    """The address of `observation.OBSERVER`."""
+    with _lock:
+        return int(_define_observer()[1].entry)
+
+
 @cache
 def _engine_context() -> Any:
     """The LLVM context of the empty modules that engines are made with. It outlives every engine: the garbage collector

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hip_runtime.drivers.cpu.finaliser import LIBRARIES as LIBRARY_NAMES
-from hip_runtime.drivers.cpu.traps import HANDLERS, LIBRARIES, POKE, SIGNALS, WITH_INFORMATION
+from hip_runtime.drivers.cpu.traps import HANDLERS, LIBRARIES, OBSERVERS, POKE, SIGNALS, WITH_INFORMATION
 
 _ACTION = struct.Struct("@Q128siQ")
 """A ``struct sigaction``, see `traps.ACTION`: handler, mask, flags, and what the C library sets itself."""
@@ -21,7 +23,8 @@ _NOT_DEFERRED = 0x40000000
 `faulthandler`."""
 
 _COUNT = ctypes.c_int64
-_RANGE_BYTES = 16
+_RANGE = struct.Struct("@2Q")
+"""A `traps.RANGE`."""
 _CHAIN_BYTES = ctypes.sizeof(_COUNT) + HANDLERS * _ACTION.size
 
 
@@ -68,11 +71,38 @@ def _sigaction() -> Any:
 
 def note_libraries(table: int) -> None:
     """Write to *table* where the code of the libraries lies whose functions hold no locks."""
-    found: list[int] = []
+    found = [where for where, path in _mapped_code() if Path(path).name in LIBRARY_NAMES]
+    for number, where in enumerate(found[:LIBRARIES]):
+        _RANGE.pack_into(_words(table, number), 0, *where)
+
+
+@contextmanager
+def observing(table: int, functions: Sequence[int]) -> Iterator[None]:
+    """Let *table* hold the code around the addresses *functions* meanwhile: they are called by kernels, tell what these
+    do, and hold no locks."""
+    places = [_words(table, LIBRARIES + number) for number in range(OBSERVERS)]
+    before = [bytes(place) for place in places]
+    code = _mapped_code()
+    found = [next((where for where, _ in code if where[0] <= one < where[1]), (0, 0)) for one in functions]
+    for place, where in zip(places, found, strict=True):
+        _RANGE.pack_into(place, 0, *where)
+    try:
+        yield
+    finally:
+        for place, data in zip(places, before, strict=True):
+            place[:] = data
+
+
+def _words(table: int, number: int) -> Any:
+    return (ctypes.c_char * _RANGE.size).from_address(table + number * _RANGE.size)
+
+
+def _mapped_code() -> list[tuple[tuple[int, int], str]]:
+    """Where this process has code, start and end, with the file that it is from, or an empty text."""
+    found = []
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
-        addresses, access, *_, path = line.split(maxsplit=5)
-        if "x" in access and Path(path).name in LIBRARY_NAMES:
+        addresses, access, _offset, _device, _inode, *path = line.split(maxsplit=5)
+        if "x" in access:
             start, _, end = addresses.partition("-")
-            found += [int(start, 16), int(end, 16)]
-    words = struct.pack(f"{len(found)}Q", *found)
-    ctypes.memmove(table, words, min(len(words), LIBRARIES * _RANGE_BYTES))
+            found.append(((int(start, 16), int(end, 16)), path[0] if path else ""))
+    return found

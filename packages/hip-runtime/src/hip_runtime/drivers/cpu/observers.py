@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hip_runtime.drivers.cpu.finaliser import observer_words
+from hip_runtime.drivers.cpu.dispatcher import dispatcher
+from hip_runtime.drivers.cpu.finaliser import observer_address, observer_words
 
 _lock = threading.RLock()
 
@@ -26,6 +27,7 @@ def observed(function: int, state: int) -> Iterator[None]:
         before = words[0], words[1]
         words[1], words[0] = state, function
         try:
-            yield
+            with dispatcher().observing(observer_address(), function):
+                yield
         finally:
             words[0], words[1] = before

@@ -64,6 +64,9 @@ HANDLERS = 4
 LIBRARIES = 4
 """How many ranges of addresses there may be with functions, as of the math library, that hold no locks."""
 
+OBSERVERS = 2
+"""How many more such ranges: those of what kernels call that tell what they do, see `observation`."""
+
 ACTION = Struct(handler=PTR, mask=ir.ArrayType(I64, 16), flags=I32, restorer=PTR)
 """A ``struct sigaction`` of Linux' C libraries on 64-bit machines."""
 
@@ -90,7 +93,7 @@ class TrapsBuilder:
         self._module = module
         self._slots = slots
         self.poll = poll
-        self._libraries = self._table("spmd.libraries", RANGE.type, LIBRARIES)
+        self._libraries = self._table("spmd.libraries", RANGE.type, LIBRARIES + OBSERVERS)
         self._chains = self._table("spmd.chains", CHAIN.type, len(SIGNALS))
         self._depth = self._table("spmd.chains.depth", I32, 1)
         self._note = self._define_note()
@@ -160,10 +163,11 @@ class TrapsBuilder:
         return builder.load(found, typ=I64)
 
     def _is_free(self, builder: ir.IRBuilder, record: ir.Value, address: ir.Value) -> ir.Value:
-        """Whether *address* is code that holds no locks: of the kernel, or of the math library, which it calls."""
+        """Whether *address* is code that holds no locks: of the kernel, or of the math library or an observer,
+        which it calls."""
         program = FRAME.load(builder, RECORD.load(builder, record, "frame"), "program")
         ranges = [(PROGRAM.load(builder, program, "code_start"), PROGRAM.load(builder, program, "code_end"))]
-        for number in range(LIBRARIES):
+        for number in range(LIBRARIES + OBSERVERS):
             place = builder.gep(self._libraries, [I64(number)], source_etype=RANGE.type)
             ranges.append((RANGE.load(builder, place, "start"), RANGE.load(builder, place, "end")))
         found = ir.IntType(1)(0)

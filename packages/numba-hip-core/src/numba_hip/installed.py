@@ -1,0 +1,45 @@
+"""What is installed beside us: `importlib.metadata`, also where a program has put things into ``sys.path`` that are no
+text.
+
+Importing passes over such things, so programs with a ``None`` there run; `importlib.metadata` fails on them.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import Distribution, EntryPoint
+from typing import Any
+
+
+@contextmanager
+def readable_path() -> Iterator[None]:
+    """Let ``sys.path`` hold nothing but text meanwhile. What was taken out stands at its end afterwards, which nobody
+    can tell from where it was: it is nowhere to look for a module."""
+    path: list[Any] = sys.path
+    odd = [entry for entry in path if not isinstance(entry, str)]
+    if odd:
+        path[:] = [entry for entry in path if isinstance(entry, str)]
+    try:
+        yield
+    finally:
+        path += odd
+
+
+def entry_points(group: str, name: str) -> list[EntryPoint]:
+    """The entry points *name* of *group*."""
+    with readable_path():
+        return list(importlib.metadata.entry_points(group=group, name=name))
+
+
+def distribution(name: str) -> Distribution:
+    """The installed distribution *name*; raises `importlib.metadata.PackageNotFoundError`."""
+    with readable_path():
+        return importlib.metadata.distribution(name)
+
+
+def version(name: str) -> str:
+    """The version of the installed distribution *name*; raises `importlib.metadata.PackageNotFoundError`."""
+    return distribution(name).version

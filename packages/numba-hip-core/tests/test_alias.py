@@ -145,3 +145,13 @@ def test_a_distribution_of_a_similar_name_is_none_of_our_business(tmp_path: Path
     fake_distribution(tmp_path, "numba-hipster", "1.0")
     result = run("import numba.hip", tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_name_that_does_not_exist_says_what_may_have_been_meant() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'numba_hip' has no attribute 'gird'; did you mean 'grid'\?$"):
+        numba_hip.gird  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'threadIdx'"):
+        numba_hip.threadidx  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'qqqqqqq'$"):
+        numba_hip.qqqqqqq  # noqa: B018
+    assert not hasattr(numba_hip, "__gird__")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -60,14 +61,20 @@ def test_no_name_is_both_there_and_absent_and_every_source_exists(cuda: ModuleTy
                 assert hasattr(found, attribute), where
 
 
-def test_an_unknown_name_says_what_is_known_and_by_whom(cuda: ModuleType) -> None:
-    with pytest.raises(UnknownNameError, match="no attribute 'grdi'") as caught:
-        cuda.grdi  # noqa: B018
-    assert "numba_hip_cuda poses as numba.cuda" in str(caught.value)
-    for name in ("grid", "jit", "stream"):
-        assert f" {name}," in str(caught.value)
+def test_an_unknown_name_says_what_may_have_been_meant(cuda: ModuleType) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        cuda.gird  # noqa: B018
+    message = "module 'numba.cuda' has no attribute 'gird'; did you mean 'grid'? (numba_hip_cuda poses as numba.cuda)"
+    assert str(caught.value) == message
+    assert str(pickle.loads(pickle.dumps(caught.value))) == message
     assert isinstance(caught.value, AttributeError)
-    assert not hasattr(cuda, "grdi")
+    assert not hasattr(cuda, "gird")
+    with pytest.raises(UnknownNameError, match="did you mean 'gridDim'"):
+        cuda.griddim  # noqa: B018
+    with pytest.raises(UnknownNameError, match="'DeviceNDArray'; there is one in numba.cuda.cudadrv.devicearray "):
+        cuda.DeviceNDArray  # noqa: B018
+    with pytest.raises(UnknownNameError, match=r"'qqqqqqq' \(numba_hip_cuda poses"):
+        cuda.qqqqqqq  # noqa: B018
 
 
 def test_a_name_that_hip_cannot_have_says_why(cuda: ModuleType) -> None:
@@ -145,19 +152,22 @@ def test_importing_a_name_that_is_not_there_gives_the_same_reason(check: Callabl
     printed = check("""
         from numba_hip_cuda import pose_as_cuda
         pose_as_cuda()
-        for statement in ("from numba.cuda import grdi", "from numba.cuda import nvvm",
-                          "import numba.cuda.simulator_init", "from numba.cuda.cudadrv.nvrtc import NVRTC"):
+        for statement in ("from numba.cuda import gird", "from numba.cuda import nvvm",
+                          "import numba.cuda.radnom", "import numba.cuda.cudadrv.drivr",
+                          "from numba.cuda.cudadrv.nvrtc import NVRTC", "import numba.cuda.nvvm.more"):
             try:
                 exec(statement)
             except ImportError as error:
                 print(error)
     """).splitlines()
-    assert "no attribute 'grdi'" in printed[0]
+    assert "no attribute 'gird'; did you mean 'grid'?" in printed[0]
     assert "no counterpart on HIP" in printed[1]
-    assert "'simulator_init'" in printed[2]
-    assert "NVRTC is NVIDIA's compiler" in printed[3]
-    assert all("numba_hip_cuda poses as numba.cuda" in line for line in printed)
-    assert len(printed) == 4
+    assert "did you mean 'random'?" in printed[2]
+    assert "did you mean 'driver'?" in printed[3]
+    assert "NVRTC is NVIDIA's compiler" in printed[4]
+    assert "NVVM is NVIDIA's compiler" in printed[5]
+    assert all("numba_hip_cuda poses as numba.cuda" in line and len(line) < 200 for line in printed)
+    assert len(printed) == 6
 
 
 def test_modules_beneath(check: Callable[..., str]) -> None:

@@ -162,7 +162,16 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, function)
     if name == "pose_as_cuda":
         raise AttributeError("hip.pose_as_cuda comes with another package: pip install numba-hip-cuda-compat")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """What may have been meant; nothing for names that tools ask every module for."""
+    if name.startswith("_"):
+        return ""
+    from numba_hip.suggestions import hint
+
+    return hint(name, __dir__())
 
 
 def __dir__() -> list[str]:

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from numba_hip_cuda.posed_module import Module, from_module
 
 CUDA = "numba.cuda"
-
-
-@dataclass(frozen=True)
-class Module:
-    """One module of `numba.cuda`: what its names stand for, as ``module:name``, and which HIP cannot have, and why.
-
-    Names that are in neither are those of the posed module *like*, and then of the module *rest*, where they are given.
-    """
-
-    names: Mapping[str, str]
-    absent: Mapping[str, str] = field(default_factory=dict)
-    rest: str | None = None
-    like: str | None = None
-
 
 SAME = """
     grid gridsize threadIdx blockIdx blockDim gridDim laneid warpsize
@@ -76,12 +63,6 @@ COMPILE = "compile compile_all compile_for_current_device compile_ptx compile_pt
 
 CODE = "PTXSource LTOIR Cubin Fatbin CUSource Archive Object".split()
 
-NO_NVVM = "NVVM is NVIDIA's compiler; kernels are compiled by LLVM here"
-NO_NVRTC = "NVRTC is NVIDIA's compiler for C++; hip_devicelib compiles HIP C++"
-NO_CUDA_RUNTIME = "there is no CUDA runtime beneath; numba_hip.get_current_device() tells what there is"
-NO_CUDA_LIBS = "there are no CUDA libraries to look for"
-NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
-
 ERRORS = {
     "CudaSupportError": "hip_runtime.errors:DeviceUnavailableError",
     "CudaDriverError": "hip_runtime.errors:HipRuntimeError",
@@ -94,11 +75,6 @@ ERRORS = {
         """.split()
     },
 }
-
-
-def from_module(module: str, *names: str) -> dict[str, str]:
-    """Each of *names* as *module* has it."""
-    return {name: f"{module}:{name}" for name in names}
 
 
 MODULES: Mapping[str, Module] = {
@@ -116,17 +92,12 @@ MODULES: Mapping[str, Module] = {
             "literal_unroll": "numba.misc.special:literal_unroll",
             **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
         },
-        absent={
-            "runtime": NO_CUDA_RUNTIME,
-            "nvvm": NO_NVVM,
-        },
     ),
     f"{CUDA}.api": Module(
         names={
             **from_module("numba_hip", *SAME),
             **RENAMED,
         },
-        absent={"is_fp8_supported": NO_FP8},
     ),
     f"{CUDA}.args": Module(names=from_module("numba_hip.dispatch.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
     f"{CUDA}.compiler": Module(names=from_module("numba_hip_cuda.toolkit", *COMPILE), rest="numba.core.compiler"),
@@ -141,7 +112,6 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.cudadrv": Module(
         names={name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
-        absent={"nvvm": NO_NVVM, "nvrtc": NO_NVRTC, "runtime": NO_CUDA_RUNTIME, "libs": NO_CUDA_LIBS},
     ),
     f"{CUDA}.cudadrv.devicearray": Module(
         names={

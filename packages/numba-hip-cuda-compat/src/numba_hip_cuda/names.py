@@ -12,9 +12,10 @@ import sys
 from collections.abc import Mapping
 
 from numba_hip_cuda import catalog
-from numba_hip_cuda.catalog import CUDA, Module
+from numba_hip_cuda.catalog import CUDA
 from numba_hip_cuda.mlir import catalog as mlir_catalog
 from numba_hip_cuda.mlir.catalog import MLIR
+from numba_hip_cuda.posed_module import Module
 
 ORIGIN = "numba_hip_cuda"
 """Where the specs of posed modules say that they come from."""
@@ -30,7 +31,22 @@ FORWARDED: Mapping[str, str] = {**catalog.FORWARDED, **mlir_catalog.FORWARDED}
 
 
 class UnknownNameError(AttributeError):
-    """`numba.cuda` has no such name, as far as this package knows."""
+    """`numba.cuda` has no such name, as far as this package knows.
+
+    What may have been meant is looked for when the message is read: to ask for a name in vain has to be quick.
+    """
+
+    def __init__(self, module: str, attribute: str) -> None:
+        super().__init__(module, attribute)
+        self.module = module
+        self.attribute = attribute
+
+    def __str__(self) -> str:
+        from numba_hip.suggestions import hint
+
+        root = root_of(self.module)
+        meant = hint(self.attribute, available(self.module), _places_of(self.attribute, root))
+        return f"module {self.module!r} has no attribute {self.attribute!r}{meant} (numba_hip_cuda poses as {root})"
 
 
 class UnavailableNameError(AttributeError):
@@ -48,11 +64,9 @@ def look_up(module: str, name: str) -> object:
         return _resolve(module, name, where)
     if f"{module}.{name}" in MODULES or f"{module}.{name}" in FORWARDED:  # Numba CUDA imports all of its modules
         return _module_beneath(module, name, f"{module}.{name}")
-    if name in table.absent:
-        raise UnavailableNameError(
-            f"{module}.{name} has no counterpart on HIP (numba_hip_cuda poses as {root_of(module)}): "
-            f"{table.absent[name]}"
-        )
+    reason = table.absent.get(name) or why_left_out(f"{module}.{name}")
+    if reason is not None:
+        raise UnavailableNameError(describe_left_out(f"{module}.{name}", reason))
     if table.like is not None:
         try:
             return look_up(table.like, name)
@@ -62,10 +76,24 @@ def look_up(module: str, name: str) -> object:
         rest = importlib.import_module(table.rest)
         if hasattr(rest, name):
             return getattr(rest, name)
-    raise UnknownNameError(
-        f"module {module!r} has no attribute {name!r}; numba_hip_cuda poses as {root_of(module)} and here knows "
-        f"{', '.join(available(module)) or 'no names'}"
-    )
+    raise UnknownNameError(module, name)
+
+
+def why_left_out(name: str) -> str | None:
+    """Why *name* of `numba.cuda`, a module or of one, is left out; ``None`` where it is not."""
+    from numba_hip_cuda.left_out import reason  # a long table that most programs never need
+
+    return reason(name)
+
+
+def describe_left_out(name: str, reason: str) -> str:
+    """The message for *name*, a module or one of it, that there is not for that *reason*."""
+    return f"{name} has no counterpart on HIP (numba_hip_cuda poses as {root_of(name)}): {reason}"
+
+
+def _places_of(name: str, root: str) -> list[str]:
+    """The modules of *root* that do have *name*."""
+    return [module for module, table in MODULES.items() if name in table.names and root_of(module) == root]
 
 
 def _resolve(module: str, name: str, where: str) -> object:
@@ -78,8 +106,7 @@ def _resolve(module: str, name: str, where: str) -> object:
     except AttributeError:
         raise UnavailableNameError(
             f"{module}.{name} would be {source}.{attribute}, which the installed numba-hip-core does not have "
-            f"(numba_hip_cuda poses as {root_of(module)}); it has "
-            f"{', '.join(available(module)) or 'no name of this module'}"
+            f"(numba_hip_cuda poses as {root_of(module)})"
         ) from None
 
 

@@ -21,7 +21,17 @@ import numba
 from numba_hip_cuda import children as child_processes
 from numba_hip_cuda import numba_target, settings
 from numba_hip_cuda.catalog import CUDA
-from numba_hip_cuda.names import FORWARDED, MODULES, ORIGIN, ROOTS, available, look_up, root_of
+from numba_hip_cuda.names import (
+    FORWARDED,
+    MODULES,
+    ORIGIN,
+    ROOTS,
+    available,
+    describe_left_out,
+    look_up,
+    root_of,
+    why_left_out,
+)
 
 REDIRECTOR = "_numba_cuda_redirector"
 """The module by which the distribution numba-cuda, at every start of Python, takes over the name `numba.cuda`."""
@@ -122,16 +132,22 @@ def _import_forwarded(fullname: str) -> ModuleType | None:
 
 def _describe_missing(fullname: str) -> str:
     """Why there is no module *fullname*. Where a name was to be imported from a module, the name's reason."""
-    root = root_of(fullname)
-    modules = ", ".join(sorted(module for module in (*MODULES, *FORWARDED) if root_of(module) == root))
-    parent, name = fullname, ""
-    while parent not in MODULES and parent != root:
+    reason = why_left_out(fullname)
+    if reason is not None:
+        return describe_left_out(fullname, reason)
+    parent, _, name = fullname.rpartition(".")
+    while parent not in MODULES and parent not in ROOTS:
         parent, _, name = parent.rpartition(".")
     try:
         look_up(parent, name)
     except AttributeError as error:
-        return f"{error}; modules: {modules}"
-    return f"No module named {fullname!r}; numba_hip_cuda poses as {root} and has {modules}"
+        return str(error)
+    from numba_hip.suggestions import hint
+
+    known = [*MODULES, *FORWARDED]
+    beginning = parent + "."
+    siblings = [module.removeprefix(beginning) for module in known if module.startswith(beginning)]
+    return f"No module named {fullname!r}{hint(name, siblings)} (numba_hip_cuda poses as {root_of(fullname)})"
 
 
 _lock = threading.RLock()

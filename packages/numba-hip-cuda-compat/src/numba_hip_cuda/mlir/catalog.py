@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numba_hip_cuda.catalog import CUDA, NO_FP8, Module, from_module
+from numba_hip_cuda.catalog import CUDA
+from numba_hip_cuda.posed_module import Module, from_module
 
 MLIR = "numba_cuda_mlir"
 HERE = "numba_hip_cuda.mlir"
 
 NO_MLIR = "it is of NVIDIA's compiler, which goes through MLIR; kernels are compiled by Numba and LLVM here"
 NO_PTX = "PTX is NVIDIA's assembly language"
+NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
 NO_TENSOR_CORES = "it describes memory to units that NVIDIA's GPUs have and AMD's have not"
 NO_EXPERIMENT = "it rewrites the source of functions before they are compiled, which is an experiment of NVIDIA's"
 

@@ -1,0 +1,25 @@
+"""What one posed module is made of, for the catalogues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Module:
+    """One posed module: what its names stand for, as ``module:name``, and which HIP cannot have, and why.
+
+    Names that are in neither are those of the posed module *like*, and then of the module *rest*, where they are given.
+    Why names of `numba.cuda` are left out is in `numba_hip_cuda.left_out`.
+    """
+
+    names: Mapping[str, str]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    rest: str | None = None
+    like: str | None = None
+
+
+def from_module(module: str, *names: str) -> dict[str, str]:
+    """Each of *names* as *module* has it."""
+    return {name: f"{module}:{name}" for name in names}

@@ -114,12 +114,15 @@ def test_read_only_arrays_are_read_only_in_kernels(simulated):
     np.testing.assert_array_equal(target, values * 2)
     read[1, 8](np.broadcast_to(3.0, 5), target)
     np.testing.assert_array_equal(target, np.full(5, 6.0))
-    with pytest.raises(ValueError if simulated else TypingError, match="read-only|readonly"):
+    says = (
+        "read-only" if simulated else r"^kernel add writes to an array that is read-only: 'values' .* values.copy\(\)"
+    )
+    with pytest.raises(ValueError if simulated else TypingError, match=says):
         write[1, 8](values, 1.0)
     write[1, 8](hip.In(values), 1.0)
     eager[1, 8](hip.In(values), 1.0)
     if not simulated:
-        with pytest.raises(KernelArgumentError, match=r"No matching definition: .*A read-only array.*pass In\(array\)"):
+        with pytest.raises(KernelArgumentError, match=r"No matching def.* no read-only arrays.*or In\(values\)"):
             eager[1, 8](values, 1.0)
         assert write.specialize(hip.In(values), 1.0).signatures[0][0].mutable
     np.testing.assert_array_equal(values, np.arange(5.0))

@@ -65,6 +65,19 @@ def test_numbers_are_cut_off_to_the_types_of_signatures(cuda: ModuleType) -> Non
     assert out[0] == 5
 
 
+def test_wider_integers_are_read_by_their_low_bytes(cuda: ModuleType) -> None:
+    @cuda.jit("(int32[:], int32[:])")
+    def kernel(source: Any, target: Any) -> None:
+        i = cuda.grid(1)
+        if i < target.size:
+            target[i] = 3 * source[i]
+
+    target = np.zeros(5, np.int64)
+    with pytest.warns(NumbaWarning, match=r"'(source|target)' .* first 4 bytes .* taken for int32, as CUDA does"):
+        kernel[1, 8](np.arange(5), target)
+    assert target.tolist() == [0, 3, 6, 9, 12]
+
+
 PROGRAM = """
 import numpy as np
 from numba_hip_cuda import pose_as_cuda

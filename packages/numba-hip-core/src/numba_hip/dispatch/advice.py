@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from numba.core import types
 from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
 
 from hip_runtime import current_device
@@ -68,6 +69,16 @@ def advise_on_options(options: CompileOptions) -> None:
 def advise_on_truncation(message: str, instead: float) -> None:
     """Warn that *instead* is passed where the type of a signature does not have an argument, as *message* says."""
     _warn(NumbaWarning, f"{message}; {instead} is passed instead, as {_platform[0]} does")
+
+
+def advise_on_narrowing(kernel: str, name: str, actual: types.Array, formal: types.Array) -> None:
+    """Warn that *kernel*, compiled for *formal*, works on parts of the elements of argument *name*."""
+    _warn(
+        NumbaWarning,
+        f"argument {name!r} of kernel {kernel} has elements of type {actual.dtype}, and the kernel was compiled for "
+        f"{formal}: convert it; the first {int(formal.dtype.bitwidth) // 8} bytes of each element are taken for "
+        f"{formal.dtype}, as {_platform[0]} does",
+    )
 
 
 def _is_wanted(setting: Setting[bool | None]) -> bool:

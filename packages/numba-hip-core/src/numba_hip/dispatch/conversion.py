@@ -8,30 +8,33 @@ from typing import Any
 from numba.core import types
 from numba.core.typeconv import Conversion
 
+from numba_hip import config
+from numba_hip.dispatch.mismatch import explain_mismatch
+from numba_hip.dispatch.narrowing import is_narrowed, warn_of_narrowing
 from numba_hip.errors import KernelArgumentError
 from numba_hip.targets.registry import compile_target
 
 Types = tuple[types.Type, ...]
 
-READ_ONLY = (
-    ". A read-only array does not fit a signature, by which the kernel may write to it: pass In(array), for a copy "
-    "whose changes are dropped"
-)
 
+def choose_overload(kernel: str, names: Sequence[str], overloads: Sequence[Types], given: Types, target: str) -> Types:
+    """The one of *overloads* that the types *given*, of the arguments *names*, convert to with the least loss.
 
-def choose_overload(kernel: str, overloads: Sequence[Types], given: Types, target: str) -> Types:
-    """The one of *overloads* that the types *given* convert to with the least loss.
-
-    Raises `KernelArgumentError` where there is none, or where two are equally good.
+    Raises `KernelArgumentError` where there is none, or where two are equally good. Where numbers are truncated, the
+    only signature takes arrays of wider integers, too, with a warning: see `is_narrowed`.
     """
     ratings = {overload: _rate(given, overload, target) for overload in overloads}
     possible = {overload: rating for overload, rating in ratings.items() if rating is not None}
     shown = "; ".join(", ".join(map(str, overload)) for overload in overloads)
     passed = ", ".join(map(str, given))
     if not possible:
+        narrowed = _narrow(given, overloads[0], target) if len(overloads) == 1 and config.truncate_arguments() else None
+        if narrowed is not None:
+            warn_of_narrowing(kernel, names, given, narrowed)
+            return narrowed
         raise KernelArgumentError(
             f"No matching definition: kernel {kernel} was compiled for ({shown}) only; the launch passes ({passed})"
-            + (READ_ONLY if any(isinstance(kind, types.Array) and not kind.mutable for kind in given) else "")
+            + explain_mismatch(names, given, overloads)
         )
     best = min(possible.values())
     chosen = [overload for overload, rating in possible.items() if rating == best]
@@ -40,6 +43,17 @@ def choose_overload(kernel: str, overloads: Sequence[Types], given: Types, targe
             f"the launch passes ({passed}); of kernel {kernel}'s signatures ({shown}) several fit equally"
         )
     return chosen[0]
+
+
+def _narrow(given: Types, overload: Types, target: str) -> Types | None:
+    """*overload* where each of the types *given* converts to its own, or is narrowed to it; ``None`` where one does
+    neither."""
+    if len(given) != len(overload):
+        return None
+    taken = tuple(
+        formal if is_narrowed(actual, formal) else actual for actual, formal in zip(given, overload, strict=True)
+    )
+    return overload if _rate(taken, overload, target) is not None else None
 
 
 def _rate(given: Types, overload: Types, target: str) -> tuple[int, int, int] | None:

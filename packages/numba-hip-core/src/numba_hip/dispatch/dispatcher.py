@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba.core import sigutils, types
+from numba.core.errors import TypingError
 
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.forking import compiling
@@ -39,6 +40,7 @@ from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.dispatch.inspection import Inspection
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
+from numba_hip.dispatch.mismatch import explain_writing
 from numba_hip.dispatch.output import with_output
 from numba_hip.dispatch.transfer import Transfer, check_capture
 from numba_hip.errors import DeviceFunctionError, KernelArgumentError, KernelSignatureError
@@ -130,6 +132,7 @@ class Dispatcher(Inspection):
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}
         self._explicit: list[Types] = []
+        self._given: set[types.Type] = set()  # of arguments so far: their codes are the same as long as they live
         self.device_signatures: dict[Types, types.Type | None] = {}
         """The only signatures of a device function that was given some: result types, where they say one."""
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
@@ -223,7 +226,7 @@ class Dispatcher(Inspection):
                 check_arguments([value], [name])
         found = tuple(argument_type(value, name) for value, name in zip(given, self._names, strict=True))
         target = current_device().target
-        kinds = choose_overload(self.__name__, self._explicit, found, target) if self._explicit else found
+        kinds = self._choose(found, target)
         made = self._specialisations.get((target, kinds))
         if made is None:
             made = Dispatcher(self.py_func, self.options, extensions=self.extensions)
@@ -253,6 +256,13 @@ class Dispatcher(Inspection):
     def specializations(self) -> dict[tuple[str, Types], Dispatcher]:
         """The kernels that `specialize` made, by target and argument types."""
         return dict(self._specialisations)
+
+    def _choose(self, given: Types, target: str) -> Types:
+        """The types that this kernel is compiled for where arguments of types *given* are passed."""
+        if not self._explicit:
+            return given
+        self._given.update(given)
+        return choose_overload(self.__name__, self._names, self._explicit, given, target)
 
     def _shown_signatures(self) -> str:
         return "; ".join(", ".join(map(str, args)) for args in self.overloads)
@@ -424,13 +434,17 @@ class Dispatcher(Inspection):
             stand_ins[place].compiled_for if place in stand_ins else type_of(value, name)
             for place, (value, name) in enumerate(zip(args, self._names, strict=True))
         )
-        kinds = choose_overload(self.__name__, self._explicit, given, device.target) if self._explicit else given
+        kinds = self._choose(given, device.target)
         by_kinds = (device, *kinds)
         known = None if stand_ins else self._loaded.get(by_kinds)
         if known is not None:  # for arguments of other Python types: numbers of NumPy's after Python's
             self._loaded[key] = known
             return known
-        code = self._compile(kinds, device.target)
+        try:
+            code = self._compile(kinds, device.target)
+        except TypingError as error:
+            explain_writing(error, self.__name__, self._names, kinds)
+            raise
         if code.granule:
             device.driver.watch_writes()  # type: ignore[attr-defined]
         check_captured(self.__name__, code.captured, device)

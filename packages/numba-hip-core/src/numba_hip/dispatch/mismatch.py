@@ -1,0 +1,60 @@
+"""What is said of arrays that a kernel cannot take, and what to pass instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numba.core import types
+from numba.core.errors import TypingError
+
+from numba_hip import config
+from numba_hip.dispatch.narrowing import is_narrowed
+
+Types = tuple[types.Type, ...]
+
+WRITES = ("Cannot modify readonly array", "the array is read-only")
+"""What Numba and our own functions say of code that writes to an array which is read-only."""
+
+
+def explain_mismatch(names: Sequence[str], given: Types, overloads: Sequence[Types]) -> str:
+    """The end of a message on arguments of types *given*, which none of *overloads* takes: what to do, where it is
+    known."""
+    fixed = _read_only(names, given)
+    if fixed:
+        return f". A signature takes no read-only arrays, as the kernel may write to them: {_remedy(fixed)}"
+    if len(overloads) > 1 or len(given) != len(overloads[0]):
+        return ""
+    for name, actual, formal in zip(names, given, overloads[0], strict=True):
+        if _differ(actual, formal) and not (config.truncate_arguments() and is_narrowed(actual, formal)):
+            return f". Argument {name!r} has elements of type {actual.dtype}: convert it to {formal.dtype} first"
+    return ""
+
+
+def explain_writing(error: TypingError, kernel: str, names: Sequence[str], given: Types) -> None:
+    """Say first in *error*, of compiling *kernel* for types *given*, that it writes to a read-only array, if so."""
+    fixed = _read_only(names, given)
+    text = str(error)
+    if fixed and any(said in text for said in WRITES):
+        error.patch_message(f"kernel {kernel} writes to an array that is read-only: {_remedy(fixed)}\n{text}")
+
+
+def _differ(actual: types.Type, formal: types.Type) -> bool:
+    """Whether both are arrays, and of elements of different types."""
+    arrays = isinstance(actual, types.Array) and isinstance(formal, types.Array)
+    return arrays and actual.ndim == formal.ndim and actual.dtype != formal.dtype
+
+
+def _read_only(names: Sequence[str], given: Types) -> list[str]:
+    """The names of arguments that are read-only arrays."""
+    return [
+        name for name, kind in zip(names, given, strict=False) if isinstance(kind, types.Array) and not kind.mutable
+    ]
+
+
+def _remedy(fixed: Sequence[str]) -> str:
+    shown = " and ".join(map(repr, fixed))
+    are, those = ("is one", fixed[0]) if len(fixed) == 1 else ("are such", "array")
+    return (
+        f"{shown} {are}, as columns of pandas and arrays of Arrow are; pass {those}.copy(), which the kernel can write "
+        f"to, or In({those}), for a copy whose changes are dropped"
+    )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hip_runtime as rt
-from hip_runtime import ArrayError, CopyError, Device, OutOfDeviceMemoryError, Stream
+from hip_runtime import ArrayError, CopyError, Device, OutOfDeviceMemoryError, Stream, config
 
 RECORD = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("c", "S3")], align=True)
 DTYPES = [
@@ -174,6 +174,20 @@ def test_reshape_ravel_view_squeeze_transpose(device: Device) -> None:
     assert found[:, 1].copy("F").is_f_contiguous()
 
 
+def test_a_transpose_of_two_axes_can_be_a_new_array(device: Device) -> None:
+    host = np.arange(12, dtype=np.int32).reshape(3, 4)
+    found = rt.to_device(host)
+    assert found.T.address == found.address
+    with config.transpose_copies.scope(True):
+        for turned in (found.T, found.transpose(), found.transpose(1, 0), found.transpose((1, 0)), found[::-1].T):
+            assert turned.is_c_contiguous()
+            assert turned.buffer is not found.buffer
+            assert turned.shape == (4, 3)
+        np.testing.assert_array_equal(found[::2, ::-1].T.copy_to_host(), host[::2, ::-1].T)
+        assert found.transpose(0, 1).address == found.address
+        assert found.reshape(1, 3, 4).T.address == found.address
+
+
 def test_split(device: Device) -> None:
     parts = list(rt.to_device(np.arange(10)).split(4))
     assert [part.copy_to_host().tolist() for part in parts] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
@@ -313,7 +327,10 @@ def test_device_array(device: Device, order: str) -> None:
     assert array.strides == np.empty((3, 4), np.int32, order=order).strides  # type: ignore[call-overload]
     assert rt.device_array(5).dtype == np.float64
     assert rt.device_array_like(array).strides == array.strides
-    assert rt.device_array_like(array[::2, ::2]).strides == (8, 4)
+    view = array[::2, ::2]
+    assert rt.device_array_like(view).strides == ((8, 4) if order == "C" else (4, 8))
+    assert rt.device_array_like(view.T).strides == ((4, 8) if order == "C" else (8, 4))
+    assert rt.device_array_like(np.zeros((2, 3, 4), np.int8).transpose(1, 2, 0)).strides == (4, 1, 12)
     assert rt.device_array_like([[1, 2]]).shape == (1, 2)
     assert rt.device_array((0, 3)).copy_to_host().shape == (0, 3)
 
@@ -554,6 +571,30 @@ def test_an_array_bound_to_a_stream_is_the_same_array(device: Device) -> None:
     bound.copy_to_device(np.arange(3, 6))
     stream.synchronize()
     assert found.copy_to_host().tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        np.broadcast_to(np.float32(3), (4, 5)),
+        np.broadcast_to(np.arange(4), (3, 4)),
+        np.broadcast_to(np.arange(12).reshape(3, 4)[:, ::2].T[:, None], (2, 5, 3)),
+        np.broadcast_to(np.asfortranarray(np.arange(6).reshape(2, 3))[..., None], (2, 3, 7)),
+    ],
+)
+def test_what_a_host_array_repeats_is_one_element_on_the_device(device: Device, host: np.ndarray) -> None:
+    found = rt.to_device(host)
+    assert [stride == 0 for stride in found.strides] == [stride == 0 for stride in host.strides]
+    assert (
+        found.buffer.nbytes == host[tuple(slice(0, 1) if not stride else slice(None) for stride in host.strides)].nbytes
+    )
+    np.testing.assert_array_equal(found.copy_to_host(), host)
+    assert rt.to_device(host, copy=False).strides == found.strides
+    filled = rt.device_array(host.shape, host.dtype)
+    assert rt.to_device(host, to=filled) is filled
+    np.testing.assert_array_equal(filled.copy_to_host(), host)
+    with pytest.raises(ArrayError, match="cannot be broadcast"):
+        found.broadcast_to((9, 9))
 
 
 def test_an_empty_array_keeps_its_strides(device: Device) -> None:

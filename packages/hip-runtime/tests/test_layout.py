@@ -51,6 +51,11 @@ def test_dense(shape: tuple[int, ...], order: str, itemsize: int) -> None:
 
 
 @given(arrays())
+def test_dense_like(array: np.ndarray) -> None:
+    same(layout.dense_like(layout_of(array)), np.empty_like(array, order="K"))
+
+
+@given(arrays())
 def test_properties(array: np.ndarray) -> None:
     found = layout_of(array)
     assert (found.ndim, found.size, found.nbytes) == (array.ndim, array.size, array.nbytes)

@@ -87,7 +87,7 @@ def test_private_arrays_are_aligned() -> None:
     (args,) = kernel.signatures
     unoptimised = hip.jit(kernel.py_func, opt=False).compile(args).llvm()
     assert "[3 x float], align 64" in unoptimised
-    with pytest.raises(TypingError, match="alignment is 3; it has to be a power of two"):
+    with pytest.raises(ValueError, match="Alignment must be a power of two, got 3"):
 
         @hip.jit("void(float64[:])")
         def odd(out: Any) -> None:

@@ -73,6 +73,7 @@ def test_arrays_like_others(order):
             array = make(like)
             assert (array.shape, array.dtype) == ((3, 4), np.int16)
             assert array.flags.f_contiguous == (order == "F")
+            assert make(like[::2, ::2]).strides == ((4, 2) if order == "C" else (2, 4))
     assert not hip.is_device_array(hip.pinned_array_like(np.zeros(3)))
 
 

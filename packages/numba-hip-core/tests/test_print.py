@@ -16,6 +16,7 @@ import numba_hip as hip
 from hip_devicelib.codeobject import Parameter
 from hip_runtime import Buffer
 from hip_runtime.errors import HipRuntimeError, LaunchError
+from numba_hip import config
 from numba_hip.compilation.kernel_code import compile_kernel
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.output import (
@@ -113,6 +114,21 @@ def test_every_kind_of_value(capsys):
         "-5 18446744073709551615 True False True -3 0.1 größer\t§",
         "",
         "",
+        "inf nan",
+    ]
+
+
+def test_floats_as_c_writes_them(capsys):
+    @hip.jit
+    def show(f32, f64, c64, number):
+        print(f32, f64, c64, number, True, (f64, number), hip.bfloat16(0.9375), "0.1")
+        print(f64 * np.inf, f64 * np.nan)
+
+    with config.print_six_digits.scope(True):
+        show[1, 1](np.float32(0.1), 1e-7, np.complex64(0.1 + 2j), 5)
+        hip.synchronize()
+    assert capsys.readouterr().out.splitlines() == [
+        "0.100000 0.000000 (0.1+2j) 5 True (0.000000, 5) 0.937500 0.1",
         "inf nan",
     ]
 

@@ -216,10 +216,15 @@ def test_what_is_no_device_array_is_refused() -> None:
 
 def test_contiguity_and_the_core_of_an_array() -> None:
     host = np.arange(6).reshape(2, 3)
-    assert arrays.is_contiguous(host.T)
-    assert not arrays.is_contiguous(host[:, ::2])
-    assert arrays.is_contiguous(numba_hip.to_device(host).T)
     repeated = np.broadcast_to(host, (4, 2, 3))
+    for array, contiguous in (
+        (host, True), (host[:, None], True), (repeated, True), (np.arange(4)[::4], True),
+        (host.T, False), (host[:, ::2], False), (host[::-1], False),
+    ):  # fmt: skip
+        assert arrays.is_contiguous(array) is contiguous
+        if contiguous:
+            assert arrays.is_contiguous(numba_hip.to_device(array))
+    assert not arrays.is_contiguous(numba_hip.to_device(host).T)
     np.testing.assert_array_equal(arrays.array_core(repeated), host)
     assert arrays.array_core(np.float64(1)) == 1
 
@@ -232,6 +237,14 @@ def test_transposing() -> None:
     np.testing.assert_array_equal(turned.copy_to_host(), host.T)
     out = numba_hip.device_array((4, 3))
     assert arrays.transpose(numba_hip.to_device(host), out) is out
+    with posing() as cuda:
+        array = cuda.to_device(host)
+        flipped = array.T
+        assert flipped.is_c_contiguous()
+        flipped[0, 0] = 100
+        assert array[0, 0] == 0
+        assert cuda.to_device(host.reshape(3, 2, 2)).T.shape == (2, 2, 3)
+        np.testing.assert_array_equal(arrays.transpose(array).copy_to_host(), host.T)
     np.testing.assert_array_equal(out.copy_to_host(), host.T)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from hip_runtime import copying
 from hip_runtime import layout as layouts
+from hip_runtime.config import transpose_copies
 from hip_runtime.copying import HostArray
 from hip_runtime.device import Device
 from hip_runtime.driver import DEFAULT_STREAM
@@ -303,16 +304,25 @@ class DeviceArray(ArrayNames):
         return self._view(layouts.squeeze(self.layout, axis))
 
     def transpose(self, *axes: Any) -> DeviceArray:
-        """A view with the axes in another order; reversed by default."""
+        """A view with the axes in another order; reversed by default.
+
+        Of two axes that change places a new array in C's order, where `hip_runtime.config.transpose_copies` says so.
+        """
         order: Any = axes
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
             order = axes[0]
-        return self._view(layouts.transpose(self.layout, order or None))
+        layout = layouts.transpose(self.layout, order or None)
+        turned = self._view(layout)
+        return turned.copy() if self.ndim == 2 and layout != self.layout and transpose_copies() else turned
 
     @property
     def T(self) -> DeviceArray:
-        """The transpose, as a view."""
+        """The transpose, as `transpose` gives it."""
         return self.transpose()
+
+    def broadcast_to(self, shape: Any) -> DeviceArray:
+        """A view of *shape* that repeats the array, by strides of 0, as `numpy.broadcast_to` does."""
+        return self._view(layouts.broadcast(self.layout, layouts.normalise_shape(shape)))
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same bytes as elements of another type; where the size differs, the last axis must be contiguous."""
@@ -375,7 +385,7 @@ class DeviceArray(ArrayNames):
 
         if is_device_array(value):
             source = as_device_array(value)
-            source = source._view(layouts.broadcast(source.layout, target.shape))
+            source = source.broadcast_to(target.shape)
             copying.on_device(target, source, self._handle(stream))
             return
         copying.to_device(target, _host_value(value, target), self._handle(stream))

@@ -41,10 +41,10 @@ def device_array(
 
 
 def device_array_like(ary: Any, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
-    """A new array with the shape and element type of *ary*, in Fortran's order where *ary* is, else in C's."""
+    """A new contiguous array of the shape and element type of *ary*, its axes in the order that they have there."""
     if not hasattr(ary, "strides"):
         ary = as_device_array(ary) if is_device_array(ary) else host_array(ary)
-    return device_array(ary.shape, ary.dtype, order=_order_of(ary), stream=stream, device=device)
+    return device_array(ary.shape, ary.dtype, strides_like(ary), stream=stream, device=device)
 
 
 def to_device(
@@ -58,21 +58,36 @@ def to_device(
     """*obj* on the device: a new array, or *to* where that is given, which must have the same shape and element type.
 
     A device array is returned as it is. With ``copy=False`` the contents are left undefined. Host arrays in Fortran's
-    order stay so, empty ones keep their strides; all others become C-contiguous.
+    order stay so, empty ones keep their strides; all others become C-contiguous. What a host array repeats by a stride
+    of 0 (`numpy.broadcast_to`) is one element on the device, too.
     """
-    if is_device_array(obj) and to is None:
-        return as_device_array(obj, device=device)
-    source: Any = as_device_array(obj) if is_device_array(obj) else host_array(obj)
-    if to is None:
-        if source.size:
-            to = device_array_like(source, stream=stream, device=device)
-        else:
-            to = device_array(source.shape, source.dtype, source.strides, stream=stream, device=device)
-    else:
+    if to is not None:
+        source: Any = as_device_array(obj) if is_device_array(obj) else host_array(obj)
         check_fit(to, source)
+        if copy:
+            to.copy_to_device(source, stream)
+        return to
+    if is_device_array(obj):
+        return as_device_array(obj, device=device)
+    return _new_on_device(host_array(obj), stream, copy, device)
+
+
+def _new_on_device(source: HostArray, stream: StreamLike, copy: bool, device: Device | None) -> DeviceArray:
+    if not source.size:
+        return device_array(source.shape, source.dtype, source.strides, stream=stream, device=device)
+    once = _without_repeats(source)
+    made = device_array(once.shape, once.dtype, order=order_of(once), stream=stream, device=device)
     if copy:
-        to.copy_to_device(source, stream)
-    return to
+        made.copy_to_device(once, stream)
+    return made if once is source else made.broadcast_to(source.shape)
+
+
+def _without_repeats(source: HostArray) -> HostArray:
+    """The first along each axis of *source* of stride 0, which are axes of extent 1 then."""
+    repeats = [stride == 0 and extent > 1 for stride, extent in zip(source.strides, source.shape, strict=True)]
+    if not any(repeats):
+        return source
+    return source[tuple(slice(0, 1) if repeat else slice(None) for repeat in repeats)]
 
 
 def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> HostArray:
@@ -116,9 +131,18 @@ def _device_of(stream: StreamLike, device: Device | None) -> Device:
     return stream.device if isinstance(stream, Stream) else current_device()
 
 
-def _order_of(ary: Any) -> str:
+def order_of(ary: Any) -> str:
+    """The order of a contiguous copy of *ary* for kernels: Fortran's where it is in that alone, else C's."""
     layout = Layout(ary.shape, ary.strides, ary.dtype.itemsize)
     return "F" if layout.is_f_contiguous and not layout.is_c_contiguous else "C"
+
+
+def strides_like(ary: Any) -> layouts.Shape:
+    """The strides of a contiguous array of the shape of *ary* whose axes lie in the same order in memory."""
+    layout = Layout(ary.shape, ary.strides, ary.dtype.itemsize)
+    return layouts.dense(ary.shape, layout.itemsize, order_of(ary)).strides if (
+        layout.is_c_contiguous or layout.is_f_contiguous
+    ) else layouts.dense_like(layout).strides  # fmt: skip
 
 
 def _allocate(

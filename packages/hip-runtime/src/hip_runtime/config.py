@@ -326,8 +326,16 @@ array_interface_sync = Setting(
     lambda: True,
 )
 
+transpose_copies = Setting(
+    "NUMBA_HIP_TRANSPOSE_COPIES",
+    "1 makes the transpose of a device array of two axes a new array in C's order, as Numba CUDA's is; the default is "
+    "0: a view of the same memory. Read when an array is transposed.",
+    switch,
+    lambda: False,
+)
+
 SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
     device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lockstep, cpu_async, cpu_races,
-    cpu_stall_seconds, compile_notice, pending_releases, pending_release_ratio, array_interface_sync,
+    cpu_stall_seconds, compile_notice, pending_releases, pending_release_ratio, array_interface_sync, transpose_copies,
 )  # fmt: skip
 """All settings, for tools that list them."""

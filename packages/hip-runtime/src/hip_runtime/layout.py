@@ -153,6 +153,14 @@ def dense(shape: Shape, itemsize: int, order: str = "C") -> Layout:
     return Layout(shape, tuple(reversed(strides)) if order == "C" else tuple(strides), itemsize)
 
 
+def dense_like(layout: Layout) -> Layout:
+    """The contiguous layout of the same shape whose axes lie in the same order in memory, as NumPy's order ``"K"``."""
+    slowest_first = sorted(range(layout.ndim), key=lambda axis: -abs(layout.strides[axis]))
+    moved = dense(tuple(layout.shape[axis] for axis in slowest_first), layout.itemsize)
+    strides = dict(zip(slowest_first, moved.strides, strict=True))
+    return Layout(layout.shape, tuple(strides[axis] for axis in range(layout.ndim)), layout.itemsize)
+
+
 def reshape(layout: Layout, shape: Sequence[int], order: str = "C") -> Layout:
     """The same elements, in the same order, in another shape; one extent may be -1. Only for layouts contiguous in
     *order*."""

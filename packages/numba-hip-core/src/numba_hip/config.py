@@ -86,8 +86,16 @@ truncate_arguments: Setting[bool] = Setting(
     lambda: False,
 )
 
+print_six_digits: Setting[bool] = Setting(
+    "NUMBA_HIP_PRINT_SIX_DIGITS",
+    "1 lets print in kernels write floats with six digits behind the point, as C's printf and so Numba CUDA does; the "
+    "default is 0: as Python writes them. Read when what a kernel printed is written out.",
+    switch,
+    lambda: False,
+)
+
 SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
     cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt,
-    truncate_arguments,
+    truncate_arguments, print_six_digits,
 )  # fmt: skip
 """All settings, for tools that list them."""

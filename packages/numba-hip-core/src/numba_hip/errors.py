@@ -9,6 +9,8 @@ from __future__ import annotations
 from pickle import PicklingError
 from typing import TYPE_CHECKING
 
+from numba.core.errors import TypingError
+
 if TYPE_CHECKING:
     from numba_hip.races.findings import Finding
 
@@ -59,6 +61,10 @@ class LinkedCodeError(HipError, ValueError):
 
 class LinkedFileNotFoundError(LinkedCodeError, FileNotFoundError):
     """A file of code to link that does not exist."""
+
+
+class AlignmentError(HipError, TypingError, ValueError):
+    """An array in a kernel at an alignment that memory does not have."""
 
 
 class SharedMemoryError(HipError, ValueError):

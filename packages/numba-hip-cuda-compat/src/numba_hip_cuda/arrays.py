@@ -8,6 +8,7 @@ import numpy as np
 
 import numba_hip
 from hip_runtime import Buffer, Device, DeviceArray, is_device_array
+from hip_runtime.config import transpose_copies
 from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
 from hip_runtime.driver import Driver
 from hip_runtime.foreign import host_array
@@ -102,10 +103,12 @@ def require_cuda_ndarray(obj: Any) -> None:
 
 
 def is_contiguous(ary: Any) -> bool:
-    """Whether the elements of *ary* follow each other in memory, in either order."""
-    if isinstance(ary, DeviceArray):
-        return ary.is_c_contiguous() or ary.is_f_contiguous()
-    return bool(ary.flags.c_contiguous or ary.flags.f_contiguous)
+    """Whether the elements of *ary* follow each other in C's order, axes that repeat or have one element aside."""
+    kept = [
+        (extent, stride) for extent, stride in zip(ary.shape, ary.strides, strict=True) if extent > 1 and stride != 0
+    ]
+    shape, strides = tuple(extent for extent, _ in kept), tuple(stride for _, stride in kept)
+    return Layout(shape, strides, ary.dtype.itemsize).is_c_contiguous
 
 
 def array_core(ary: Any) -> Any:
@@ -117,10 +120,11 @@ def array_core(ary: Any) -> Any:
 
 def transpose(a: Any, b: DeviceArray | None = None) -> DeviceArray:
     """The transpose of the 2-D device array *a*, written to *b* or to a new array, which is returned."""
-    turned = verify_cuda_ndarray_interface(a).T
+    source = verify_cuda_ndarray_interface(a)
     if b is None:
-        return turned.copy()
-    b.copy_to_device(turned)
+        b = numba_hip.device_array(source.shape[::-1], source.dtype, stream=source.stream)
+    with transpose_copies.scope(False):
+        b.copy_to_device(source.T)
     return b
 
 

@@ -24,8 +24,10 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (config.implicit_copy_warnings, lambda: bool(numba_config.CUDA_WARN_ON_IMPLICIT_COPY)),
     (config.option_warnings, lambda: True),
     (config.truncate_arguments, lambda: True),  # as C's conversions do, which Numba CUDA passes numbers by
+    (config.print_six_digits, lambda: True),
     (config.debug, lambda: bool(numba_config.CUDA_DEBUGINFO_DEFAULT)),
     (config.opt, lambda: bool(numba_config.OPT)),
+    (runtime_config.transpose_copies, lambda: True),
     (runtime_config.array_interface_sync, lambda: bool(numba_config.CUDA_ARRAY_INTERFACE_SYNC)),
 )
 """Our settings, and what they are while posing lasts."""

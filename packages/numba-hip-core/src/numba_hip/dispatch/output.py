@@ -26,6 +26,7 @@ from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import CaptureError, HipRuntimeError
 from hip_runtime.module import Function, Launch
 from hip_runtime.stream_handle import stream_handle
+from numba_hip import config
 
 PARAMETER = "numba_hip.output"
 USED, DROPPED, HEADER_WORDS = 0, 1, 2
@@ -162,13 +163,15 @@ def _tuple(record: bytes, position: int, size: int, *, named: bool) -> tuple[str
 
 
 def _number(tag: Tag, record: bytes, position: int) -> tuple[str, int]:
-    """A number as Python and NumPy write it, and how many words it takes."""
+    """A number as Python and NumPy write it, or a float as C does, and how many words it takes."""
     if tag in (Tag.COMPLEX64, Tag.COMPLEX128):
         parts = struct.unpack_from("<2d", record, position)
         number = complex(*parts)
         return str(np.complex64(number) if tag is Tag.COMPLEX64 else number), 2
     formats = {Tag.BOOL: "q", Tag.INT: "q", Tag.UINT: "Q"}
     (value,) = struct.unpack_from(f"<{formats.get(tag, 'd')}", record, position)
+    if tag not in formats and config.print_six_digits():
+        return f"{value:f}", 1
     kinds: dict[Tag, Any] = {Tag.BOOL: bool, Tag.FLOAT16: np.float16, Tag.FLOAT32: np.float32}
     return str(kinds[tag](value) if tag in kinds else value), 1
 

@@ -12,10 +12,11 @@ from hip_runtime import (
     DeviceArray,
     Stream,
     as_device_array,
-    device_array_like,
+    device_array,
     is_device_array,
     to_device,
 )
+from hip_runtime.arrays import order_of
 from hip_runtime.stream_handle import stream_handle
 from numba_hip.dispatch.advice import advise_on_copies
 from numba_hip.dispatch.arguments import is_on_device
@@ -76,9 +77,10 @@ class Transfer:
     def _copy_array(self, value: HostArray, hint: type[ArgHint] | None) -> DeviceArray:
         if hint is None:
             advise_on_copies()
-        copied_in = hint is None or hint.copies_in
-        make = to_device if copied_in else device_array_like
-        copy = make(value, stream=self.stream)
+        # Dense, also where the host repeats elements or skips some: its type is what signatures name most often.
+        copy = device_array(value.shape, value.dtype, order=order_of(value), stream=self.stream)
+        if hint is None or hint.copies_in:
+            copy.copy_to_device(value, self.stream)
         if hint is None and not value.flags.writeable:
             return copy.read_only()
         if hint is None or hint.copies_out:

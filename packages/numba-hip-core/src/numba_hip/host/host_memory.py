@@ -11,6 +11,7 @@ import numpy as np
 
 import hip_runtime
 from hip_runtime import DeviceArray, Stream, current_device
+from hip_runtime.arrays import strides_like
 from hip_runtime.errors import ArrayError, UnsupportedError
 from hip_runtime.ipc import open_ipc_array as _open_ipc_array
 from hip_runtime.layout import Layout
@@ -116,11 +117,8 @@ def managed_array(
 
 
 def _shape_of(ary: Any) -> dict[str, Any]:
-    """What makes an array like *ary*: of its shape, type and order."""
-    fortran = ary.flags.f_contiguous and not ary.flags.c_contiguous if isinstance(ary, np.ndarray) else (
-        ary.is_f_contiguous() and not ary.is_c_contiguous()
-    )  # fmt: skip
-    return {"shape": ary.shape, "dtype": ary.dtype, "order": "F" if fortran else "C"}
+    """What makes an array like *ary*: of its shape and type, with its axes in the same order."""
+    return {"shape": ary.shape, "dtype": ary.dtype, "strides": strides_like(ary)}
 
 
 def mapped_array_like(ary: Any, stream: StreamLike = None, portable: bool = False, wc: bool = False) -> MappedArray:

@@ -13,6 +13,7 @@ from numba.core.errors import RequireLiteralValue, TypingError, UnsupportedError
 from numba.core.typing.templates import AttributeTemplate
 from numba.np import numpy_support
 
+from numba_hip.errors import AlignmentError
 from numba_hip.language.registry import typing
 from numba_hip.language.stub import given
 from numba_hip.language.vectors import element_of
@@ -59,15 +60,20 @@ def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
 
 
 def constant_alignment(function: str, argument: types.Type) -> int:
-    """The alignment that an argument, a literal or left out, stands for."""
-    value = given(argument) if argument is not None else None
-    if value is None and not (argument is None or isinstance(argument, (types.Omitted, types.NoneType))):
-        raise TypingError(f"{function}: the alignment has to be a constant")
-    if value is None:
+    """The alignment that an argument, a literal or left out, stands for; `check_alignment` says whether it can be."""
+    if argument is None or isinstance(argument, (types.Omitted, types.NoneType)):
         return 1
-    if not isinstance(value, int) or value < 1 or value & (value - 1):
-        raise TypingError(f"{function}: alignment is {value!r}; it has to be a power of two")
+    value = given(argument)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise RequireLiteralValue(f"{function}: alignment must be a constant integer, got {argument}")
     return value
+
+
+def check_alignment(function: str, value: int) -> None:
+    """`AlignmentError` unless memory can be aligned to *value* bytes. Where code is lowered, so that it is one error
+    with a line, and not the reason why no implementation was found."""
+    if value < 1 or value & (value - 1):
+        raise AlignmentError(f"{function}: Alignment must be a power of two, got {value}")
 
 
 def element_type(function: str, dtype: types.Type) -> types.Type:

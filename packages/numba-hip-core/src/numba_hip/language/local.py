@@ -23,6 +23,7 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     kind = types.Array(element, len(extents), "C")
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        arrays.check_alignment("hip.local.array", aligned)
         size = arrays.bytes_of("hip.local.array", context, extents, element, context.most_private_bytes)
         itemsize = context.get_abi_sizeof(context.get_data_type(element))
         storage = ir.ArrayType(context.get_data_type(element), max(1, size // itemsize))

@@ -24,6 +24,7 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     kind = types.Array(element, len(extents), "C")
 
     def lower_static(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        arrays.check_alignment("hip.shared.array", aligned)
         size = arrays.bytes_of("hip.shared.array", context, extents, element, context.most_shared_bytes)
         context.active_code_library.note_shared(f"shape {extents} of {element}", size)
         storage = ir.ArrayType(context.get_data_type(element), max(1, _count(extents)))
@@ -31,6 +32,7 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
         return arrays.make_array(context, builder, kind, data, arrays.constants(context, extents))
 
     def lower_dynamic(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        arrays.check_alignment("hip.shared.array", aligned)
         data, size = context.dynamic_shared_memory(builder)
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(element)))
         return arrays.make_array(context, builder, kind, data, [builder.udiv(size, itemsize)])

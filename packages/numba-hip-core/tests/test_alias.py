@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numba
 import pytest
 
 import numba_hip
@@ -155,3 +156,56 @@ def test_a_name_that_does_not_exist_says_what_may_have_been_meant() -> None:
     with pytest.raises(AttributeError, match="no attribute 'qqqqqqq'$"):
         numba_hip.qqqqqqq  # noqa: B018
     assert not hasattr(numba_hip, "__gird__")
+
+
+def lay_out_numba(folder: Path, **files: str) -> Path:
+    """A folder with Numba in it, as the installed one is, and *files*, by names without suffix, as ``numba/hip``."""
+    package = folder / "numba"
+    (package / "hip").mkdir(parents=True)
+    for entry in Path(numba.__file__).parent.iterdir():
+        if entry.name not in ("hip", "__pycache__"):
+            (package / entry.name).symlink_to(entry)
+    for name, text in files.items():
+        (package / "hip" / f"{name}.py").write_text(text)
+    return folder
+
+
+OURS = (Path(numba_hip.__file__).parents[1] / "numba" / "hip" / "__init__.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("statement", "files", "named"),
+    [
+        ("import numba_hip", {"__init__": "from . import api  # theirs"}, "__init__.py"),
+        ("from numba import hip", {"__init__": OURS, "api": "", "hipdrv": ""}, "api.py, hipdrv.py"),
+        ("import numba_hip", dict.fromkeys("abcdefg", ""), "a.py, b.py, c.py, d.py and 3 more"),
+    ],
+)
+def test_files_of_another_package_among_ours_are_named(
+    tmp_path: Path, statement: str, files: dict[str, str], named: str
+) -> None:
+    result = run(
+        f"""
+        import sys
+        try:
+            {statement}
+        except ImportError as error:
+            print(type(error).__name__, error.name)
+            print(error)
+        assert "numba.hip" not in sys.modules and "numba_hip" not in sys.modules
+        """,
+        lay_out_numba(tmp_path, **files),
+    )
+    assert result.returncode == 0, result.stderr
+    kind, message = result.stdout.splitlines()
+    assert kind == "AliasConflictError numba.hip"
+    assert message.startswith(f"{tmp_path / 'numba' / 'hip'} holds {named}, which are not of numba-hip-core")
+    assert "pip install --force-reinstall --no-deps numba-hip-core" in message
+
+
+def test_our_own_file_beside_numba_is_no_stranger(tmp_path: Path) -> None:
+    result = run(
+        "import numba, numba_hip; from numba import hip; print(numba.__file__, hip is numba_hip)",
+        lay_out_numba(tmp_path, __init__=OURS),
+    )
+    assert result.stdout == f"{tmp_path / 'numba' / '__init__.py'} True\n", result.stderr

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import numba_hip
-from hip_runtime.errors import UnsupportedError
+from hip_runtime.errors import LaunchError, UnsupportedError
 from numba_hip.errors import KernelArgumentError, KernelSignatureError, OptionError
 from numba_hip_cuda import PoseError, posing
 from numba_hip_cuda.mlir.catalog import FORWARDED, MODULES
@@ -223,6 +223,37 @@ def test_what_goes_through_nvidias_compiler_says_so(mlir: ModuleType) -> None:
             function(print, ())
     with pytest.raises(NotImplementedError, match="Unsupported output type: cubin"):
         cuda.compile(print, (), output="cubin")
+
+
+def test_blocks_of_a_cluster_divide_the_grid_and_run_as_any(mlir: ModuleType) -> None:
+    cuda = mlir.cuda
+
+    @cuda.jit
+    def number(out):  # type: ignore[no-untyped-def]
+        out[cuda.grid(1)] = cuda.blockIdx.x
+
+    for launch in (
+        number[4, 2, None, None, (2, 1, 1)],
+        number[(4,), (2,), None, None, (2,)],
+        number.configure(4, 2, cluster=2, sharedmem=None),
+    ):
+        out = np.zeros(8, np.int32)
+        launch(out)
+        assert out.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    with pytest.raises(LaunchError, match=r"griddim \(4, 1, 1\) is not a multiple of the cluster \(3, 1, 1\)"):
+        number[4, 2, None, None, 3]
+    with pytest.raises(LaunchError, match="cluster"):
+        number.configure(4, 2, cluster=(1, 1, 1, 1))
+
+
+def test_what_it_tells_about_the_device(mlir: ModuleType) -> None:
+    tools = importlib.import_module("numba_cuda_mlir.tools")
+    capability = tools.get_gpu_compute_capability(tuple)
+    assert capability == tuple(numba_hip.get_current_device().compute_capability)
+    assert tools.parse_compute_capability(tools.get_gpu_compute_capability()) == capability
+    assert tools.parse_compute_capability("sm_120a") == (12, 0)
+    with pytest.raises(ValueError, match="Invalid compute capability: 90"):
+        tools.parse_compute_capability("90")
 
 
 def test_arrays_by_their_short_names(mlir: ModuleType) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -144,6 +145,17 @@ LATE = {
 }
 """Modules that are loaded when they are first asked for."""
 
+WITH_COMPAT = ("as_cuda_array", "cudadrv", "hipdrv", "is_cuda_array", "pose_as_cuda", "testing")
+"""Names that `numba_hip` has where numba-hip-cuda-compat is installed, among others."""
+
+LATE_NAMES = {
+    "compile_llvm_ir": "numba_hip.host.llvm_ir",
+    "compile_llvm_ir_for_current_device": "numba_hip.host.llvm_ir",
+    "compile_ptx": "numba_hip.host.llvm_ir",
+    "compile_ptx_for_current_device": "numba_hip.host.llvm_ir",
+}
+"""Names of modules that are loaded when one of them is first asked for."""
+
 
 def __getattr__(name: str) -> Any:
     if name in VECTORS:
@@ -153,6 +165,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name in LATE:
         return import_module(LATE[name])
+    if name in LATE_NAMES:
+        return globals().setdefault(name, getattr(import_module(LATE_NAMES[name]), name))
     if name == "bfloat16":
         return import_module("numba_hip.bfloat").bfloat16
     from numba_hip.language.hip_functions import find  # the declarations are read when one is asked for
@@ -160,8 +174,11 @@ def __getattr__(name: str) -> Any:
     function = find(name)
     if function is not None:
         return globals().setdefault(name, function)
-    if name == "pose_as_cuda":
-        raise AttributeError("hip.pose_as_cuda comes with another package: pip install numba-hip-cuda-compat")
+    if name in WITH_COMPAT and next(_alias.namespaces(), None) is None:
+        raise AttributeError(f"hip.{name} comes with another package: pip install numba-hip-cuda-compat")
+    for namespace in () if name.startswith("__") else _alias.namespaces():
+        with suppress(LookupError):
+            return namespace.look_up(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(name)}")
 
 
@@ -175,7 +192,7 @@ def _hint(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *VECTORS, *LATE, "bfloat16"})
+    return sorted({*globals(), *VECTORS, *LATE, *LATE_NAMES, "bfloat16"})
 
 
 __all__ = [

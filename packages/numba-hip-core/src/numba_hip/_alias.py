@@ -2,27 +2,46 @@
 
 Numba's package does not know of ours, so there are two ways in. The file ``numba/hip/__init__.py``, which our wheel
 installs beside Numba's own files, answers an ``import numba.hip`` that comes first. Importing `numba_hip` in any way
-calls `install`, which answers for everything beneath ``numba.hip`` from then on, wherever Numba is installed.
+calls `install`, which answers for everything beneath ``numba.hip`` from then on, wherever Numba is installed. Packages
+above this one may answer for names and modules that it lacks, by entry points of the group `NAMESPACES`.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numba
 
-from numba_hip.installed import distribution
+from numba_hip.installed import distribution, entry_points
 
 ALIAS = "numba.hip"
 TARGET = "numba_hip"
 RIVAL = "numba-hip"
 """A distribution that installs a package of its own as ``numba/hip``, over the file of ours."""
+
+MARK = b"another name of `numba_hip`"
+"""Words of our own ``numba/hip/__init__.py``."""
+
+MOST_NAMED = 4
+
+NAMESPACES = "numba_hip.namespaces"
+"""Group of entry points of modules with ``look_up(name)`` for names of `numba.hip` (a `LookupError` for one that it
+does not know, an `AttributeError` for one that cannot be had), ``names()``, which lists these, and
+``find_spec(fullname)`` for modules beneath it."""
+
+
+def namespaces() -> Iterator[Any]:
+    """What answers for names and modules that `numba_hip` lacks."""
+    for entry_point in entry_points(NAMESPACES):
+        yield entry_point.load()
 
 
 class AliasConflictError(ImportError):
@@ -57,8 +76,12 @@ class _AliasFinder(MetaPathFinder):
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:
-            if error.name != name:
+            if not f"{name}.".startswith(f"{error.name}."):  # what the module itself imports is missing
                 raise
+            for namespace in namespaces():
+                found: ModuleSpec | None = namespace.find_spec(fullname)
+                if found is not None:
+                    return found
             raise ModuleNotFoundError(f"No module named {fullname!r} ({error})", name=fullname) from None
         spec = ModuleSpec(fullname, _AliasLoader(module), origin=getattr(module, "__file__", None))
         spec.submodule_search_locations = getattr(module, "__path__", None)
@@ -79,13 +102,46 @@ def check_no_rival() -> None:
     )
 
 
+def check_no_strangers() -> None:
+    """Raise `AliasConflictError` if ``numba/hip``, beside Numba, holds other files than ours: one of two packages that
+    were installed over each other is gone, and has left some behind."""
+    for folder in (Path(entry) / "hip" for entry in numba.__path__):
+        strangers = sorted(_strangers(folder))
+        if strangers:
+            raise AliasConflictError(
+                f"{folder} holds {_enumerate(strangers)}, which are not of numba-hip-core: they are left of the "
+                f"distribution {RIVAL}, or its file took the place of ours. Delete {folder}, and run "
+                "`pip install --force-reinstall --no-deps numba-hip-core`",
+                name=ALIAS,
+            )
+
+
+def _strangers(folder: Path) -> Iterator[str]:
+    """The names of files in *folder* that we did not install."""
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name == "__init__.py":
+            if MARK not in path.read_bytes():
+                yield path.name
+        elif path.name != "__pycache__":
+            yield path.name
+
+
+def _enumerate(names: Sequence[str]) -> str:
+    """*names*, the first few of them."""
+    shown = ", ".join(names[:MOST_NAMED])
+    return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown
+
+
 def install() -> None:
     """Make ``numba.hip`` another name of `numba_hip`, in imports and as an attribute of `numba`.
 
     To be called as the last thing that importing `numba_hip` does, so that a failed import leaves no alias behind;
-    calling it again changes nothing. Raises `AliasConflictError` as `check_no_rival` does.
+    calling it again changes nothing. Raises `AliasConflictError` as `check_no_rival` and `check_no_strangers` do.
     """
     check_no_rival()
+    check_no_strangers()
     module = sys.modules[TARGET]
     sys.modules[ALIAS] = module
     numba.hip = module

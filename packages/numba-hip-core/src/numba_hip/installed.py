@@ -28,10 +28,11 @@ def readable_path() -> Iterator[None]:
         path += odd
 
 
-def entry_points(group: str, name: str) -> list[EntryPoint]:
-    """The entry points *name* of *group*."""
+def entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
+    """The entry points *name* of *group*, or all of it."""
     with readable_path():
-        return list(importlib.metadata.entry_points(group=group, name=name))
+        found = importlib.metadata.entry_points(group=group)
+    return [entry_point for entry_point in found if name in (None, entry_point.name)]
 
 
 def distribution(name: str) -> Distribution:

@@ -92,6 +92,7 @@ MODULES: Mapping[str, Module] = {
             "literal_unroll": "numba.misc.special:literal_unroll",
             **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
         },
+        beyond="numba_hip_cuda.amd.beyond",
     ),
     f"{CUDA}.api": Module(
         names={
@@ -187,7 +188,9 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.vector_types": Module(names=from_module("numba_hip_cuda.vector_types", "VectorType", "vector_types")),
     f"{CUDA}.vectorizers": Module(names=from_module("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
     f"{CUDA}.descriptor": Module(names=from_module("numba_hip_cuda.registries", "cuda_target")),
-    f"{CUDA}.dispatcher": Module(names={"CUDADispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
+    f"{CUDA}.dispatcher": Module(
+        names={"CUDADispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}, beyond="numba.hip.dispatcher"
+    ),
     f"{CUDA}.errors": Module(names={}, rest="numba.core.errors"),
     f"{CUDA}.extending": Module(
         names={
@@ -249,6 +252,7 @@ FORWARDED: Mapping[str, str] = {
     f"{CUDA}.misc": "numba.misc",
     f"{CUDA}.np": "numba.np",
     f"{CUDA}.serialize": "numba.core.serialize",
+    f"{CUDA}.testing": "numba.hip.testing",
     f"{CUDA}.typeconv": "numba.core.typeconv",
     f"{CUDA}.typing": "numba.core.typing",
     f"{CUDA}.utils": "numba.core.utils",

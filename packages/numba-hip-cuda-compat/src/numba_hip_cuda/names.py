@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 from numba_hip_cuda import catalog
 from numba_hip_cuda.catalog import CUDA
@@ -30,6 +31,15 @@ FORWARDED: Mapping[str, str] = {**catalog.FORWARDED, **mlir_catalog.FORWARDED}
 """Modules that another module stands for as a whole, with all that is beneath."""
 
 
+def table_of(module: str) -> Module:
+    """What *module* is made of: a key of `MODULES`, or one of AMD's numba-hip, whose table most programs never need."""
+    if module in MODULES:
+        return MODULES[module]
+    from numba_hip_cuda.amd import catalog as amd_catalog
+
+    return amd_catalog.MODULES[module]
+
+
 class UnknownNameError(AttributeError):
     """`numba.cuda` has no such name, as far as this package knows.
 
@@ -46,7 +56,7 @@ class UnknownNameError(AttributeError):
 
         root = root_of(self.module)
         meant = hint(self.attribute, available(self.module), _places_of(self.attribute, root))
-        return f"module {self.module!r} has no attribute {self.attribute!r}{meant} (numba_hip_cuda poses as {root})"
+        return f"module {self.module!r} has no attribute {self.attribute!r}{meant} ({_role(self.module)})"
 
 
 class UnavailableNameError(AttributeError):
@@ -54,11 +64,11 @@ class UnavailableNameError(AttributeError):
 
 
 def look_up(module: str, name: str) -> object:
-    """The object that *name* of *module* (a key of `MODULES`) stands for.
+    """The object that *name* of *module* (which `table_of` knows) stands for.
 
     Raises `UnknownNameError` or `UnavailableNameError`, which say that this is not NVIDIA's module and what it has.
     """
-    table = MODULES[module]
+    table = table_of(module)
     where = table.names.get(name)
     if where is not None:
         return _resolve(module, name, where)
@@ -76,6 +86,9 @@ def look_up(module: str, name: str) -> object:
         rest = importlib.import_module(table.rest)
         if hasattr(rest, name):
             return getattr(rest, name)
+    if table.beyond is not None and not name.startswith("__"):
+        with suppress(AttributeError):
+            return getattr(importlib.import_module(table.beyond), name)
     raise UnknownNameError(module, name)
 
 
@@ -88,7 +101,7 @@ def why_left_out(name: str) -> str | None:
 
 def describe_left_out(name: str, reason: str) -> str:
     """The message for *name*, a module or one of it, that there is not for that *reason*."""
-    return f"{name} has no counterpart on HIP (numba_hip_cuda poses as {root_of(name)}): {reason}"
+    return f"{name} has no counterpart on HIP ({_role(name)}): {reason}"
 
 
 def _places_of(name: str, root: str) -> list[str]:
@@ -106,12 +119,14 @@ def _resolve(module: str, name: str, where: str) -> object:
     except AttributeError:
         raise UnavailableNameError(
             f"{module}.{name} would be {source}.{attribute}, which the installed numba-hip-core does not have "
-            f"(numba_hip_cuda poses as {root_of(module)})"
+            f"({_role(module)})"
         ) from None
 
 
 def _module_beneath(module: str, name: str, source: str) -> object:
     """The posed module *source*: to import it when posing has ended would give that of Numba."""
+    if not root_of(source):
+        return importlib.import_module(source)
     if not any(_is_posed(root) for root in ROOTS):
         raise UnavailableNameError(
             f"{module}.{name} is a module, which is there only while {ORIGIN} poses as {root_of(module)}"
@@ -125,6 +140,11 @@ def _is_posed(root: str) -> bool:
     return spec is not None and spec.origin == ORIGIN
 
 
+def _role(module: str) -> str:
+    """What this package does where *module* is asked for."""
+    return f"numba_hip_cuda poses as {root_of(module)}" if root_of(module) else f"{module} is that of numba-hip-core"
+
+
 def root_of(module: str) -> str:
     """Which of `ROOTS` *module* is or is beneath; an empty string where it is none of ours."""
     for root in ROOTS:
@@ -135,7 +155,7 @@ def root_of(module: str) -> str:
 
 def available(module: str) -> list[str]:
     """The names of *module* (a key of `MODULES`) that stand for something in the packages that are installed."""
-    table = MODULES[module]
+    table = table_of(module)
     present: dict[str, set[str]] = {}
     names = set()
     for name, where in table.names.items():

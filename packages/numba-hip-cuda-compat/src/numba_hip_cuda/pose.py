@@ -48,7 +48,7 @@ class PosedModuleNotFoundError(ModuleNotFoundError):
     """
 
 
-class _PosedLoader(Loader):
+class PosedLoader(Loader):
     """Fills a module whose names are looked up in the table each time, so that it never holds anything stale."""
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -68,7 +68,7 @@ class _PosedLoader(Loader):
         vars(module).update(__getattr__=get, __dir__=lambda: [*vars(module), *available(name)])
 
 
-class _ForwardingLoader(Loader):
+class ForwardingLoader(Loader):
     """Hands out a module of `numba_hip`, and leaves it as it was."""
 
     def __init__(self, module: ModuleType) -> None:
@@ -88,14 +88,14 @@ class _PoseFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname in MODULES:
-            return ModuleSpec(fullname, _PosedLoader(), origin=ORIGIN, is_package=True)
         if not root_of(fullname):
             return None
+        if fullname in MODULES:
+            return ModuleSpec(fullname, PosedLoader(), origin=ORIGIN, is_package=True)
         module = _import_forwarded(fullname)
         if module is None:
             raise PosedModuleNotFoundError(_describe_missing(fullname))
-        spec = ModuleSpec(fullname, _ForwardingLoader(module), origin=ORIGIN)
+        spec = ModuleSpec(fullname, ForwardingLoader(module), origin=ORIGIN)
         spec.submodule_search_locations = getattr(module, "__path__", None)
         return spec
 

@@ -11,6 +11,7 @@ class Module:
     """One posed module: what its names stand for, as ``module:name``, and which HIP cannot have, and why.
 
     Names that are in neither are those of the posed module *like*, and then of the module *rest*, where they are given.
+    Those of the module *beyond* can be used and are not listed: programs for AMD's numba-hip find them in `numba.cuda`.
     Why names of `numba.cuda` are left out is in `numba_hip_cuda.left_out`.
     """
 
@@ -18,6 +19,7 @@ class Module:
     absent: Mapping[str, str] = field(default_factory=dict)
     rest: str | None = None
     like: str | None = None
+    beyond: str | None = None
 
 
 def from_module(module: str, *names: str) -> dict[str, str]:

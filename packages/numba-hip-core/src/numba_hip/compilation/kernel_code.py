@@ -27,7 +27,7 @@ from numba_hip.language.captured import captured_by
 from numba_hip.targets.callconv import Fault
 from numba_hip.targets.registry import CompileTarget, compile_target
 
-OUTPUTS = ("llvm", "asm", "object", "codeobject")
+OUTPUTS = ("llvm", "bitcode", "asm", "object", "codeobject")
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class Dispatcher(Inspection):
         return f"<hip {kind} {self.__qualname__}>"
 
     def __getitem__(self, config: Any) -> ConfiguredKernel:
-        """Configure a launch: ``kernel[grid, block, stream, dynamic_shared]``, the last two optional.
+        """Configure a launch: ``kernel[grid, block, stream, dynamic_shared, cluster]``, the last three optional.
 
         Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`.
         """
@@ -171,10 +171,16 @@ class Dispatcher(Inspection):
         return ConfiguredKernel(self, config)
 
     def configure(
-        self, griddim: Any, blockdim: Any, stream: Stream | int | None = 0, sharedmem: int = 0
+        self,
+        griddim: Any,
+        blockdim: Any,
+        stream: Stream | int | None = 0,
+        sharedmem: int | None = 0,
+        cluster: Any = None,
     ) -> ConfiguredKernel:
-        """``kernel[griddim, blockdim, stream, sharedmem]``."""
-        return self[griddim, blockdim, stream, sharedmem]
+        """``kernel[griddim, blockdim, stream, sharedmem, cluster]``."""
+        config = griddim, blockdim, stream, 0 if sharedmem is None else sharedmem
+        return self[config if cluster is None else (*config, cluster)]
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int | None = 0, sharedmem: int = 0) -> ForAll:
         """A launch with at least *ntasks* threads along x, in blocks of *tpb*, which is chosen where it is 0.

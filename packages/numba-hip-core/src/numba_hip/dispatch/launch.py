@@ -33,17 +33,26 @@ class LaunchConfig(NamedTuple):
 
     @classmethod
     def of(cls, given: Any) -> LaunchConfig:
-        """From what stands in ``kernel[...]``: grid, block, and optionally stream and bytes of shared memory.
+        """From what stands in ``kernel[...]``: grid, block, and optionally stream, bytes of shared memory, and cluster.
 
+        The blocks of a cluster only have to divide the grid: AMD GPUs have no clusters, and run their blocks as any.
         Raises `LaunchError`, naming what is wrong and what is possible.
         """
-        if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 4:
+        if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 5:
             raise LaunchError(
-                "a launch is configured as kernel[grid, block, stream, dynamic_shared], the last two optional; "
-                f"got {given!r}"
+                "a launch is configured as kernel[grid, block, stream, dynamic_shared, cluster], the last three "
+                f"optional; got {given!r}"
             )
-        grid, block, stream, shared = (*given, None, 0)[:4] if len(given) == 2 else (*given, 0)[:4]
-        return cls(dim3("griddim", grid), dim3("blockdim", block), find_stream(stream), shared)
+        grid, block, stream, shared, cluster = (*given, None, None, None)[:5]
+        extents = dim3("griddim", grid)
+        if cluster is not None:
+            _check_cluster(dim3("cluster", cluster), extents)
+        return cls(extents, dim3("blockdim", block), find_stream(stream), 0 if shared is None else shared)
+
+
+def _check_cluster(cluster: Dim3, grid: Dim3) -> None:
+    if any(blocks % most for blocks, most in zip(grid, cluster, strict=True)):
+        raise LaunchError(f"griddim {grid} is not a multiple of the cluster {cluster} along each axis")
 
 
 def is_plain(given: Any) -> bool:

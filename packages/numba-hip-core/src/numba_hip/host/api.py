@@ -91,9 +91,10 @@ def compile(
 
     *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such
     as ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"``
-    (LLVM IR, text), ``"asm"`` (assembly, text), ``"object"`` (a relocatable ELF object, bytes), or ``"codeobject"``
-    (what a device loads, bytes: linked, for which `ziglang` or ROCm has to be there, with what the kernel calls of
-    ROCm's device library). The other options are those of `jit`; a dispatcher brings its own.
+    (LLVM IR, text), ``"bitcode"`` (the same, bytes), ``"asm"`` (assembly, text), ``"object"`` (a relocatable ELF
+    object, bytes), or ``"codeobject"`` (what a device loads, bytes: linked, for which `ziglang` or ROCm has to be
+    there, with what the kernel calls of ROCm's device library). The other options are those of `jit`; a dispatcher
+    brings its own.
 
     It is a kernel, or with *device*, or for a device function, a function that others link, for `declare_device`:
     *abi* is ``"c"`` (the default) or ``"numba"``, and ``abi_info={"abi_name": ...}`` its name, if not that in Python.
@@ -125,7 +126,8 @@ def compile(
         return made.output(output), made.return_type
     code = compile_kernel(py_func, tuple(args), chosen, _target(target))
     views: dict[str, Callable[[KernelCode], str | bytes]] = {
-        "llvm": KernelCode.llvm, "asm": KernelCode.asm, "object": KernelCode.object,
+        "llvm": KernelCode.llvm, "bitcode": lambda made: made.bitcode,
+        "asm": KernelCode.asm, "object": KernelCode.object,
         "codeobject": lambda made: made.code_object.image,
     }  # fmt: skip
     return views[output](code), types.none

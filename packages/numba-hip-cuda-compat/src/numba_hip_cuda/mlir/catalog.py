@@ -14,6 +14,7 @@ MLIR = "numba_cuda_mlir"
 HERE = "numba_hip_cuda.mlir"
 
 NO_MLIR = "it is of NVIDIA's compiler, which goes through MLIR; kernels are compiled by Numba and LLVM here"
+NO_TOOLKIT = "there is no CUDA toolkit"
 NO_PTX = "PTX is NVIDIA's assembly language"
 NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
 NO_TENSOR_CORES = "it describes memory to units that NVIDIA's GPUs have and AMD's have not"
@@ -77,7 +78,9 @@ MODULES: Mapping[str, Module] = {
     ),
     f"{MLIR}.compiler": Module(
         names={**from_module(f"{HERE}.refusals", *COMPILE), "declare_device": "numba_hip:declare_device"},
+        absent=dict.fromkeys(("declare_mlir_library", "CompileResult"), NO_MLIR),
     ),
+    f"{MLIR}.descriptor": Module(names={"MLIRDispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
     f"{MLIR}.errors": Module(names=from_module(f"{HERE}.errors", "InternalCompilerError"), rest="numba.core.errors"),
     f"{MLIR}.extending": Module(
         names=from_module(f"{HERE}.extending", *EXTENDING),
@@ -90,6 +93,10 @@ MODULES: Mapping[str, Module] = {
             "mlir_data_manager": "numba.core.datamodel:default_manager",
             **from_module("numba.core.datamodel.models", "PrimitiveModel", "StructModel", "OpaqueModel"),
         },
+    ),
+    f"{MLIR}.tools": Module(
+        names=from_module(f"{HERE}.tools", "format_arch", "get_gpu_compute_capability", "parse_compute_capability"),
+        absent=dict.fromkeys(("get_cuda_toolkit_path", "get_cuda_runtime_version", "get_max_ptx_version"), NO_TOOLKIT),
     ),
     f"{MLIR}.types": Module(
         names={

@@ -1,0 +1,72 @@
+"""Compiling to LLVM IR by the names that AMD's numba-hip gives it; `numba_hip.compile` does the same, and more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from numba.core import types
+
+from numba_hip.dispatch.eligibility import python_function
+from numba_hip.host.api import compile
+
+Code = tuple[str | bytes, types.Type]
+
+
+def compile_llvm_ir(
+    pyfunc: Callable[..., Any],
+    sig: Any,
+    debug: bool = False,
+    lineinfo: bool = False,
+    device: bool = False,
+    fastmath: bool = False,
+    amdgpu_arch: str | None = None,
+    opt: bool = True,
+    to_bc: bool = False,
+    ir_as_str: bool = True,
+    name: str | None = None,
+    link_in_hipdevicelib: bool = True,
+) -> Code:
+    """Compile *pyfunc* for the argument types of *sig*, as a kernel or with *device* as a function, to LLVM IR.
+
+    *amdgpu_arch* is a target such as ``"gfx90a"``, the current device's when left out. The code is a string, bytes
+    without *ir_as_str*, or bitcode with *to_bc*; *name* is what the function is called in it, else its name in Python.
+    A function has Numba's calling convention (``abi="numba"`` of `compile`). *link_in_hipdevicelib* changes nothing:
+    what a kernel calls of HIP's device library is linked when it becomes a code object.
+
+    Returns the code and the type that the function returns; raises as `compile` does.
+    """
+    del link_in_hipdevicelib
+    options: dict[str, Any] = {"debug": debug, "lineinfo": lineinfo, "fastmath": fastmath, "opt": bool(opt)}
+    if device:
+        options |= {"device": True, "abi": "numba", "abi_info": {"abi_name": name} if name else None}
+    elif name:
+        pyfunc = _renamed(python_function(pyfunc), name)
+    output = "bitcode" if to_bc else "llvm"
+    code, result = compile(pyfunc, sig, target=amdgpu_arch, output=output, **options)
+    if isinstance(code, str) and not ir_as_str:
+        return code.encode(), result
+    return code, result
+
+
+def _renamed(function: Any, name: str) -> FunctionType:
+    """*function*, one of Python's, by another *name*, by which the code is called, too."""
+    copy = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
+    copy.__module__, copy.__kwdefaults__ = function.__module__, function.__kwdefaults__
+    return copy
+
+
+def compile_llvm_ir_for_current_device(pyfunc: Callable[..., Any], sig: Any, **options: Any) -> Code:
+    """`compile_llvm_ir` for the current device."""
+    return compile_llvm_ir(pyfunc, sig, **options)
+
+
+def compile_ptx(pyfunc: Callable[..., Any], sig: Any, *, cc: str | None = None, **options: Any) -> Code:
+    """`compile_llvm_ir` for the target *cc*: AMD's numba-hip gives LLVM IR under this name, too."""
+    return compile_llvm_ir(pyfunc, sig, amdgpu_arch=cc, **options)
+
+
+compile_ptx_for_current_device = compile_llvm_ir_for_current_device
+
+__all__ = ["compile_llvm_ir", "compile_llvm_ir_for_current_device", "compile_ptx", "compile_ptx_for_current_device"]

@@ -1,0 +1,14 @@
+"""Names of `numba.hip` that a posed `numba.cuda` has beyond its own: AMD's numba-hip lets one be the other."""
+
+from __future__ import annotations
+
+import numba_hip
+from numba_hip.language.hip_functions import find
+from numba_hip_cuda.amd.catalog import HIP, MODULES
+
+
+def __getattr__(name: str) -> object:
+    known = name in vars(numba_hip) or name in numba_hip.LATE_NAMES or name in MODULES[HIP].names
+    if not name.startswith("_") and (known or find(name) is not None):
+        return getattr(numba_hip, name)
+    raise AttributeError(name)  # what may have been meant, whoever asked will say

@@ -1,0 +1,103 @@
+"""What modules beneath `numba.hip` that AMD's numba-hip has, and numba-hip-core has not, are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numba_hip_cuda.catalog import CUDA, ERRORS, RENAMED
+from numba_hip_cuda.posed_module import Module, from_module
+
+HIP = "numba.hip"
+HERE = "numba_hip_cuda.amd"
+
+NO_HIPRTC = "hip_devicelib compiles HIP C++, with HIPRTC where there is one: see hip_devicelib.Extension"
+NO_INSIDES = "it is an inside of AMD's numba-hip; numba_hip.compile and hip_devicelib make code for AMD GPUs"
+
+COMPILE = "compile_llvm_ir compile_llvm_ir_for_current_device compile_ptx compile_ptx_for_current_device".split()
+
+MANAGERS = {
+    "BaseHIPMemoryManager": "numba_hip:BaseMemoryManager",
+    "HostOnlyHIPMemoryManager": "numba_hip:HostOnlyMemoryManager",
+}
+
+ERROR_NAMES = {
+    "HipSupportError": ERRORS["CudaSupportError"],
+    "HipRuntimeError": "hip_runtime.errors:HipRuntimeError",
+    **{name: f"{HERE}.errors:{name}" for name in ("HiprtcError", "HiprtcCompilationError", "HiprtcSupportError")},
+}
+
+TESTING = """
+    HIPTestCase CUDATestCase ContextResettingTestCase ForeignArray skip_on_hipsim skip_on_cudasim skip_unless_hipsim
+    skip_if_external_memmgr skip_under_hip_memcheck skip_on_arm skip_with_cuda_python skip_if_hip_includes_missing
+    skip_if_cuda_includes_missing
+""".split()
+
+MODULES: Mapping[str, Module] = {
+    HIP: Module(
+        names={
+            **RENAMED,
+            "as_hip_array": RENAMED["as_cuda_array"],
+            "is_hip_array": RENAMED["is_cuda_array"],
+            "from_hip_array_interface": "numba_hip:from_cuda_array_interface",
+            **from_module("numba_hip_cuda.shims", "is_supported_version", "is_float16_supported", "cuda_error"),
+            "hip_error": "numba_hip_cuda.shims:cuda_error",
+            "CudaSupportError": ERRORS["CudaSupportError"],
+            "HipSupportError": ERRORS["CudaSupportError"],
+            "KernelRuntimeError": f"{HERE}.errors:KernelRuntimeError",
+            **MANAGERS,
+            **{
+                name: f"{HIP}.{name}:"
+                for name in (
+                    "api args compiler cudadecl cudadrv cudaimpl descriptor dispatcher hipdecl hipdrv hipimpl kernels "
+                    "stubs target testing vector_types vectorizers"
+                ).split()
+            },
+        },
+        absent=dict.fromkeys(("amdgcn", "api_util", "codegen", "hipconfig", "typing_lowering", "util"), NO_INSIDES),
+    ),
+    f"{HIP}.hipdrv": Module(
+        names={name: f"{HIP}.hipdrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
+        absent={"hiprtc": NO_HIPRTC, "nvrtc": NO_HIPRTC},
+    ),
+    f"{HIP}.hipdrv.devicearray": Module(names={}, like=f"{CUDA}.cudadrv.devicearray"),
+    f"{HIP}.hipdrv.devices": Module(names={}, like=f"{CUDA}.cudadrv.devices"),
+    f"{HIP}.hipdrv.driver": Module(
+        names={
+            **MANAGERS,
+            "HipAPIError": ERRORS["CudaDriverError"],
+            "NumbaHIPMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
+        },
+        like=f"{CUDA}.cudadrv.driver",
+    ),
+    f"{HIP}.hipdrv.error": Module(names=ERROR_NAMES, like=f"{CUDA}.cudadrv.error"),
+    f"{HIP}.api": Module(names={}, like=f"{CUDA}.api"),
+    f"{HIP}.args": Module(names={}, like=f"{CUDA}.args"),
+    f"{HIP}.compiler": Module(
+        names={**from_module("numba_hip", *COMPILE), "declare_device": "numba_hip:declare_device"}
+    ),
+    f"{HIP}.descriptor": Module(names={"hip_target": "numba_hip_cuda.registries:cuda_target"}),
+    f"{HIP}.dispatcher": Module(names={"HIPDispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
+    f"{HIP}.hipdecl": Module(names={}, like=f"{CUDA}.cudadecl"),
+    f"{HIP}.hipimpl": Module(names={}, like=f"{CUDA}.cudaimpl"),
+    f"{HIP}.kernels": Module(names={name: f"{HIP}.kernels.{name}:" for name in ("reduction", "transpose")}),
+    f"{HIP}.kernels.reduction": Module(names={}, like=f"{CUDA}.kernels.reduction"),
+    f"{HIP}.kernels.transpose": Module(names={}, like=f"{CUDA}.kernels.transpose"),
+    f"{HIP}.stubs": Module(names={}, like=f"{CUDA}.stubs"),
+    f"{HIP}.target": Module(
+        names={
+            "HIPTargetContext": "numba_hip.targets.context:HipContext",
+            "HIPTypingContext": "numba_hip.targets.typing:HipTypingContext",
+        }
+    ),
+    f"{HIP}.testing": Module(names=from_module(f"{HERE}.testing", *TESTING)),
+    f"{HIP}.vector_types": Module(names={}, like=f"{CUDA}.vector_types"),
+    f"{HIP}.vectorizers": Module(names={}, like=f"{CUDA}.vectorizers"),
+}
+"""The modules, by their full names."""
+
+ALIASES: Mapping[str, str] = {
+    f"{HIP}.cudadrv": f"{HIP}.hipdrv",
+    f"{HIP}.cudadecl": f"{HIP}.hipdecl",
+    f"{HIP}.cudaimpl": f"{HIP}.hipimpl",
+}
+"""Second names of modules, and of what is beneath them."""

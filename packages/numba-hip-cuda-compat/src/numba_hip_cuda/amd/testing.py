@@ -1,0 +1,103 @@
+"""``numba.hip.testing`` of AMD's numba-hip: what tests of programs are derived from and decorated with."""
+
+from __future__ import annotations
+
+import os
+import platform
+import unittest
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from numba.core import config as numba_config
+from numba.tests.support import SerialMixin, TestCase
+
+import numba_hip
+from hip_devicelib.errors import NotFoundError
+from hip_devicelib.rocm import find_rocm
+from numba_hip import config
+from numba_hip.host.memory_managers import DriverMemory
+
+Decorator = Callable[[Any], Any]
+
+ADVICE = ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY")
+"""Settings of Numba's that advice follows while posing."""
+
+
+class HIPTestCase(SerialMixin, TestCase):
+    """A test that uses the device; without advice on its performance, as the grids of tests are small."""
+
+    def setUp(self) -> None:
+        """Turn the advice off, until the test is over."""
+        scopes = ExitStack()
+        self.addCleanup(scopes.close)
+        for setting in (config.low_occupancy_warnings, config.implicit_copy_warnings):
+            scopes.enter_context(setting.scope(False))
+        for name in ADVICE:
+            self.addCleanup(setattr, numba_config, name, getattr(numba_config, name))
+            setattr(numba_config, name, 0)
+
+
+CUDATestCase = HIPTestCase
+
+
+class ContextResettingTestCase(HIPTestCase):
+    """A test after which the device is as it was before any use of it."""
+
+    def tearDown(self) -> None:
+        """Close the device."""
+        super().tearDown()
+        numba_hip.close()
+
+
+class ForeignArray:
+    """An array of another library: nothing but the array interface of the one that it hides."""
+
+    def __init__(self, arr: Any) -> None:
+        self._arr = arr
+        self.__cuda_array_interface__ = arr.__cuda_array_interface__
+
+
+def skip_on_hipsim(reason: str) -> Decorator:
+    """Not under the simulator."""
+    return unittest.skipIf(config.simulator(), reason)
+
+
+skip_on_cudasim = skip_on_hipsim
+
+
+def skip_unless_hipsim(reason: str) -> Decorator:
+    """Under the simulator alone."""
+    return unittest.skipUnless(config.simulator(), reason)
+
+
+def skip_if_external_memmgr(reason: str) -> Decorator:
+    """Not where a plugin manages memory."""
+    return unittest.skipIf(not isinstance(numba_hip.current_context().memory_manager, DriverMemory), reason)
+
+
+def skip_under_hip_memcheck(reason: str) -> Decorator:
+    """Not under a checker of memory."""
+    return unittest.skipIf("CUDA_MEMCHECK" in os.environ, reason)
+
+
+def skip_on_arm(reason: str) -> Decorator:
+    """Not on ARM processors."""
+    return unittest.skipIf(platform.machine().lower().startswith(("arm", "aarch")), reason)
+
+
+def skip_with_cuda_python(reason: str) -> Decorator:
+    """Not where NVIDIA's bindings are in use, for which AMD's numba-hip takes its own: never."""
+    return unittest.skip(reason)
+
+
+def skip_if_hip_includes_missing(test: Any) -> Any:
+    """Only where ROCm has its headers."""
+    try:
+        found = (find_rocm().root / "include" / "hip" / "hip_runtime.h").exists()
+    except NotFoundError:
+        found = False
+    return unittest.skipUnless(found, "HIP include dir not available on this system")(test)
+
+
+skip_if_cuda_includes_missing = skip_if_hip_includes_missing

@@ -38,6 +38,13 @@ RUFF = "ruff>=0.17,<0.18"
 MYPY = "mypy>=2.4,<2.5"
 
 
+EXECUTOR = "tinygrad==0.14.0"
+"""Has the encodings of AMD's instructions and what they do, for ``tools.amd_executor``; needs Python 3.11."""
+
+EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
+EMULATED = ("kernels", "atomics", "shared", "warp", "records", "reduction", "graphs", "streams", "random", "math")
+NEED_OCML = ("random", "math")
+
 HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")
 """Extras of hip-runtime that bring each generation of hip-python."""
 
@@ -97,6 +104,29 @@ def rocm(session: nox.Session) -> None:
         "packages/numba-hip-core/tests/test_amd.py",
     )
     run_pytest(session, *tests, python="rocm-python")
+
+
+@nox.session
+def emulated(session: nox.Session) -> None:
+    """Core's tests on AMD GPUs whose machine code is executed here: `nox -s emulated -- gfx942 [TESTS]`.
+
+    Without a target, all three; without tests, the executor's own and those of `EMULATED`. Those that need OCML are
+    left out where the packages of ROCm cannot be had.
+    """
+    session.install(*local(*PACKAGES[:2]), *local("numba-hip-core", extra="[test]"), *PYTEST, EXECUTOR)
+    prefix = str(session.cache_dir / "rocm-prefix")
+    launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM])
+    has_rocm = bool(launcher) and Path(str(launcher).strip()).is_file()
+    targets = [argument for argument in session.posargs if argument in EMULATED_TARGETS]
+    chosen = [argument for argument in session.posargs if argument not in EMULATED_TARGETS]
+    tests = [f"packages/numba-hip-core/tests/test_{name}.py" for name in EMULATED if has_rocm or name not in NEED_OCML]
+    python = "rocm-python" if has_rocm else "python"
+    for target in targets or EMULATED_TARGETS:
+        environment = {"EMULATED_TARGET": target}
+        if not chosen:
+            session.run("python", "-m", "pytest", "-n", "2", "tools/amd_executor/tests", "-k", target)
+        plugin = ("-p", "tools.amd_executor.plugin", "-n", "2", "--dist", "loadfile")
+        session.run(python, "-m", "pytest", *plugin, *(chosen or tests), env=environment)
 
 
 @nox.session

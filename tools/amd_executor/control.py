@@ -1,0 +1,79 @@
+"""Instructions about the wave as such: its end, barriers, traps, waiting, clocks and hardware registers."""
+
+from __future__ import annotations
+
+import re
+
+from llvmlite import ir
+
+from tools.amd_executor import layout
+from tools.amd_executor.decoding import Instruction, UnknownInstruction
+from tools.amd_executor.frames import LONG, WORD, Frame, word
+from tools.amd_executor.values import Values
+
+_NOTHING = re.compile(
+    r"BUFFER_(WBL2|INV|INVL2|GL[01]_INV|WBINVL1(_VOL)?)|GLOBAL_(INV|WB|WBINV)|S_DCACHE_\w+|S_ICACHE_INV|S_GL1_INV|S_PREFETCH_\w+"
+    r"|S_(CLAUSE|DELAY_ALU|NOP|SLEEP|SETPRIO|WAIT\w*|TTRACEDATA\w*|INST_PREFETCH|SET_INST_PREFETCH_DISTANCE|DENORM_MODE)"
+    r"|S_(BARRIER_SIGNAL|SETHALT|VERSION|CODE_END|WAKEUP|SENDMSG|INCPERFLEVEL|DECPERFLEVEL|SETKILL)|DS_NOP"
+)
+"""What has no effect here: memory is the same for all waves at once, and nothing takes time."""
+
+_ENDS = {"S_ENDPGM": layout.END, "S_BARRIER": layout.BARRIER, "S_BARRIER_WAIT": layout.BARRIER, "S_TRAP": layout.TRAP}
+_CLOCKS = ("S_MEMTIME", "S_MEMREALTIME", "S_SENDMSG_RTN_B32", "S_SENDMSG_RTN_B64")
+_MODE, _CYCLES = 1, 29
+_ROUNDING_BITS = 0xF
+
+
+def is_control(instruction: Instruction) -> bool:
+    name = instruction.name
+    registers = name == "S_GETREG_B32" or name.startswith("S_SETREG")
+    return bool(_NOTHING.fullmatch(name)) or name in _ENDS or name in _CLOCKS or registers
+
+
+def build_control(frame: Frame) -> None:
+    name = frame.instruction.name
+    if name in _ENDS:
+        frame.finish(_ENDS[name])
+        return
+    if name in _CLOCKS:
+        _build_clock(frame)
+    elif name == "S_GETREG_B32":
+        _build_read(frame)
+    elif name.startswith("S_SETREG"):
+        _check_write(frame)
+    frame.finish()
+
+
+def _cycles(frame: Frame) -> ir.Value:
+    return Values(frame.builder).intrinsic("llvm.readcyclecounter", result=LONG)
+
+
+def _build_clock(frame: Frame) -> None:
+    clock = _cycles(frame)
+    if frame.instruction.name.endswith("B32"):
+        clock = frame.builder.trunc(clock, WORD)
+    frame.store(clock, frame.operand_place("sd"))
+
+
+def _parts(frame: Frame) -> tuple[int, int, int]:
+    """Which hardware register is meant, and which bits of it."""
+    number = frame.instruction.fields["simm16"]
+    return number & 63, number >> 6 & 31, (number >> 11 & 31) + 1
+
+
+def _build_read(frame: Frame) -> None:
+    register, first, size = _parts(frame)
+    builder = frame.builder
+    value = frame.load(frame.place(layout.HARDWARE + register))
+    if register == _CYCLES and frame.instruction.family != "cdna":
+        value = builder.trunc(_cycles(frame), WORD)
+    part = builder.and_(builder.lshr(value, word(first)), word((1 << size) - 1))
+    frame.store(part, frame.operand_place("sd"))
+
+
+def _check_write(frame: Frame) -> None:
+    """Denormal numbers are always kept; other rounding than to the nearest is not done."""
+    register, first, size = _parts(frame)
+    touched = ((1 << size) - 1) << first
+    if register != _MODE or touched & _ROUNDING_BITS:
+        raise UnknownInstruction(f"{frame.instruction.name} of the hardware register {register}, bits {touched:#x}")

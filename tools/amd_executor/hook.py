@@ -1,0 +1,85 @@
+"""The machine behind the project's stand-in for the HIP runtime: what its hook asks, answered."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from tools.amd_executor.decoding import UnknownInstruction
+from tools.amd_executor.images import ImageError
+from tools.amd_executor.machine import EndlessError, ExecutionError, Machine, MemoryFault
+from tools.amd_executor.start import Launch
+
+_ILLEGAL_ADDRESS, _TIMEOUT, _LAUNCH_FAILURE, _NOT_SUPPORTED = 700, 702, 719, 801
+
+
+class Order(Protocol):
+    """A launch as the stand-in describes it."""
+
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    cooperative: bool
+    arguments: bytes
+
+
+class StandinExecutor:
+    """Runs what the stand-in is given. *ranges* tells which memory kernels may use."""
+
+    def __init__(self, ranges: Callable[[], list[tuple[int, int]]]) -> None:
+        self.ranges = ranges
+        self.machines: dict[int, Machine] = {}
+        self.launches = 0
+        self.instructions = 0
+        self.errors: list[str] = []
+        self.lock = threading.Lock()
+
+    def load(self, image: bytes) -> int:
+        """Put a code object into memory; answers its address, 0 where it cannot be executed."""
+        try:
+            machine = Machine(image)
+        except ImageError as error:
+            self.note(error)
+            return 0
+        self.machines[machine.image.base] = machine
+        return machine.image.base
+
+    def unload(self, base: int) -> None:
+        self.machines.pop(base, None)
+
+    def describe(self, base: int, name: str) -> list[tuple[int, int]] | None:
+        kernel = self.machines[base].image.kernels.get(name)
+        return None if kernel is None else [(part[".offset"], part[".size"]) for part in kernel.arguments()]
+
+    def execute(self, base: int, order: Order) -> int:
+        """Run a launch; answers the error of HIP that the device has then."""
+        launch = Launch(order.grid, order.block, order.shared, order.arguments, order.cooperative)
+        with self.lock:
+            machine = self.machines[base]
+            ranges = self.ranges() + [
+                (other.image.base, other.image.size) for other in self.machines.values() if other is not machine
+            ]
+            try:
+                machine.execute(order.name, launch, ranges)
+            except (UnknownInstruction, ImageError) as error:
+                return self.note(error, _NOT_SUPPORTED)
+            except EndlessError as error:
+                return self.note(error, _TIMEOUT)
+            except MemoryFault as error:
+                return self.note(error, _ILLEGAL_ADDRESS)
+            except ExecutionError as error:
+                return self.note(error, _LAUNCH_FAILURE)
+            finally:
+                self.launches += 1
+                self.instructions += machine.instructions
+        return 0
+
+    def note(self, error: Exception, code: int = 0) -> int:
+        """Keep and show what went wrong: HIP has only a number for it."""
+        message = f"{type(error).__name__}: {error}"
+        self.errors.append(message)
+        print(f"amd_executor: {message}", file=sys.stderr, flush=True)
+        return code

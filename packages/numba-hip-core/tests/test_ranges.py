@@ -156,3 +156,35 @@ def test_ranges_are_values():
     pass_ranges[1, 1](target)
     pairs = [sum(left * (number + left) for left in range(3)) for number in range(40, 43)]
     assert target.tolist() == [6, 19, 3, 3, *pairs]
+
+
+UNSIGNED = [
+    (2**63, 2**63 - 3, -1), (2**63 + 2, 2**63 - 3, -2), (5, 1, -1), (2**63 - 2, 2**63 + 3, 1), (2**63 + 1, 0, -(2**62)),
+    (0, 2**64 - 1, 2**62), (2**64 - 3, 2**64 - 1, 2), (3, 3, 1), (2**63, 5, 1), (5, 2**63, -1), (1, 0, -(2**63) + 1),
+    (2**64 - 2, 0, -(2**63) + 1),
+]  # fmt: skip
+
+
+def test_ranges_of_numbers_without_a_sign():
+    """Their distance may be more than a number with one can be; the step has one."""
+
+    @hip.jit
+    def kernel(starts, stops, steps, out, lengths):
+        i = hip.grid(1)
+        if i < starts.size:
+            lengths[i] = len(range(starts[i], stops[i], steps[i]))
+            total, number = np.uint64(0), 0
+            for value in range(starts[i], stops[i], steps[i]):
+                number += 1
+                total = total * np.uint64(31) + value
+            out[i, 0], out[i, 1] = total, number
+
+    starts, stops = (np.array([case[part] for case in UNSIGNED], np.uint64) for part in range(2))
+    out, lengths = np.zeros((len(UNSIGNED), 2), np.uint64), np.zeros(len(UNSIGNED), np.int64)
+    kernel[1, 32](starts, stops, np.array([case[2] for case in UNSIGNED], np.int64), out, lengths)
+    for case, (total, number), length in zip(UNSIGNED, out.tolist(), lengths.tolist(), strict=True):
+        values = range(*case)
+        expected = 0
+        for value in values:
+            expected = (expected * 31 + value) % 2**64
+        assert (total, number, length) == (expected, len(values), len(values)), case

@@ -27,8 +27,9 @@ def _start(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value
         context.call_conv.return_user_exc(builder, ValueError, ("range() arg 3 must not be zero",))
     iterator = cgutils.create_struct_proxy(sig.return_type)(context, builder)
     iterator.iter = cgutils.alloca_once_value(builder, start)
-    iterator.stop, iterator.step = _limit(builder, stop, step), step
-    some = builder.zext(_is_before(builder, start, stop, step), step.type)
+    signed = _is_signed(kind)
+    iterator.stop, iterator.step = (_limit if signed else _limit_unsigned)(builder, stop, step), step
+    some = builder.zext(_is_before(builder, start, stop, step, signed), step.type)
     iterator.count = cgutils.alloca_once_value(builder, some)
     return iterator._getvalue()
 
@@ -43,10 +44,27 @@ def _limit(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
     return builder.select(single, plain, builder.call(saturating, [stop, step]))
 
 
-def _is_before(builder: ir.IRBuilder, number: ir.Value, end: ir.Value, step: ir.Value) -> ir.Value:
+def _limit_unsigned(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
+    """The same for numbers without a sign, of which the step has one all the same."""
+    kind = ir.FunctionType(stop.type, [stop.type, stop.type])
+    less, more = (
+        cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.sat.{stop.type}")
+        for name in ("usub", "uadd")
+    )
+    upwards = builder.icmp_signed(">", step, step.type(0))
+    return builder.select(upwards, builder.call(less, [stop, step]), builder.call(more, [stop, builder.neg(step)]))
+
+
+def _is_before(builder: ir.IRBuilder, number: ir.Value, end: ir.Value, step: ir.Value, signed: bool) -> ir.Value:
     """Whether *number* comes before *end* in the direction of *step*."""
     upwards = builder.icmp_signed(">", step, step.type(0))
-    return builder.select(upwards, builder.icmp_signed("<", number, end), builder.icmp_signed(">", number, end))
+    compare = builder.icmp_signed if signed else builder.icmp_unsigned
+    return builder.select(upwards, compare("<", number, end), compare(">", number, end))
+
+
+def _is_signed(kind: Any) -> bool:
+    """Whether a range, or what goes through one, is of numbers with a sign."""
+    return bool(kind.dtype.signed if isinstance(kind, types.RangeType) else kind.yield_type.signed)
 
 
 @iternext_impl(RefType.UNTRACKED)
@@ -60,10 +78,11 @@ def _advance(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, result: A
     with builder.if_then(is_left):
         number = builder.load(iterator.iter)
         result.yield_(number)
-        follows = _is_before(builder, number, iterator.stop, step)
+        signed = _is_signed(kind)
+        follows = _is_before(builder, number, iterator.stop, step, signed)
         builder.store(builder.zext(follows, count.type), iterator.count)
         # Behind the last number this may be too large; that is poison, which nothing uses.
-        builder.store(builder.add(number, step, flags=("nsw",)), iterator.iter)
+        builder.store(builder.add(number, step, flags=("nsw",) if signed else ()), iterator.iter)
 
 
 def _length(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
@@ -79,14 +98,14 @@ def _length(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Valu
     stride = builder.select(upwards, step, builder.neg(step))
     safe = builder.select(builder.icmp_unsigned("==", stride, zero), one, stride)
     some = builder.add(builder.udiv(builder.sub(distance, one), safe), one)
-    length = builder.select(_is_before(builder, start, stop, step), some, zero)
+    length = builder.select(_is_before(builder, start, stop, step, _is_signed(kind)), some, zero)
     return context.cast(builder, length, types.Integer.from_bitwidth(length.type.width, False), sig.return_type)
 
 
-# A range of uint64 is left to Numba, where the step of such a one is a signed number all the same.
 for _range, _iterator in (
     (types.range_state32_type, types.range_iter32_type),
     (types.range_state64_type, types.range_iter64_type),
+    (types.unsigned_range_state64_type, types.unsigned_range_iter64_type),
 ):
     lowering.lower("getiter", _range)(_start)
     lowering.lower("iternext", _iterator)(_advance)

@@ -254,6 +254,43 @@ def test_code_that_cannot_be_linked(data, says):
     assert values[0] == 0
 
 
+DAMAGED = [(271, 1), (784, 1), (1255, 64), (500, 255)]
+"""Bytes of a module, and what is changed in them: most of LLVM's readers ended the process on the first three."""
+
+
+def test_damaged_bitcode():
+    refused = 0
+    for (place, change), target in zip(DAMAGED, ("cpu", "gfx90a", "cpu", "cpu"), strict=True):
+        data = bytearray(bitcode(TIMES_TWO))
+        data[place % len(data)] ^= change
+        kernel = hip.jit(link=hip.LinkedCode(bytes(data), "my.bc"))(lambda values: None)
+        try:
+            kernel.compile("(float64[::1],)", target)
+        except LinkedCodeError as error:
+            assert "my.bc" in str(error)  # noqa: PT017 - some damage may be borne
+            refused += 1
+    assert refused
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx90a"])
+def test_text_with_an_intrinsic_of_other_types(target):
+    """LLVM ends the process that reads it, or makes it a call of something that is not there."""
+    text = "declare i64 @llvm.x86.avx512.kand.w(i64)\n" + TIMES_TWO.replace(
+        "%y = mul i32 %x, 2",
+        """
+      %w = zext i32 %x to i64
+      %z = call i64 @llvm.x86.avx512.kand.w(i64 %w)
+      %y = trunc i64 %z to i32""",
+    )
+    times_two = hip.declare_device("times_two", "int32(int32)", link=hip.LinkedCode(text.encode(), "my.ll"))
+
+    def kernel(values):
+        values[0] = times_two(3)
+
+    with pytest.raises(LinkedCodeError, match="my.ll"):
+        hip.jit(kernel).compile("(float64[::1],)", target)
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

@@ -3,7 +3,8 @@
 ``python -m hip_devicelib.emission TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input and
 writes machine code to its standard output; the target ``cpu`` is the processor of this machine. If it dies, its last
 words become the text of an `UnsupportedError`.
-Without arguments it only reads the bitcode, which LLVM does not always survive either.
+Without arguments it only reads the bitcode, which LLVM does not always survive either. ``... read`` reads LLVM IR as
+text, ``... optimise`` either, and optimises it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from hip_devicelib.target import Target, parse_target
 
 TRIPLE = "amdgcn-amd-amdhsa"
 """The LLVM triple of all code for AMD GPUs."""
+
+BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+"""What files of bitcode begin with."""
 
 Form = Literal["object", "assembly"]
 _LAST_WORDS = 2000
@@ -121,6 +125,30 @@ def read_apart(text: str) -> None:
         raise UnsupportedError(done.stderr.decode(errors="replace").strip()[-_LAST_WORDS:] or "LLVM does not say why")
 
 
+def optimise_apart(source: bytes) -> None:
+    """Have another process read and optimise *source*, bitcode or the text of LLVM IR that somebody else made: damaged
+    bitcode may end the process that reads it, or, where it can be read, the one that optimises it.
+
+    `UnsupportedError` with LLVM's message if that does not survive it.
+    """
+    command = [sys.executable, "-m", "hip_devicelib.emission", "optimise"]
+    done = subprocess.run(command, input=source, capture_output=True, env=child_environment(), check=False)
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"LLVM ended with {done.returncode}"]
+        raise UnsupportedError(lines[-1])
+
+
+def _optimise(source: bytes) -> None:
+    context = llvm.create_context()
+    is_bitcode = source.startswith(BITCODE_MAGICS)
+    module = llvm.parse_bitcode(source, context) if is_bitcode else llvm.parse_assembly(source.decode(), context)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    builder = llvm.create_pass_builder(make_host_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+    module.verify()
+
+
 def _load(image: bytes) -> None:
     """Load the object file *image* into this process, which dies if it cannot be loaded."""
     with suppress(RuntimeError):  # of a system that has its math elsewhere
@@ -139,6 +167,9 @@ def main(arguments: Sequence[str]) -> int:
     """The other process: see the module's documentation."""
     if not arguments:
         llvm.parse_bitcode(sys.stdin.buffer.read(), llvm.create_context()).verify()
+        return 0
+    if arguments == ["optimise"]:
+        _optimise(sys.stdin.buffer.read())
         return 0
     if arguments == ["read"]:
         llvm.parse_assembly(sys.stdin.read(), llvm.create_context()).verify()

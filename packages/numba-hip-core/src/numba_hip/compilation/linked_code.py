@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,12 +13,16 @@ from typing import Any
 
 from llvmlite import binding as llvm
 
+from hip_devicelib.emission import BITCODE_MAGICS, optimise_apart
+from hip_devicelib.errors import UnsupportedError
+from hip_runtime.drivers.cpu.backend_limits import MACHINES
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError
 
-BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 SOURCES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp"})
 MACHINE_CODE = frozenset({".a", ".co", ".cubin", ".fatbin", ".hsaco", ".lib", ".o", ".obj", ".so"})
 NVIDIA_CODE = frozenset({".ltoir", ".ptx"})
+
+_INTRINSIC = re.compile(r"@\"?llvm\.(\w+)")
 
 
 @dataclass(frozen=True)
@@ -61,17 +66,32 @@ class LinkedCode:
         """A module for the machine *triple*; `LinkedCodeError` where it is none, or one for another machine."""
         try:
             if self.data.startswith(BITCODE_MAGICS):
+                self._check()
                 module = llvm.parse_bitcode(self.data)
             else:
-                module = llvm.parse_assembly(self.data.decode())
+                text = self.data.decode()
+                if any(machine in MACHINES for machine in _INTRINSIC.findall(text)):
+                    self._check()
+                module = llvm.parse_assembly(text)
             module.verify()
-        except (RuntimeError, UnicodeDecodeError) as error:
+        except (RuntimeError, UnicodeDecodeError, UnsupportedError) as error:
             raise LinkedCodeError(f"link: {self.name} is neither LLVM bitcode nor LLVM IR: {error}") from None
         found, wanted = module.triple.partition("-")[0], triple.partition("-")[0]
         if found not in ("", "unknown", wanted):
             raise LinkedCodeError(f"link: {self.name} is code for {module.triple!r}; this kernel is for {triple!r}")
         module.triple, module.data_layout = triple, data_layout
         return module
+
+    def _check(self) -> None:
+        """`UnsupportedError` where LLVM does not survive what is in it: damaged bitcode, and text with intrinsics of a
+        machine that have other types than there."""
+        if self.digest not in _survived:
+            optimise_apart(self.data)
+            _survived.add(self.digest)
+
+
+_survived: set[str] = set()
+"""Digests of what was found to do no harm."""
 
 
 def _refuse_kind(path: Path) -> None:

@@ -255,7 +255,7 @@ def test_ranges_and_places() -> None:
     module.verify()
     load, call, _ = read(module).blocks[0].instructions
     assert load.ranges == (-4, 10, 20, 30)
-    assert call.location == "a b.py:12"
+    assert call.location == "/d/a b.py:12"
     assert MetadataTable(PrintedModule(module).metadata).location("5") == ""
 
 

@@ -120,3 +120,30 @@ define internal void @clear(ptr %p) noinline {
         with config.cpu_form.scope(form):
             launch(device, kernel(body, [("out", "ptr")], functions + wait), 2, 4, out.address)
         np.testing.assert_array_equal(out.copy_to_host(), [0, 7, 14, 21] * 2)
+
+
+HUGE = {
+    "[8589934592 x i8]": 1 << 33,
+    "[9223372036854775808 x i8]": 1 << 63,
+    "[1099511627776 x [1099511627776 x i64]]": 1 << 83,
+    "{ i8, [1152921504606846976 x { i64, i64 }] }": 1 << 64,
+    "i64, i64 4611686018427387904": 1 << 65,
+}
+"""Types of private memory, and at least how many bytes each has."""
+
+
+@pytest.mark.parametrize("kind", HUGE)
+@pytest.mark.parametrize("form", ["auto", "loop"])
+def test_more_private_memory_than_there_can_be(device: Device, kind: str, form: str) -> None:
+    """Also where LLVM, which reckons in 64 bits, takes it for little."""
+    body = f"""
+  %own = alloca {kind}
+  %p = getelementptr i32, ptr %own, i32 %i
+  store i32 %i, ptr %p
+  call void @use(ptr %own)
+  ret void
+"""
+    code = kernel(body, [], "define void @use(ptr %p) noinline {\n  store volatile i8 1, ptr %p\n  ret void\n}\n")
+    with config.cpu_form.scope(form), pytest.raises(UnsupportedError, match="at most 1073741824") as caught:
+        launch(device, code, 1, 4)
+    assert int(str(caught.value).partition(" arrays of ")[2].partition(" ")[0]) >= HUGE[kind]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hip_devicelib.codeobject import CodeObject
+
 Index3 = tuple[int, int, int]
 
 
@@ -203,6 +205,9 @@ class TrapError(KernelFault):
         self.address = address
         self.place = ""
         self.advice = ""
+        self.find_line: Callable[[Callable[[], CodeObject]], str] | None = None
+        """Gives the line of the source, ``file:line`` or empty, where it is given what makes the kernel's code object
+        once more, with line tables."""
 
     def _whose(self) -> str:
         where = f" ({self.place})" if self.place else ""

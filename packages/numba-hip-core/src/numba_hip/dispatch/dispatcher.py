@@ -6,13 +6,15 @@ import inspect
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba.core import sigutils, types
 from numba.core.errors import TypingError
 
-from hip_devicelib.codeobject import CPU_TARGET
+from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from hip_runtime.errors import LaunchError
@@ -35,7 +37,7 @@ from numba_hip.dispatch.arguments import (
 )
 from numba_hip.dispatch.conversion import choose_overload
 from numba_hip.dispatch.extensions import Extension, StandIn, prepare
-from numba_hip.dispatch.faults import exception_describer, place_of
+from numba_hip.dispatch.faults import exception_describer
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.dispatch.inspection import Inspection
@@ -343,6 +345,11 @@ class Dispatcher(Inspection):
             self._cache.save(place, code)
         return code
 
+    def _compile_with_lines(self, args: Types, target: str) -> CodeObject:
+        """The code for *args*, and which lines it comes from. What it refers to may have changed since."""
+        with compiling, self._compiling:
+            return compile_kernel(self.py_func, args, replace(self.options, lineinfo=True), target).code_object
+
     # Launching.
 
     def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
@@ -456,7 +463,9 @@ class Dispatcher(Inspection):
         check_captured(self.__name__, code.captured, device)
         function = device.load(code.code_object).function(code.name)
         record = IndexRecord() if code.target.checked and device.is_cpu else None
-        function.describe_fault = exception_describer(code.faults, record, place_of(self.py_func))
+        function.describe_fault = exception_describer(
+            code.faults, record, self.py_func, partial(self._compile_with_lines, kinds, device.target)
+        )
         if (device.target, kinds) in self._kept:
             function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
         packed = [stand_ins[place].packed_as if place in stand_ins else kind for place, kind in enumerate(kinds)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from hip_devicelib.codeobject import CodeObject
 from hip_runtime.errors import KernelFault, MemoryFaultError, TrapError
 from numba_hip import config
 from numba_hip.dispatch.index_faults import MESSAGE, IndexRecord, describe_index
@@ -11,12 +12,15 @@ from numba_hip.targets.callconv import Fault
 
 
 def exception_describer(
-    faults: Mapping[int, Fault], record: IndexRecord | None = None, place: str = ""
+    faults: Mapping[int, Fault],
+    record: IndexRecord | None = None,
+    function: Callable[..., object] | None = None,
+    compile_again: Callable[[], CodeObject] | None = None,
 ) -> Callable[[KernelFault], BaseException]:
     """A function that turns what a device reports into the exception that the kernel raised.
 
     *record* is where a kernel with bounds checks notes indices on the CPU device; an AMD GPU reports them itself.
-    *place* is where the kernel stands.
+    *function* is the kernel, and *compile_again* compiles it with line tables.
 
     The message starts with the thread and the block that raised first, as Numba CUDA's does:
     ``tid=[x, y, z] ctaid=[x, y, z]: message``.
@@ -24,7 +28,7 @@ def exception_describer(
 
     def describe(reported: KernelFault) -> BaseException:
         if isinstance(reported, TrapError):
-            return _place_trap(reported, place, record)
+            return _place_trap(reported, record, function, compile_again)
         fault = faults.get(reported.code)
         if fault is None:
             return reported
@@ -47,14 +51,30 @@ def place_of(function: Callable[..., object]) -> str:
     return "" if code is None else f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}"
 
 
-def _place_trap(reported: TrapError, place: str, record: IndexRecord | None) -> TrapError:
+def _place_trap(
+    reported: TrapError,
+    record: IndexRecord | None,
+    function: Callable[..., object] | None,
+    compile_again: Callable[[], CodeObject] | None,
+) -> TrapError:
     """*reported* with what is known of the kernel, and with what to do."""
-    reported.place = place
+    if reported.find_line is not None and function is not None:
+        line = "" if compile_again is None else _find_line(reported.find_line, compile_again)
+        reported.place = f"{line} in {function.__name__}" if line else place_of(function)
+        reported.find_line = None  # it may be described again
     if isinstance(reported, MemoryFaultError) and record is None:
         reported.advice = (
             f": jit(boundscheck=True), or {config.boundscheck.variable}=1 for all kernels, names array, index and line"
         )
     return reported
+
+
+def _find_line(find: Callable[[Callable[[], CodeObject]], str], compile_again: Callable[[], CodeObject]) -> str:
+    """What *find* finds. That may fail for any reason that compiling can, and is not worth the fault itself."""
+    try:
+        return find(compile_again)
+    except Exception:
+        return ""
 
 
 def _find_index(reported: KernelFault, record: IndexRecord | None) -> str | None:

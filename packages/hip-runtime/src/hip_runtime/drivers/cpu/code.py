@@ -69,5 +69,6 @@ class Function:
                 with announced(self.kernel.name, f"machine code for blocks of {block}"):
                     program = finalise(self.module.code, self.kernel, block)
                 program.name_kernel(self.kernel.name)
+                program.block = block
                 self.workers[block] = program
             return self.workers[block]

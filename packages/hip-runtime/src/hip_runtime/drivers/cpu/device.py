@@ -10,7 +10,7 @@ import struct
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -26,6 +26,7 @@ from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
 from hip_runtime.drivers.cpu.initialisation import WrittenBytes, after
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.phases import run_phases
+from hip_runtime.drivers.cpu.source_lines import describe_lines
 from hip_runtime.drivers.cpu.spmd.regions.faults import TRAP_CODE, make_fault
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
 from hip_runtime.errors import (
@@ -269,7 +270,7 @@ class CpuDriver:
     ) -> finaliser.Program:
         program = function.worker(block)
         if describe is not None:
-            program.describe_place = partial(_find_place, function.kernel.name, describe)
+            program.describe_place = partial(_find_place, program, describe)
         stalls.programs[program.entry] = program
         dispatcher.renew_handlers()
         return program
@@ -291,6 +292,8 @@ class CpuDriver:
         block, thread = tuple(indices[:3]), tuple(indices[3:])
         fault = make_fault(function.kernel.name, code, block, thread, program.locations, grid)  # type: ignore[arg-type]
         fault.describe = describe
+        if isinstance(fault, TrapError):
+            fault.find_line = partial(describe_lines, program, [fault.instruction])
         if isinstance(fault, MemoryFaultError) and fault.address:
             fault.nearby = self._heap.describe_nearest(fault.address)
         return fault
@@ -516,9 +519,11 @@ def _described(fault: BaseException | None) -> BaseException | None:
     return fault.exception() if isinstance(fault, KernelFault) else fault
 
 
-def _find_place(kernel: str, describe: Callable[[Any], BaseException]) -> str:
-    """Where *kernel* stands, as far as who describes its faults knows."""
-    found = describe(TrapError(kernel, TRAP_CODE, (0, 0, 0), (0, 0, 0), signal.SIGSEGV, 0, 0))
+def _find_place(program: finaliser.Program, describe: Callable[[Any], BaseException], addresses: Sequence[int]) -> str:
+    """Where the code of *program* at *addresses* stands, as far as who describes its faults knows."""
+    fault = TrapError(program.kernel_name, TRAP_CODE, (0, 0, 0), (0, 0, 0), signal.SIGSEGV, 0, 0)
+    fault.find_line = partial(describe_lines, program, addresses)
+    found = describe(fault)
     return found.place if isinstance(found, TrapError) else ""
 
 

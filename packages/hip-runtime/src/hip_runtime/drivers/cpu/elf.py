@@ -1,7 +1,7 @@
-"""The symbols that an object file needs from elsewhere, and where a function lies in its section.
+"""What is in an object file: the symbols that it needs from elsewhere, where functions lie, sections by name.
 
-Layouts of the ELF header, section header and symbol are those of the System V ABI, "Object Files" (64-bit, little-
-endian).
+Layouts of the ELF header, section header, symbol and relocation are those of the System V ABI, "Object Files" (64-bit,
+little-endian).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from hip_runtime.errors import ModuleLoadError, SymbolError
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
 _SHT_SYMTAB = 2
+_SHT_RELA = 4
 _SHN_UNDEF = 0
 
 
@@ -24,10 +26,46 @@ def undefined_symbols(image: bytes) -> list[str]:
 
 def find_in_section(image: bytes, symbol: str) -> tuple[int, int]:
     """Where *symbol*, which *image* defines, begins in its section, and how many bytes that section has."""
+    section, offset = find_symbol(image, symbol)
+    return offset, _sections(image)[section][5]
+
+
+def find_symbol(image: bytes, symbol: str) -> tuple[int, int]:
+    """The number of the section that *symbol*, which *image* defines, is in, and where it begins there."""
     for name, section, offset in _symbols(image):
         if name == symbol and section != _SHN_UNDEF:
-            return offset, _sections(image)[section][5]
+            return section, offset
     raise SymbolError(f"the object file does not define {symbol!r}")
+
+
+def section_data(image: bytes, number: int) -> bytes:
+    """What is in section *number* of *image*."""
+    _, _, _, _, offset, size, *_ = _sections(image)[number]
+    return image[offset : offset + size]
+
+
+def find_section(image: bytes, name: str) -> int | None:
+    """The number of the section *name* of *image*."""
+    sections = _sections(image)
+    (names,) = struct.unpack_from("<H", image, 62)
+    strings = sections[names][4]
+    wanted = name.encode() + b"\0"
+    for number, section in enumerate(sections):
+        if image.startswith(wanted, strings + section[0]):
+            return number
+    return None
+
+
+def relocations(image: bytes, number: int) -> dict[int, tuple[int, int]]:
+    """What the places in section *number* that are to be relocated refer to: section, and offset in it."""
+    symbols = [(section, value) for _, section, value in _symbols(image)]
+    found = {}
+    for _, kind, _, _, offset, size, _, target, _, _ in _sections(image):
+        if kind == _SHT_RELA and target == number:
+            for place, information, addend in _RELOCATION.iter_unpack(image[offset : offset + size]):
+                section, value = symbols[information >> 32]
+                found[place] = section, value + addend
+    return found
 
 
 def _sections(image: bytes) -> list[tuple[int, ...]]:

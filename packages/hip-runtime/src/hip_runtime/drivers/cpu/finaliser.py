@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
 from hip_devicelib.constants import define_data
-from hip_devicelib.emission import emit_for_host_apart, make_host_machine
+from hip_devicelib.emission import BITCODE_MAGICS, emit_for_host_apart, make_host_machine
 from hip_devicelib.errors import UnsupportedError as NoCodeError
 from hip_devicelib.forking import compiling
 from hip_runtime import config
@@ -34,6 +34,7 @@ from hip_runtime.drivers.cpu.forms import (
     REGIONS,
     VECTORS,
     check_callees,
+    check_private,
     choose_form,
     choose_width,
     explain_refusal,
@@ -41,6 +42,7 @@ from hip_runtime.drivers.cpu.forms import (
 )
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from hip_runtime.drivers.cpu.line_table import LineTable
 from hip_runtime.drivers.cpu.lockstep import REASON, explain_no_step, group_waves, read_in_step
 from hip_runtime.drivers.cpu.observation import OBSERVER, OBSERVER_STATE, build_observer
 from hip_runtime.drivers.cpu.optimisation import optimise
@@ -72,7 +74,6 @@ from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
 from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, WORKER_SYMBOL, Body, build_worker, kernel_type, run_threads
 from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
 
-_BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
 """Libraries with functions that machine code may call."""
 
@@ -111,6 +112,7 @@ class Program:
         "__weakref__",
         "_engine",
         "_name",
+        "block",
         "code_end",
         "code_start",
         "context_bytes",
@@ -120,6 +122,7 @@ class Program:
         "form",
         "image",
         "kernel_name",
+        "lines",
         "locations",
         "reason",
         "takes_dynamic_shared",
@@ -138,8 +141,12 @@ class Program:
         self.takes_dynamic_shared = False
         self.context_bytes = 0
         self.kernel_name = ""
-        self.describe_place: Callable[[], str] | None = None
-        """Where the kernel stands in the source, as the layer above knows it."""
+        self.block: Dim3 = (1, 1, 1)
+        """The shape of the blocks that it runs."""
+        self.describe_place: Callable[[Sequence[int]], str] | None = None
+        """Where in the source code at some addresses stands, as the layer above knows it."""
+        self.lines: LineTable | None = None
+        """See `source_lines`; made when first asked for."""
 
     def _note_code(self) -> None:
         """Find out where the machine code lies, and tell those who come across it in a signal handler."""
@@ -175,7 +182,7 @@ def check(code: CodeObject) -> None:
             f"a code object for target {code.target!r} cannot be loaded on the CPU device; compile for target "
             f"{CPU_TARGET!r}"
         )
-    if not code.image.startswith(_BITCODE_MAGICS):
+    if not code.image.startswith(BITCODE_MAGICS):
         raise ModuleLoadError(
             f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of "
             f"{len(code.image)} bytes, starts with {code.image[:4]!r}"
@@ -244,7 +251,9 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
             wanted = REGIONS  # one thread at a time, so that there is an order of what they do
         form, why = choose_form(reach, wanted, width)
         _check_shared(kernel, reach.shared_arrays)
-        form, why, wanted = fit_stack(form, why, wanted, stack_bytes(module, target_machine().target_data), width)
+        private = stack_bytes(module, target_machine().target_data)
+        check_private(kernel.name, private)
+        form, why, wanted = fit_stack(form, why, wanted, private, width)
         grouping = _group(reach, wanted, width, block, kernel.wave_size)
         whole = form != LOOP or LOADS_ARE_LATE or block_threads(block) > 1
         foreign: dict[bool, list[str]] = {}
@@ -313,7 +322,7 @@ def _finalise_as(
         body = run_threads(kernel, item)
     elif grouping.in_step:
         module = _declare_first(module, reach, item, scratch)
-        function = read_in_step(module, kernel, machine, item.module.context)
+        function = read_in_step(module, kernel, machine, item)
         cut = cut_function(function, SYNCHRONISING - WAVE_WIDE)
         body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
         notes = tuple(point.call.location for point in cut.points)
@@ -332,6 +341,7 @@ def _finalise_as(
         if foreign[unroll]:
             inline_functions(module, kernel.name, foreign[unroll], machine)
             printed = PrintedModule(module)
+        item.has_lines = printed.has_lines
         function = read_function(printed, kernel.name, item.module.context)
         shielded = LOADS_ARE_LATE and shield_loads(function)
         spins = 0 if alone else let_spinning_threads_yield(function)

@@ -6,6 +6,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from hip_runtime.drivers.cpu.limits import PRIVATE_BYTES
 from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach
 from hip_runtime.drivers.cpu.spmd.regions.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.spmd.vectors.worth import SlowerError
@@ -75,6 +76,15 @@ def fit_stack(form: str, why: str, wanted: str, nbytes: int, width: int) -> tupl
             f"kernel has {nbytes}; set NUMBA_HIP_CPU_FORM to {AUTO!r} or {REGIONS!r}, which have them elsewhere"
         )
     return REGIONS, f"the private arrays of a thread have {nbytes} bytes, too many for the stack", REGIONS
+
+
+def check_private(kernel: str, nbytes: int) -> None:
+    """`UnsupportedError` where a thread of *kernel* keeps more than there can be, *nbytes*."""
+    if nbytes > PRIVATE_BYTES:
+        raise UnsupportedError(
+            f"kernel {kernel!r} has private arrays of {nbytes} bytes for each thread; the CPU device takes at most "
+            f"{PRIVATE_BYTES}: make them smaller, or pass arrays of the device"
+        )
 
 
 def check_callees(kernel: str, nbytes: int) -> None:

@@ -50,6 +50,8 @@ class Item:
         """Bytes that the kernel's functions keep on the stack, where some of them ask how much is left."""
         self.observed = observed
         """Whether the kernel tells the observer of the process what its threads do."""
+        self.has_lines = False
+        """Whether the kernel's bitcode says which lines of the source it comes from."""
         self.context_bytes = 0
         """What a block that waits for the grid needs; known when its function was written."""
         self.block = block

@@ -16,6 +16,7 @@ from hip_devicelib.codeobject import Kernel
 from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.forms import LOOP, REGIONS
+from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.spmd.analyses.spinning import find_spin_loops
 from hip_runtime.drivers.cpu.spmd.ir.graph import Function
@@ -45,13 +46,14 @@ def group_waves(observed: bool, block: Dim3, wave_size: int) -> Grouping:
     return Grouping(wave_size, everywhere=True, waves=True, numbered=numbered, in_step=True)
 
 
-def read_in_step(module: Any, kernel: Kernel, machine: Any, context: ir.Context) -> Function:
+def read_in_step(module: Any, kernel: Kernel, machine: Any, item: Item) -> Function:
     """The graph of *kernel* of the binding layer's *module*, with each access to memory where it stands there.
 
     `UnsupportedError` where waves cannot be in step in all of it.
     """
     prepare_in_order(module, kernel.name, machine)
-    printed = PrintedModule(module)
+    printed, context = PrintedModule(module), item.module.context
+    item.has_lines = printed.has_lines
     for name in printed.functions:
         if name != kernel.name and _touches_memory(printed, name, context):
             raise UnsupportedError(

@@ -11,7 +11,7 @@ import ctypes
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu.finaliser import Program
@@ -70,12 +70,16 @@ class _Slot(ctypes.Structure):
         ("next", ctypes.c_uint64),
     )
 
+    def taken(self) -> Sequence[_Sample]:
+        """The samples that were taken of the thread."""
+        return (_Sample * min(self.sampled, SAMPLES)).from_address(self.samples) if self.samples else ()
+
     def stands_still(self) -> bool:
         """Whether the thread comes back to what it had before."""
-        count = min(self.sampled, SAMPLES)
+        samples = self.taken()
+        count = len(samples)
         if count < FEWEST:
             return False
-        samples = (_Sample * count).from_address(self.samples)
         different = {(sample.counter, sample.state) for sample in samples}
         found: bool = count - len(different) >= max(REPEATED * count, LEAST)
         return found
@@ -100,12 +104,13 @@ class Reporter:
         if own.polled:
             busy.append(own)
         program = programs.get(own.program)
+        counters = {sample.counter for slot in busy for sample in slot.taken()}
         if busy and program is not None and all(slot.ticks >= self.ticks and slot.stands_still() for slot in busy):
             blocks = sorted({_Record.from_address(slot.record or slot.polled).chunk for slot in busy})
-            warnings.warn(self._describe(program, blocks), StalledKernelWarning, stacklevel=2)
+            warnings.warn(self._describe(program, blocks, sorted(counters)), StalledKernelWarning, stacklevel=2)
 
-    def _describe(self, program: Program, blocks: list[int]) -> str:
-        place = "" if program.describe_place is None else program.describe_place()
+    def _describe(self, program: Program, blocks: list[int], counters: list[int]) -> str:
+        place = "" if program.describe_place is None else program.describe_place(counters)
         where = f" ({place})" if place else ""
         numbers = ", ".join(map(str, blocks[:_MOST])) + (", ..." if len(blocks) > _MOST else "")
         which = f"block {numbers}" if len(blocks) == 1 else f"blocks {numbers}"

@@ -147,7 +147,8 @@ class TrapsBuilder:
 
     def _find_place(self, builder: ir.IRBuilder, record: ir.Value, context: ir.Value) -> ir.Value:
         """Where a kernel is: the program counter, or the return address of a function such as ``memcpy`` that it
-        called and that calls nothing. 0 where it is in functions that may hold locks."""
+        called and that calls nothing, less 1, so that it is in the call. 0 where it is in functions that may hold
+        locks."""
         counter = builder.load(_at(builder, context, self._machine.program_counter), typ=I64)
         here = self._is_free(builder, record, counter)
         found = allocate(builder, I64)
@@ -159,7 +160,7 @@ class TrapsBuilder:
             else:
                 back = builder.load(_at(builder, context, self._machine.return_address), typ=I64)
             called = self._is_free(builder, record, back)
-            builder.store(builder.select(called, back, I64(0)), found)
+            builder.store(builder.select(called, builder.sub(back, I64(1)), I64(0)), found)
         return builder.load(found, typ=I64)
 
     def _is_free(self, builder: ir.IRBuilder, record: ir.Value, address: ir.Value) -> ir.Value:

@@ -33,6 +33,7 @@ from hip_runtime.drivers.cpu.frame import (
     store_atomic,
 )
 from hip_runtime.drivers.cpu.item import AXES, MAX_GRID, Item
+from hip_runtime.drivers.cpu.spmd.ir.lines import keep_lines
 from hip_runtime.drivers.cpu.spmd.ir.loopmarks import keep_rolled
 from hip_runtime.drivers.cpu.spmd.ir.types import NamedType
 
@@ -63,6 +64,8 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
     frame.add_attribute("noalias")
     chunk_place.add_attribute("noalias")
     builder = ir.IRBuilder(worker.append_basic_block("entry"))
+    if item.has_lines:
+        keep_lines(builder)
     place = allocate(builder, item.layout.type, "item")
     item.layout.store(builder, frame, place, "frame")
     item.store_stack_limit(builder, place)

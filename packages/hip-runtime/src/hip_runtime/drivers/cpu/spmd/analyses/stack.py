@@ -47,7 +47,15 @@ def _allocated(instruction: str, types: TypeTable, layout: Any) -> int:
         types.read(cursor)
         said = cursor.take()
         count = int(said) if said.isdigit() else 0
-    return count * int(kind.get_abi_size(layout, types.context))
+    return count * _size(kind, types, layout)
+
+
+def _size(kind: ir.Type, types: TypeTable, layout: Any) -> int:
+    """Bytes of a *kind*. LLVM reckons in 64 bits: what has more would seem to have few."""
+    if isinstance(kind, ir.ArrayType):
+        return int(kind.count) * _size(kind.element, types, layout)
+    parts = sum(_size(one, types, layout) for one in getattr(kind, "elements", None) or ())
+    return max(int(kind.get_abi_size(layout, types.context)), parts)
 
 
 def define_limit(module: ir.Module, nbytes: int) -> ir.Function:

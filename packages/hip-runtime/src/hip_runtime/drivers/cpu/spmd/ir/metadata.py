@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind
@@ -15,6 +16,7 @@ class MetadataTable:
 
     def __init__(self, nodes: Mapping[str, str]) -> None:
         self._nodes = nodes
+        self._locations: dict[str, str] = {}
 
     def ranges(self, number: str) -> tuple[int, ...]:
         """The integers of a ``!range`` node."""
@@ -38,13 +40,20 @@ class MetadataTable:
 
     def location(self, number: str) -> str:
         """``file:line`` of a ``!dbg`` node, as far as it is known."""
+        known = self._locations.get(number)
+        if known is None:
+            known = self._locations[number] = self._find_location(number)
+        return known
+
+    def _find_location(self, number: str) -> str:
         fields = self._fields(number)
         line = fields.get("line", "0")
         scope = fields.get("scope")
         while scope is not None:
             fields = self._fields(scope)
             if "file" in fields:
-                name = self._fields(fields["file"]).get("filename", "")
+                file = self._fields(fields["file"])
+                name = os.path.join(file.get("directory", ""), file.get("filename", ""))
                 return f"{name}:{line}" if line != "0" else name
             scope = fields.get("scope")
         return f"line {line}" if line != "0" else ""

@@ -52,6 +52,11 @@ class PrintedModule:
                 name, _, node = line.partition(" = ")
                 self.groups[name[len(_GROUP) :]] = node
 
+    @property
+    def has_lines(self) -> bool:
+        """Whether code says which lines of the source it comes from."""
+        return "llvm.dbg.cu" in self.metadata
+
     def instructions(self, function: str) -> list[str]:
         """The instructions of *function*, in their order, with all the lines of each."""
         return [instruction for _, block in split_blocks(self.functions[function]) for instruction in block]

@@ -130,7 +130,7 @@ class _Reader:
                 instruction.ranges = self.metadata.ranges(node[0].text)
             elif name == PLACE:
                 instruction.location = self.metadata.text(node[0].text)
-            elif name == "dbg" and instruction.opcode == "call":
+            elif name == "dbg":
                 instruction.location = instruction.location or self.metadata.location(node[0].text)
 
 

@@ -21,6 +21,7 @@ from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import find_exclusive
 from hip_runtime.drivers.cpu.spmd.analyses.parallel import is_independent, mark_independent
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block
+from hip_runtime.drivers.cpu.spmd.ir.lines import keep_lines
 from hip_runtime.drivers.cpu.spmd.ir.loopmarks import mark_loop, rolled
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.regions import grid, turns, waves
@@ -86,6 +87,8 @@ class BlockFunction:
         self.place = self.function.args[0]
         self.entry = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.builder = ir.IRBuilder(self.function.append_basic_block("block"))
+        if item.has_lines:
+            keep_lines(self.builder)
         self.finish = self.function.append_basic_block("finish")
         self.starts = {point: self.function.append_basic_block(f"point.{point.number}") for point in program.points}
         self.storage = Storage(item.threads, size_of)

@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.spmd.analyses.exclusive import write_exclusive
 from hip_runtime.drivers.cpu.spmd.analyses.flow import order_blocks
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
+from hip_runtime.drivers.cpu.spmd.ir.lines import stand_at
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping
 from hip_runtime.drivers.cpu.spmd.regions.regions import Point, Program, Region, block_uses, within
@@ -140,6 +141,7 @@ class RegionCode:
         for phi in block.phis:
             self._values[phi] = builder.load(self._incoming_variable(phi), typ=phi.type, name=phi.name)
         for instruction in block.instructions:
+            stand_at(builder, instruction.location)
             if instruction.is_terminator:
                 self._pass_on(block)
                 self._write_end(block, leave)

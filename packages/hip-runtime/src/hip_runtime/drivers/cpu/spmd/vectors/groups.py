@@ -12,6 +12,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.frame import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd.ir.graph import Block, Constant, Function, Instruction
+from hip_runtime.drivers.cpu.spmd.ir.lines import keep_lines
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.regions.private import private_type
 from hip_runtime.drivers.cpu.spmd.vectors.guards import find_guard
@@ -164,6 +165,8 @@ class GroupFunction:
             function.attributes.add(attribute)
         self._entry = ir.IRBuilder(function.append_basic_block("entry"))
         self._builder = builder = ir.IRBuilder(function.append_basic_block("group"))
+        if self._item.has_lines:
+            keep_lines(builder)
         self._lanes = Lanes(builder, self.width)
         first, done = builder.block, builder.append_basic_block("done")
         *arguments, count = function.args

@@ -13,6 +13,7 @@ from hip_runtime.drivers.cpu.spmd.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.spmd.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.spmd.ir.graph import AGREE, Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
+from hip_runtime.drivers.cpu.spmd.ir.lines import stand_at
 from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.spmd.ir.words import BINARY, CASTS
 from hip_runtime.drivers.cpu.spmd.vectors.agreement import write_agreement
@@ -112,6 +113,7 @@ class LaneCode:
 
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and keep its value."""
+        stand_at(self.builder, instruction.location)
         shape = self.shapes.own(instruction)
         opcode = instruction.opcode
         result: ir.Value | None

@@ -1,0 +1,159 @@
+"""Kernels that the processor cannot go on with, or that do not go on: the report names the very line."""
+
+import inspect
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from llvmlite import ir
+from numba import types
+
+import numba_hip as hip
+from hip_runtime import config as runtime_config
+from hip_runtime.errors import MemoryFaultError, TrapError
+from numba_hip.extending import intrinsic
+
+BLOCK = 64
+FAR = 1 << 40
+
+
+@intrinsic
+def stop(typingctx):
+    """End the kernel, as what cannot be reached does."""
+
+    def lower(context, builder, sig, args):
+        builder.call(builder.module.declare_intrinsic("llvm.trap", (), ir.FunctionType(ir.VoidType(), [])), [])
+        return context.get_dummy_value()
+
+    return types.none(), lower
+
+
+@hip.jit(device=True)
+def write_far(a, i):
+    a[i] = 1.0
+    a[i + FAR] = 2.0
+
+
+def outside(a, b, n):
+    i = hip.grid(1)
+    if i < n:
+        total = b[i]
+        for q in range(3):
+            total += b[(i * q) % n]
+        a[i + FAR] = total  # here
+        a[i] = 1.0
+
+
+def outside_behind_a_barrier(a, b, n):
+    s = hip.shared.array(BLOCK, types.float64)
+    i = hip.threadIdx.x
+    s[i] = b[i]
+    hip.syncthreads()
+    a[i] = s[BLOCK - 1 - i] + b[(i * i) % n]
+    hip.syncthreads()
+    a[i] += b[i + n * FAR]  # here
+
+
+def outside_in_a_function(a, b, n):
+    a[hip.threadIdx.x] = 2.0
+    write_far(a, hip.threadIdx.x)  # here
+
+
+def trapped(a, b, n):
+    i = hip.threadIdx.x
+    a[i] = b[i]
+    if b[i] == n - BLOCK + 1.0:
+        stop()  # here
+    a[i] = 2.0
+
+
+def line_of(function):
+    """The file and the line of *function* that is marked, as a report names them."""
+    lines, first = inspect.getsourcelines(function)
+    (found,) = (first + number for number, line in enumerate(lines) if line.rstrip().endswith("# here"))
+    return f"{__file__}:{found}"
+
+
+def report_of(kernel, kind):
+    with pytest.raises(kind) as caught:
+        kernel[2, BLOCK](np.zeros(BLOCK), np.ones(BLOCK), BLOCK)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "form", "kind"),
+    [
+        (outside, "vectors", MemoryFaultError),
+        (outside, "loop", MemoryFaultError),
+        (outside, "regions", MemoryFaultError),
+        (outside_behind_a_barrier, "auto", MemoryFaultError),
+        (outside_in_a_function, "auto", MemoryFaultError),
+        (trapped, "auto", TrapError),
+    ],
+)
+def test_line_of_a_fault(function, form, kind):
+    with runtime_config.cpu_form.scope(form):
+        assert f"({line_of(function)} in {function.__name__})" in report_of(hip.jit(function), kind)
+
+
+def test_line_in_lock_step():
+    with runtime_config.cpu_lockstep.scope(True):
+        assert line_of(outside) in report_of(hip.jit(outside), MemoryFaultError)
+
+
+def test_kernel_that_has_lines(monkeypatch):
+    kernel = hip.jit(lineinfo=True)(outside)
+    monkeypatch.delattr(type(kernel), "_compile_with_lines")
+    kernel._compile_with_lines = pytest.fail  # nothing is compiled again
+    assert line_of(outside) in report_of(kernel, MemoryFaultError)
+
+
+def test_kernel_that_has_changed():
+    """Machine code that is not the same says nothing about this one: the line of the kernel is what is left."""
+    step = 1
+
+    def kernel(a, b, n):
+        for i in range(0, n, step):
+            a[i + FAR] = b[i]
+
+    compiled = hip.jit(kernel)
+    compiled[1, 1](np.zeros(1), np.ones(1), 0)
+    step = 3
+    assert f"({__file__}:{kernel.__code__.co_firstlineno} in kernel)" in report_of(compiled, MemoryFaultError)
+
+
+def test_lines_of_a_kernel_that_does_not_go_on(tmp_path):
+    script = tmp_path / "waits.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import warnings
+            import numpy as np
+            from numba import hip
+            from hip_runtime.errors import StalledKernelWarning
+
+            @hip.jit
+            def waits(flag, out):
+                out[1] = 1
+                while flag[0] == 0:  # line 10
+                    out[0] = 2  # line 11
+                out[2] = 3
+
+            warnings.simplefilter("error", StalledKernelWarning)
+            flag = hip.to_device(np.zeros(1, np.int32))
+            try:
+                waits[1, 1](flag, np.zeros(3))
+            except StalledKernelWarning as warning:
+                print(warning)
+            """
+        )
+    )
+    environment = {**os.environ, "NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_STALL_SECONDS": "1"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    named = done.stdout.partition(f"({script}:")[2].partition(" in waits)")[0]
+    assert named
+    assert {int(line) for line in named.split(", ")} <= {10, 11}, done.stdout

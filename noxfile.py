@@ -31,6 +31,9 @@ IMPORTS = ("hip_devicelib", "hip_runtime", "numba_hip", "numba_hip_cuda")
 PYTEST = ("pytest>=8", "pytest-xdist>=3.6", "pip")
 """What runs tests. Numba's report on the system, which has to show us, asks pip; environments made by uv have none."""
 
+NO_TESTS = 5
+"""Exit status of pytest where it has found nothing to run."""
+
 NO_ROCM = 75
 """Exit status of ``tools/rocm_prefix.py`` where the packages of ROCm cannot be had."""
 
@@ -57,10 +60,13 @@ def local(*packages: str, extra: str = "") -> list[str]:
     return [argument for package in packages for argument in ("-e", f"packages/{package}{extra}")]
 
 
-def run_pytest(session: nox.Session, *arguments: str, python: str = "python") -> None:
+def run_pytest(
+    session: nox.Session, *arguments: str, python: str = "python", success_codes: tuple[int, ...] = (0,)
+) -> None:
     """Run pytest on two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another."""
-    device = os.environ.get("NUMBA_HIP_DEVICE", "cpu")
-    session.run(python, "-m", "pytest", "-n", "2", *arguments, *session.posargs, env={"NUMBA_HIP_DEVICE": device})
+    environment = {"NUMBA_HIP_DEVICE": os.environ.get("NUMBA_HIP_DEVICE", "cpu")}
+    command = (python, "-m", "pytest", "-n", "2", *arguments, *session.posargs)
+    session.run(*command, env=environment, success_codes=success_codes)
 
 
 @nox.session
@@ -74,6 +80,14 @@ def tests(session: nox.Session, layer: str) -> None:
     beneath = PACKAGES[: PACKAGES.index(layer)]
     session.install(*local(*beneath), *local(layer, extra="[test]"), *PYTEST)
     run_pytest(session, f"packages/{layer}/tests")
+
+
+@nox.session
+def long(session: nox.Session) -> None:
+    """What the default run of the tests leaves out: every parameter set, and what takes seconds for one point."""
+    session.install(*local(*PACKAGES, extra="[test]"), *PYTEST)
+    for folder in (*(f"packages/{package}/tests" for package in PACKAGES), "tests"):
+        run_pytest(session, "--cases", "long", folder, success_codes=(0, NO_TESTS))
 
 
 @nox.session

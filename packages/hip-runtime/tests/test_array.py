@@ -51,6 +51,7 @@ def layouts_of(array: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     return [array, array.T, array[::2], array[::-1], array[:, ::-2], array[1:, 1:].T, array[:0], array[0, 0]]
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_round_trip_of_every_type_and_layout(device: Device, dtype: Any) -> None:
     for array in layouts_of(host((6, 7), dtype)):

@@ -117,6 +117,7 @@ FLOATS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("operation", "kind"), [(name, kind) for name in INTEGERS for kind in INTEGER_KINDS])
 def test_integers(device: Device, operation: str, kind: str) -> None:
     generator = np.random.default_rng(5)
@@ -133,6 +134,7 @@ def test_integers(device: Device, operation: str, kind: str) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", ["float", "double"])
 @pytest.mark.parametrize("operation", FLOATS)
 def test_floats(device: Device, operation: str, kind: str) -> None:
@@ -165,6 +167,7 @@ def test_success_of_an_exchange(device: Device) -> None:
     np.testing.assert_array_equal(olds, np.arange(THREADS) < PLACES)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump (binutils) is not installed")
 @pytest.mark.parametrize(
     ("address", "locked"),

@@ -22,6 +22,7 @@ from hip_runtime import Device
 KEPT = sorted(FOLDER.glob("*.json"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_program(device: Device, seed: int) -> None:
     program = make_program(seed)
@@ -72,6 +73,7 @@ def test_wrong_result_is_found_and_made_small(device: Device, wrong: tuple[Progr
     assert small.layouts == program.layouts
 
 
+@pytest.mark.long
 def test_script_runs_by_itself(device: Device, wrong: tuple[Program, int], tmp_path: Path) -> None:
     program, seed = wrong
     mismatch = find_mismatch(device, program, seed, [("vectors", 8)])

@@ -186,6 +186,7 @@ def endless(device: Device, text: str = ENDLESS) -> tuple[Function, DeviceArray,
     return function, flag, out, pack(function.kernel, flag.address, out.address)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("form", "grid", "block"),
     [("auto", 1, 32), ("auto", 4096, 256), ("loop", 2, 8), ("regions", 3, 64), ("vectors", 40, 64)],

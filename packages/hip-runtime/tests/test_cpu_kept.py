@@ -230,6 +230,7 @@ print(len(made))
 """
 
 
+@pytest.mark.long
 def test_many_processes(tmp_path: Path) -> None:
     """Processes that begin at the same time do not disturb each other, and one that comes later compiles nothing."""
     command = [sys.executable, "-c", PROCESS, str(tmp_path), str(Path(__file__).parent)]

@@ -26,6 +26,7 @@ PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("n", "i64")]
 BARRIERS = ("regions of a kernel with a barrier", "groups of a kernel with a barrier")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("form", ["auto", "vectors", "loop", "regions", *BARRIERS])
 @pytest.mark.parametrize("swapped", SWAPS)
 def test_what_is_overwritten_was_read_before(device: Device, form: str, swapped: str) -> None:
@@ -96,6 +97,7 @@ end:
     np.testing.assert_array_equal(x.copy_to_host(), np.where(wanted != 0, 0, values))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("form", ["auto", "vectors", "loop", "regions"])
 def test_in_a_function_that_is_too_long_to_be_inlined(device: Device, form: str) -> None:
     steps = "\n".join(f"  %s{k + 1} = fmul double %s{k}, {1 + k / 1024}" for k in range(600))

@@ -49,6 +49,7 @@ TURN = """
 """
 
 
+@pytest.mark.sample(6)
 @pytest.mark.usefixtures("step")
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 @pytest.mark.parametrize("size", [32, 64])
@@ -238,6 +239,7 @@ def test_functions_are_in_step_too(device: Device) -> None:
     np.testing.assert_array_equal(b, np.zeros(64))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.usefixtures("step")
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_random_programs(device: Device, seed: int) -> None:

@@ -51,6 +51,7 @@ def test_lanes_fit_registers(processor: str) -> None:
     assert most_lanes() == {"x86-64": 8, "haswell": 16}[processor]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_program(device: Device, seed: int) -> None:
     with config.cpu_form.scope("vectors"):
@@ -84,6 +85,7 @@ def test_addresses_that_are_kept_under_a_mask(device: Device, threads: int) -> N
     np.testing.assert_array_equal(out.copy_to_host(), expected)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.int64])
 def test_sum_of_neighbours(device: Device, kind: Any) -> None:
     """A whole vector of each kind, the last ones under a mask."""

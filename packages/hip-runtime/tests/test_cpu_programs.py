@@ -17,11 +17,13 @@ def form(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_program(device: Device, seed: int) -> None:
     check_case(device, seed)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [97, 349, 488, 811, 937])
 def test_program_whose_lanes_part_in_loops(device: Device, seed: int) -> None:
     check_case(device, seed)
@@ -32,6 +34,7 @@ def test_program_whose_threads_return_in_a_loop_of_barriers(device: Device, seed
     check_case(device, seed)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_program_that_compares_where_threads_are(device: Device, seed: int) -> None:
     check_case(device, seed, bounds=True)

@@ -38,6 +38,7 @@ def lanes() -> Iterator[None]:
 
 
 # 4112 has a value that lanes take out of a loop that they leave in different rounds, through a phi with one way in.
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [*range(100, 106), 4112])
 def test_program_with_barriers(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(spmd_programs, "Generator", WithoutWaves)
@@ -383,6 +384,7 @@ end:
 """
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
 @pytest.mark.parametrize("known", [True, False])
 def test_loop_of_barriers_is_written_out_where_its_rounds_are_known(device: Device, form: str, known: bool) -> None:
@@ -424,6 +426,7 @@ SHUFFLE = """
 """
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("wave_size", "shape"), [(32, (50, 1, 1)), (64, (128, 1, 1)), (64, (9, 5, 3))])
 @pytest.mark.parametrize(
     ("source", "model"),

@@ -46,6 +46,7 @@ REVERSE = """
 SHARED = "declare ptr @spmd.shared.s.4096.16(ptr)\n"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reversal_through_shared_memory(device: Device, shape: tuple[int, int, int]) -> None:
     count = threads_of(shape)
@@ -215,6 +216,7 @@ end:
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [0, 1, 63, 99, 100])
 def test_votes_after_early_returns(device: Device, n: int) -> None:
     out = to_device(np.full(200, -1, np.int32))
@@ -333,6 +335,7 @@ def run_wave(device: Device, body: str, wave_size: int, shape: tuple[int, int, i
 WAVES = [(32, (32, 1, 1)), (64, (64, 1, 1)), (32, (70, 1, 1)), (64, (130, 1, 1)), (64, (9, 5, 2)), (32, (1, 1, 1))]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(("wave_size", "shape"), WAVES)
 def test_lane_and_wave_size(device: Device, wave_size: int, shape: tuple[int, int, int]) -> None:
@@ -346,6 +349,7 @@ def test_lane_and_wave_size(device: Device, wave_size: int, shape: tuple[int, in
     np.testing.assert_array_equal(run_wave(device, body, wave_size, shape), expected)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(("wave_size", "shape"), WAVES)
 def test_ballot_of_partial_waves(device: Device, wave_size: int, shape: tuple[int, int, int]) -> None:
@@ -368,6 +372,7 @@ def test_ballot_of_partial_waves(device: Device, wave_size: int, shape: tuple[in
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(("wave_size", "shape"), WAVES)
 def test_active_lanes_in_a_branch(device: Device, wave_size: int, shape: tuple[int, int, int]) -> None:
@@ -396,6 +401,7 @@ after:
     )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize(
     ("kind", "name", "number"),

@@ -198,6 +198,7 @@ end:
 """
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("bits", [8, 16, 32])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32, 64])
 def test_the_last_thread_of_a_block_stores_no_more_than_its_number(device: Device, width: int, bits: int) -> None:
@@ -210,6 +211,7 @@ def test_the_last_thread_of_a_block_stores_no_more_than_its_number(device: Devic
     np.testing.assert_array_equal(out, [*read, *[0] * 16])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("bits", [8, 16, 32])
 @pytest.mark.parametrize("form", ["auto", "loop", "vectors", "regions"])
 def test_one_thread_stores_no_more_than_its_number(device: Device, form: str, bits: int) -> None:
@@ -280,6 +282,7 @@ def check_casts(device: Device, rows: list[Row], bits: int) -> None:
 FORMS = [("auto", None), ("loop", None), ("regions", None), ("vectors", 2), ("vectors", 64)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("cast", CASTS)
 def test_neighbours_are_cast_each_to_its_own_type(device: Device, cast: tuple[int, bool]) -> None:
     """Each pair of types in each form, in turns; all of them in the form of which LLVM makes vectors of neighbours."""

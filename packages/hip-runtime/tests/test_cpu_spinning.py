@@ -82,6 +82,7 @@ def run_chain(device: Device, poll: str, step: int, block: Any) -> tuple[np.ndar
     return out.copy_to_host()[:threads], function
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("form", "block", "step"),
     [*((form, block, 1) for block in BLOCKS for form in ("auto", "vectors")), ("vectors", 70, -1), ("loop", 70, -1)],
@@ -95,6 +96,7 @@ def test_threads_wait_for_their_neighbours(device: Device, form: str, block: Any
     assert ("threads wait for one another in a loop" in function.form) == (count_threads(block) > 1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", ["loop", "vectors"])
 @pytest.mark.parametrize("poll", POLLS)
 def test_what_threads_poll_with(device: Device, form: str, poll: str) -> None:
@@ -103,6 +105,7 @@ def test_what_threads_poll_with(device: Device, form: str, poll: str) -> None:
     np.testing.assert_array_equal(numbers, np.arange(70)[::-1])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("width", [2, 4, 8, 16, 32, 64])
 def test_groups_of_any_width_take_turns(device: Device, width: int) -> None:
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -150,6 +153,7 @@ ATTEMPTS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_threads_pass_on_a_lock(device: Device, form: str, attempt: str) -> None:
@@ -223,6 +227,7 @@ out.early:
 {GIVE_UP}"""
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("form", "block", "n"), [("auto", 65, 40), ("regions", 64, 64), ("regions", 130, 129), ("vectors", 31, 31)]
 )
@@ -284,6 +289,7 @@ set:
 # waves
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("block", [64, 100, 130, 192])
 def test_lanes_that_spin_are_waited_for_where_their_ways_join(device: Device, form: str, block: int) -> None:
@@ -322,6 +328,7 @@ set:
     np.testing.assert_array_equal(out.copy_to_host(), [np.uint64((1 << count) - 1) for count in lanes])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("wave_size", [32, 64])
 def test_operation_of_a_wave_in_each_round(device: Device, form: str, wave_size: int) -> None:

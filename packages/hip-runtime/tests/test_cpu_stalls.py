@@ -32,6 +32,7 @@ def run_script(text: str, seconds: int) -> str:
     return done.stdout
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("grid", [1, 300])
 def test_threads_that_wait_for_ever(grid: int) -> None:
     """The warning, as an error, ends the launch; it names the kernel and its place, and the blocks."""
@@ -56,6 +57,7 @@ def test_threads_that_wait_for_ever(grid: int) -> None:
     assert out == "True\nTrue\n"
 
 
+@pytest.mark.long
 def test_streams() -> None:
     out = run_script(
         """
@@ -73,6 +75,7 @@ def test_streams() -> None:
     assert out == "True\n"
 
 
+@pytest.mark.long
 def test_kernels_that_compute_for_long() -> None:
     """Longer than the watcher waits, by the clock."""
     out = run_script(

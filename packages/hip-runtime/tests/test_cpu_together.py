@@ -20,6 +20,7 @@ from hip_runtime.drivers.cpu.spmd.vectors import groups
 WIDTH, BLOCK = 8, 32
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("generator", [WithoutWaiting, WithoutWaves, spmd_programs.Generator])
 @pytest.mark.parametrize("seed", range(4))
 def test_program(device: Device, monkeypatch: pytest.MonkeyPatch, generator: Any, seed: int) -> None:
@@ -84,6 +85,7 @@ end:
 """
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("n", [0, 1, 5, 8, 63, 64, 65, 128, 129, 191, 200])
 def test_lanes_go_round_together_until_the_first_leaves(device: Device, separated: list[int], n: int) -> None:
     """What they computed by then is theirs in the loop that goes on under a mask, and behind it."""

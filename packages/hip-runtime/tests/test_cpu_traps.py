@@ -73,6 +73,7 @@ def check_that_it_works(device: Device) -> None:
     np.testing.assert_array_equal(y.copy_to_host(), 3 * np.arange(5000))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", ["loop", "regions", "vectors"])
 @pytest.mark.parametrize(("grid", "block"), [(1, 1), (1, 64), (3000, 32)])
 def test_access_outside_of_memory(device: Device, form: str, grid: int, block: int) -> None:
@@ -236,6 +237,7 @@ def test_forked_child() -> None:
 SEGFAULT = "Fatal Python error: Segmentation fault"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("enabled", [(), ("before",), ("after",), ("before", "after")])
 def test_what_is_not_the_kernels_fault_ends_the_process(enabled: tuple[str, ...]) -> None:
     """Once, and with one dump where `faulthandler` is enabled, whenever that was."""
@@ -259,12 +261,14 @@ def test_handler_that_came_late_is_behind_ours_once_code_is_loaded() -> None:
     assert (code, out, errors.count(SEGFAULT)) == (-signal.SIGSEGV, "caught\ncaught\n", 1)
 
 
+@pytest.mark.long
 def test_handler_that_came_late_is_told_the_kernel() -> None:
     code, out, errors = run_script("fail()\nimport faulthandler; faulthandler.enable()\nfail()")
     assert (code, out, errors.count(SEGFAULT)) == (-signal.SIGSEGV, "caught\n", 1)
     assert f"signal {int(signal.SIGSEGV)} while kernel k was running" in errors
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGURG"])
 def test_handlers_of_the_program_are_called(name: str) -> None:
     text = f"signal.signal(signal.{name}, lambda *_: print('mine', flush=True))\n"
@@ -275,6 +279,7 @@ def test_handlers_of_the_program_are_called(name: str) -> None:
         assert out[1] == ("caught\nmine\ncaught\nmine\n" if script.startswith("fail") else "caught\nmine\n")
 
 
+@pytest.mark.long
 def test_signals_that_nobody_handles() -> None:
     assert run_script("fail(); os.kill(os.getpid(), signal.SIGURG); fail()")[:2] == (0, "caught\ncaught\n")
     assert run_script("fail(); os.kill(os.getpid(), signal.SIGBUS); fail()")[:2] == (-signal.SIGBUS, "caught\n")

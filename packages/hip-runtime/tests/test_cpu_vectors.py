@@ -28,6 +28,7 @@ class WithoutWaiting(spmd_programs.Generator):
 
 
 # 184 has an 'or' that is a sum only for the lanes that are active.
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [*range(6), 184, 216])
 def test_program(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(spmd_programs, "Generator", WithoutWaiting)
@@ -262,6 +263,7 @@ APART = """
 """
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
 def test_elements_that_are_a_few_apart(device: Device, kind: type, step: int) -> None:
@@ -284,6 +286,7 @@ GUARDS = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", GUARDS)
 @pytest.mark.parametrize("returns", [True, False], ids=["return", "go on"])
 def test_threads_that_return_at_once(device: Device, name: str, returns: bool) -> None:
@@ -400,6 +403,7 @@ BINS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("width", [1, 4, 64])
 @pytest.mark.parametrize("counted", BINS)
 def test_operands_of_what_is_done_for_one_lane_after_another(device: Device, counted: str, width: int) -> None:

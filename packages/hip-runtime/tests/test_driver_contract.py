@@ -119,6 +119,7 @@ def test_attributes_are_possible(bench: Bench) -> None:
 # memory
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", list(MemoryKind))
 @pytest.mark.parametrize("nbytes", [0, 1, 63, 64, 65, 1 << 20])
 def test_allocations_are_distinct_aligned_and_counted(bench: Bench, kind: MemoryKind, nbytes: int) -> None:
@@ -174,6 +175,7 @@ def test_copy_and_fill(bench: Bench) -> None:
     bench.driver.free(two)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "c16", "V3", "V40"])
 def test_strided_copies(bench: Bench, dtype: str) -> None:
     raw = np.random.default_rng(1).integers(0, 255, 6 * 5 * np.dtype(dtype).itemsize, dtype=np.uint8)
@@ -211,6 +213,7 @@ def test_launch_computes(bench: Bench) -> None:
     bench.driver.free(dy)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("grid", [(1, 1, 1), (5, 1, 1), (3, 4, 2), (1, 1, 7)])
 @pytest.mark.parametrize("block", [(1, 1, 1), (33, 1, 1), (4, 3, 2), (1, 1, 64)])
 def test_indices(bench: Bench, grid: tuple[int, ...], block: tuple[int, ...]) -> None:
@@ -229,6 +232,7 @@ def test_indices(bench: Bench, grid: tuple[int, ...], block: tuple[int, ...]) ->
     np.testing.assert_array_equal(rows[:, 6:], np.tile(block + grid, (threads, 1)))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("blocks", [1, 2, 3, 7, 64, 1000, 100_003])
 def test_every_thread_runs_once(bench: Bench, blocks: int) -> None:
     counter = np.zeros(1, np.int64)
@@ -301,6 +305,7 @@ def test_fault_on_a_stream_is_kept_and_drops_the_rest(bench: Bench) -> None:
     bench.driver.free(seen)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("how", ["event", "device", "destroyed"])
 def test_fault_is_raised_by_whoever_waits_first(bench: Bench, how: str) -> None:
     stream = bench.driver.create_stream(0)

@@ -200,6 +200,7 @@ def test_a_run_leaks_nothing_and_calls_everything(standin: Standin) -> None:
     assert expected - called <= {"hipGetLastError"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", sorted({*SIGNATURES} - {*SILENT} - {"hipGetDeviceCount", "hipGetDeviceProperties"}))
 @pytest.mark.parametrize("nth", ["first", "second", "last"])
 def test_every_failure_is_raised_and_nothing_leaks(standin: Standin, name: str, nth: str) -> None:
@@ -261,6 +262,7 @@ CLASSES = {
 }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("code", CLASSES)
 def test_errors_have_types_names_and_texts(standin: Standin, code: int) -> None:
     driver = HipDriver()

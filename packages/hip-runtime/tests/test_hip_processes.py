@@ -73,6 +73,7 @@ def test_no_gpu_is_one_sentence_where_one_is_asked_for(library: Path) -> None:
     ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("choice", ["auto", "hip"])
 @pytest.mark.parametrize(
     ("function", "reason"),

@@ -47,6 +47,7 @@ def test_configurations(count: Function, grid: Any, block: Any, threads: int) ->
     assert counter[0] == threads
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("grid", "block", "message"),
     [

@@ -28,6 +28,7 @@ def check(code: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -48,6 +49,7 @@ def test_every_way_to_import_it_gives_the_package_itself(statement: str) -> None
     """)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("first", ["numba.hip", "numba_hip"])
 def test_modules_beneath_are_the_same_objects(first: str) -> None:
     check(f"""
@@ -63,6 +65,7 @@ def test_modules_beneath_are_the_same_objects(first: str) -> None:
     """)
 
 
+@pytest.mark.long
 def test_reloading_keeps_the_identity() -> None:
     check("""
         import importlib, sys
@@ -88,6 +91,7 @@ def test_a_module_that_does_not_exist_is_named_by_the_name_that_was_asked_for() 
     """)
 
 
+@pytest.mark.long
 def test_an_import_error_inside_a_module_is_not_disguised(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import surely_not_installed\n")
     result = run(f"""
@@ -119,6 +123,7 @@ def fake_distribution(folder: Path, name: str, version: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("module", ["numba.hip", "numba_hip"])
 def test_a_rival_distribution_is_refused(tmp_path: Path, module: str) -> None:
     fake_distribution(tmp_path, "numba-hip", "0.2.1")

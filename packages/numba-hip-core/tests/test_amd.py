@@ -49,6 +49,7 @@ def instructions(module):
     return [i for f in module.functions if not f.is_declaration for b in f.blocks for i in b.instructions]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_kernel_and_its_metadata(target):
     image, result = hip.compile(saxpy, SAXPY, target=target, output="object")
@@ -177,6 +178,7 @@ def everything(x, out, pair):
         i += si
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_larger_kernel(target):
     signature = "(float64[:, :], float64[:, ::1], Tuple((int64, float32)))"
@@ -261,6 +263,7 @@ def test_features_of_a_target():
 needs_linker = pytest.mark.skipif(next(find_linkers(ROCM), None) is None, reason="needs ld.lld or ziglang")
 
 
+@pytest.mark.sample(3)
 @needs_linker
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_linked_code_object(target):
@@ -324,6 +327,7 @@ for target, output in (("cpu", "llvm"), ("gfx942", "llvm"), ("gfx942", "asm"), (
 """
 
 
+@pytest.mark.long
 def test_code_depends_neither_on_what_was_compiled_before_nor_on_the_seed_of_hashes(tmp_path):
     script = tmp_path / "print_code.py"
     script.write_text(PRINT_CODE)

@@ -199,12 +199,14 @@ print(spent, loaded)
     assert results[0][1].strip() == "[]"
 
 
+@pytest.mark.long
 def test_an_unknown_choice_of_device():
     result = run("import numba_hip; numba_hip.list_devices()", NUMBA_HIP_DEVICE="gpu")
     assert "NUMBA_HIP_DEVICE" in result.stderr
     assert all(name in result.stderr for name in ("auto", "hip", "cpu"))
 
 
+@pytest.mark.long
 def test_the_fallback_to_the_cpu_device_is_said_once():
     code = "import numba_hip as hip; print(hip.get_current_device().target); hip.list_devices(); hip.device_array(3)"
     result = run(code, NUMBA_HIP_DEVICE="auto")

@@ -38,6 +38,7 @@ def written(text: str, constraint: str, side_effect: bool = False) -> Any:
     return assembly
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("side_effect", [False, True])
 @pytest.mark.parametrize("form", ["auto", "loop", "vectors", "regions"])
 def test_assembly_runs_for_each_thread(form: str, side_effect: bool) -> None:
@@ -110,6 +111,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_what_llvm_would_end_the_process_on_is_an_error(case: str) -> None:
     script = f"""

@@ -63,6 +63,7 @@ STEPS = {
 OF_INTEGERS = {"and_", "or_", "xor", "inc", "dec"}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [(name, dtype) for name in STEPS for dtype in (INTEGERS if name in OF_INTEGERS else INTEGERS + FLOATS)],
@@ -88,6 +89,7 @@ def test_one_thread_at_a_time(name, dtype):
     np.testing.assert_array_equal(old, np.array(before, dtype))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 @pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
 def test_extremes_of_many_threads(name, dtype):
@@ -112,6 +114,7 @@ def test_missing_numbers(dtype):
         np.testing.assert_array_equal(old, [start])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 def test_a_lock_by_compare_and_swap(dtype):
     @hip.jit

@@ -106,6 +106,7 @@ def whole_numbers(dtype):
     return np.array([value for value in values if info.min <= value <= info.max], dtype)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
 def test_from_integers_in_every_direction(dtype):
     name = np.dtype(dtype).name
@@ -295,6 +296,7 @@ UNARY = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one_number(name):
     function = getattr(bf16, name)

@@ -32,6 +32,7 @@ def binary(value, dtype):
     return format(int(value) % 2**width, f"0{width}b")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_counts_of_bits(dtype):
     values = values_of(dtype)

@@ -63,6 +63,7 @@ def test_the_process_goes_on():
         assert out[0] == 3
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("expression", "says"),
     [

@@ -130,6 +130,7 @@ def test_another_process_finds_machine_code(workplace):
     assert len(workplace.machine_code()) == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("file", "old", "new", "value"),
     [
@@ -149,6 +150,7 @@ def test_what_changed_is_compiled_anew(workplace, file, old, new, value):
     assert workplace.run()[0] == 112
 
 
+@pytest.mark.long
 def test_an_overload_that_changed_is_noticed(workplace):
     workplace.write("helper.py", HELPER + "import overloads\nfrom overloads import shift\n")
     workplace.write(
@@ -171,6 +173,7 @@ def test_an_overload_that_changed_is_noticed(workplace):
     assert workplace.run() == (2103, 0, 1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "directory", "link"])
 def test_damaged_entries_are_repaired(workplace, damage):
     workplace.run()
@@ -194,6 +197,7 @@ def test_damaged_entries_are_repaired(workplace, damage):
     assert workplace.run() == (112, 1, 0)
 
 
+@pytest.mark.long
 def test_processes_at_the_same_time(workplace):
     processes = [workplace.start() for _ in range(4)]
     for process in processes:

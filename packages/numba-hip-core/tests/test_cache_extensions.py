@@ -90,6 +90,7 @@ def run(folder):
     return [int(number) for number in done.stdout.split()]
 
 
+@pytest.mark.long
 def test_constants_behind_extensions_are_noticed(tmp_path):
     files = {"program.py": PROGRAM, "extension.py": EXTENSION, "constants.py": CONSTANTS, "later.py": "FACTOR = 5\n"}
     for name, text in files.items():

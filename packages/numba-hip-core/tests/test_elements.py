@@ -24,6 +24,7 @@ def exchange(array, i, j, k, value, found):
     found[1] = hip.atomic.add(array, (i, j, k), 1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("view", VIEWS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())

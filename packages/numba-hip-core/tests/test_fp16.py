@@ -107,6 +107,7 @@ UNARY = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one_number(name):
     function = getattr(fp16, name)

@@ -25,6 +25,7 @@ def saxpy(a, x, y, out):
         out[i] = a * x[i] + y[i]
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int32, np.uint16, np.int64, np.complex64])
 @pytest.mark.parametrize("count", [1, 63, 64, 1000])
 def test_saxpy_of_host_arrays(dtype, count):

@@ -44,6 +44,7 @@ def kernel_of(function, arguments):
     return kernel
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
 def test_functions_of_one_float(function, dtype):
@@ -59,6 +60,7 @@ def test_functions_of_one_float(function, dtype):
     assert not np.isfinite(out[~known]).any(), "where Python raises there is no finite result"
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", [*BINARY, math.pow, math.fmod], ids=lambda f: f.__name__)
 def test_functions_of_two_floats(function, dtype):

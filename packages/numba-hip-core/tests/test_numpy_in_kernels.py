@@ -32,6 +32,7 @@ def reduce_numbers(a, out):
     out[10] = a.any()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.uint8, np.int64])
 @pytest.mark.parametrize("shape", [(12,), (3, 4), (2, 3, 2)])
 def test_reductions(dtype, shape):
@@ -55,6 +56,7 @@ def reduce_without_nan(a, out):
     out[7] = np.count_nonzero(a)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of the last array
 @pytest.mark.parametrize(
     "values",
@@ -203,6 +205,7 @@ def test_numbers_of_python_and_numpy():
     assert run(numbers, x, np.zeros(19))[4] == 2, "halves are rounded to even"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("digits", [0, 1, 2, 3, 9, 22, 300, -1, -2, -20, -25, -309])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rounding_to_digits_is_that_of_python(dtype, digits):
@@ -224,6 +227,7 @@ def test_rounding_to_digits_is_that_of_python(dtype, digits):
     np.testing.assert_array_equal(np.signbit(rounded[wanted == 0]), np.signbit(wanted[wanted == 0]))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("decimals", [0, 1, 3, -2])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rounding_to_decimals_is_that_of_numpy(dtype, decimals):
@@ -235,6 +239,7 @@ def test_rounding_to_decimals_is_that_of_numpy(dtype, decimals):
     np.testing.assert_array_equal(run(round_all, values, decimals, np.zeros_like(values)), np.round(values, decimals))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_for_amd_gpus(target):
     def assign(a, out):
@@ -260,6 +265,7 @@ def test_fused_multiplication_and_addition_by_its_name_in_python():
     assert run(kernel, x, np.zeros(1))[0] == -(2.0**-60)
 
 
+@pytest.mark.long
 def test_methods_of_arrays_after_numba_has_compiled_them_for_the_host():
     def total(a, out):
         out[0] = a.sum() + a.mean() + a.max() + a.argmin()

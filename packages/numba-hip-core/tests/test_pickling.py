@@ -70,6 +70,7 @@ def test_protocols(protocol):
     assert pickle.loads(pickle.dumps(in_module, protocol)) is in_module
 
 
+@pytest.mark.long
 def test_closures_and_captured_arrays_in_another_process(tmp_path):
     kernel = make_kernel(10, OFFSETS)
     run_elsewhere(pickle.dumps(kernel), (OFFSETS + 12).tolist(), tmp_path)
@@ -79,6 +80,7 @@ def test_kernels_of_a_module_in_another_process(tmp_path):
     run_elsewhere(pickle.dumps(in_module), OFFSETS.tolist(), tmp_path)
 
 
+@pytest.mark.long
 def test_recursion_in_another_process(tmp_path):
     run_elsewhere(pickle.dumps(factorials), [1.0, 1.0, 2.0, 6.0, 24.0, 120.0, 720.0, 5040.0], tmp_path)
 

@@ -589,6 +589,7 @@ def test_error_and_its_findings():
     kernel[1, 1](a)  # the device goes on
 
 
+@pytest.mark.long
 def test_setting():
     @hip.jit
     def kernel(a):

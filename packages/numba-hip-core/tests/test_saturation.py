@@ -57,6 +57,7 @@ def convert(x, a, b, c, d, e, f, g, h):
         e[i], f[i], g[i], h[i] = uint8(v), uint16(v), uint32(v), uint64(v)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("function", [store, convert])
 @pytest.mark.parametrize(
     ("source", "form"), [*((source, "auto") for source in SOURCES), *((np.float32, form) for form in FORMS[1:])]
@@ -173,6 +174,7 @@ def assembly(function, signature, target):
     return text.partition(f"\n{function.__name__}:")[2].partition(".Lfunc_end")[0]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["gfx900", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"])
 def test_amd_gpus_convert_what_differs_from_lane_to_lane_and_what_does_not(target):
     def to_int(x, y, out):

@@ -182,6 +182,7 @@ def test_values_of_threads_live_across_barriers():
     np.testing.assert_allclose(out, first.T[::-1] + values * (y % 4 + 1), rtol=1e-15)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("block", [64, (8, 8), (4, 4, 4), 1, 33, 1024])
 def test_votes_of_a_block(block):
     @hip.jit

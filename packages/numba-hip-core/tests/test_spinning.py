@@ -24,6 +24,7 @@ def pass_on(flag, last):
             done = True
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("threads", [2, 31, 130])
 def test_threads_wait_for_their_neighbours(form, threads):
@@ -56,6 +57,7 @@ def alignments(log_probs, alphas, counts, steps):
         hip.atomic.add(counts, u, 1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("form", "lanes"), [("auto", 5), ("loop", 70), ("regions", 70), ("vectors", 70)])
 def test_a_loss_that_goes_through_a_table_in_diagonals(form, lanes):
     steps = 9
@@ -96,6 +98,7 @@ def with_a_lock(lock, state):
     release(lock, 0)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 64), (6, 33)])
 def test_threads_of_all_blocks_pass_on_a_lock(form, blocks, threads):
@@ -153,6 +156,7 @@ def in_step_with_the_wave(flags, sums):
     sums[i] = hip.ballot(1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("threads", [64, 150])
 def test_waves_that_wait_for_waves(form, threads):

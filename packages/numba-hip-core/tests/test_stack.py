@@ -110,6 +110,7 @@ def filled(length, threads):
     return steps.sum() + steps.size * np.arange(threads)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("length", [20_000, 4_000_000])
 def test_private_arrays_that_the_stack_cannot_hold(length, form):

@@ -51,6 +51,7 @@ def cases(ufunc):
         yield loop, operands, wanted if isinstance(wanted, tuple) else (wanted,)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 def test_every_loop_of_a_ufunc(ufunc):
     kernel = hip.jit(kernel_of(ufunc))
@@ -66,6 +67,7 @@ def test_every_loop_of_a_ufunc(ufunc):
                 np.testing.assert_array_equal(result, array, loop)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 @pytest.mark.parametrize("kind", [types.float32, types.float64, types.complex128, types.int32], ids=str)
 def test_ufuncs_for_amd_gpus(kind, target):

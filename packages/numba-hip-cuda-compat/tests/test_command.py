@@ -41,6 +41,7 @@ reverse[1, 32](np.arange(32.0))
 """
 
 
+@pytest.mark.long
 def test_the_races_of_a_program_are_reported_without_a_change_of_it(
     run_python: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_the_exit_status_is_that_of_the_program(run_python: Callable[..., object
     assert "ValueError: of the program" in result.stderr
 
 
+@pytest.mark.long
 def test_what_cannot_be_run_is_said(run_python: Callable[..., object], tmp_path: Path) -> None:
     result = run_python("-m", "numba_hip_cuda", "missing.py", folder=tmp_path)
     assert (result.returncode, result.stdout) == (1, "")

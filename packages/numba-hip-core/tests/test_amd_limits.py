@@ -73,6 +73,28 @@ def test_all_arrays_together():
     assert metadata.read_kernels(image)[0].shared_bytes == 72000
 
 
+def test_gaps_between_arrays_count():
+    def fits(x):
+        first, second = hip.shared.array(1, np.int8), hip.shared.array(4096, np.float64)
+        third, fourth = hip.shared.array(1, np.int8), hip.shared.array(4095, np.float64)
+        first[0] = third[0] = x[0]
+        second[hip.threadIdx.x] = fourth[hip.threadIdx.x] = x[1]
+        hip.syncthreads()
+        x[1] = first[0] + second[1] + third[0] + fourth[1]
+
+    def no_more(x):  # 65535 bytes, but LLVM aligns each for wide accesses
+        first, second = hip.shared.array(21845, np.int8), hip.shared.array(21845, np.int8)
+        third = hip.shared.array(21845, np.int8)
+        first[hip.threadIdx.x] = second[hip.threadIdx.x] = third[hip.threadIdx.x] = x[0]
+        hip.syncthreads()
+        x[1] = first[3] + second[1] + third[1]
+
+    image, _ = hip.compile(fits, SIGNATURE, target="gfx942", output="object")
+    assert metadata.read_kernels(image)[0].shared_bytes == 65536
+    with pytest.raises(SharedMemoryError, match="have 65557 bytes; a block on gfx942 has 65536: 21845 bytes, shape"):
+        hip.compile(no_more, SIGNATURE, target="gfx942")
+
+
 def test_arrays_that_are_not_used_take_nothing():
     def kernel(x):
         first = hip.shared.array(8000, np.float64)

@@ -330,6 +330,31 @@ def test_all_arrays_over_the_limit_are_listed():
 
 
 @on_the_cpu
+def test_the_largest_alignment_lies_first():
+    @hip.jit
+    def fits(out):
+        first, second = hip.shared.array(1, np.int8), hip.shared.array(4096, float64)
+        third, fourth = hip.shared.array(1, np.int8), hip.shared.array(4095, float64)
+        first[0], second[hip.threadIdx.x], third[0], fourth[hip.threadIdx.x] = 1, 2, 3, 4
+        hip.syncthreads()
+        out[0] = first[0] + second[0] + third[0] + fourth[0]
+
+    out = np.zeros(1)
+    fits[1, 32](out)
+    assert out[0] == 10
+
+    @hip.jit
+    def over(out):
+        first, second = hip.shared.array(65473, np.int8, alignment=64), hip.shared.array(63, np.int8, alignment=64)
+        first[hip.threadIdx.x] = second[hip.threadIdx.x] = 1
+        hip.syncthreads()
+        out[0] = first[1] + second[2]
+
+    with pytest.raises(SharedMemoryError, match="have 65599 bytes; a block on cpu has 65536: 65473"):
+        over[1, 32](out)
+
+
+@on_the_cpu
 def test_dynamic_memory_beside_static_over_the_limit():
     @hip.jit
     def kernel(out):

@@ -14,6 +14,7 @@ import math
 import llvmlite.binding as llvm
 
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
+from hip_devicelib.shared_memory import lay_out_shared_memory, shared_variables
 from hip_devicelib.target import Target
 
 _SCALARS = frozenset({"f16", "bf16", "f32", "f64"})
@@ -173,15 +174,13 @@ def _scalar(text: str) -> str:
 
 
 def _check_shared_memory(module: llvm.ModuleRef, target: Target) -> list[str]:
-    layout = llvm.create_target_data(module.data_layout)
-    reasons, total = [], 0
-    for variable in module.global_variables:
-        if str(variable.type) == "ptr addrspace(3)":
-            total += int(layout.get_abi_size(variable.global_value_type))
-            # The hardware initialises nothing, so a definition has to end in one of these two words.
-            definition = str(variable).split(", align")[0].rstrip()
-            if not variable.is_declaration and not definition.endswith(("poison", "undef")):
-                reasons.append(f"an initial value of shared memory {variable.name!r}")
+    reasons = []
+    for variable in shared_variables(module):
+        # The hardware initialises nothing, so a definition has to end in one of these two words.
+        definition = str(variable).split(", align")[0].rstrip()
+        if not variable.is_declaration and not definition.endswith(("poison", "undef")):
+            reasons.append(f"an initial value of shared memory {variable.name!r}")
+    total = lay_out_shared_memory(module)
     if total > target.lds_bytes:
         reasons.append(f"{total} bytes of shared memory, of {target.lds_bytes} that a block can have")
     return reasons

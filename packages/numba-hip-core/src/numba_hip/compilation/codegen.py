@@ -19,9 +19,11 @@ from hip_devicelib.constants import define_data
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.emission import emit_for_host_apart, read_apart
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
+from hip_devicelib.shared_memory import lay_out_shared_memory
 from hip_devicelib.target import Target
 from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
 from numba_hip.compilation.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.compilation.linked_code import LinkedCode
 from numba_hip.errors import LinkedCodeError, SharedMemoryError
@@ -34,10 +36,6 @@ MANGLED_PREFIX = "_Z"
 
 SHARED_PREFIX = "spmd.shared."
 """What declarations of shared memory on the CPU device start with; size and alignment follow a name."""
-
-SHARED_POINTER = "ptr addrspace(3)"
-"""How LLVM spells the type of a pointer to shared memory (LDS) of AMD GPUs."""
-
 
 OWN_MACHINES = ("llvm.amdgcn.",)
 """Starts of intrinsics of a machine that our own lowering calls."""
@@ -341,8 +339,8 @@ class CpuCodegen(HipCodegen):
         builder = llvm.create_pass_builder(self._machine, tuning)
         builder.getModulePassManager().run(module, builder)
         module.verify()
-        shared = [function.name for function in module.functions if function.name.startswith(SHARED_PREFIX)]
-        check_shared(library, name, self.target, self.most_shared_bytes, sum(int(s.rsplit(".", 2)[1]) for s in shared))
+        total = lay_out_shared(function.name for function in module.functions)
+        check_shared(library, name, self.target, self.most_shared_bytes, total)
         return bytes(module.as_bitcode())
 
     def link_function(
@@ -455,10 +453,6 @@ class AmdCodegen(HipCodegen):
     def _check_shared(self, library: HipCodeLibrary, name: str, bitcode: bytes) -> None:
         """Raise `SharedMemoryError` where all shared arrays of the kernel together are more than a block has."""
         most, _ = self.limits
-        arrays = [array for part in library.closure() for array in part.shared]
-        if sum(size for _, size in arrays) <= most:
-            return
-        variables = llvm.parse_bitcode(bitcode).global_variables  # those that are left
-        shared = [one.global_value_type for one in variables if str(one.type) == SHARED_POINTER]
-        total = sum(int(self.target_data.get_abi_size(kind)) for kind in shared)
-        check_shared(library, name, str(self.target), most, total)
+        if any(part.shared for part in library.closure()):
+            left = llvm.parse_bitcode(bitcode)  # without the arrays that are not used
+            check_shared(library, name, str(self.target), most, lay_out_shared_memory(left))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from llvmlite import binding as llvm
 
-from numba_hip.compilation.codegen import SHARED_POINTER
-
-SHARED_PREFIX = "spmd.shared."
-"""How the names of shared arrays begin in code of the CPU device; see ``docs/design/spmd-bitcode.md``."""
+from hip_devicelib.shared_memory import SHARED_POINTER
+from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
 
 
 def constant_bytes(bitcode: bytes) -> int:
@@ -31,13 +29,8 @@ def is_cooperative(bitcode: bytes) -> bool:
 
 
 def shared_bytes(bitcode: bytes) -> int:
-    """Bytes of the shared arrays of code of the CPU device: each at its alignment, in the order of their names."""
-    end = 0
-    for name in sorted(function.name for function in llvm.parse_bitcode(bitcode).functions):
-        if name.startswith(SHARED_PREFIX):
-            size, alignment = (int(number) for number in name.rsplit(".", 2)[1:])
-            end = -(-end // alignment) * alignment + size
-    return end
+    """Bytes of the shared arrays of code of the CPU device together."""
+    return lay_out_shared(function.name for function in llvm.parse_bitcode(bitcode).functions)
 
 
 def private_bytes(bitcode: bytes, kernel: str) -> int:

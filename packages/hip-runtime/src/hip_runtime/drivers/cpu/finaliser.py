@@ -386,7 +386,7 @@ def _take_turns(form: str, why: str, loops: int, grouping: Grouping, width: int)
 
 
 def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:
-    nbytes = lay_out_shared(arrays)
+    nbytes = lay_out_shared(array.symbol for array in arrays)
     if nbytes > kernel.shared_bytes:
         raise ModuleLoadError(
             f"the arrays of shared memory that kernel {kernel.name!r} uses take {nbytes} bytes; the code object says "

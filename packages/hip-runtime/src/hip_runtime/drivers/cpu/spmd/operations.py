@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hip_runtime.errors import ModuleLoadError
@@ -91,9 +92,13 @@ def read_shared_array(symbol: str) -> SharedArray:
     return SharedArray(symbol, nbytes, align)
 
 
-def lay_out_shared(arrays: list[SharedArray]) -> int:
-    """Bytes that *arrays* take together, each at its alignment, in the order of their names."""
+def lay_out_shared(symbols: Iterable[str]) -> int:
+    """Bytes that the arrays of shared memory among the functions *symbols* take together.
+
+    Each lies at its alignment, those that are aligned to most first, as on AMD GPUs: that leaves the fewest gaps.
+    """
     end = 0
-    for array in sorted(arrays, key=lambda array: array.symbol):
+    arrays = (read_shared_array(symbol) for symbol in symbols if symbol.startswith(SHARED))
+    for array in sorted(arrays, key=lambda array: (-array.align, array.symbol)):
         end = -(-end // array.align) * array.align + array.nbytes
     return end

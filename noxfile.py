@@ -45,8 +45,12 @@ EXECUTOR = "tinygrad==0.14.0"
 """Has the encodings of AMD's instructions and what they do, for ``tools.amd_executor``; needs Python 3.11."""
 
 EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
-EMULATED = ("kernels", "atomics", "shared", "warp", "records", "reduction", "graphs", "streams", "random", "math")
-NEED_OCML = ("random", "math")
+EMULATED = (
+    "kernels", "atomics", "shared", "warp", "records", "reduction", "print", "graphs", "streams", "random", "math",
+)  # fmt: skip
+EMULATED_QUICK = ("records", "warp")
+NEED_ROCM = ("random", "math")
+"""Modules of core's tests: what runs on an emulated GPU, and what of it needs ROCm's device library."""
 
 HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")
 """Extras of hip-runtime that bring each generation of hip-python."""
@@ -122,25 +126,28 @@ def rocm(session: nox.Session) -> None:
 
 @nox.session
 def emulated(session: nox.Session) -> None:
-    """Core's tests on AMD GPUs whose machine code is executed here: `nox -s emulated -- gfx942 [TESTS]`.
+    """Tests on AMD GPUs whose machine code is executed here: ``nox -s emulated -- [TARGET] [quick | PATHS]``.
 
-    Without a target, all three; without tests, the executor's own and those of `EMULATED`. Those that need OCML are
-    left out where the packages of ROCm cannot be had.
+    Without a target, on all three; without paths, the executor's own tests, those of core that `EMULATED` names, and
+    the examples. ``quick`` leaves out all but the executor's and a few of core. What needs ROCm's device library is
+    left out where its packages cannot be had.
     """
-    session.install(*local(*PACKAGES[:2]), *local("numba-hip-core", extra="[test]"), *PYTEST, EXECUTOR)
+    session.install(*local(*PACKAGES, extra="[test]"), *PYTEST, EXECUTOR)
     prefix = str(session.cache_dir / "rocm-prefix")
-    launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM])
-    has_rocm = bool(launcher) and Path(str(launcher).strip()).is_file()
-    targets = [argument for argument in session.posargs if argument in EMULATED_TARGETS]
-    chosen = [argument for argument in session.posargs if argument not in EMULATED_TARGETS]
-    tests = [f"packages/numba-hip-core/tests/test_{name}.py" for name in EMULATED if has_rocm or name not in NEED_OCML]
+    launcher = str(session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM]))
+    has_rocm = Path(launcher.strip()).is_file()
     python = "rocm-python" if has_rocm else "python"
-    for target in targets or EMULATED_TARGETS:
-        environment = {"EMULATED_TARGET": target}
+    quick = "quick" in session.posargs
+    chosen = [argument for argument in session.posargs if argument not in (*EMULATED_TARGETS, "quick")]
+    modules = [name for name in (EMULATED_QUICK if quick else EMULATED) if has_rocm or name not in NEED_ROCM]
+    tests = chosen or [f"packages/numba-hip-core/tests/test_{name}.py" for name in modules]
+    for target in [argument for argument in session.posargs if argument in EMULATED_TARGETS] or EMULATED_TARGETS:
         if not chosen:
             session.run("python", "-m", "pytest", "-n", "2", "tools/amd_executor/tests", "-k", target)
-        plugin = ("-p", "tools.amd_executor.plugin", "-n", "2", "--dist", "loadfile")
-        session.run(python, "-m", "pytest", *plugin, *(chosen or tests), env=environment)
+        plugin = ("-p", "tools.amd_executor.plugin", "-n", "2", "--dist", "worksteal")
+        session.run(python, "-m", "pytest", *plugin, *tests, env={"EMULATED_TARGET": target})
+        if has_rocm and not (quick or chosen):
+            session.run(python, "-m", "tools.amd_executor", target, "examples/demo.py")
 
 
 @nox.session

@@ -36,7 +36,7 @@ _MODIFIERS = (
 )  # fmt: skip
 """The fields that the form depends on."""
 
-_NO_COMPILERS = ("hook", "images", "machine", "plugin", "start")
+_NO_COMPILERS = ("__main__", "attachment", "hook", "images", "machine", "plugin", "start")
 """Modules that functions do not depend on."""
 
 _TICKET = struct.Struct(f"<{layout.RECORD_WORDS}Q")

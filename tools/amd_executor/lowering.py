@@ -167,6 +167,10 @@ class Lowering:
         if isinstance(target, Concat):
             self.assign_parts(target, value)
             return
+        if isinstance(target, Field) and isinstance(target.value, Name):
+            if not self.environment.write(f"{target.value.name}.{target.name}", value):
+                raise PseudocodeError(f"the field {target.name} of {target.value.name}")
+            return
         root, bits = self.root(target)
         if isinstance(target, Index) and target.index == Name("laneId"):
             if not self.environment.write_lane(root, self.flag(value)):

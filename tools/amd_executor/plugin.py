@@ -7,30 +7,18 @@ is loaded before hip-python looks for the real one, and the executor attached to
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
-from tools.amd_executor.decoding import FAMILIES
-from tools.amd_executor.hook import StandinExecutor
+from tools.amd_executor.attachment import UnknownTargetError, attach
 
 TARGET = os.environ.get("EMULATED_TARGET", "gfx942")
-if TARGET not in FAMILIES:
-    raise pytest.UsageError(f"EMULATED_TARGET={TARGET}: one of {', '.join(FAMILIES)}")
-os.environ.update(NUMBA_HIP_DEVICE="hip", STANDIN_TARGET=TARGET, STANDIN_DEVICES="1")
-for _name in ("LOW_OCCUPANCY", "IMPLICIT_COPY"):  # the launches of tests are small, their arrays on the host
-    os.environ.setdefault(f"NUMBA_HIP_{_name}_WARNINGS", "0")
-
-_TESTS = Path(__file__).parents[2] / "packages" / "hip-runtime" / "tests"
-sys.path.append(str(_TESTS))
-
-import hip_standin  # noqa: E402 - found in the folder above
-
-hip_standin.MEMORY = 4 << 30
-_standin = hip_standin.standin()
-_executor = StandinExecutor(_standin.ranges)
-_standin.attach(_executor)
+try:
+    _standin, _executor = attach(TARGET)
+except UnknownTargetError as error:
+    raise pytest.UsageError(f"EMULATED_TARGET: {error}") from None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,10 +35,10 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> object:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Show what the executor said of a test that failed."""
     outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined]
+    report = outcome.get_result()
     if report.failed and _executor.errors:
         report.sections.append(("amd_executor", "\n".join(_executor.errors)))
 

@@ -263,6 +263,7 @@ def test_too_much_shared_memory():
         kernel[1, 1](np.zeros(1))
 
 
+@pytest.mark.cpu_device("a GPU tells of exceptions where the kernel was compiled with exceptions=True")
 def test_exceptions_of_kernels_with_barriers():
     @hip.jit
     def kernel(values):
@@ -277,6 +278,7 @@ def test_exceptions_of_kernels_with_barriers():
         kernel[2, 8](np.arange(16))
 
 
+@pytest.mark.cpu_device("a GPU counts the waves that arrive at a barrier, not where they are")
 def test_a_barrier_that_some_threads_do_not_reach_is_reported():
     @hip.jit
     def kernel(out):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from amd_kernels import TARGETS, elementwise, machine, run
@@ -13,7 +15,7 @@ pytestmark = pytest.mark.parametrize("target", TARGETS)
 
 COUNT = 256
 WHOLE = {"i16": np.int16, "i32": np.int32, "i64": np.int64}
-REAL = {"half": np.float16, "float": np.float32, "double": np.float64}
+REAL: dict[str, type[np.floating[Any]]] = {"half": np.float16, "float": np.float32, "double": np.float64}
 SHORT = {"half": "f16", "float": "f32", "double": "f64"}
 
 

@@ -1,0 +1,42 @@
+"""The stand-in for the HIP runtime with the executor behind it, in this process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.amd_executor.decoding import FAMILIES
+from tools.amd_executor.hook import StandinExecutor
+
+if TYPE_CHECKING:
+    from hip_standin import Standin  # type: ignore[import-not-found]
+
+MEMORY = 4 << 30
+"""Bytes of the device."""
+
+_TESTS = Path(__file__).parents[2] / "packages" / "hip-runtime" / "tests"
+
+
+class UnknownTargetError(ValueError):
+    """A target whose code is not executed."""
+
+
+def attach(target: str) -> tuple[Standin, StandinExecutor]:
+    """Make one device of that target the only one of this process; to be called before `numba_hip` is imported."""
+    if target not in FAMILIES:
+        raise UnknownTargetError(f"no code for {target!r} is executed: one of {', '.join(FAMILIES)}")
+    os.environ.update(NUMBA_HIP_DEVICE="hip", STANDIN_TARGET=target, STANDIN_DEVICES="1")
+    for name in ("LOW_OCCUPANCY", "IMPLICIT_COPY"):  # launches are small here, and their arrays often the host's
+        os.environ.setdefault(f"NUMBA_HIP_{name}_WARNINGS", "0")
+    sys.path.append(str(_TESTS))
+    import hip_standin
+
+    hip_standin.MEMORY = MEMORY
+    roots = {name: os.environ[name] for name in ("ROCM_PATH", "ROCM_HOME") if name in os.environ}
+    standin = hip_standin.standin()
+    os.environ.update(roots)  # hip-python must not look there, but ROCm's device library is found by them
+    executor = StandinExecutor(standin.ranges)
+    standin.attach(executor)
+    return standin, executor

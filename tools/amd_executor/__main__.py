@@ -24,9 +24,7 @@ def main() -> int:
     sys.argv = [str(given.program), *given.arguments]
     sys.path[0] = str(given.program.parent)
     runpy.run_path(str(given.program), run_name="__main__")
-    print(
-        f"{given.target}: {executor.launches} launches, {executor.instructions} instructions of waves", file=sys.stderr
-    )
+    print(f"{given.target}: {executor.summary()}", file=sys.stderr)
     return int(bool(executor.errors))
 
 

@@ -77,6 +77,10 @@ class StandinExecutor:
                 self.instructions += machine.instructions
         return 0
 
+    def summary(self) -> str:
+        """How much was executed."""
+        return f"{self.launches} launches, {self.instructions} instructions of waves"
+
     def note(self, error: Exception, code: int = 0) -> int:
         """Keep and show what went wrong: HIP has only a number for it."""
         message = f"{type(error).__name__}: {error}"

@@ -44,6 +44,4 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.write_line(
-        f"{TARGET}: {_executor.launches} launches, {_executor.instructions} instructions of waves"
-    )
+    terminalreporter.write_line(f"{TARGET}: {_executor.summary()}")

@@ -63,6 +63,7 @@ from hip_runtime.drivers.cpu.spmd.operations import (
     SharedArray,
     lay_out_shared,
 )
+from hip_runtime.drivers.cpu.spmd.overloads import define_overloads
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
 from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
@@ -298,6 +299,7 @@ def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
     machine = target_machine()
     module = _read(code, scratch)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    define_overloads(module, scratch.read_text)
     return module
 
 

@@ -13,6 +13,7 @@ them is parsed with the rest of the module. All of what is looked for is right a
   was before (LLVM 22, LLVM issue 179489). Here the lane is stored as a scalar.
 - The same where what is stored is a choice, by such a mask, of narrowed numbers and what was there. Here the choice is
   a shuffle.
+- Gathers whose indices may be anything, for which `undefined_lanes` has a module of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind
 from hip_runtime.drivers.cpu.spmd.ir.types import TypeTable
 from hip_runtime.drivers.cpu.spmd.ir.words import HINT_ATTRIBUTES, WRAPPING
+from hip_runtime.drivers.cpu.spmd.undefined_lanes import define_lanes
 
 Lines = list[str] | None
 """What stands for an instruction, `None` where it may stay."""
@@ -37,7 +39,7 @@ _SHIFTS = ("shl", "shl nuw", "shl nsw", "shl nuw nsw", "lshr", "lshr exact", "as
 
 def reword(text: str) -> str:
     """The module *text*, as LLVM printed it, in words that its code generator understands: *text* itself mostly."""
-    return _Rewording(text).run()
+    return define_lanes(_Rewording(text).run())
 
 
 class _Rewording:

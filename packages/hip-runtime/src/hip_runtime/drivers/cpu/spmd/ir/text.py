@@ -131,7 +131,12 @@ class Cursor:
 
     def text_since(self, place: int) -> str:
         """How all that was taken since *place* tokens were taken is spelled; at least one token was."""
-        return self.text[self._places[place][0] : self._places[self._next - 1][1]]
+        start, end = self.span_since(place)
+        return self.text[start:end]
+
+    def span_since(self, place: int) -> tuple[int, int]:
+        """Where in the text that which was taken since *place* tokens were taken begins and ends."""
+        return self._places[place][0], self._places[self._next - 1][1]
 
     def tokens_since(self, place: int) -> list[Token]:
         """The tokens that were taken since *place* tokens were taken."""

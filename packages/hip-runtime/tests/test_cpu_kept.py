@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -13,6 +14,9 @@ import numpy as np
 import pytest
 from spmd_kernels import code, pack, sample
 from spmd_programs import OPERATIONS
+from test_cpu_grid_barrier import GRID, ROTATE
+from test_cpu_grid_barrier import PARAMETERS as ROTATE_PARAMETERS
+from test_cpu_regions import SHARED, kernel
 
 from hip_devicelib.errors import CacheError
 from hip_runtime import Device, Function, config, to_device
@@ -208,6 +212,34 @@ def test_barriers_and_dynamic_memory_of_a_program_that_was_read(
         with pytest.raises(BarrierDivergenceError):
             function.launch(1, 64, pack(function.kernel, x.address, 5))
     assert len(made) == 1
+
+
+def test_barriers_of_the_grid_in_a_program_that_was_read(device: Device, tmp_path: Path, made: list[object]) -> None:
+    code_object = kernel(ROTATE, ROTATE_PARAMETERS, GRID + SHARED, shared_bytes=4096)
+    for _ in range(2):
+        function = device.load(code_object).function("k")
+        function.keep_code(tmp_path, VARIABLE)
+        out = to_device(np.arange(3 * 33, dtype=np.int32))
+        function.launch(3, 33, pack(function.kernel, out.address, 2), cooperative=True)
+        np.testing.assert_array_equal(out.copy_to_host(), np.roll(np.arange(3 * 33), -2))
+    assert len(made) == 1
+
+
+def test_code_is_kept_for_each_kernel_of_a_code_object(device: Device, tmp_path: Path, made: list[object]) -> None:
+    text = "".join(
+        f"define void @{name}(ptr noalias %item, ptr %x) {{\n  store i32 {number}, ptr %x\n  ret void\n}}\n"
+        for name, number in (("one", 1), ("two", 2))
+    )
+    one = code(text, "one", [("x", "ptr")])
+    both = replace(one, kernels=(*one.kernels, replace(one.kernels[0], name="two")))
+    for _ in range(2):
+        for name, number in (("one", 1), ("two", 2)):
+            function = device.load(both).function(name)
+            function.keep_code(tmp_path, VARIABLE)
+            x = to_device(np.zeros(1, np.int32))
+            function.launch(1, 1, pack(function.kernel, x.address))
+            assert x.copy_to_host()[0] == number
+    assert len(made) == 2
 
 
 PROCESS = """

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import struct
+import threading
 import subprocess
 import sys
 from collections import namedtuple
@@ -139,6 +140,7 @@ def launch_and_wait(launch, *arguments):
     hip.synchronize()
 
 
+@pytest.mark.cpu_device("a GPU tells of exceptions where the kernel was compiled with exceptions=True")
 def test_what_was_printed_before_an_exception(capsys):
     @hip.jit
     def fail(x):
@@ -244,6 +246,21 @@ def test_the_host_reads_the_buffer_by_copies_on_a_stream_of_its_own(capsys):
         assert capsys.readouterr().out == ("value -3\n" if written else "")
         assert not any(device.memory)
     assert device.asked == [("copy", 8 * HEADER_WORDS), ("wait", 7)], "nothing more where nothing was printed"
+
+
+def test_numbers_are_written_as_the_launch_was_told(capsys):
+    """The callback of a stream runs in a thread that knows nothing of the settings of the one that launched."""
+    device = FarDriver()
+    buffer = OutputBuffer(SimpleNamespace(device=device, kernel=SimpleNamespace(name="kernel")))
+    record = struct.pack("<2qd", 3, Tag.FLOAT64, 0.1)
+    with config.print_six_digits.scope(True):
+        buffer.begin()
+    device.memory[: 8 * HEADER_WORDS] = struct.pack("<2q", 3, 0)
+    device.memory[8 * HEADER_WORDS : 8 * HEADER_WORDS + len(record)] = record
+    thread = threading.Thread(target=buffer.end)
+    thread.start()
+    thread.join()
+    assert capsys.readouterr().out == "0.100000\n"
 
 
 def test_a_launch_that_fails_is_what_is_raised():

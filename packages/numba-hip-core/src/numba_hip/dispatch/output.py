@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from contextvars import copy_context
 from enum import IntEnum
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -72,6 +73,7 @@ class OutputBuffer:
         self._kernel = function.kernel.name
         self._lock = threading.Lock()
         self._running = 0
+        self._context = copy_context()
 
     @property
     def address(self) -> int:
@@ -90,9 +92,13 @@ class OutputBuffer:
         self._stream.synchronize()
 
     def begin(self) -> None:
-        """A launch that writes to the buffer is about to be given to the device."""
+        """A launch that writes to the buffer is about to be given to the device.
+
+        The settings of its caller say how numbers are written, also where another thread does that.
+        """
         with self._lock:
             self._running += 1
+            self._context = copy_context()
 
     def end(self) -> None:
         """Such a launch is done. What it printed goes to standard output once no other is running."""
@@ -106,7 +112,8 @@ class OutputBuffer:
                 return
             words = self._read(HEADER_WORDS, min(used, CAPACITY_WORDS)).tobytes()
             self._clear(HEADER_WORDS + min(used, CAPACITY_WORDS))
-        sys.stdout.write("".join(f"{line}\n" for line in lines(words)))
+            text = self._context.run(lambda: "".join(f"{line}\n" for line in lines(words)))
+        sys.stdout.write(text)
         sys.stdout.flush()
         if dropped:
             warnings.warn(

@@ -3,9 +3,9 @@
 import ctypes
 import os
 import struct
-import threading
 import subprocess
 import sys
+import threading
 from collections import namedtuple
 from types import SimpleNamespace
 

@@ -7,6 +7,7 @@ those of the program.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from hip_devicelib.codeobject import CodeObject
@@ -32,8 +33,14 @@ def describe_lines(program: Program, addresses: Sequence[int], compile_again: Ca
     by_file: dict[str, list[int]] = {}
     for file, number, _ in sorted(exact or found):
         by_file.setdefault(file, []).append(number)
-    texts = [f"{file}:{', '.join(map(str, numbers[:_MOST]))}" for file, numbers in by_file.items()]
+    texts = [f"{_shown(file)}:{', '.join(map(str, numbers[:_MOST]))}" for file, numbers in by_file.items()]
     return ("" if exact else "near ") + "; ".join(texts)
+
+
+def _shown(file: str) -> str:
+    """*file*, without the directory where it is none, as ``<string>``: Numba puts the current one in front."""
+    name = os.path.basename(file)
+    return name if name.startswith("<") else file
 
 
 def _make_table(program: Program, compile_again: Callable[[], CodeObject]) -> LineTable:

@@ -44,6 +44,7 @@ class Sleepy(Case):
         np.testing.assert_equal(self.ran, 1)
 
 
+@pytest.mark.long
 def test_no_kernel_of_the_benchmarks_races(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
     with config.cpu_races.scope("1"):
@@ -53,6 +54,7 @@ def test_no_kernel_of_the_benchmarks_races(monkeypatch: pytest.MonkeyPatch) -> N
             case.check()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_benchmark_runs_and_is_right(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
@@ -104,6 +106,7 @@ def test_peers_that_are_not_there_are_named() -> None:
     assert lines[-1].split(maxsplit=1) == ["taichi", "not measured: no wheel"]
 
 
+@pytest.mark.long
 def test_an_environment_that_cannot_be_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "REQUIREMENTS", {"nothing": (str(tmp_path / "no-such.whl"),)})
     made = environments.make(tmp_path / "peers")
@@ -232,6 +235,7 @@ def test_what_an_implementation_prints_does_not_disturb_the_answers() -> None:
     assert "noise\nmore noise\n" in result.stderr
 
 
+@pytest.mark.long
 def test_the_time_of_compiling_is_told_and_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
     ours, theirs = compile_time.measure("empty-launch", 1)

@@ -18,6 +18,7 @@ KEPT = sorted((Path(__file__).parents[1] / "tools" / "fuzz" / "kept").glob("*.py
 """Programs that failed once."""
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [PLAIN, WAITING])
 def test_a_random_kernel_gives_the_same_in_each_form_and_in_python(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
@@ -60,6 +61,7 @@ def test_a_kernel_that_failed_once(path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
 
 
+@pytest.mark.long
 def test_what_is_left_of_a_typed_kernel_that_fails_shows_it_by_itself(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def test_why_a_change_may_survive(before: str, after: str, why: str) -> None:
     assert Survivor("module.x_other", "one < two", "one <= two").reason(explained) == ""
 
 
+@pytest.mark.long
 def test_a_listed_change_that_no_test_notices_is_counted(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     target = {
         "file": "packages/hip-runtime/src/hip_runtime/layout.py",

@@ -30,20 +30,24 @@ def fetch_tests(cache: Path) -> Path:
     unpacked = cache / f"numba-cuda-{VERSION}"
     tests = unpacked / "numba" / "cuda" / "tests"
     if not (unpacked / "complete").exists():
-        _unpack(_download(cache), unpacked)
+        _unpack(download(cache, "numba-cuda", VERSION), unpacked)
         if not (tests / "__init__.py").exists():
             raise FetchError(f"the wheel of numba-cuda {VERSION} holds no {SOURCE}")
         (unpacked / "complete").touch()
     return tests
 
 
-def _download(cache: Path) -> Path:
-    cache.mkdir(parents=True, exist_ok=True)
-    pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet", "--dest", str(cache)]
-    result = subprocess.run([*pip, f"numba-cuda=={VERSION}"], capture_output=True, text=True)
-    if result.returncode:
-        raise FetchError(f"pip could not download numba-cuda {VERSION}:\n{result.stderr.strip()}")
-    (wheel,) = cache.glob(f"numba_cuda-{VERSION}-*.whl")
+def download(cache: Path, project: str, version: str) -> Path:
+    """The wheel of that release, in the folder *cache*."""
+    pattern = f"{project.replace('-', '_')}-{version}-*.whl"
+    if not list(cache.glob(pattern)):
+        cache.mkdir(parents=True, exist_ok=True)
+        options = ["--no-deps", "--only-binary=:all:", "--quiet", "--dest", str(cache)]
+        pip = [sys.executable, "-m", "pip", "download", *options, f"{project}=={version}"]
+        result = subprocess.run(pip, capture_output=True, text=True)
+        if result.returncode:
+            raise FetchError(f"pip could not download {project} {version}:\n{result.stderr.strip()}")
+    (wheel,) = cache.glob(pattern)
     return wheel
 
 

@@ -198,9 +198,9 @@ def test_a_module_of_numba_hip_is_handed_out_as_it_is(monkeypatch: pytest.Monkey
 def test_a_module_that_numba_hip_lacks_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, cuda: ModuleType) -> None:
     from numba_hip_cuda import pose
 
-    monkeypatch.setattr(pose, "FORWARDED", {"numba.cuda.random": "numba_hip.no_such_module"})
-    with pytest.raises(ModuleNotFoundError, match=r"numba\.cuda\.random would be numba_hip\.no_such_module"):
-        importlib.import_module("numba.cuda.random")
+    monkeypatch.setattr(pose, "FORWARDED", {"numba.cuda.elsewhere": "numba_hip.no_such_module"})
+    with pytest.raises(ModuleNotFoundError, match=r"numba\.cuda\.elsewhere would be numba_hip\.no_such_module"):
+        importlib.import_module("numba.cuda.elsewhere")
 
 
 def test_a_star_import_takes_what_there_is(check: Callable[..., str]) -> None:

@@ -48,10 +48,15 @@ ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
     "COMPUTE_CAPABILITY_MAJOR": lambda a: compute_capability(a.target)[0],
     "COMPUTE_CAPABILITY_MINOR": lambda a: compute_capability(a.target)[1],
     "supports_float16": lambda a: True,  # as does every AMD GPU that ROCm has targets for
+    "supports_bfloat16": lambda a: True,  # its arithmetic is made of that of float32 where there is no other
+    "supports_fp8": lambda a: False,
     "compute_capability": lambda a: compute_capability(a.target),
 }
 """The names that numba.cuda gives to device attributes, which `Device` answers to beside its own."""
 
+
+ADDED: dict[str, Callable[[Device], Any]] = {}
+"""What a layer above gives to every `Device` as an attribute, by its name."""
 
 CPU_CAPABILITY = (9, 0)
 """What the CPU device answers: it has all that programs ask compute capabilities for, and claims no more than a GPU."""
@@ -100,6 +105,9 @@ class Device:
         spelling = ATTRIBUTE_SPELLINGS.get(name)
         if spelling is not None:
             return spelling(self.attributes)
+        added = ADDED.get(name)
+        if added is not None:
+            return added(self)
         try:
             return getattr(self.attributes, name)
         except AttributeError:
@@ -130,6 +138,11 @@ class Device:
     def is_cpu(self) -> bool:
         """Whether this is the CPU device."""
         return self.driver.name == "cpu"
+
+    def get_device_identity(self) -> dict[str, int]:
+        """Where the device is on the PCI bus, by which other processes find it."""
+        domain, bus, device = self._attributes.pci
+        return {"pci_domain_id": domain, "pci_bus_id": bus, "pci_device_id": device}
 
     def synchronize(self) -> None:
         """Return when all work given to the device is done; raises the fault of a kernel, if one was kept."""

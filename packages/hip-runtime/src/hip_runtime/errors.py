@@ -21,6 +21,14 @@ Index3 = tuple[int, int, int]
 class HipRuntimeError(Exception):
     """Base of every error that hip-runtime raises on purpose."""
 
+    code: int = 999
+    """The number by which HIP's runtime says the same (``hipError_t``), as CUDA's does; 999 is "unknown"."""
+
+    @property
+    def msg(self) -> str:
+        """The message."""
+        return str(self)
+
 
 class SettingError(HipRuntimeError, ValueError):
     """An environment variable has a value that its setting does not have."""
@@ -29,17 +37,25 @@ class SettingError(HipRuntimeError, ValueError):
 class UnknownDeviceError(HipRuntimeError, ValueError):
     """The name or number of a device that does not exist."""
 
+    code = 101
+
 
 class DeviceUnavailableError(HipRuntimeError):
     """A kind of device that exists, but that this machine does not have or cannot use."""
+
+    code = 100
 
 
 class UnsupportedError(HipRuntimeError):
     """Something that this device cannot do."""
 
+    code = 801
+
 
 class LaunchError(HipRuntimeError, ValueError):
     """A launch that is not possible: its grid, block, shared memory or arguments."""
+
+    code = 9
 
 
 class LaunchTypeError(LaunchError, TypeError):
@@ -48,6 +64,8 @@ class LaunchTypeError(LaunchError, TypeError):
 
 class OutOfDeviceMemoryError(HipRuntimeError, MemoryError):
     """The device has too little free memory. ``requested``, ``free`` and ``total`` are in bytes."""
+
+    code = 2
 
     def __init__(self, requested: int, free: int, total: int, advice: str) -> None:
         super().__init__(requested, free, total, advice)
@@ -66,9 +84,13 @@ class OutOfDeviceMemoryError(HipRuntimeError, MemoryError):
 class InvalidAddressError(HipRuntimeError, ValueError):
     """An address that is not the start of a live allocation of this device: never allocated, or freed already."""
 
+    code = 1
+
 
 class InvalidHandleError(HipRuntimeError, ValueError):
     """A stream, event or IPC handle that does not exist, or behind which nothing is any more."""
+
+    code = 400
 
 
 class StreamError(LaunchError, InvalidHandleError):
@@ -78,9 +100,13 @@ class StreamError(LaunchError, InvalidHandleError):
 class ModuleLoadError(HipRuntimeError):
     """A code object that this device cannot load: damaged, or made for another target."""
 
+    code = 200
+
 
 class SymbolError(ModuleLoadError, LookupError):
     """A name that code refers to and nothing defines, or a kernel or global that a module does not hold."""
+
+    code = 500
 
 
 class EventError(HipRuntimeError):
@@ -90,9 +116,13 @@ class EventError(HipRuntimeError):
 class CaptureError(HipRuntimeError):
     """Something that cannot be part of a graph, or cannot be done while one is captured; or a capture that was lost."""
 
+    code = 900
+
 
 class ArrayError(HipRuntimeError, ValueError):
     """A shape, stride, index or type that an array cannot have."""
+
+    code = 1
 
 
 class MaskedArrayError(ArrayError, NotImplementedError):

@@ -79,7 +79,10 @@ def init_xoroshiro128p_state(states: Any, index: Any, seed: Any) -> None:
 
 
 @njit
-def _fill(states: Any, seed: Any, start: Any) -> None:
+def fill_states(states: Any, seed: Any, start: Any) -> None:
+    """Seed *states*, an array on the host: the first as *seed* says, *start* jumps on, and each a jump further."""
+    if not states.size:
+        return
     init_xoroshiro128p_state(states, 0, seed)
     for _ in range(start):
         xoroshiro128p_jump(states, 0)
@@ -102,7 +105,7 @@ def _states(count: int, seed: Any, subsequence_start: Any) -> np.ndarray[Any, An
     states = np.zeros(count, xoroshiro128p_dtype)
     if count:
         load_extensions()
-        _fill(states, np.uint64(first), skipped)
+        fill_states(states, np.uint64(first), skipped)
     return states
 
 

@@ -14,6 +14,7 @@ from hip_runtime.driver import Driver
 from hip_runtime.foreign import host_array
 from hip_runtime.layout import Layout, check_numbers, normalise_shape, normalise_strides
 from hip_runtime.stream_handle import stream_handle
+from numba_hip_cuda.standin import Standin
 
 HostArray = np.ndarray[Any, Any]
 
@@ -50,18 +51,10 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None, *, content
     return record
 
 
-class _Standin(type):
-    """Makes a class that is called as one of Numba CUDA's, and whose instances are device arrays."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, DeviceArray)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, DeviceArray)
-
-
-class DeviceNDArray(metaclass=_Standin):
+class DeviceNDArray(metaclass=Standin):
     """Every device array is one of these; calling it makes one of given strides, in *gpu_data* where that is given."""
+
+    stands_for = (DeviceArray,)
 
     def __new__(  # type: ignore[misc]
         cls, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
@@ -81,8 +74,10 @@ class DeviceNDArray(metaclass=_Standin):
         return DeviceArray(layout, kind, gpu_data, device=device, stream=stream or None)
 
 
-class DeviceRecord(metaclass=_Standin):
+class DeviceRecord(metaclass=Standin):
     """A device array without axes of structured elements; calling it makes one."""
+
+    stands_for = (DeviceArray,)
 
     def __new__(cls, dtype: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceArray:  # type: ignore[misc]
         record: DeviceArray = DeviceNDArray((), (), dtype, stream, gpu_data)

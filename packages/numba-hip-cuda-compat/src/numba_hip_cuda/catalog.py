@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from numba_hip_cuda import catalog_of_copies
+from numba_hip_cuda.catalog_of_simulator import simulated
 from numba_hip_cuda.posed_module import Module, from_module
 
 CUDA = "numba.cuda"
@@ -55,9 +57,21 @@ RENAMED = {
 }
 """Names that `numba_hip` has under another name."""
 
-SHIMS = (
-    "is_float16_supported is_bfloat16_supported detect implementation is_supported_version cuda_error HAS_NUMBA".split()
-)
+ASKED = "detect is_float16_supported is_bfloat16_supported is_fp8_supported".split()
+"""Functions of `numba.cuda.api` that are about devices."""
+
+SHIMS = """
+    implementation is_supported_version cuda_error HAS_NUMBA config_default_cc numba_cuda_default_ptx_cc
+""".split()
+
+CACHED = "ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt".split()
+
+WARP = """
+    grid gridsize syncthreads syncthreads_and syncthreads_or syncthreads_count all_sync any_sync eq_sync ballot_sync
+    shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
+""".split()
+
+REGISTRATIONS = "lower lower_attr lower_cast lower_constant lower_setattr lower_setattr_generic".split()
 
 COMPILE = "compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device".split()
 
@@ -77,19 +91,37 @@ ERRORS = {
 }
 
 
-MODULES: Mapping[str, Module] = {
+ADDED = {
+    "Event": "numba_hip:Event",
+    "prepare_shape_strides_dtype": "numba_hip_cuda.shapes:prepare_shape_strides_dtype",
+    "reset": "numba_hip:close",
+    "GridGroup": "numba_hip.language.cg:GridGroupType",
+    "grid_group": "numba_hip_cuda.registries:grid_group",
+    "Dim3": "numba_hip.language.index:Dim3",
+    "float_": "numba.core.types:float64",
+    "auto_device": "numba_hip_cuda.arrays:auto_device",
+    "is_signature": "numba.core.sigutils:is_signature",
+    "literal": "numba.core.types:literal",
+}
+"""Names that `numba.cuda` has because it imports them, or by a module of its own."""
+
+_MODULES: Mapping[str, Module] = {
     CUDA: Module(
         names={
             **from_module("numba_hip", *SAME, *VECTOR_TYPES),
             **from_module("numba.core.types", *TYPES),
-            **from_module("numba_hip_cuda.shims", *SHIMS),
+            **from_module("numba_hip_cuda.shims", *SHIMS, *ASKED),
+            **ADDED,
             **from_module("numba_hip_cuda.toolkit", *COMPILE, *CODE),
             **from_module("numba_hip_cuda.ufuncs", "vectorize", "guvectorize"),
             **RENAMED,
             "LinkableCode": "numba_hip:LinkedCode",
             "CudaSupportError": ERRORS["CudaSupportError"],
+            "KernelRuntimeError": "hip_runtime.errors:KernelFault",
             "config": "numba.core:config",
             "literal_unroll": "numba.misc.special:literal_unroll",
+            "runtime": "numba_hip_cuda.devices:runtime",
+            "reduction": f"{CUDA}.kernels.reduction:",
             **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
         },
         beyond="numba_hip_cuda.amd.beyond",
@@ -97,22 +129,42 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.api": Module(
         names={
             **from_module("numba_hip", *SAME),
+            **from_module("numba_hip_cuda.shims", *ASKED),
+            **ADDED,
             **RENAMED,
         },
     ),
+    f"{CUDA}.api_util": Module(
+        names=from_module("numba_hip_cuda.shapes", "prepare_shape_strides_dtype", "normalize_indices")
+    ),
     f"{CUDA}.args": Module(names=from_module("numba_hip.dispatch.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
-    f"{CUDA}.compiler": Module(names=from_module("numba_hip_cuda.toolkit", *COMPILE), rest="numba.core.compiler"),
+    f"{CUDA}.cache_hints": Module(names=from_module("numba_hip", *CACHED)),
+    f"{CUDA}.cg": Module(names={"GridGroup": "numba_hip.language.cg:GridGroupType"}, rest="numba_hip.language.cg"),
+    f"{CUDA}.compiler": Module(
+        names={
+            **from_module("numba_hip_cuda.toolkit", *COMPILE),
+            "CUDACompiler": "numba_hip.compilation.compiler:HipCompiler",
+            "CUDACompileResult": "numba_hip.compilation.compiler:HipCompileResult",
+            "CUDANativeLowering": "numba_hip.compilation.compiler:HipLowering",
+            "ExternFunction": "numba_hip.compilation.external:ExternalFunction",
+        },
+        rest="numba.core.compiler",
+    ),
     f"{CUDA}.cudadecl": Module(
         names=from_module("numba_hip_cuda.registries", "registry", "register", "register_attr", "register_global")
     ),
     f"{CUDA}.cudaimpl": Module(
         names={
             "registry": "numba_hip_cuda.registries:lowering",
-            **from_module("numba_hip_cuda.registries", "lower", "lower_attr", "lower_constant"),
+            "lower_getattr_generic": "numba_hip_cuda.registries:lower_attr_generic",
+            **from_module("numba_hip_cuda.registries", *REGISTRATIONS),
         }
     ),
     f"{CUDA}.cudadrv": Module(
-        names={name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
+        names={
+            "config": "numba.core:config",
+            **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
+        },
     ),
     f"{CUDA}.cudadrv.devicearray": Module(
         names={
@@ -129,6 +181,16 @@ MODULES: Mapping[str, Module] = {
                 "verify_cuda_ndarray_interface",
                 "require_cuda_ndarray",
             ),
+            **from_module(
+                "numba_hip_cuda.array_kinds",
+                "DeviceNDArrayBase",
+                "MappedNDArray",
+                "ManagedNDArray",
+                "errmsg_contiguous_buffer",
+                "sentry_contiguous",
+                "check_array_compatibility",
+            ),
+            "IpcArrayHandle": "hip_runtime.ipc:IpcArrayHandle",
         },
     ),
     f"{CUDA}.cudadrv.devices": Module(
@@ -143,6 +205,28 @@ MODULES: Mapping[str, Module] = {
             "CudaAPIError": ERRORS["CudaDriverError"],
             "AutoFreePointer": "numba_hip:MemoryPointer",
             "OwnedPointer": "numba_hip:MemoryPointer",
+            "MappedOwnedPointer": "numba_hip:MappedMemory",
+            "ManagedOwnedPointer": "numba_hip.host.memory_managers:ManagedMemory",
+            "ManagedMemory": "numba_hip.host.memory_managers:ManagedMemory",
+            "Context": "numba_hip.host.contexts:Context",
+            "CudaPythonModule": "hip_runtime.module:Module",
+            "CudaPythonFunction": "hip_runtime.module:Function",
+            "Function": "hip_runtime.module:Function",
+            **from_module(
+                "numba_hip_cuda.devices",
+                "Device",
+                "CU_STREAM_DEFAULT",
+                "ERROR_MAP",
+                "MIN_REQUIRED_CC",
+                "SUPPORTS_IPC",
+                "get_version",
+                "get_devptr_for_active_ctx",
+                "device_memory_depends",
+            ),
+            **from_module("numba_hip_cuda.c_types", "FuncAttr", "cu_stream_callback_pyobj"),
+            **from_module(
+                "numba_hip_cuda.array_kinds", "device_ctypes_pointer", "device_extents", "memory_size_from_info"
+            ),
             "NumbaCUDAMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
             "LinkerError": "numba_hip.errors:LinkedCodeError",
             **from_module("numba_hip_cuda.errors", "DeadMemoryError"),
@@ -181,17 +265,63 @@ MODULES: Mapping[str, Module] = {
             ),
         },
     ),
+    f"{CUDA}.cudadrv.drvapi": Module(names={}, rest="numba_hip_cuda.c_types"),
     f"{CUDA}.cudadrv.error": Module(names=ERRORS),
+    f"{CUDA}.cudadrv.ndarray": Module(names=from_module("numba_hip_cuda.array_kinds", "ndarray_device_allocate_data")),
+    f"{CUDA}.cudadrv.runtime": Module(
+        names=from_module(
+            "numba_hip_cuda.devices", "Runtime", "runtime", "get_version", "SUPPORTED_TOOLKIT_MAJOR_VERSIONS"
+        )
+    ),
+    f"{CUDA}.cudamath": Module(
+        names={
+            "registry": "numba_hip_cuda.registries:registry",
+            "infer_global": "numba_hip_cuda.registries:register_global",
+        }
+    ),
+    f"{CUDA}.decorators": Module(names=from_module("numba_hip", "jit", "declare_device")),
     f"{CUDA}.cudadrv.linkable_code": Module(
         names={"LinkableCode": "numba_hip:LinkedCode", **from_module("numba_hip_cuda.toolkit", *CODE)},
     ),
-    f"{CUDA}.vector_types": Module(names=from_module("numba_hip_cuda.vector_types", "VectorType", "vector_types")),
-    f"{CUDA}.vectorizers": Module(names=from_module("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize")),
-    f"{CUDA}.descriptor": Module(names=from_module("numba_hip_cuda.registries", "cuda_target")),
-    f"{CUDA}.dispatcher": Module(
-        names={"CUDADispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}, beyond="numba.hip.dispatcher"
+    f"{CUDA}.vector_types": Module(
+        names={
+            **from_module("numba_hip_cuda.vector_types", "VectorType", "vector_types"),
+            "typing_registry": "numba_hip_cuda.registries:registry",
+            "impl_registry": "numba_hip_cuda.registries:lowering",
+            **from_module("numba_hip_cuda.registries", "register", "register_attr", "register_global", "lower"),
+        }
     ),
-    f"{CUDA}.errors": Module(names={}, rest="numba.core.errors"),
+    f"{CUDA}.vectorizers": Module(
+        names={
+            **from_module("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize"),
+            "CUDAUFuncDispatcher": "numba_hip.array_functions.vectorize:HipUFunc",
+            "CUDAGeneralizedUFunc": "numba_hip.array_functions.guvectorize:HipGUFunc",
+        }
+    ),
+    f"{CUDA}.descriptor": Module(
+        names={
+            "cuda_target": "numba_hip_cuda.registries:cuda_target",
+            "CUDATarget": "numba_hip_cuda.registries:CudaTarget",
+        }
+    ),
+    f"{CUDA}.dispatcher": Module(
+        names={
+            "CUDADispatcher": "numba_hip.dispatch.dispatcher:Dispatcher",
+            "ForAll": "numba_hip.dispatch.forall:ForAll",
+            **from_module(
+                "numba.core.dispatcher", "LiftedCode", "LiftedLoop", "LiftedWith", "ObjModeLiftedWith", "OmittedArg"
+            ),
+        },
+        beyond="numba.hip.dispatcher",
+    ),
+    f"{CUDA}.errors": Module(
+        names={
+            "KernelRuntimeError": "hip_runtime.errors:KernelFault",
+            "CudaLoweringError": "numba.core.errors:LoweringError",
+            **from_module("numba_hip_cuda.shapes", "missing_launch_config_msg", "normalize_kernel_dimensions"),
+        },
+        rest="numba.core.errors",
+    ),
     f"{CUDA}.extending": Module(
         names={
             **from_module(
@@ -208,6 +338,8 @@ MODULES: Mapping[str, Module] = {
         rest="numba.extending",
     ),
     f"{CUDA}.flags": Module(names={}, rest="numba.core.compiler"),
+    f"{CUDA}.initialize": Module(names=from_module("numba_hip_cuda.devices", "initialize_all")),
+    f"{CUDA}.intrinsics": Module(names=from_module("numba_hip", *WARP)),
     f"{CUDA}.kernels": Module(names={}),
     f"{CUDA}.kernels.transpose": Module(names=from_module("numba_hip_cuda.arrays", "transpose")),
     f"{CUDA}.kernels.reduction": Module(names=from_module("numba_hip", "Reduce")),
@@ -217,44 +349,63 @@ MODULES: Mapping[str, Module] = {
             "cuda_data_manager": "numba.core.datamodel:default_manager",
         }
     ),
-    f"{CUDA}.simulator": Module(
+    **{
+        f"{CUDA}.{name}": Module(
+            names={
+                "registry": "numba_hip_cuda.registries:lowering",
+                "lower": "numba_hip_cuda.registries:lower",
+            }
+        )
+        for name in ("libdeviceimpl", "mathimpl", "printimpl")
+    },
+    f"{CUDA}.libdevicedecl": Module(names=from_module("numba_hip_cuda.registries", "registry", "register_global")),
+    f"{CUDA}.random": Module(
         names={
-            **from_module("numba_hip", *(name for name in SAME if name != "jit"), *VECTOR_TYPES),
-            **RENAMED,
-            "jit": "numba_hip_cuda.shims:simulated_jit",
+            "TWO_PI_FLOAT32": "numba_hip.random:TWO_PI_32",
+            "TWO_PI_FLOAT64": "numba_hip.random:TWO_PI_64",
+            "init_xoroshiro128p_states_cpu": "numba_hip.random:fill_states",
         },
+        rest="numba_hip.random",
     ),
-    f"{CUDA}.stubs": Module(names=from_module("numba_hip", *SAME)),
+    f"{CUDA}.stubs": Module(
+        names={
+            **from_module("numba_hip", *SAME),
+            "Stub": "numba_hip.language.stub:Stub",
+            "Dim3": "numba_hip.language.index:Dim3",
+        }
+    ),
     f"{CUDA}.target": Module(
         names={
             "CUDATargetContext": "numba_hip.targets.context:HipContext",
             "CUDATypingContext": "numba_hip.targets.typing:HipTypingContext",
         }
     ),
-    f"{CUDA}.types": Module(names={"bfloat16": "numba_hip:bfloat16"}, rest="numba.core.types"),
+    f"{CUDA}.testing": Module(names={}, rest="numba_hip_cuda.testing", beyond="numba_hip_cuda.amd.testing"),
+}
+"""The modules that numba-cuda did not copy."""
+
+_ALL = {**_MODULES, **catalog_of_copies.MODULES}
+
+MODULES: Mapping[str, Module] = {
+    **_ALL,
+    **simulated(_ALL),
+    f"{CUDA}.device_init": Module(names={}, like=CUDA),
 }
 """The modules that a posed `numba.cuda` is made of, by their full names."""
 
 FORWARDED: Mapping[str, str] = {
+    **catalog_of_copies.FORWARDED,
     f"{CUDA}.bf16": "numba_hip.language.bf16",
-    f"{CUDA}.cg": "numba_hip.language.cg",
     f"{CUDA}.fp16": "numba_hip.language.fp16",
     f"{CUDA}.libdevice": "numba_hip.libdevice",
-    f"{CUDA}.random": "numba_hip.random",
     f"{CUDA}.cgutils": "numba.core.cgutils",
     f"{CUDA}.cloudpickle": "numba.cloudpickle",
-    f"{CUDA}.core": "numba.core",
-    f"{CUDA}.cpython": "numba.cpython",
-    f"{CUDA}.datamodel": "numba.core.datamodel",
     f"{CUDA}.debuginfo": "numba.core.debuginfo",
     f"{CUDA}.itanium_mangler": "numba.core.itanium_mangler",
     f"{CUDA}.lowering": "numba.core.lowering",
     f"{CUDA}.misc": "numba.misc",
-    f"{CUDA}.np": "numba.np",
     f"{CUDA}.serialize": "numba.core.serialize",
-    f"{CUDA}.testing": "numba.hip.testing",
     f"{CUDA}.typeconv": "numba.core.typeconv",
-    f"{CUDA}.typing": "numba.core.typing",
     f"{CUDA}.utils": "numba.core.utils",
 }
 """Modules of `numba.cuda` that a whole module of `numba_hip`, or of Numba, stands for, with all that is beneath it."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True)
 class Module:
     """One posed module: what its names stand for, as ``module:name``, and which HIP cannot have, and why.
 
@@ -15,11 +13,27 @@ class Module:
     Why names of `numba.cuda` are left out is in `numba_hip_cuda.left_out`.
     """
 
-    names: Mapping[str, str]
-    absent: Mapping[str, str] = field(default_factory=dict)
-    rest: str | None = None
-    like: str | None = None
-    beyond: str | None = None
+    __slots__ = (
+        "absent",
+        "beyond",
+        "like",
+        "names",
+        "rest",
+    )  # a dataclass would take longer to make than all the modules
+
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        absent: Mapping[str, str] | None = None,
+        rest: str | None = None,
+        like: str | None = None,
+        beyond: str | None = None,
+    ) -> None:
+        self.names = names
+        self.absent = absent or {}
+        self.rest = rest
+        self.like = like
+        self.beyond = beyond
 
 
 def from_module(module: str, *names: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba_hip
+from numba_hip.language.cg import GridGroupType
 from numba_hip.language.registry import lowering
 from numba_hip.language.registry import typing as registry
 from numba_hip.targets.registry import compile_target
@@ -15,7 +16,14 @@ register_global = registry.register_global
 
 lower = lowering.lower
 lower_attr = lowering.lower_getattr
+lower_attr_generic = lowering.lower_getattr_generic
+lower_setattr = lowering.lower_setattr
+lower_setattr_generic = lowering.lower_setattr_generic
+lower_cast = lowering.lower_cast
 lower_constant = lowering.lower_constant
+
+grid_group = GridGroupType()
+"""The type of ``cuda.cg.this_grid()``."""
 
 
 class CudaTarget:
@@ -35,6 +43,7 @@ class CudaTarget:
 cuda_target = CudaTarget()
 
 __all__ = [
-    "cuda_target", "lower", "lower_attr", "lower_constant", "lowering", "register",
-    "register_attr", "register_global", "registry",
+    "CudaTarget", "cuda_target", "grid_group", "lower", "lower_attr", "lower_attr_generic", "lower_cast",
+    "lower_constant", "lower_setattr", "lower_setattr_generic", "lowering", "register", "register_attr",
+    "register_global", "registry",
 ]  # fmt: skip

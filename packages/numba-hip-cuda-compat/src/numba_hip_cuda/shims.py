@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from numba.core import config as numba_config
+
 import numba_hip
 from hip_runtime.errors import DeviceUnavailableError
 from numba_hip import config
@@ -25,7 +27,19 @@ def is_float16_supported() -> bool:
 
 def is_bfloat16_supported() -> bool:
     """Whether kernels can work with bfloat16: on every device, as its arithmetic is made of that of float32."""
-    return numba_hip.get_current_device() is not None
+    return bool(numba_hip.get_current_device().supports_bfloat16)
+
+
+def is_fp8_supported() -> bool:
+    """Whether kernels can work with the floats of eight bits of NVIDIA's GPUs: on no device."""
+    return bool(numba_hip.get_current_device().supports_fp8)
+
+
+config_default_cc = numba_config.CUDA_DEFAULT_PTX_CC
+"""The compute capability that Numba compiles PTX for where nobody names one."""
+
+numba_cuda_default_ptx_cc = (7, 5)
+"""The one that numba-cuda 0.30 does it for."""
 
 
 def cuda_error() -> DeviceUnavailableError | None:

@@ -5,11 +5,13 @@ So a program that has a use for PTX in one place runs in all others.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numba_hip
 from hip_runtime.errors import DeviceUnavailableError, UnsupportedError
+from numba_hip_cuda.devices import ActiveContext, get_version
 
 NO_PTX = "PTX is NVIDIA's assembly language; numba_hip.compile gives LLVM IR, assembly and objects for AMD GPUs"
 NO_CUDA_DRIVER = "there is no CUDA driver beneath; hip_runtime has devices, streams, memory and modules"
@@ -63,9 +65,14 @@ class _Refused:
 class _Code:
     """Code for NVIDIA's GPUs: it can be named and kept, so that a module with some can be imported; not linked."""
 
+    default_name: str
+
+    def __init_subclass__(cls) -> None:
+        cls.default_name = f"<unnamed-{cls.__name__.lower()}>"
+
     def __init__(self, data: Any, name: str | None = None, **callbacks: Any) -> None:
         self.data = data
-        self.name = name or f"<{type(self).__name__}>"
+        self.name = name or self.default_name
         self.callbacks = callbacks
 
 
@@ -132,6 +139,42 @@ class Driver:
     def get_device(self, devnum: int = 0) -> Any:
         """Device number *devnum*."""
         return numba_hip.list_devices()[devnum]
+
+    def list_devices(self) -> list[Any]:
+        """All devices."""
+        return list(numba_hip.list_devices())
+
+    @property
+    def devices(self) -> dict[int, Any]:
+        """All devices, by their numbers."""
+        return {device.id: device for device in numba_hip.list_devices()}
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether devices were looked for: they are when somebody asks."""
+        return True
+
+    def ensure_initialized(self) -> None:
+        """Look for devices; `hip_runtime.errors.DeviceUnavailableError` says why there is none."""
+        numba_hip.list_devices()
+
+    @property
+    def pid(self) -> int:
+        """The process that devices were looked for in: this one."""
+        return os.getpid()
+
+    def get_version(self) -> tuple[int, int]:
+        """The release of CUDA's interface that this follows."""
+        return get_version()
+
+    def get_active_context(self) -> ActiveContext:
+        """``with`` this: the device that the thread works with."""
+        return ActiveContext()
+
+    def reset(self) -> None:
+        """Wait for all devices; memory lives as long as its objects."""
+        for device in numba_hip.list_devices():
+            device.reset()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -17,6 +17,11 @@ class VectorType(NamedTuple):
     num_elements: int
     user_facing_object: VectorStub
 
+    @property
+    def attr_names(self) -> tuple[str, ...]:
+        """The names of its elements in kernels."""
+        return tuple("xyzw"[: self.num_elements])
+
 
 vector_types = {
     stub.kind.name: VectorType(stub.kind.name, stub.kind.base, stub.kind.count, stub) for stub in VECTORS.values()

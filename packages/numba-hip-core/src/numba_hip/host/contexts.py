@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
@@ -11,10 +12,25 @@ import numpy as np
 
 import hip_runtime
 from hip_runtime import Buffer, Device, Event, PendingReleases
+from hip_runtime.errors import HipRuntimeError, UnsupportedError
+from hip_runtime.module import Function
 from numba_hip.host import memory_managers, streams
 from numba_hip.host.host_memory import HostArray, MappedArray, managed_array, mapped_array
 from numba_hip.host.memory_managers import BaseMemoryManager, DriverMemory, MemoryInfo, MemoryPointer, PluginMemory
 from numba_hip.host.streams import Stream
+
+_local = threading.local()
+
+
+def _pushed() -> list[Device]:
+    """The devices that the calling thread goes back to, one for each `Context.push`."""
+    found: list[Device] = _local.__dict__.setdefault("devices", [])
+    return found
+
+
+class ContextError(HipRuntimeError, RuntimeError):
+    """A context that was popped and not pushed."""
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,10 +134,57 @@ class Context:
         """See `defer_cleanup`."""
         return defer_cleanup()
 
+    def get_legacy_default_stream(self) -> Stream:
+        """See `numba_hip.legacy_default_stream`."""
+        return streams.legacy_default_stream()
+
+    def get_per_thread_default_stream(self) -> Stream:
+        """See `numba_hip.per_thread_default_stream`."""
+        return streams.per_thread_default_stream()
+
+    def open_ipc_handle(self, handle: bytes, size: int) -> Buffer:
+        """The first *size* bytes of the memory that another process gave *handle* for; closing it lets go of them."""
+        return hip_runtime.IpcHandle(None, handle, size).open_on(self.device)
+
+    def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
+        """Let kernels here use memory of the other context's device; `UnsupportedError` where they cannot."""
+        del flags
+        if not self.device.can_access_peer(peer_context.device):
+            raise UnsupportedError(f"kernels on {self.device} cannot use memory of {peer_context.device}")
+
+    def get_active_blocks_per_multiprocessor(
+        self, func: Function, blocksize: int, memsize: int, flags: Any = None
+    ) -> int:
+        """How many blocks of *blocksize* threads of the kernel *func* a compute unit holds at a time."""
+        del flags
+        return func.max_active_blocks(blocksize, memsize)
+
+    def prepare_for_use(self) -> None:
+        """Nothing: the device is ready."""
+
+    def push(self) -> None:
+        """Work with this device in the calling thread until `pop`."""
+        _pushed().append(hip_runtime.current_device())
+        hip_runtime.select_device(self.device)
+
+    def pop(self) -> None:
+        """Work with the device again that the calling thread worked with before `push`."""
+        if not _pushed():
+            raise ContextError(f"{self!r} was not pushed by this thread")
+        hip_runtime.select_device(_pushed().pop())
+
     def reset(self) -> None:
         """Wait for all work, and tell the memory manager. Memory, modules and streams live as long as their objects."""
         self.device.synchronize()
         self.memory_manager.reset()
+
+
+hip_runtime.device.ADDED.update(
+    primary_context=Context,
+    get_primary_context=lambda device: lambda: Context(device),
+    release_primary_context=lambda device: lambda: None,  # it goes with the process
+    reset=lambda device: Context(device).reset,
+)
 
 
 class DeviceScope:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -76,9 +76,16 @@ class MappedArray(np.ndarray[Any, Any]):
         self.device_array.copy_to_device(ary, stream)
 
 
-def _as_mapped(pair: tuple[HostArray, DeviceArray]) -> MappedArray:
+class ManagedArray(MappedArray):
+    """A `MappedArray` in memory that moves to where it is used."""
+
+
+M = TypeVar("M", bound=MappedArray)
+
+
+def _as_mapped(pair: tuple[HostArray, DeviceArray], kind: type[M]) -> M:
     host, device = pair
-    array = host.view(MappedArray)
+    array = host.view(kind)
     array._whole = device
     return array
 
@@ -97,7 +104,7 @@ def mapped_array(
     *portable* (for every device) and *wc* (write-combining) are hints that change nothing here.
     """
     del portable, wc
-    return _as_mapped(hip_runtime.mapped_array(shape, dtype, strides, order, stream))
+    return _as_mapped(hip_runtime.mapped_array(shape, dtype, strides, order, stream), MappedArray)
 
 
 def managed_array(
@@ -107,13 +114,13 @@ def managed_array(
     order: str = "C",
     stream: StreamLike = None,
     attach_global: bool = True,
-) -> MappedArray:
+) -> ManagedArray:
     """A new array in memory that moves to where it is used, with undefined contents.
 
     *attach_global* says, as in CUDA, that streams of every device may use it; they may in any case.
     """
     del attach_global
-    return _as_mapped(hip_runtime.managed_array(shape, dtype, strides, order, stream))
+    return _as_mapped(hip_runtime.managed_array(shape, dtype, strides, order, stream), ManagedArray)
 
 
 def _shape_of(ary: Any) -> dict[str, Any]:

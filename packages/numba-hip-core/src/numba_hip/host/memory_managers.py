@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import hip_runtime
 from hip_runtime import Buffer, Device, MemoryKind, MemoryManager, PendingReleases
 from hip_runtime.errors import ArrayError, HipRuntimeError, UnsupportedError
+from hip_runtime.stream_handle import stream_handle
 from numba_hip.host.ipc import IpcHandle
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class MemoryPointer:
         self.device_pointer = pointer
         self.size = size
         self.owner = owner
+        self.is_managed = finalizer is not None
+        """Whether somebody gives the memory back when it is no longer used."""
         self._finalizer = None if finalizer is None else weakref.finalize(self, finalizer)
         if self._finalizer is not None:
             self._finalizer.atexit = False
@@ -63,6 +66,21 @@ class MemoryPointer:
     def device_ctypes_pointer(self) -> ctypes.c_size_t:
         """The address as an integer of ctypes."""
         return ctypes.c_size_t(self.device_pointer_value)
+
+    @property
+    def handle(self) -> Any:
+        """The address as it was given."""
+        return self.device_pointer
+
+    def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
+        """Set the first *count* bytes, all by default, to *byte*, 0 to 255; `hip_runtime.errors.ArrayError`."""
+        if not 0 <= byte <= 255:
+            raise ArrayError(f"byte is {byte}; one is 0 to 255")
+        size = self.size if count is None else count
+        if not 0 <= size <= self.size:
+            raise ArrayError(f"count is {size}; this memory has {self.size} bytes")
+        driver = self.context.device.driver
+        driver.fill(self.device_pointer_value, byte, size, stream_handle(stream))
 
     def own(self) -> MemoryPointer:
         """This memory, which lives as long as anybody refers to it."""
@@ -81,12 +99,28 @@ class MemoryPointer:
             self._finalizer()
 
 
-class PinnedMemory(MemoryPointer):
+class _HostMemory(MemoryPointer):
+    @property
+    def host_pointer(self) -> Any:
+        """The address for the host."""
+        return self.device_pointer
+
+    @property
+    def owned(self) -> Any:
+        """What keeps the memory alive."""
+        return self.owner
+
+
+class PinnedMemory(_HostMemory):
     """Page-locked memory of the host."""
 
 
-class MappedMemory(MemoryPointer):
+class MappedMemory(_HostMemory):
     """Page-locked memory of the host that kernels reach."""
+
+
+class ManagedMemory(_HostMemory):
+    """Memory that moves to where it is used."""
 
 
 class BaseMemoryManager(ABC):
@@ -142,6 +176,12 @@ class HostOnlyMemoryManager(BaseMemoryManager):
         buffer = self.context.device.allocate(size, MemoryKind.MAPPED if mapped else MemoryKind.PINNED)
         kind = MappedMemory if mapped else PinnedMemory
         return kind(self.context, buffer.address, size, owner=buffer, finalizer=buffer.close)
+
+    def memallocmanaged(self, size: int, attach_global: bool = True) -> ManagedMemory:
+        """Memory of the driver that moves to where it is used; *attach_global* is a hint that changes nothing."""
+        del attach_global
+        buffer = self.context.device.allocate(size, MemoryKind.MANAGED)
+        return ManagedMemory(self.context, buffer.address, size, owner=buffer, finalizer=buffer.close)
 
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
         """The memory as it is: copies from it go through page-locked buffers of the driver.

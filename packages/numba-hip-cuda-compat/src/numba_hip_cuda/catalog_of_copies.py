@@ -1,0 +1,103 @@
+"""What stands for the modules that numba-cuda copied from Numba: Numba's own, and where those lack names, ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numba_hip_cuda.posed_module import Module, from_module
+
+CUDA = "numba.cuda"
+TYPING = "numba_hip_cuda.registries:registry"
+LOWERING = "numba_hip_cuda.registries:lowering"
+
+LOWERED = """
+    cpython.builtins cpython.charseq cpython.enumimpl cpython.iterators cpython.listobj cpython.numbers cpython.rangeobj
+    cpython.slicing cpython.tupleobj cpython.unicode np.arraymath np.arrayobj np.npdatetime
+    np.polynomial.polynomial_core
+""".split()
+"""Copies with a ``registry`` of functions to lower, which Numba's modules register elsewhere: here it is that of all
+kernels."""
+
+TYPED = "arraydecl builtins collections".split()
+"""Modules of ``typing`` with a ``registry`` of templates."""
+
+TYPES = "abstract common containers function_type functions iterators misc npytypes scalars".split()
+"""Modules of ``types``, which are there twice: with and without ``cuda_`` before the name."""
+
+PACKAGES = {
+    "core": "numba.core",
+    "cpython": "numba.cpython",
+    "datamodel": "numba.core.datamodel",
+    "np": "numba.np",
+    "np.math": "numba.np.math",
+    "typing": "numba.core.typing",
+}
+"""Packages with modules beneath that are not Numba's. If they were Numba's own, importing those would change them."""
+
+MODULES: Mapping[str, Module] = {
+    **{f"{CUDA}.{name}": Module(names={}, rest=source) for name, source in PACKAGES.items()},
+    f"{CUDA}.np.polynomial": Module(names={"registry": LOWERING}, rest="numba.np.polynomial"),
+    f"{CUDA}.np.math.numbers": Module(names={}, rest="numba.cpython.numbers"),
+    **{
+        f"{CUDA}.{name}": Module(
+            names={
+                "registry": LOWERING,
+                **from_module("numba_hip_cuda.registries", "lower", "lower_cast", "lower_constant", "lower_setattr"),
+                "lower_getattr": "numba_hip_cuda.registries:lower_attr",
+            },
+            rest=f"numba.{name}",
+        )
+        for name in LOWERED
+    },
+    **{f"{CUDA}.typing.{name}": Module(names={"registry": TYPING}, rest=f"numba.core.typing.{name}") for name in TYPED},
+    f"{CUDA}.typing.npdatetime": Module(
+        names={"registry": TYPING, "infer_global": "numba_hip_cuda.registries:register_global"},
+        rest="numba.np.types.datetime",
+    ),
+    f"{CUDA}.core.optional": Module(names={"registry": LOWERING}, rest="numba.core.optional"),
+    f"{CUDA}.core.callconv": Module(
+        names={"CUDACallConv": "numba_hip.targets.callconv:HipCallConv"}, rest="numba.core.callconv"
+    ),
+    f"{CUDA}.types": Module(
+        names={
+            "bfloat16": "numba_hip:bfloat16",
+            "float_": "numba.core.types:float64",
+            "GridGroup": "numba_hip.language.cg:GridGroupType",
+            "Dim3": "numba_hip.language.index:Dim3Type",
+            "grid_group": "numba_hip_cuda.registries:grid_group",
+        },
+        rest="numba.core.types",
+    ),
+    f"{CUDA}.types.ext_types": Module(
+        names={
+            "bfloat16": "numba_hip:bfloat16",
+            "Bfloat16": "numba_hip.bfloat:Bfloat16",
+            "GridGroup": "numba_hip.language.cg:GridGroupType",
+            "Dim3": "numba_hip.language.index:Dim3Type",
+            "grid_group": "numba_hip_cuda.registries:grid_group",
+            "CUDADispatcher": "numba.core.types:Dispatcher",
+        }
+    ),
+    f"{CUDA}.types.cuda_scalars": Module(
+        names=from_module("numba.core.types", "NPDatetime", "NPTimedelta"), rest="numba.core.types.scalars"
+    ),
+    f"{CUDA}.types.scalars": Module(
+        names=from_module("numba.core.types", "NPDatetime", "NPTimedelta"), rest="numba.core.types.scalars"
+    ),
+}
+"""Copies with names that Numba's modules lack."""
+
+FORWARDED: Mapping[str, str] = {
+    **{f"{CUDA}.{name}": source for name, source in PACKAGES.items()},
+    **{
+        f"{CUDA}.types.{prefix}{name}": f"numba.core.types.{name}"
+        for prefix in ("", "cuda_")
+        for name in TYPES
+        if name != "scalars"
+    },
+    **{
+        f"{CUDA}.datamodel.cuda_{name}": f"numba.core.datamodel.{name}"
+        for name in ("manager", "models", "packer", "registry", "testing")
+    },
+}
+"""What is beneath the packages, and copies whose names differ from Numba's."""

@@ -140,9 +140,8 @@ def launch_and_wait(launch, *arguments):
     hip.synchronize()
 
 
-@pytest.mark.cpu_device("a GPU tells of exceptions where the kernel was compiled with exceptions=True")
 def test_what_was_printed_before_an_exception(capsys):
-    @hip.jit
+    @hip.jit(exceptions=True)
     def fail(x):
         print("before", x)
         if x > 1:

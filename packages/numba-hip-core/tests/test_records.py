@@ -398,7 +398,7 @@ def test_unaligned_fields_on_amd_gpus(target):
 
 
 def test_nothing_leaks_where_a_kernel_with_records_raises():
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(record, array):
         record.a = 5
         array[0].a = 5

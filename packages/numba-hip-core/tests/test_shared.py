@@ -263,9 +263,8 @@ def test_too_much_shared_memory():
         kernel[1, 1](np.zeros(1))
 
 
-@pytest.mark.cpu_device("a GPU tells of exceptions where the kernel was compiled with exceptions=True")
 def test_exceptions_of_kernels_with_barriers():
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(values):
         tile = hip.shared.array(8, int32)
         tile[hip.threadIdx.x] = values[hip.grid(1)]

@@ -28,7 +28,7 @@ def add_both(one, other):
         other[i] += 1
 
 
-@hip.jit
+@hip.jit(exceptions=True)
 def fail(values):
     raise ValueError("no")
 
@@ -220,7 +220,7 @@ def test_compiling_for_several_targets():
     assert all("v_add_f64" in text for text in code.values())
     assert str(result) == "none"
     text, _ = hip.compile_for_current_device(add, "(float64[::1], float64)", output="llvm")
-    assert "define void @add" in text
+    assert "void @add(" in text
     with pytest.raises(OutputError, match="targets is empty"):
         hip.compile_all(add, "(float64[::1], float64)", targets=[])
 

@@ -12,6 +12,7 @@ from numba.core import config as numba_config
 
 import numba_hip
 from numba_hip import config
+from numba_hip.language import user_functions
 from numba_hip_cuda.amd.catalog import ALIASES, HIP, MODULES
 from numba_hip_cuda.amd.namespace import look_up
 
@@ -79,6 +80,20 @@ def test_posed_programs_find_them_in_numba_cuda(cuda: ModuleType) -> None:
     kernel[1, 1](out)
     assert out[0] == 1
     assert "compile_llvm_ir" not in dir(cuda)
+
+
+def test_posed_programs_call_their_own_hip(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_functions, "_chosen", user_functions._Chosen())
+    pytest.importorskip("ziglang")
+    cuda.set_hip_extensions(code="__device__ int my_posed_number() { return 42; }")
+
+    @cuda.jit
+    def kernel(out):  # type: ignore[no-untyped-def]
+        out[0] = cuda.my_posed_number()
+
+    out = np.zeros(1, np.int32)
+    kernel[1, 1](out)
+    assert out[0] == 42
 
 
 def test_its_base_of_tests_turns_advice_off_and_on_again(cuda: ModuleType) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -153,6 +154,9 @@ LATE_NAMES = {
     "compile_llvm_ir_for_current_device": "numba_hip.host.llvm_ir",
     "compile_ptx": "numba_hip.host.llvm_ir",
     "compile_ptx_for_current_device": "numba_hip.host.llvm_ir",
+    "current_hip_extensions": "numba_hip.language.user_functions",
+    "current_hip_extra_cflags": "numba_hip.language.user_functions",
+    "set_hip_extensions": "numba_hip.language.user_functions",
 }
 """Names of modules that are loaded when one of them is first asked for."""
 
@@ -169,6 +173,9 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, getattr(import_module(LATE_NAMES[name]), name))
     if name == "bfloat16":
         return import_module("numba_hip.bfloat").bfloat16
+    mine = sys.modules.get("numba_hip.language.user_functions")
+    if mine is not None and (own := mine.find(name)) is not None:
+        return own  # and not kept: another call of set_hip_extensions takes it away
     from numba_hip.language.hip_functions import find  # the declarations are read when one is asked for
 
     function = find(name)

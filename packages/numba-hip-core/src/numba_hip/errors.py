@@ -55,6 +55,13 @@ class OutputError(HipError, ValueError, NotImplementedError):
     """A kind of output that `compile` does not know, or that the target cannot give."""
 
 
+class HipExtensionError(HipError, KeyError, ValueError):
+    """`set_hip_extensions` without HIP C++, or with two."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError shows the repr
+
+
 class LinkedCodeError(HipError, ValueError):
     """Code that cannot be linked into a kernel, or a function of it that is not what was declared."""
 

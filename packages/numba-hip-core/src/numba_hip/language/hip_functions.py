@@ -56,6 +56,9 @@ class HipFunction(Stub):
                 found.setdefault(signature(_join(results), *kinds), function)
         return found
 
+    def provide(self, context: Any) -> None:
+        """Have the kernel that is being lowered linked with what defines the function: HIP's own is found by itself."""
+
     def inputs(self, function: Function) -> list[Parameter]:
         """The parameters of overload *function* that a call gives arguments for."""
         return [one for one in function.parameters if not (self.returns_outputs and one.intent == "out")]
@@ -161,6 +164,7 @@ def _check_is_there(function: Function, target: str) -> None:
 def _define_lowering(function: HipFunction) -> None:
     @lowering.lower(function, types.VarArg(types.Any))
     def _lower(context: Any, builder: ir.IRBuilder, sig: Signature, args: Any) -> ir.Value:
+        function.provide(context)
         chosen = next(one for matched, one in function.match(sig.args).items() if matched.args == sig.args)
         given = iter(zip(args, sig.args, strict=True))
         inputs, slots, passed = function.inputs(chosen), [], []

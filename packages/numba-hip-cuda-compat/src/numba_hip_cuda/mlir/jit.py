@@ -63,10 +63,10 @@ def _is_signature(given: Any) -> bool:
 def _choose(given: dict[str, Any]) -> _Chosen:
     """Sort the options; `OptionError` for those that contradict each other or do not exist."""
     if "help" in given:
-        raise SystemExit(f"The options of numba_cuda_mlir.cuda.jit are\n{_describe()}")
+        raise SystemExit(_explain("help was specified"))
     unknown = given.keys() - PASSED_ON - OURS - WITHOUT_EFFECT
     if unknown:
-        raise OptionError(f"Got invalid options: {', '.join(sorted(unknown))}; cuda.jit knows\n{_describe()}")
+        raise OptionError(_explain(f"Got invalid options: {', '.join(sorted(unknown))}."))
     if {"opt", "opt_level"} <= given.keys():
         raise OptionError("Cannot specify both opt and opt_level at the same time.")
     options = {name: value for name, value in given.items() if name in PASSED_ON}
@@ -86,13 +86,17 @@ def _choose(given: dict[str, Any]) -> _Chosen:
 
 
 def _check_level(level: Any) -> int:
-    if not isinstance(level, int) or not 0 <= level <= 3:
-        raise OptionError(f"opt_level: Expected opt_level to be between 0 and 3, got {level!r}")
+    if not isinstance(level, int):
+        raise OptionError(_explain(f"Expected opt_level to be of type {int}, got {level}"))
+    if not 0 <= level <= 3:
+        raise OptionError(_explain(f"opt_level: Expected opt_level to be between 0 and 3, got {level}"))
     return level
 
 
-def _describe() -> str:
+def _explain(reason: str) -> str:
+    """The options, and the *reason* to tell them."""
     return (
+        f"Printing the options because: {reason}\nnumba_cuda_mlir.cuda.jit takes\n"
         f"  {', '.join(sorted(PASSED_ON | OURS - {'help'}))}\n"
         f"and, without effect on AMD GPUs,\n  {', '.join(sorted(WITHOUT_EFFECT))}"
     )

@@ -1,0 +1,138 @@
+"""Functions of a program's own HIP C++ in kernels, by their names: `set_hip_extensions`, as AMD's numba-hip has it.
+
+They are compiled for each target when a kernel for it first calls one: by ROCm for AMD GPUs, and by the clang of the
+wheel ``ziglang`` for the CPU device. A kernel keeps the functions that it was compiled with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hip_devicelib.codeobject import CPU_TARGET
+from hip_devicelib.declarations import Function
+from hip_devicelib.errors import NotFoundError
+from hip_devicelib.extension import Extension, declare_extension
+from hip_devicelib.header import read_header
+from hip_devicelib.rocm import find_rocm
+from numba_hip.compilation.linked_code import LinkedCode
+from numba_hip.errors import HipExtensionError
+from numba_hip.language.hip_functions import HipFunction
+
+
+class UserFunction(HipFunction):
+    """A function of *source*, with all of its overloads; what it writes through pointers are further results."""
+
+    def __init__(self, name: str, overloads: tuple[Function, ...], source: Extension) -> None:
+        super().__init__(name, overloads, returns_outputs=True)
+        self.source = source
+
+    def provide(self, context: Any) -> None:
+        """Link the kernel with the code of *source*."""
+        code = code_for(self.source, context.codegen().target)
+        context.active_code_library.add_linked_code([code])
+
+    def add_to_stamp(self, stamp: Any) -> None:
+        """Add what this function is to the stamp of a kernel that calls it."""
+        stamp.add_text("HIP C++", self.__name__, self.source.text, repr(self.source.flags))
+
+
+@dataclass
+class _Chosen:
+    """What `set_hip_extensions` was last given."""
+
+    code: str = ""
+    flags: list[str] = field(default_factory=list)
+    functions: dict[str, UserFunction] = field(default_factory=dict)
+
+
+_chosen = _Chosen()
+
+
+def set_hip_extensions(
+    code: str | None = None, filepath: str | Path | None = None, extra_cflags: Iterable[str] | None = None
+) -> None:
+    """Let kernels call the ``__device__`` functions of HIP C++, *code* or the file *filepath*, as ``hip.<name>``.
+
+    They take the place of those of an earlier call; kernels that were compiled before keep theirs. *extra_cflags* are
+    options of clang (``-I``, ``-D``); None leaves those of the earlier call. A pointer is a further result: what a
+    function writes through its pointers is returned behind its own result. On the CPU device, and to be read without
+    ROCm, functions take and give numbers, and call the functions of HIP's that do.
+
+    Raises `HipExtensionError` unless there is exactly one of *code* and *filepath*, and
+    `hip_devicelib.errors.CompileError` or `HeaderError` for source that cannot be read, and changes nothing then.
+    """
+    if (code is None) == (filepath is None):
+        given = "both" if code is not None else "neither"
+        raise HipExtensionError(f"set_hip_extensions takes one of code and filepath, and got {given}")
+    name = "extension.hip"
+    if filepath is not None:
+        code, name = Path(filepath).read_text(), str(filepath)
+    flags = list(_chosen.flags if extra_cflags is None else extra_cflags)
+    source = Extension(code or "", options=tuple(flags), name=name)
+    by_name: dict[str, list[Function]] = {}
+    for function in _declare(source):
+        by_name.setdefault(function.name, []).append(_with_results(function))
+    functions = {name: UserFunction(name, tuple(overloads), source) for name, overloads in by_name.items()}
+    _chosen.code, _chosen.flags, _chosen.functions = source.source, flags, functions
+
+
+def current_hip_extensions() -> str:
+    """The HIP C++ of the last `set_hip_extensions`; empty before the first."""
+    return _chosen.code
+
+
+def current_hip_extra_cflags() -> list[str]:
+    """The options of clang that `set_hip_extensions` was last given."""
+    return list(_chosen.flags)
+
+
+def find(name: str) -> UserFunction | None:
+    """The function *name* of the last `set_hip_extensions`, if it has one."""
+    return _chosen.functions.get(name)
+
+
+def names() -> list[str]:
+    """The names of all its functions."""
+    return list(_chosen.functions)
+
+
+def _declare(source: Extension) -> tuple[Function, ...]:
+    """The functions of *source*, read with the header of ROCm where there is one."""
+    try:
+        header = read_header(find_rocm())
+    except NotFoundError:
+        from hip_devicelib.cpu.extension import declare_for_cpu
+
+        return declare_for_cpu(source)[0].functions
+    return declare_extension(source, header)[0].functions
+
+
+def _with_results(function: Function) -> Function:
+    """*function* with all that its pointers lead to as results."""
+    parameters = tuple(
+        replace(one, intent="out") if one.type.kind in ("pointer", "reference") and not one.type.const else one
+        for one in function.parameters
+    )
+    return replace(function, parameters=parameters)
+
+
+@cache
+def _compiled(text: str, flags: tuple[str, ...], name: str, target: str) -> LinkedCode:
+    from hip_devicelib.cpu.extension import supply_cpu_extension
+    from hip_devicelib.supply import supply_extension
+
+    source = Extension(text, options=flags, name=name)
+    library = supply_cpu_extension(source) if target == CPU_TARGET else supply_extension(source, target)
+    return LinkedCode(library.bitcode, name)
+
+
+def code_for(source: Extension, target: str) -> LinkedCode:
+    """The code of *source* for *target*, compiled once."""
+    return _compiled(source.source, source.options, source.name, str(target))
+
+
+__all__ = ["current_hip_extensions", "current_hip_extra_cflags", "set_hip_extensions"]

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float32", "float64")
 KINDS = INTEGERS + FLOATS
@@ -266,12 +268,14 @@ class TypedGenerator:
         return [make, fill, change, read] if self.choose.random() < 0.5 else [make, fill, read]
 
     def _divide(self, depth: int) -> list[Line]:
-        """A division by what is often -1."""
+        """A division, often of the least number there is or the one above it by -1."""
         kind = self.choose.choice(INTEGERS)
         name, operation = self.choose.choice((("floor_divide", "//"), ("modulo", "%")))
-        often = "" if kind.startswith("u") or self.choose.random() < 0.5 else f" | np.{kind}(-2)"
-        two = both(f"np.{kind}({{}} | np.{kind}(1){often})", self.value(kind, 1))
+        special = not kind.startswith("u") and self.choose.random() < 0.5
+        two = both(f"np.{kind}({{}} | np.{kind}(1){f' | np.{kind}(-2)' if special else ''})", self.value(kind, 1))
         one = self.value(kind, 1)
+        if special and self.choose.random() < 0.7:
+            one = both(f"np.{kind}(({{}} & np.{kind}(1)) ^ np.{kind}({np.iinfo(kind).min}))", one)
         found = Text(f"np.{kind}({one.hip} {operation} {two.hip})", f"{name}_{kind}({one.plain}, {two.plain})")
         return [self._put(kind, found)]
 

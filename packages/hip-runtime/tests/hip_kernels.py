@@ -38,6 +38,10 @@ GLOBALS = """
 """
 
 
+ELF_KIND, LINKED = 16, 3
+"""Where the header of an ELF file says what it is, and what it says of linked code (``ET_DYN``)."""
+
+
 @cache
 def code(*names: str, target: str = TARGETS[0]) -> CodeObject:
     """A code object with these kernels, and with the global variable ``table`` of 24 bytes."""
@@ -46,8 +50,9 @@ def code(*names: str, target: str = TARGETS[0]) -> CodeObject:
         types = ("ptr addrspace(1)" if kind == "ptr" else kind for _, kind in SIGNATURES[name])
         text += f"define amdgpu_kernel void @{name}({', '.join(types)}) {{\n  ret void\n}}\n"
     keep = ("table", *(("fault.fault",) if "fault" in names else ()))
-    image = object_code(optimise(text, target, keep=keep), target)
-    return describe(image, {name: SIGNATURES[name] for name in names})
+    image = bytearray(object_code(optimise(text, target, keep=keep), target))
+    image[ELF_KIND] = LINKED  # it refers to nothing, and no linker is needed for tests
+    return describe(bytes(image), {name: SIGNATURES[name] for name in names})
 
 
 def sample(name: str) -> CodeObject:

@@ -21,6 +21,8 @@ from hip_standin import Standin
 from hip_devicelib import read_kernels
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_runtime import device as devices
+from hip_runtime.arrays import to_device
+from hip_runtime.device import Device
 from hip_runtime.driver import DEFAULT_STREAM, MemoryKind
 from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
@@ -35,7 +37,10 @@ from hip_runtime.errors import (
     ModuleLoadError,
     SymbolError,
     UnknownDeviceError,
+    UnsupportedError,
 )
+from hip_runtime.module import Module
+from hip_runtime.stream import Stream
 
 SLOW = 3_000_000  # turns of the kernel `spin`: some milliseconds
 
@@ -90,7 +95,8 @@ def test_attributes_of_each_device(driver: HipDriver) -> None:
     assert (one.name, one.target, one.wave_size) == ("Stand-in MI210", "gfx90a:sramecc+:xnack-", 64)
     assert (other.name, other.target, other.wave_size) == ("Stand-in RX 7900", "gfx1100", 32)
     assert (one.compute_units, one.total_memory, one.max_threads_per_block) == (104, hip_standin.MEMORY, 1024)
-    assert (one.max_block_dim, one.max_grid_dim) == ((1024, 1024, 1024), (2**31 - 1, 65536, 65536))
+    assert (one.max_block_dim, one.max_grid_dim) == ((1024, 1024, 1024), (2**31 - 1, 65535, 65535))
+    assert one.max_threads_along == 2**32 - 1
     assert (one.shared_bytes_per_block, one.registers_per_block) == (65536, 65536)
     assert (one.clock_rate, one.memory_clock_rate) == (1_700_000, 1_600_000)
     assert (one.pci, other.pci) == ((1, 0x40, 3), (1, 0x41, 3))
@@ -176,7 +182,57 @@ def test_memory_of_one_device_is_copied_to_another(driver: HipDriver) -> None:
     driver.free(other)
 
 
+@pytest.mark.parametrize("own_stream", [False, True])
+def test_arrays_of_one_device_are_copied_to_another(driver: HipDriver, standin: Standin, own_stream: bool) -> None:
+    one, other = (Device(driver, device, device) for device in (0, 1))
+    values = np.arange(1000.0).reshape(20, 50)
+    stream = Stream(other) if own_stream else None
+    source, target = to_device(values, device=one), to_device(np.zeros((20, 50)), device=other)
+    with Loaded(driver, "spin") as code:
+        code.launch("spin", source.address, SLOW)  # changes the first element
+        one.synchronize() if own_stream else None
+        standin.calls()
+        target.copy_to_device(source, stream=stream)
+        assert "hipMemcpyPeerAsync 8000 from 0 to 1" in standin.calls()
+        np.testing.assert_array_equal(target.copy_to_host(stream=stream), source.copy_to_host())
+        target[:, ::-2].copy_to_device(source[:, 25:], stream=stream)
+        np.testing.assert_array_equal(target[:, ::-2].copy_to_host(stream=stream), values[:, 25:])
+        one.synchronize()
+    if stream is not None:
+        stream.close()
+    del source, target
+
+
 # launches
+
+
+def test_what_no_gpu_can_launch_is_refused_before_the_runtime_is_asked(driver: HipDriver, standin: Standin) -> None:
+    device = Device(driver, 0, 0)
+    kernel = Module(device, hip_kernels.code("empty")).function("empty")
+    standin.calls()
+    for grid, block, shared, says in (
+        (0, 1, 0, "grid has extent 0 along x"),
+        (1, (32, 33), 0, r"has 1056 threads; .* at most 1024"),
+        ((1, 65536), 1, 0, "grid has extent 65536 along y; .* at most 65535"),
+        ((1, 1, 65536), 1, 0, "grid has extent 65536 along z; .* at most 65535"),
+        (2**23, 512, 0, "grid and block have 8388608 times 512 threads along x; .* at most 4294967295"),
+        (1, 1, 65537, "dynamic_shared is 65537 bytes"),
+    ):
+        with pytest.raises(LaunchError, match=says):
+            kernel.launch(grid, block, b"", dynamic_shared=shared)
+    assert standin.launches() == []
+
+
+def test_a_device_without_cooperative_launches_says_so(standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDIN_NOT_COOPERATIVE", "1")
+    driver = HipDriver()
+    with Loaded(driver, "empty") as code:
+        standin.calls()
+        with pytest.raises(UnsupportedError, match="'empty': device 0 has no cooperative launches"):
+            code.launch("empty", cooperative=True)
+        assert standin.calls() == []
+        code.launch("empty")
+    driver.close()
 
 
 def read_field(kind: str, data: bytes) -> Any:
@@ -281,6 +337,10 @@ def test_code_of_another_processor_is_refused(driver: HipDriver, standin: Standi
         driver.load_module(0, CodeObject("gfx90a", code.image, code.kernels))
     with pytest.raises(ModuleLoadError, match="is for the CPU device; this device needs code for gfx90a"):
         driver.load_module(0, CodeObject(CPU_TARGET, code.image, code.kernels))
+    relocatable = bytearray(hip_kernels.code("count").image)
+    relocatable[hip_kernels.ELF_KIND] = 1
+    with pytest.raises(ModuleLoadError, match=r"a relocatable object, not linked: give it to hip_devicelib\.link"):
+        driver.load_module(0, CodeObject("gfx90a", bytes(relocatable), code.kernels))
     assert "hipModuleLoadData" not in names(standin.calls())
 
 
@@ -327,6 +387,9 @@ def test_ipc(driver: HipDriver, standin: Standin) -> None:
     place = driver.alloc(1, 64)
     handle = driver.ipc_handle(place)
     assert (type(handle), len(handle)) == (bytes, 64)
+    with pytest.raises(InvalidHandleError, match="of memory of this very process, .*: use the array that it was made"):
+        driver.open_ipc_handle(1, handle)
+    handle = hip_standin.of_another_process(handle)
     opened = driver.open_ipc_handle(1, handle)
     assert standin.calls()[-1] == "hipIpcOpenMemHandle flags 1 on 1"
     driver.free(opened)

@@ -19,7 +19,7 @@ from hip_standin import RESOURCES, Standin
 from hip_runtime.driver import MemoryKind, Strided
 from hip_runtime.drivers.hip.calls import SIGNATURES
 from hip_runtime.drivers.hip.device import HipDriver
-from hip_runtime.drivers.hip.errors import DeviceFailure, HipError
+from hip_runtime.drivers.hip.errors import DeviceFailure, HipError, HipStateError, HipValueError, hip_error
 from hip_runtime.errors import (
     CaptureError,
     DeviceUnavailableError,
@@ -69,7 +69,7 @@ def use_memory(driver: HipDriver, stack: ExitStack) -> None:
         place = driver.alloc(0, 64, kind)
         stack.callback(driver.free, place)
         driver.fill(place, 1, 64)
-    opened = driver.open_ipc_handle(0, driver.ipc_handle(place))
+    opened = driver.open_ipc_handle(0, hip_standin.of_another_process(driver.ipc_handle(place)))
     driver.free(opened)
     assert driver.find_allocation(place + 8)[0] == place
     driver.memory_info(0)
@@ -90,6 +90,9 @@ def use_copies(driver: HipDriver, stack: ExitStack) -> None:
         driver.copy_strided(there, Strided(host.ctypes.data + 28, (32, -4)), (4, 8), 4, where, host)
         driver.fill(place, 2, 16, where)
     driver.synchronize_stream(stream)
+    other = driver.alloc(1, 64)
+    stack.callback(driver.free, other)
+    driver.copy(other, place, 64)
 
 
 def use_code(driver: HipDriver, stack: ExitStack) -> None:
@@ -235,7 +238,7 @@ def test_failures_at_the_start(standin: Standin, name: str) -> None:
 
 
 CLASSES = {
-    1: HipError,
+    1: HipValueError,
     2: MemoryError,
     9: LaunchError,
     13: SymbolError,
@@ -248,6 +251,7 @@ CLASSES = {
     218: ModuleLoadError,
     302: ModuleLoadError,
     400: InvalidHandleError,
+    401: HipStateError,
     500: SymbolError,
     700: DeviceFailure,
     701: LaunchError,
@@ -280,6 +284,19 @@ def test_errors_have_types_names_and_texts(standin: Standin, code: int) -> None:
     assert ("has to be started again" in str(error)) is (CLASSES[code] is DeviceFailure)
     assert standin._library.hipGetLastError() == 0  # it is not left for somebody else to find
     driver.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "kind"),
+    [
+        ("hipModuleLaunchKernel", 1, LaunchError),
+        ("hipStreamEndCapture", 401, CaptureError),
+        ("hipFree", 1, HipValueError),
+        ("hipFree", 401, HipStateError),
+    ],
+)
+def test_some_errors_mean_something_else_of_some_functions(call: str, code: int, kind: type[Exception]) -> None:
+    assert isinstance(hip_error(call, "name", code, "text"), kind)
 
 
 def test_errors_can_be_pickled(standin: Standin) -> None:

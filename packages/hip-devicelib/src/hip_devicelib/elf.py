@@ -39,6 +39,11 @@ class ElfFile:
     kind: int
     sections: tuple[_Section, ...]
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether a runtime can load the file; else it is a relocatable object."""
+        return self.kind != _ET_REL
+
     def notes(self) -> Iterator[tuple[bytes, int, bytes]]:
         """Owner, type and description of every note. Raises `CodeObjectError` where one does not fit."""
         for section in self.sections:

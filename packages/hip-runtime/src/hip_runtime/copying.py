@@ -101,9 +101,9 @@ def _is_over_at_return(driver: Driver, host: int, stream: int) -> bool:
 
 
 def on_device(target: DeviceArray, source: DeviceArray, stream: int) -> None:
-    """Fill *target* from *source*, both on one device; they may overlap."""
+    """Fill *target* from *source*, on one device, where they may overlap, or on two of one kind."""
     check_fit(target, source)
-    if target.device is not source.device:
+    if target.device.driver is not source.device.driver:
         raise CopyError(f"cannot copy from {source.device} to {target.device}: copy through the host")
     _copy(target.device.driver, target.address, target.layout, source.address, source.layout, stream, (target, source))
 

@@ -67,6 +67,8 @@ class DeviceAttributes:
     managed_memory: bool
     concurrent_kernels: bool
     cooperative_launch: bool
+    max_threads_along: int = 2**63 - 1
+    """Threads that a launch can have along an axis, those of all its blocks together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,7 @@ class Launch:
         self.function = function
         self.grid = _check_grid(grid, function.device)
         self.block = _check_block(block, function)
+        _check_threads(self.grid, self.block, function.device)
         self.dynamic_shared = _check_shared(dynamic_shared, function)
         self._stream = stream_handle(stream)
         self._stream_owner = stream
@@ -201,6 +202,16 @@ def _check_block(block: Any, function: Function) -> Dim3:
         if threads > limit:
             raise LaunchError(f"block {extents} has {threads} threads; {whose} at most {limit}")
     return extents
+
+
+def _check_threads(grid: Dim3, block: Dim3, device: Device) -> None:
+    most = device.attributes.max_threads_along
+    for axis, blocks, threads in zip(_AXES, grid, block, strict=True):
+        if blocks * threads > most:
+            raise LaunchError(
+                f"grid and block have {blocks} times {threads} threads along {axis}; {device.name} allows at most "
+                f"{most}"
+            )
 
 
 def _check_shared(dynamic_shared: Any, function: Function) -> int:

@@ -268,6 +268,7 @@ EXPORT hipError_t hipModuleLaunchCooperativeKernel(Function *function, uint32_t 
                                                    void **parameters) {
     ENTER("%s", function->name);
     uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    if (!is_cooperative()) return remember(LAUNCH_FAILURE);
     if ((uint64_t)gx * gy * gz > 1024) return remember(COOPERATIVE_TOO_LARGE);
     unsigned char arguments[MAX_ARGUMENTS] = {0};
     for (uint32_t i = 0; function->base && i < function->shape->count; i++)

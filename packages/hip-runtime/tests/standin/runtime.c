@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread int device;
@@ -170,6 +171,8 @@ static int model_of(int number) {
     return number;
 }
 
+int is_cooperative(void) { return !getenv("STANDIN_NOT_COOPERATIVE"); }
+
 static int failures[MAX_DEVICES];
 
 int device_failure(int number) { return __atomic_load_n(&failures[number], __ATOMIC_SEQ_CST); }
@@ -214,12 +217,13 @@ EXPORT hipError_t hipGetDevicePropertiesR0600(Properties *properties, int number
     properties->block_threads = 1024;
     for (int axis = 0; axis < 3; axis++) {
         properties->block[axis] = 1024;
-        properties->grid[axis] = axis ? 65536 : 0x7fffffff;
+        properties->grid[axis] = axis ? 65536 : 0x7fffffff; /* as clr says it, and takes one less */
     }
     properties->clock = 1700000;
     properties->memory_clock = 1600000;
     properties->compute_units = models[model].units;
-    properties->concurrent_kernels = properties->cooperative = properties->managed = 1;
+    properties->concurrent_kernels = properties->managed = 1;
+    properties->cooperative = is_cooperative();
     properties->pci_domain = 1;
     properties->pci_bus = 0x40 + number;
     properties->pci_device = 3;
@@ -391,8 +395,10 @@ typedef struct { char bytes[64]; } Handle;
 
 EXPORT hipError_t hipIpcGetMemHandle(Handle *handle, void *place) {
     ENTER();
+    pid_t owner = getpid();
     memset(handle, 0, sizeof *handle);
     memcpy(handle->bytes, &place, sizeof place);
+    memcpy(handle->bytes + sizeof place, &owner, sizeof owner);
     return SUCCESS;
 }
 
@@ -400,6 +406,9 @@ EXPORT hipError_t hipIpcOpenMemHandle(void **place, Handle handle, unsigned flag
     ENTER("flags %u on %d", flags, device);
     char *start;
     memcpy(&start, handle.bytes, sizeof start);
+    pid_t owner;
+    memcpy(&owner, handle.bytes + sizeof start, sizeof owner);
+    if (owner == getpid()) return remember(INVALID_CONTEXT);
     if (!start) return remember(INVALID_VALUE);
     pthread_mutex_lock(&lock);
     Block *block = malloc(sizeof *block);

@@ -19,10 +19,12 @@ enum {
     NO_DEVICE = 100,
     INVALID_DEVICE = 101,
     INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     NOT_READY = 600,
     PEER_ACCESS_ALREADY_ENABLED = 704,
+    LAUNCH_FAILURE = 719,
     COOPERATIVE_TOO_LARGE = 720,
     NOT_SUPPORTED = 801,
     CAPTURE_UNSUPPORTED = 900,
@@ -48,6 +50,7 @@ int standin_enter(const char *function, const char *format, ...);
 int remember(int code); /* for hipGetLastError */
 int current_device(void);
 int device_count(void);
+int is_cooperative(void); /* whether devices have cooperative launches */
 
 /* Resources that have to be given back. */
 enum { MEMORY, STREAM, EVENT, MODULE, GRAPH, EXECUTABLE, RESOURCES };

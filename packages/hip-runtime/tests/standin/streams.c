@@ -433,6 +433,12 @@ EXPORT hipError_t hipMemcpyAsync(void *target, const void *source, size_t nbytes
     return remember(start_copy((Copy){target, source, nbytes, nbytes, nbytes, 1, 0}, stream, 0));
 }
 
+EXPORT hipError_t hipMemcpyPeerAsync(void *target, int into, const void *source, int found, size_t nbytes, void *stream) {
+    ENTER("%zu from %d to %d", nbytes, found, into);
+    if (into < 0 || into >= device_count() || found < 0 || found >= device_count()) return remember(INVALID_DEVICE);
+    return remember(start_copy((Copy){target, source, nbytes, nbytes, nbytes, 1, 0}, stream, 0));
+}
+
 EXPORT hipError_t hipMemcpy2D(
     void *target, size_t into, const void *source, size_t found, size_t width, size_t height, int kind) {
     ENTER("%zu x %zu pitch %zu %zu kind %d", width, height, into, found, kind);

@@ -10,11 +10,18 @@ from hip_runtime.drivers.hip.calls import Calls
 
 _UUID_BYTES = 16
 
+_MOST_ROWS = 2**16 - 1
+"""Blocks along y and z, as HIP's documentation and CUDA have it; the runtime's properties say one more."""
+
+_MOST_THREADS_ALONG = 2**32 - 1
+"""Threads along an axis: the packet of a launch counts them in 32 bits."""
+
 
 def read_attributes(calls: Calls, device: int) -> DeviceAttributes:
     """The attributes of *device*. hip-python knows the structure, and what is where in it."""
     properties = calls.hip.hipDeviceProp_t()
     calls.call("hipGetDeviceProperties", properties.as_c_void_p(), device)
+    blocks, rows, layers = _three(properties.maxGridSize)
     return DeviceAttributes(
         name=_text(properties.name),
         target=_text(properties.gcnArchName),
@@ -23,7 +30,7 @@ def read_attributes(calls: Calls, device: int) -> DeviceAttributes:
         total_memory=properties.totalGlobalMem,
         max_threads_per_block=properties.maxThreadsPerBlock,
         max_block_dim=_three(properties.maxThreadsDim),
-        max_grid_dim=_three(properties.maxGridSize),
+        max_grid_dim=(blocks, min(rows, _MOST_ROWS), min(layers, _MOST_ROWS)),
         shared_bytes_per_block=properties.sharedMemPerBlock,
         registers_per_block=properties.regsPerBlock,
         clock_rate=properties.clockRate,
@@ -34,6 +41,7 @@ def read_attributes(calls: Calls, device: int) -> DeviceAttributes:
         managed_memory=bool(properties.managedMemory),
         concurrent_kernels=bool(properties.concurrentKernels),
         cooperative_launch=bool(properties.cooperativeLaunch),
+        max_threads_along=_MOST_THREADS_ALONG,
     )
 
 

@@ -65,6 +65,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipPointerGetAttribute": (c_void_p, c_int, c_void_p),
     "hipMemcpy": (c_void_p, c_void_p, c_size_t, c_int),
     "hipMemcpyAsync": (c_void_p, c_void_p, c_size_t, c_int, c_void_p),
+    "hipMemcpyPeerAsync": (c_void_p, c_int, c_void_p, c_int, c_size_t, c_void_p),
     "hipMemcpy2D": (c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, c_int),
     "hipMemcpy2DAsync": (c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, c_int, c_void_p),
     "hipMemset": (c_void_p, c_int, c_size_t),

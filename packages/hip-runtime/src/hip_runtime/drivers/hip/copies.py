@@ -37,12 +37,14 @@ class Copier:
 
     def device_of(self, *addresses: int) -> int:
         """The device that the first of *addresses* that is on one is on, else 0."""
+        return next((found for found in map(self._device_at, addresses) if found is not None), 0)
+
+    def _device_at(self, address: int) -> int | None:
         device = c_int()
-        for address in addresses:
-            if self._calls.hipPointerGetAttribute(byref(device), _DEVICE_ORDINAL, address) == 0 and device.value >= 0:
-                return device.value
-            self._calls.hipGetLastError()
-        return 0
+        if self._calls.hipPointerGetAttribute(byref(device), _DEVICE_ORDINAL, address) == 0 and device.value >= 0:
+            return device.value
+        self._calls.hipGetLastError()
+        return None
 
     def copy(self, stream: Stream, target: int, source: int, nbytes: int, owners: object) -> None:
         """Copy bytes that may overlap."""
@@ -67,6 +69,14 @@ class Copier:
         """Copy elements between two layouts that may overlap; nothing between the elements is written to."""
         plan = plan_copy(target, source, shape, itemsize)
         overlap = _overlap(target, source, shape, itemsize)
+        devices = self._between(target.address, source.address) if plan.copies else None
+        if devices is not None and any(height > 1 for *_, height in plan.rectangles()):
+            # HIP copies bytes between devices that cannot reach each other, and not rectangles.
+            _refuse_to_record(stream, "goes through the host")
+            self._wait_for_source(stream, devices[1])
+            ahead, order = forwards(target, shape)
+            self._copy_through_host(stream, ahead, order, source, shape, itemsize)
+            return
         if overlap or plan.copies > DIRECT_COPIES:
             ahead, order = forwards(target, shape)
             packed = plan_copy(ahead, Strided(0, dense_strides(shape, itemsize)), shape, itemsize)
@@ -76,7 +86,35 @@ class Copier:
                 return
         self._copy_rectangles(stream, plan, owners)
 
+    def _between(self, target: int, source: int) -> tuple[int, int] | None:
+        """The devices that the two addresses are on, where these are two."""
+        if self._calls.device_count == 1:
+            return None
+        into, found = self._device_at(target), self._device_at(source)
+        return None if into is None or found is None or into == found else (into, found)
+
+    def _wait_for_source(self, stream: Stream, device: int) -> None:
+        """On default streams a copy comes behind the work of both of its devices."""
+        if stream.handle == 0:
+            self._calls.activate(device)
+            self._wait(stream)
+            self._calls.activate(stream.device)
+
+    def _copy_to_peer(self, stream: Stream, devices: tuple[int, int], target: int, source: int, nbytes: int) -> None:
+        """The runtime goes through the host where the devices cannot reach each other."""
+        into, found = devices
+        self._wait_for_source(stream, found)
+        self._calls.call("hipMemcpyPeerAsync", target, into, source, found, nbytes, stream.handle)
+        if stream.handle == 0:
+            self._wait(stream)
+
     def _copy(self, stream: Stream, target: int, source: int, nbytes: int, owners: object) -> None:
+        devices = self._between(target, source)
+        if devices is not None:
+            self._copy_to_peer(stream, devices, target, source, nbytes)
+            if stream.handle and owners is not None:
+                stream.keep(owners)
+            return
         if stream.handle == 0:
             self._calls.call("hipMemcpy", target, source, nbytes, _MEMCPY_DEFAULT)
             return

@@ -55,7 +55,9 @@ class HipDriver:
         hip.hipInit(0)
         self._calls = Calls(hip)
         self._count = self._calls.device_count
-        self._targets = [read_attributes(self._calls, device).target for device in range(self._count)]
+        attributes = [read_attributes(self._calls, device) for device in range(self._count)]
+        self._targets = [found.target for found in attributes]
+        self._cooperative = [found.cooperative_launch for found in attributes]
         self._streams = StreamTable(self._calls)
         self._captures = self._streams.captures
         self._graphs = Graphs(self._calls, self._captures)
@@ -235,6 +237,11 @@ class HipDriver:
         if len(arguments) != function.nbytes:
             raise LaunchError(
                 f"arguments are {len(arguments)} bytes; kernel {function.kernel.name!r} takes {function.nbytes}"
+            )
+        if cooperative and not self._cooperative[function.device]:
+            raise UnsupportedError(
+                f"kernel {function.kernel.name!r}: device {function.device} has no cooperative launches, in which all "
+                "blocks run at the same time: divide the kernel where its blocks wait for one another"
             )
         found = self._streams.on_device(stream, function.device)
         if found.device != function.device:

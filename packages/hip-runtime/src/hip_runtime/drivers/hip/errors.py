@@ -18,8 +18,11 @@ from hip_runtime.errors import (
     UnsupportedError,
 )
 
+INVALID_VALUE = 1
 OUT_OF_MEMORY = 2
 NO_DEVICE = 100
+OWN_MEMORY = 201
+ILLEGAL_STATE = 401
 NOT_FOUND = 500
 NOT_READY = 600
 PEER_ACCESS_ALREADY_ENABLED = 704
@@ -48,6 +51,14 @@ class HipOutOfMemoryError(HipError, MemoryError):
 
 class HipLaunchError(HipError, LaunchError):
     """A launch that this device cannot do."""
+
+
+class HipValueError(HipError, ValueError):
+    """A number that the runtime cannot do anything with."""
+
+
+class HipStateError(HipError):
+    """Something that cannot be done in the state that a stream or another object is in."""
 
 
 class HipHandleError(HipError, InvalidHandleError):
@@ -88,6 +99,7 @@ class DeviceFailure(HipError):
 
 
 _CLASSES: dict[int, type[HipError]] = {
+    INVALID_VALUE: HipValueError,
     OUT_OF_MEMORY: HipOutOfMemoryError,
     9: HipLaunchError,  # hipErrorInvalidConfiguration
     13: HipSymbolError,  # hipErrorInvalidSymbol
@@ -96,7 +108,7 @@ _CLASSES: dict[int, type[HipError]] = {
     NO_DEVICE: HipUnavailableError,
     101: HipUnavailableError,  # hipErrorInvalidDevice
     200: HipModuleError,  # hipErrorInvalidImage
-    201: HipHandleError,  # hipErrorInvalidContext
+    OWN_MEMORY: HipHandleError,  # hipErrorInvalidContext
     209: HipModuleError,  # hipErrorNoBinaryForGpu
     214: DeviceFailure,  # hipErrorECCNotCorrectable
     218: HipModuleError,  # hipErrorInvalidKernelFile
@@ -105,6 +117,7 @@ _CLASSES: dict[int, type[HipError]] = {
     302: HipModuleError,  # hipErrorSharedObjectSymbolNotFound
     303: HipModuleError,  # hipErrorSharedObjectInitFailed
     400: HipHandleError,  # hipErrorInvalidHandle
+    ILLEGAL_STATE: HipStateError,
     NOT_FOUND: HipSymbolError,
     700: DeviceFailure,  # hipErrorIllegalAddress
     701: HipLaunchError,  # hipErrorLaunchOutOfResources
@@ -126,6 +139,17 @@ _CLASSES: dict[int, type[HipError]] = {
 }
 
 
+_CLASSES_OF_CALLS: dict[str, dict[int, type[HipError]]] = {
+    "Launch": {INVALID_VALUE: HipLaunchError},  # such as too much shared memory
+    "Capture": {ILLEGAL_STATE: HipCaptureError},  # no capture is going, or one is already
+}
+"""What some numbers say where the name of the function has a certain word."""
+
+
 def hip_error(call: str, name: str, code: int, text: str) -> HipError:
     """The exception for the answer *code* of the function *call*."""
-    return _CLASSES.get(code, HipError)(call, name, code, text)
+    kind = _CLASSES.get(code, HipError)
+    for part, codes in _CLASSES_OF_CALLS.items():
+        if part in call:
+            kind = codes.get(code, kind)
+    return kind(call, name, code, text)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hip_runtime.driver import MemoryKind
 from hip_runtime.drivers.hip.calls import IPC_HANDLE_BYTES, Calls, IpcHandle
-from hip_runtime.drivers.hip.errors import NOT_FOUND, OUT_OF_MEMORY
+from hip_runtime.drivers.hip.errors import NOT_FOUND, OUT_OF_MEMORY, OWN_MEMORY
 from hip_runtime.errors import InvalidAddressError, InvalidHandleError, OutOfDeviceMemoryError, UnsupportedError
 
 RETIRED_COUNT = 32
@@ -134,9 +134,16 @@ class Heap:
             raise InvalidHandleError(f"an IPC handle has {IPC_HANDLE_BYTES} bytes, this one {len(handle)}")
         place = c_void_p()
         self._calls.activate(device)
-        self._calls.call(
-            "hipIpcOpenMemHandle", byref(place), IpcHandle.from_buffer_copy(handle), _IPC_LAZY_ENABLE_PEER_ACCESS
-        )
+        given = IpcHandle.from_buffer_copy(handle)
+        code = self._calls.hipIpcOpenMemHandle(byref(place), given, _IPC_LAZY_ENABLE_PEER_ACCESS)
+        if code == OWN_MEMORY:
+            self._calls.hipGetLastError()
+            raise InvalidHandleError(
+                "this IPC handle is of memory of this very process, which HIP opens in other processes only: use the "
+                "array that it was made from"
+            )
+        if code:
+            raise self._calls.error("hipIpcOpenMemHandle", code)
         address = place.value or 0
         self._live[address] = Allocation(device, address, 0, "hipIpcCloseMemHandle")
         return address

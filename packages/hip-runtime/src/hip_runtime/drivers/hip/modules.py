@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
+from hip_devicelib.elf import read_elf
 from hip_devicelib.errors import DevicelibError
 from hip_devicelib.metadata import read_target
 from hip_devicelib.target import TARGETS, parse_target
@@ -113,6 +114,11 @@ def check_code(code: CodeObject, target: str) -> None:
     if code.target == CPU_TARGET:
         raise ModuleLoadError(f"this code object is for the CPU device; this device needs code for {target}")
     try:
+        if not read_elf(code.image).is_linked:
+            raise ModuleLoadError(
+                f"the image of this code object for {code.target} is a relocatable object, not linked: give it to "
+                "hip_devicelib.link first"
+            )
         if read_target(code.image) != parse_target(code.target).id:
             raise ModuleLoadError(f"the image of this code object for {code.target} is for {read_target(code.image)}")
     except DevicelibError as error:

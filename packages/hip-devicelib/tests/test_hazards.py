@@ -278,8 +278,15 @@ def test_the_backend_really_dies_of_them(name: str) -> None:
             "",
             "library call|libcall",
         ),
+        ("%x = call cc 1023 i32 @f(i32 %i)", "declare cc 1023 i32 @f(i32)", "unsupported calling convention"),
+        ("%x = call swifttailcc i32 @f(i32 %i)", "declare swifttailcc i32 @f(i32)", "unsupported calling convention"),
         (
-            "%x = alloca [300000 x i8], addrspace(5)\n %g = getelementptr i8, ptr addrspace(5) %x, i32 %i\n"
+            "%x = load volatile i32, ptr addrspace(99) null\n store i32 %x, ptr addrspace(1) %p",
+            "",
+            r"address space 99\): .*Cannot select",
+        ),
+        (
+            "%x = alloca { [300000 x i8] }, addrspace(5)\n %g = getelementptr i8, ptr addrspace(5) %x, i32 %i\n"
             " store volatile i8 1, ptr addrspace(5) %g",
             "",
             r"stack frame size \(\d+\) exceeds limit",
@@ -307,6 +314,20 @@ def test_much_private_memory_is_doubted(kind: str) -> None:
     body = f"%a = alloca {kind}, addrspace(5)\n store volatile i32 %i, ptr addrspace(5) %a"
     (reason,) = certain_and_doubtful(body, "%pair = type { i32, [3 x i64] }", "gfx90a")
     assert reason == "much private memory in 'k'"
+
+
+@pytest.mark.parametrize(
+    ("kind", "nbytes"),
+    [
+        ("[8589934592 x i8]", 1 << 33), ("[9223372036854775808 x i8]", 1 << 63), ("i8, i64 8589934592", 1 << 33),
+        ("[1099511627776 x [1099511627776 x i64]]", 1 << 83), ("[70000 x half]", 140_000),
+    ],
+)  # fmt: skip
+def test_more_private_memory_than_a_thread_has(kind: str, nbytes: int) -> None:
+    """The backend reckons in 32 bits, and takes some of this for little."""
+    body = f"%a = alloca {kind}, addrspace(5)\n store volatile i32 %i, ptr addrspace(5) %a"
+    with pytest.raises(UnsupportedError, match=f"^{nbytes} bytes of private memory in 'k'; a thread on gfx90a has"):
+        certain_and_doubtful(body, "", "gfx90a")
 
 
 def test_a_plain_kernel_is_not_doubted() -> None:

@@ -10,6 +10,7 @@ is said to work for every processor again.
 from __future__ import annotations
 
 import math
+import re
 
 import llvmlite.binding as llvm
 
@@ -74,8 +75,20 @@ They are only looked for, in the whole text: one inside of a name costs a compil
 _PRIVATE_BYTES_TRIED = 64 * 1024
 """Half of the least limit (131056 bytes of a thread) that the backend was seen to have."""
 
+_FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+
 _SCOPES = frozenset("singlethread wavefront workgroup cluster agent one-as".split())
 """Synchronisation scopes of the backend, each also with ``-one-as`` at its end; no scope is the whole system."""
+
+_CONVENTION = re.compile(
+    r"(?:^(?:define|declare) (?:[^@\n]* )?| call )(cc ?\d+|\w*cc|(?:spir|ptx|amdgpu)_\w+) ", re.MULTILINE
+)
+_CONVENTIONS = frozenset({"ccc", "fastcc", "coldcc", "amdgpu_kernel"})
+"""How functions are called that every processor can call."""
+
+_ADDRESS_SPACE = re.compile(r"addrspace\((\d+)\)")
+_ADDRESS_SPACES = frozenset("01345")
+"""Where memory of every processor lies: anywhere, on the device, in the block, constants, and of a thread."""
 
 
 def check_source(module: llvm.ModuleRef, target: Target) -> None:
@@ -112,9 +125,11 @@ def check_module(module: llvm.ModuleRef, target: Target) -> tuple[str, ...]:
     if " frem " in text and "bfloat" in text:
         reasons.append("'frem' on bfloat")
     if " alloca " in text:
-        reasons += _check_allocas(module)
+        reasons += _check_allocas(module, target)
     reasons += [f"an integer of {bits} bits" for bits in _wide_integers(text)]
     reasons += [f"synchronisation scope {scope!r}" for scope in _unknown_scopes(text)]
+    reasons += [f"calling convention {word!r}" for word in sorted({*_CONVENTION.findall(text)} - _CONVENTIONS)]
+    reasons += [f"address space {number}" for number in sorted({*_ADDRESS_SPACE.findall(text)} - _ADDRESS_SPACES)]
     return tuple(reasons)
 
 
@@ -186,7 +201,7 @@ def _check_shared_memory(module: llvm.ModuleRef, target: Target) -> list[str]:
     return reasons
 
 
-def _check_allocas(module: llvm.ModuleRef) -> list[str]:
+def _check_allocas(module: llvm.ModuleRef, target: Target) -> list[str]:
     reasons = []
     for function in module.functions:
         allocas = [i for block in function.blocks for i in block.instructions if i.opcode == "alloca"]
@@ -196,9 +211,31 @@ def _check_allocas(module: llvm.ModuleRef) -> list[str]:
                     f"an alloca in {function.name!r} is not in address space 5, where private memory lies: "
                     f"{str(instruction).strip()}"
                 )
-        if sum(_most_bytes(str(instruction)) for instruction in allocas) > _PRIVATE_BYTES_TRIED:
+        texts = [str(instruction) for instruction in allocas]
+        least = sum(map(_least_bytes, texts))
+        if least > target.private_bytes:  # LLVM reckons in 32 bits, and makes code that uses what is not its own
+            raise UnsupportedError(
+                f"{least} bytes of private memory in {function.name!r}; a thread on {target.name} has at most "
+                f"{target.private_bytes}"
+            )
+        if sum(map(_most_bytes, texts)) > _PRIVATE_BYTES_TRIED:
             reasons.append(f"much private memory in {function.name!r}")
     return reasons
+
+
+def _least_bytes(text: str) -> int:
+    """At most as many bytes as a printed alloca takes: the product of the extents that are in front, and of the size of
+    what is in the arrays, where that is a number; none where the text does not tell."""
+    kind, _, rest = text.partition(" alloca ")[2].partition(",")
+    total = 1
+    while kind.startswith("["):
+        extent, _, kind = kind[1:].partition(" x ")
+        total *= int(extent)
+    kind = kind.rstrip("]")
+    bits = int(kind[1:]) if kind[:1] == "i" and kind[1:].isdigit() else _FLOAT_BITS.get(kind, 0)
+    words = rest.split(",")[0].split()  # the type of the number of elements, and that, or something else
+    count = int(words[1]) if len(words) == 2 and words[0][:1] == "i" and words[1].isdigit() else 1
+    return total * count * bits // 8
 
 
 def _most_bytes(text: str) -> int:

@@ -488,6 +488,22 @@ def test_kernel_that_vectors_cannot_hold_runs_one_thread_after_another(device: D
     np.testing.assert_array_equal(out.copy_to_host()[:, 1], [square >> 64 for square in squares])
 
 
+def test_vectors_of_one_thread_are_no_lanes(device: Device) -> None:
+    body = """
+  %p = getelementptr <4 x i32>, ptr %x, i64 %i
+  %v = load <4 x i32>, ptr %p
+  %w = shufflevector <4 x i32> %v, <4 x i32> poison, <4 x i32> <i32 3, i32 2, i32 1, i32 0>
+  %q = getelementptr <4 x i32>, ptr %out, i64 %i
+  store <4 x i32> %w, ptr %q
+  br label %end
+"""
+    values = np.arange(80, dtype=np.int32).reshape(20, 4)
+    x, out = to_device(values), to_device(np.zeros_like(values))
+    function = run(device, kernel(body, IN_OUT), IN_OUT, out.address, x.address, 20, threads=20)
+    assert "vectors cannot hold values of type <4 x i32>" in str(function.form)
+    np.testing.assert_array_equal(out.copy_to_host(), values[:, ::-1])
+
+
 @pytest.mark.parametrize("text", ["0", "3", "128", "many"])
 def test_number_of_lanes_that_there_cannot_be(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("NUMBA_HIP_CPU_WIDTH", text)

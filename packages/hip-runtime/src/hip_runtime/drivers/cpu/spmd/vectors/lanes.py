@@ -29,6 +29,8 @@ class Lanes:
             return ir.LiteralStructType([self.type_of(element) for element in kind.elements])
         found = self._types.get(str(kind))
         if found is None:
+            if isinstance(kind, ir.VectorType):
+                raise UnsupportedError(f"vectors cannot hold values of type {kind}")
             spell(kind)
             found = self._types[str(kind)] = ir.VectorType(kind, self.width)
         return found

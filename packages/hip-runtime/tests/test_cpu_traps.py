@@ -58,6 +58,21 @@ do:
 }"""
 """Three blocks, each on a thread of its own, fail at the same time."""
 
+PRIVATE = """
+declare void @spmd.barrier(ptr) convergent
+define void @k(ptr noalias %item, ptr %place, i64 %at) {
+  %own = alloca [1048576 x i8]
+  %i = call i32 @spmd.thread_idx.x(ptr %item)
+  %first = getelementptr i8, ptr %own, i32 %i
+  store i32 %i, ptr %first
+  call void @spmd.barrier(ptr %item)
+  %p = getelementptr i64, ptr %place, i64 %at
+  %kept = load volatile i32, ptr %first
+  store volatile i32 %kept, ptr %p
+  ret void
+}"""
+"""The threads of a block together keep more than there is room for on the stack."""
+
 FAR = -(1 << 36)
 """Elements: half a terabyte before an array, where nothing is. As far behind it may be no address at all."""
 
@@ -114,6 +129,26 @@ def test_instruction_that_does_not_exist(device: Device) -> None:
         function.launch(3, 4, b"")
     assert not isinstance(caught.value, MemoryFaultError)
     check_that_it_works(device)
+
+
+def test_memory_of_a_block_that_was_left(device: Device) -> None:
+    """It is freed, and no longer known to the thread when the block comes to its end."""
+    function = device.load(code(PRIVATE, "k", [("place", "ptr"), ("at", "i64")])).function("k")
+    place = to_device(np.zeros(1, np.int64))
+    blocks = 20
+    function.launch(1, 64, pack(function.kernel, place.address, 0))
+    before = memory_size()
+    for _ in range(blocks):
+        with pytest.raises(MemoryFaultError):
+            function.launch(1, 64, pack(function.kernel, place.address, FAR))
+    function.launch(blocks, 64, pack(function.kernel, place.address, 0))
+    assert memory_size() - before < (blocks // 2) * (64 << 20)
+    check_that_it_works(device)
+
+
+def memory_size() -> int:
+    """Bytes of addresses that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_block_of_the_access(device: Device) -> None:

@@ -124,5 +124,9 @@ class Callee:
 
 
 WORKER_TYPE = ir.FunctionType(I64, [PTR, PTR])
-"""Type of a worker: it is given the frame, and the address of an `I64` in which it notes the first block of each chunk
-that it takes. It returns when no blocks are left to take, with how many it ran."""
+"""Type of a worker: it is given the frame, and the address of its `NOTES`. It returns when no blocks are left to take,
+with how many it ran."""
+
+NOTES = Struct(chunk=I64, memory=PTR)
+"""What a worker notes for whoever finds that it did not return: the first block of the chunk that it took, and memory
+of the heap that is to be freed, or null."""

@@ -34,7 +34,8 @@ RECORD = Struct(
     place=ir.ArrayType(I64, 64),  # a jmp_buf: 200 bytes on x86-64, 312 on aarch64 with glibc
     frame=PTR,
     outer=PTR,  # record of the run in which a handler of Python's launched this one
-    chunk=I64,  # first block of the chunk that is being run
+    chunk=I64,  # first block of the chunk that is being run; from here on they are `frame.NOTES`
+    memory=PTR,  # from the heap, of the block that is being run, or null
 )
 """One call of a worker, on the stack of the thread."""
 
@@ -104,6 +105,7 @@ class SlotsBuilder:
                 ("sigaltstack", I32, [PTR, PTR]),
                 ("syscall", I64, [I64, I64, I64, I64]),
                 ("getpid", I32, []),
+                ("free", VOID, [PTR]),
             )
         }
         self._claim = self._define_claim()
@@ -275,12 +277,14 @@ class SlotsBuilder:
         RECORD.store(builder, frame, record, "frame")
         RECORD.store(builder, outer, record, "outer")
         RECORD.store(builder, I64(-1), record, "chunk")
+        RECORD.store_atomic(builder, PTR(None), record, "memory")
         SLOT.store(builder, frame, slot, "running")
         self._count_run(builder, slot)
         status = builder.call(setjmp, [RECORD.field(builder, record, "place")])
         with builder.if_then(builder.icmp_unsigned("!=", status, I32(0)), likely=False):
             SLOT.store_atomic(builder, RECORD.load(builder, record, "outer"), slot, "record")
             self._count_run(builder, slot)
+            builder.call(self._libc["free"], [RECORD.load_atomic(builder, record, "memory")])
             builder.ret(I64(0))
         SLOT.store_atomic(builder, record, slot, "record")
         worker = Callee(FRAME.load(builder, frame, "worker"), WORKER_TYPE)

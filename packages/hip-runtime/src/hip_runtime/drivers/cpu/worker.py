@@ -23,6 +23,7 @@ from hip_runtime.drivers.cpu.frame import (
     I8,
     I32,
     I64,
+    NOTES,
     PROGRAM,
     PTR,
     UNKNOWN_COST,
@@ -60,14 +61,15 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
     item.define_functions()
     worker = ir.Function(module, WORKER_TYPE, WORKER_SYMBOL)
     worker.attributes.add("nounwind")
-    frame, chunk_place = worker.args
+    frame, notes = worker.args
     frame.add_attribute("noalias")
-    chunk_place.add_attribute("noalias")
+    notes.add_attribute("noalias")
     builder = ir.IRBuilder(worker.append_basic_block("entry"))
     if item.has_lines:
         keep_lines(builder)
     place = allocate(builder, item.layout.type, "item")
     item.layout.store(builder, frame, place, "frame")
+    item.layout.store(builder, NOTES.field(builder, notes, "memory"), place, "memory_word")
     item.store_stack_limit(builder, place)
     buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
@@ -80,7 +82,7 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
         _store_block_index(item, builder, place, index, grid)
         body(builder, place, arguments)
 
-    builder.ret(_loop_over_chunks(builder, frame, chunk_place, run_block))
+    builder.ret(_loop_over_chunks(builder, frame, NOTES.field(builder, notes, "chunk"), run_block))
     _define_program(module, worker, item.observed)
 
 

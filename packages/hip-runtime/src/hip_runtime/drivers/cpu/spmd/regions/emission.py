@@ -108,7 +108,7 @@ class BlockFunction:
         if self.context is not None:
             self.context.begin()
         else:
-            there = self.storage.make(builder)
+            there = self.storage.make(builder, self._load_memory_word)
             if there is not None:
                 self._check_memory(there)
         if self.waves:
@@ -118,11 +118,14 @@ class BlockFunction:
             self._write_lockstep()
         self.entry.branch(first)
         finish = ir.IRBuilder(self.finish)
-        self.storage.give_back(finish)
+        self.storage.give_back(finish, self._load_memory_word)
         if self.context is not None:
             self.context.end(finish)
         finish.ret_void()
         return self.function
+
+    def _load_memory_word(self, builder: ir.IRBuilder) -> ir.Value:
+        return self.item.layout.load(builder, self.place, "memory_word")
 
     # what is kept where
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.frame import I1, I8, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.frame import I1, I8, I64, PTR, VOID, allocate, store_atomic
 from hip_runtime.errors import UnsupportedError
 
 STACK_LIMIT = 256 << 10
@@ -17,6 +17,10 @@ STACK_LIMIT = 256 << 10
 
 ALIGNMENT = 64
 """Alignment of every place, that of a cache line and of the widest vectors; also that of a context."""
+
+
+Word = Callable[[ir.IRBuilder], ir.Value]
+"""Gives the address of the word in which the worker's memory of the heap is noted."""
 
 
 @dataclass(eq=False)
@@ -64,7 +68,7 @@ class Storage:
         self._threads = threads
         self._size_of = cache(size_of)
         self._places: list[Place] = []
-        self._heap: list[ir.Value] = []
+        self._heap: ir.Value | None = None
 
     def per_thread(self, kind: ir.Type, name: str) -> Place:
         """A place with a value for each thread of the block."""
@@ -88,24 +92,29 @@ class Storage:
         self._places.append(place)
         return place
 
-    def make(self, builder: ir.IRBuilder) -> ir.Value | None:
-        """Make all places, at the start of the function. Where memory of the heap is needed: whether there was any."""
+    def make(self, builder: ir.IRBuilder, word: Word) -> ir.Value | None:
+        """Make all places, at the start of the function. Where memory of the heap is needed: whether there was any. It
+        is noted in *word*, for it to be freed where the block does not come to its end."""
         total = sum(place.nbytes for place in self._places)
+        on_heap = []
         for place in sorted(self._places, key=lambda place: -place.nbytes):
             if total > STACK_LIMIT and place.align <= ALIGNMENT:
                 total -= place.nbytes
-                place.base = builder.call(
-                    _function(builder, "aligned_alloc", PTR, I64, I64), [I64(ALIGNMENT), I64(place.nbytes)]
-                )
-                self._heap.append(place.base)
+                on_heap.append(place)
             else:
                 place.base = allocate(builder, ir.ArrayType(place.stored, place.count), place.name)
                 place.base.align = place.align
-        found = None
-        for base in self._heap:
-            there = builder.icmp_unsigned("!=", base, PTR(None))
-            found = there if found is None else builder.and_(found, there)
-        return found
+        if not on_heap:
+            return None
+        nbytes = sum(place.nbytes for place in on_heap)
+        make = _function(builder, "aligned_alloc", PTR, I64, I64)
+        self._heap = builder.call(make, [I64(ALIGNMENT), I64(nbytes)])
+        store_atomic(builder, self._heap, word(builder))
+        offset = 0
+        for place in on_heap:
+            place.base = builder.gep(self._heap, [I64(offset)], inbounds=True, source_etype=I8)
+            offset += place.nbytes
+        return builder.icmp_unsigned("!=", self._heap, PTR(None))
 
     @property
     def context_bytes(self) -> int:
@@ -124,10 +133,11 @@ class Storage:
             place.base = builder.gep(context, [I64(offset)], inbounds=True, source_etype=I8)
             offset += place.nbytes
 
-    def give_back(self, builder: ir.IRBuilder) -> None:
+    def give_back(self, builder: ir.IRBuilder, word: Word) -> None:
         """Free what came from the heap."""
-        for base in self._heap:
-            builder.call(_function(builder, "free", VOID, PTR), [base])
+        if self._heap is not None:
+            store_atomic(builder, PTR(None), word(builder))
+            builder.call(_function(builder, "free", VOID, PTR), [self._heap])
 
 
 def _function(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Value:

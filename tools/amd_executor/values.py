@@ -208,7 +208,7 @@ class Values:
             return self.scale(left, right)
         left, right = self.meet(left, right)
         if operator in ("==", "!=", "<>", "<", ">", "<=", ">="):
-            return self.compare("!=" if operator == "<>" else operator, left, right)
+            return self.compare(operator, left, right)
         if left.known is not None and right.known is not None and operator in _KNOWN:
             return constant(_KNOWN[operator](signed(left), signed(right)), left.bits, left.kind)
         operation = (_REAL if left.is_float else _WHOLE).get(operator)
@@ -217,9 +217,11 @@ class Values:
         return Value(operation(self.builder, left.llvm, right.llvm), left.kind, left.bits)
 
     def compare(self, operator: str, left: Value, right: Value) -> Value:
+        unequal = operator == "<>"  # less or greater, so not where a float is no number
         if left.is_float:
             order = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
-            return self.flag(order(operator, left.llvm, right.llvm))
+            return self.flag(order("!=" if unequal else operator, left.llvm, right.llvm))
+        operator = "!=" if unequal else operator
         order = self.builder.icmp_unsigned if left.kind == "u" else self.builder.icmp_signed
         return self.flag(order(operator, left.llvm, right.llvm))
 

@@ -140,6 +140,27 @@ def test_arithmetic_of_floats(target: str, kind: str) -> None:
         np.testing.assert_array_equal(found[name], expected[name], name)
 
 
+@pytest.mark.parametrize("kind", ["half", "float", "double"])
+def test_comparisons_of_floats(target: str, kind: str) -> None:
+    left, right = real_numbers(kind)
+    ordered = {"oeq": np.equal, "ogt": np.greater, "oge": np.greater_equal, "olt": np.less, "ole": np.less_equal}
+    names = [*ordered, "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"]
+    found = elementwise(
+        target,
+        kind,
+        "i32",
+        {name: f"%s = fcmp {name} {kind} %x, %y\n%r = zext i1 %s to i32" for name in names},
+        left,
+        right,
+    )
+    no_number = np.isnan(left) | np.isnan(right)
+    expected = {name: compare(left, right) for name, compare in ordered.items()}
+    expected |= {"one": ~no_number & (left != right), "ord": ~no_number, "uno": no_number, "une": left != right}
+    expected |= {f"u{name[1:]}": expected[name] | no_number for name in ordered}
+    for name in names:
+        np.testing.assert_array_equal(found[name], expected[name], name)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_fractions_and_exponents(target: str, kind: str) -> None:

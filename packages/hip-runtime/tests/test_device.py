@@ -10,6 +10,7 @@ import sys
 import threading
 import types
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ import hip_runtime as rt
 from hip_runtime import Device, DeviceFallbackWarning, DeviceUnavailableError, SettingError, UnknownDeviceError, config
 from hip_runtime import device as devices
 from hip_runtime.device import compute_capability
+from hip_runtime.drivers.cpu import attributes
 from hip_runtime.drivers.hip.probe import State, probe
 from hip_runtime.processors import usable_processors
 
@@ -309,3 +311,31 @@ def test_a_preset_holds_in_all_threads_where_nobody_chose(monkeypatch: pytest.Mo
     finally:
         config.cpu_wave_size.preset(None)
     assert config.cpu_wave_size() == 64
+
+
+@pytest.mark.skipif(config.device() != "cpu", reason="values of the CPU device")
+def test_attributes_by_cudas_names() -> None:
+    device = rt.current_device()
+    assert device.ASYNC_ENGINE_COUNT == device.GPU_OVERLAP == device.UNIFIED_ADDRESSING == 1
+    assert device.MAX_THREADS_PER_MULTIPROCESSOR == device.MAX_THREADS_PER_BLOCK == 1024
+    assert device.shared_bytes_per_block == device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    assert device.CLOCK_RATE == device.clock_rate >= 0
+    assert device.L2_CACHE_SIZE >= 0
+    assert device.registers_per_block == device.MAX_REGISTERS_PER_MULTIPROCESSOR
+    assert device.CLUSTER_LAUNCH == device.ECC_ENABLED == device.MAXIMUM_TEXTURE1D_WIDTH == 0
+    with pytest.raises(AttributeError, match="a device has no attribute 'ASYNC_ENGINES'"):
+        device.ASYNC_ENGINES  # noqa: B018
+
+
+def test_what_linux_tells_of_the_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = tmp_path / "cpu0"
+    for number, (level, size) in enumerate([("1", "48K"), ("2", "1024K"), ("3", "odd")]):
+        index = first / "cache" / f"index{number}"
+        index.mkdir(parents=True)
+        (index / "level").write_text(level + "\n")
+        (index / "size").write_text(size + "\n")
+    (first / "cpufreq").mkdir()
+    (first / "cpufreq" / "cpuinfo_max_freq").write_text("3500000\n")
+    monkeypatch.setattr(attributes, "FIRST", first)
+    assert [attributes.cache_size.__wrapped__(level) for level in (1, 2, 3, 4)] == [49152, 1048576, 0, 0]
+    assert attributes.clock_rate.__wrapped__() == 3_500_000

@@ -23,6 +23,7 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_runtime import device as devices
 from hip_runtime.arrays import to_device
 from hip_runtime.device import Device
+from hip_runtime.device_names import HIP_NAMES
 from hip_runtime.driver import DEFAULT_STREAM, MemoryKind
 from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
@@ -102,6 +103,29 @@ def test_attributes_of_each_device(driver: HipDriver) -> None:
     assert (one.pci, other.pci) == ((1, 0x40, 3), (1, 0x41, 3))
     assert (one.uuid, other.uuid) == ("GPU-0123456789abcde0", "GPU-0123456789abcde1")
     assert (one.integrated, one.managed_memory, one.concurrent_kernels, one.cooperative_launch) == (False, *[True] * 3)
+
+
+def test_attributes_by_their_names(driver: HipDriver, standin: Standin) -> None:
+    assert [driver.attribute(device, "L2CacheSize") for device in (0, 1)] == [4194304, 8388608]
+    assert driver.attribute(0, "AsyncEngineCount") == 8
+    number = import_hip().hipDeviceAttribute_t.hipDeviceAttributeTotalConstantMemory
+    assert driver.attribute(0, "TotalConstantMemory") == 0, "what the runtime does not know"
+    assert standin.calls()[-1] == f"hipDeviceGetAttribute {int(number)} 0"
+    assert driver.attribute(0, "NoSuchThing") == 0, "what hip-python does not know"
+    with pytest.raises(UnknownDeviceError, match="no HIP device 7"):
+        driver.attribute(7, "L2CacheSize")
+    device = Device(driver, 1, 1)
+    assert (device.L2_CACHE_SIZE, device.ASYNC_ENGINE_COUNT, device.WARP_SIZE) == (8388608, 8, 32)
+    assert device.CLUSTER_LAUNCH == 0
+
+
+def test_hip_has_the_attributes_that_cudas_are_taken_for() -> None:
+    known = {name.removeprefix("hipDeviceAttribute") for name in import_hip().hipDeviceAttribute_t.__members__}
+    unknown = {name for name in HIP_NAMES.values() if name is not None} - known
+    assert unknown <= {
+        "AccessPolicyMaxWindowSize", "DmaBufSupported", "GPUDirectRDMAWithHipVMMSupported", "HandleTypeFabricSupported",
+        "HostNumaId", "MemoryPoolSupportedHandleTypes", "PersistingL2CacheMaxSize", "ReservedSharedMemPerBlock",
+    }, "what releases of HIP before 10 may not have yet"  # fmt: skip
 
 
 @pytest.mark.parametrize("device", [-1, 2])

@@ -73,6 +73,7 @@ def use_memory(driver: HipDriver, stack: ExitStack) -> None:
     driver.free(opened)
     assert driver.find_allocation(place + 8)[0] == place
     driver.memory_info(0)
+    driver.attribute(0, "AsyncEngineCount")
 
 
 def use_copies(driver: HipDriver, stack: ExitStack) -> None:

@@ -124,6 +124,15 @@ def test_each_name_exists_or_is_left_out_for_a_reason(cuda: ModuleType) -> None:
     assert not superfluous
 
 
+def test_each_attribute_of_cudas_devices_has_a_value(cuda: ModuleType) -> None:
+    names = read_list()[DEVICE_ATTRIBUTES]
+    assert len(names) > 160
+    device = cuda.cudadrv.driver.Device(0)
+    assert [name for name in names if not isinstance(getattr(device, name), int)] == []
+    with pytest.raises(AttributeError, match="no attribute 'WARP_SIZES'"):
+        device.WARP_SIZES  # noqa: B018
+
+
 COPIED = tuple(
     f"numba.cuda.{name}."
     for name in """

@@ -108,10 +108,21 @@ class Device:
         added = ADDED.get(name)
         if added is not None:
             return added(self)
+        if name.isupper():
+            return self._named(name)
         try:
             return getattr(self.attributes, name)
         except AttributeError:
             raise AttributeError(f"a device has no attribute {name!r}") from None
+
+    def _named(self, name: str) -> int:
+        """The attribute that CUDA's driver calls *name*."""
+        from hip_runtime.device_names import HIP_NAMES  # a table that most programs never need
+
+        if name not in HIP_NAMES:
+            raise AttributeError(f"a device has no attribute {name!r}")
+        known = HIP_NAMES[name]
+        return 0 if known is None else self.driver.attribute(self.ordinal, known)
 
     def __repr__(self) -> str:
         return f"<Device {self.id}: {self.attributes.name} ({self.attributes.target})>"

@@ -99,6 +99,10 @@ class Driver(Protocol):
     def attributes(self, device: int) -> DeviceAttributes:
         """What the device is."""
 
+    def attribute(self, device: int, name: str) -> int:
+        """The number that HIP has for one attribute, whose *name* ``hipDeviceAttribute_t`` ends with; 0 where this
+        device, or this release of HIP, has no such thing."""
+
     def synchronize_device(self, device: int) -> None:
         """Return when all work given to the device is done; raises a fault that was kept."""
 

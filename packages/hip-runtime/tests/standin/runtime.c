@@ -230,6 +230,21 @@ EXPORT hipError_t hipGetDevicePropertiesR0600(Properties *properties, int number
     return SUCCESS;
 }
 
+EXPORT hipError_t hipDeviceGetAttribute(int *value, int attribute, int number) {
+    ENTER("%d %d", attribute, number);
+    if (number < 0 || number >= device_count()) return remember(INVALID_DEVICE);
+    switch (attribute) {
+    case 2: /* hipDeviceAttributeAsyncEngineCount */
+        *value = 8;
+        return SUCCESS;
+    case 19: /* hipDeviceAttributeL2CacheSize */
+        *value = 4194304 << number;
+        return SUCCESS;
+    default:
+        return remember(INVALID_VALUE);
+    }
+}
+
 EXPORT hipError_t hipDeviceSynchronize(void) {
     ENTER();
     if (spoil_capture()) return CAPTURE_UNSUPPORTED;

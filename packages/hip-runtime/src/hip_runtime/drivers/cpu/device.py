@@ -21,6 +21,7 @@ from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import Captures, check_recorded, check_wait
 from hip_runtime.drivers.cpu import code, dispatcher, finaliser, graphs, memory, observers, stalls, streams
+from hip_runtime.drivers.cpu.attributes import attribute, clock_rate
 from hip_runtime.drivers.cpu.code import Function, Module
 from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
 from hip_runtime.drivers.cpu.initialisation import WrittenBytes, after
@@ -87,7 +88,7 @@ class CpuDriver:
             max_grid_dim=(2**31 - 1, 65535, 65535),
             shared_bytes_per_block=SHARED_BYTES,
             registers_per_block=65536,
-            clock_rate=0,
+            clock_rate=clock_rate(),
             memory_clock_rate=0,
             pci=(0, 0, 0),
             uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{platform.node()}/{name}")),
@@ -96,6 +97,9 @@ class CpuDriver:
             concurrent_kernels=True,
             cooperative_launch=True,
         )
+
+    def attribute(self, device: int, name: str) -> int:
+        return attribute(name, self.attributes(device))
 
     def synchronize_device(self, device: int) -> None:
         self._captures.forbid("wait for the device")

@@ -16,6 +16,9 @@ _MOST_ROWS = 2**16 - 1
 _MOST_THREADS_ALONG = 2**32 - 1
 """Threads along an axis: the packet of a launch counts them in 32 bits."""
 
+INVALID_VALUE = 1
+"""``hipErrorInvalidValue``, the runtime's answer for attributes that it does not have."""
+
 
 def read_attributes(calls: Calls, device: int) -> DeviceAttributes:
     """The attributes of *device*. hip-python knows the structure, and what is where in it."""
@@ -43,6 +46,21 @@ def read_attributes(calls: Calls, device: int) -> DeviceAttributes:
         cooperative_launch=bool(properties.cooperativeLaunch),
         max_threads_along=_MOST_THREADS_ALONG,
     )
+
+
+def read_attribute(calls: Calls, device: int, name: str) -> int:
+    """One attribute of *device*; 0 where hip-python or the runtime does not know it."""
+    number = getattr(calls.hip.hipDeviceAttribute_t, f"hipDeviceAttribute{name}", None)
+    if number is None:
+        return 0
+    value = ctypes.c_int()
+    code = calls.hipDeviceGetAttribute(ctypes.byref(value), int(number), device)
+    if code == INVALID_VALUE:
+        calls.hipGetLastError()
+        return 0
+    if code:
+        raise calls.error("hipDeviceGetAttribute", code)
+    return value.value
 
 
 def _text(value: bytes | str) -> str:

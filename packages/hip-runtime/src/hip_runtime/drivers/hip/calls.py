@@ -50,6 +50,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipGetDeviceCount": (POINTER(c_int),),
     "hipSetDevice": (c_int,),
     "hipGetDeviceProperties": (c_void_p, c_int),
+    "hipDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "hipDeviceSynchronize": (),
     "hipDeviceCanAccessPeer": (POINTER(c_int), c_int, c_int),
     "hipDeviceEnablePeerAccess": (c_int, c_uint),

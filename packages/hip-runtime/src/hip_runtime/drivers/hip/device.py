@@ -12,7 +12,7 @@ from typing import Any
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import check_recorded, check_wait
-from hip_runtime.drivers.hip.attributes import read_attributes
+from hip_runtime.drivers.hip.attributes import read_attribute, read_attributes
 from hip_runtime.drivers.hip.calls import BUFFER_KEY, END_KEY, SIZE_KEY, Calls, LaunchExtra
 from hip_runtime.drivers.hip.copies import Copier
 from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
@@ -81,6 +81,10 @@ class HipDriver:
     def attributes(self, device: int) -> DeviceAttributes:
         self._check_device(device)
         return read_attributes(self._calls, device)
+
+    def attribute(self, device: int, name: str) -> int:
+        self._check_device(device)
+        return read_attribute(self._calls, device, name)
 
     def synchronize_device(self, device: int) -> None:
         self._check_device(device)

@@ -1,0 +1,74 @@
+"""What the CPU device answers to HIP's names for attributes of devices; what it says nothing of, it has not: 0."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from hip_runtime.driver import DeviceAttributes
+
+FIRST = Path("/sys/devices/system/cpu/cpu0")
+"""What Linux tells about the first processor."""
+
+FEATURES = """
+    CanMapHostMemory CanUseHostPointerForRegisteredMem ComputePreemptionSupported ConcurrentManagedAccess
+    DirectManagedMemAccessFromHost GlobalL1CacheSupported LocalL1CacheSupported HostNativeAtomicSupported
+    HostRegisterSupported PageableMemoryAccess PageableMemoryAccessUsesHostPageTables UnifiedAddressing AsyncEngineCount
+    DeviceOverlap MaxBlocksPerMultiProcessor
+""".split()
+"""What it has, once: its memory is the host's, copies on one stream go on beside kernels on another, and a thread of
+the processor works on one block at a time."""
+
+INT_MAX = 2**31 - 1
+
+
+def attribute(name: str, device: DeviceAttributes) -> int:
+    """What the CPU device, which *device* describes, has for *name*, as ``hipDeviceAttribute_t`` ends."""
+    if name in FEATURES:
+        return 1
+    values = {
+        "ClockRate": device.clock_rate,
+        "Integrated": int(device.integrated),
+        "ManagedMemory": int(device.managed_memory),
+        "ConcurrentKernels": int(device.concurrent_kernels),
+        "CooperativeLaunch": int(device.cooperative_launch),
+        "L2CacheSize": cache_size(2),
+        "MaxPitch": INT_MAX,
+        "TotalConstantMemory": min(device.total_memory, INT_MAX),
+        "MaxThreadsPerMultiProcessor": device.max_threads_per_block,
+        "MaxSharedMemoryPerBlock": device.shared_bytes_per_block,
+        "SharedMemPerBlockOptin": device.shared_bytes_per_block,
+        "MaxSharedMemoryPerMultiprocessor": device.shared_bytes_per_block,
+        "MaxRegistersPerBlock": device.registers_per_block,
+        "MaxRegistersPerMultiprocessor": device.registers_per_block,
+        "SingleToDoublePrecisionPerfRatio": 2,  # vectors hold twice as many
+    }
+    return values.get(name, 0)
+
+
+@cache
+def cache_size(level: int) -> int:
+    """Bytes of the first processor's cache of that *level*; 0 where the system does not tell."""
+    for index in sorted(FIRST.glob("cache/index*")):
+        size = re.fullmatch(r"(\d+)K", _read(index / "size"))
+        if _read(index / "level") == str(level) and size is not None:
+            return int(size[1]) * 1024
+    return 0
+
+
+@cache
+def clock_rate() -> int:
+    """The highest rate of the first processor in kHz, or the one that it has now; 0 where the system does not tell."""
+    highest = _read(FIRST / "cpufreq" / "cpuinfo_max_freq")
+    if highest.isdigit():
+        return int(highest)
+    now = re.search(r"^cpu MHz\s*: ([\d.]+)$", _read(Path("/proc/cpuinfo")), re.MULTILINE)
+    return round(float(now[1]) * 1000) if now else 0
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -105,3 +105,63 @@ def test_what_is_no_vector(source, says):
     exec(f"def kernel(x):\n    {source}", namespace)
     with pytest.raises((TypingError, NumbaError), match=says):
         hip.compile(namespace["kernel"], "(int32[::1],)", target="cpu", output="llvm")
+
+
+def reference(a, b, number):
+    """What the kernel beneath computes, with NumPy's numbers of the same type."""
+    kind = a.dtype.type
+    numbers = [a + b, a - b, a * b, a // b, a % b, -a, +a, abs(a), a + kind(number), kind(number) - a, a * kind(number)]
+    return np.stack([one.astype(a.dtype) for one in numbers])
+
+
+@pytest.mark.parametrize("base", C_NAMES, ids=str)
+def test_arithmetic_is_that_of_the_components(base):
+    four = getattr(hip, f"{base}x4")
+
+    @hip.jit
+    def kernel(a, b, number, out):
+        v, w = four(a[0], a[1], a[2], a[3]), four(b[0], b[1], b[2], b[3])
+        results = (v + w, v - w, v * w, v // w, v % w, -v, +v, abs(v), v + number, number - v, v * number)
+        for i in range(len(results)):
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = results[i].x, results[i].y, results[i].z, results[i].w
+
+    signed = not str(base).startswith("uint")
+    a = np.array([7, 100, -9 if signed else 200, 5], str(base))
+    b = np.array([2, 3, 4, -5 if signed else 5], str(base))
+    out = np.zeros((11, 4), str(base))
+    kernel[1, 1](a, b, 3, out)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(out, reference(a, b, 3))
+
+
+def test_division_gives_floats_their_quotients():
+    @hip.jit
+    def kernel(out):
+        v = hip.float32x2(1.0, 3.0) / 2
+        v /= hip.float32x2(2.0, 0.5)
+        v += 1
+        out[0], out[1] = v.x, v.y
+
+    out = np.zeros(2)
+    kernel[1, 1](out)
+    assert out.tolist() == [1.25, 4]
+
+
+@pytest.mark.parametrize(
+    "combine",
+    [
+        lambda: hip.int32x2(1, 2) / 2,
+        lambda: hip.int32x2(1, 2) + hip.int32x3(1, 2, 3),
+        lambda: hip.int32x2(1, 2) + hip.int64x2(1, 2),
+        lambda: hip.int32x2(1, 2) - (1, 2),
+    ],
+)
+def test_vectors_that_do_not_fit_are_refused(combine):
+    combined = hip.jit(device=True)(combine)
+
+    @hip.jit
+    def kernel(out):
+        out[0] = combined().x
+
+    with pytest.raises(TypingError, match="No implementation of function"):
+        kernel[1, 1](np.zeros(1))

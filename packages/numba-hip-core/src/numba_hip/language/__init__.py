@@ -53,6 +53,7 @@ def _load_features() -> None:
         sync,
         timing,
         ufuncs,
+        vector_arithmetic,
         vectors,
         warp,
         words,

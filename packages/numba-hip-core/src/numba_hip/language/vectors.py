@@ -23,7 +23,7 @@ COMPONENTS = ("x", "y", "z", "w")
 C_NAMES: dict[types.Type, tuple[str, ...]] = {
     types.int8: ("char",), types.int16: ("short",), types.int32: ("int",), types.int64: ("long", "longlong"),
     types.uint8: ("uchar",), types.uint16: ("ushort",), types.uint32: ("uint",), types.uint64: ("ulong", "ulonglong"),
-    types.float32: ("float",), types.float64: ("double",),
+    types.float16: ("half",), types.float32: ("float",), types.float64: ("double",),
 }  # fmt: skip
 """The types of components, and what CUDA and HIP call vectors of them, without the number of components."""
 

@@ -22,6 +22,8 @@ NO_EXPERIMENT = "it rewrites the source of functions before they are compiled, w
 
 COMPILE = "compile compile_all compile_ptx compile_for compile_mlir compile_cubin".split()
 
+HALF_VECTORS = [f"{kind}{count}" for kind in ("half", "float16x") for count in range(1, 5)]
+
 EXTENDING = """
     ArgumentHandler as_numba_type intrinsic lower_builtin lower_cast lowering_registry make_attribute_wrapper overload
     overload_attribute overload_classmethod overload_method refresh_registries register_jitable register_model
@@ -63,6 +65,7 @@ MODULES: Mapping[str, Module] = {
             "inline_ptx": f"{HERE}.refusals:inline_ptx",
             **from_module(f"{HERE}.refusals", *COMPILE),
             **from_module("numba", "carray", "farray"),
+            **from_module("numba_hip", *HALF_VECTORS),
             "DeviceNDArray": "numba_hip_cuda.arrays:DeviceNDArray",
         },
         absent={"intrin": NO_MLIR, "tensor_map": NO_TENSOR_CORES},

@@ -227,7 +227,9 @@ def test_more_blocks_than_a_compute_unit_holds():
     assert "3 blocks of 1024 threads on a compute unit are 12 waves on each SIMD unit; gfx90a has room for 8" in message
     assert "test_amd.py" in message
     assert hip.compile(saxpy.py_func, SAXPY, target="gfx1100", launch_bounds=(512, 4), wave_size=64)
-    for bounds in ((256, 0), (256, "2"), (256, 1, 1, 1), (256, True)):
+    with pytest.raises(OptionError, match="Got 4 launch bounds: .*it can be threads of a block, blocks of a"):
+        hip.jit(launch_bounds=(256, 1, 1, 1))
+    for bounds in ((256, 0), (256, "2"), (256, True)):
         with pytest.raises(OptionError, match="it can be threads of a block, or a tuple of these"):
             hip.jit(launch_bounds=bounds)
 

@@ -1,5 +1,6 @@
 """Kernels that are kept are compiled anew when anything changes that extensions of Numba make of them."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from numba.core.errors import NumbaWarning
 import numba_hip as hip
 from numba_hip import config
 from numba_hip.caching import stamps
+from numba_hip.caching.covered import is_covered
 
 PROGRAM = """
 import numpy as np
@@ -191,3 +193,51 @@ def test_overloads_that_a_kernel_cannot_reach_do_not_matter():
     before = key_of(module)
     module_of(USED.format(body="n = environ['NUMBER']\n    return lambda x: x + n"), environ=os.environ)
     assert key_of(module) == before
+
+
+CLOSURES = """
+import numpy as np
+import numba_hip as hip
+
+def make(number):
+    @hip.jit(cache=True)
+    def kernel(values):
+        values[0] = number
+    return kernel
+
+values = np.zeros(2)
+make(3)[1, 1](values[:1])
+make(4)[1, 1](values[1:])
+print(*values.astype(int))
+"""
+
+
+def test_a_package_of_the_name_of_one_of_pythons_is_not_taken_for_it(tmp_path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "__init__.py").touch()
+    (tmp_path / "code" / "kernels.py").write_text(CLOSURES)
+    (tmp_path / "program.py").write_text("import code.kernels\n")
+    assert run(tmp_path) == [3, 4]
+    assert run(tmp_path) == [3, 4]
+
+
+def test_modules_that_stamps_tell_already():
+    for name in (
+        "math",
+        "_ctypes",
+        "json.decoder",
+        "os",
+        "numba.core.types",
+        "numba.hip",
+        "numpy.linalg",
+        "numba_hip.config",
+    ):
+        importlib.import_module(name)
+        assert is_covered(name), name
+    module = types.ModuleType("code.kernels")
+    module.__file__ = __file__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, module.__name__, module)
+        assert not is_covered(module.__name__)
+    assert not is_covered(None)
+    assert not is_covered("pytest")

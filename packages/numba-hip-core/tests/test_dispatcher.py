@@ -306,3 +306,16 @@ def test_specialising_for_types():
     assert not code.cooperative
     assert code._type_annotation is code.annotation
     assert code.max_cooperative_grid_blocks((8, 4)) == code.max_cooperative_grid_blocks(32) >= 1
+
+
+def test_signatures_that_fit_equally():
+    @hip.jit(["(float64[::1], float32, float64)", "(float64[::1], float64, float32)", "(float64[::1], int64, int64)"])
+    def kernel(out, x, y):
+        out[0] = x + y
+
+    with pytest.raises(KernelArgumentError, match=r"^Ambiguous overloading for <function .*kernel.* at") as caught:
+        kernel[1, 1](np.zeros(1), 1.0, 2.0)
+    array = "Array(float64, 1, 'C', False, aligned=True)"
+    first, *found = str(caught.value).splitlines()
+    assert first.endswith(f"({array}, float64, float64):")
+    assert found == [f"({array}, float32, float64) -> none", f"({array}, float64, float32) -> none"]

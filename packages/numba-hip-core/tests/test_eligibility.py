@@ -72,9 +72,43 @@ def test_kernels_that_are_refused(function, says, simulated):
     assert line == inspect.getsourcelines(function.__code__)[1]
     place = rf"^kernel {function.__qualname__} \(.*test_eligibility\.py:{line}\) {says}"
     with config.simulator.scope(simulated):
-        for decorate in (hip.jit, hip.jit(), hip.jit("void(float64[:])"), hip.jit(cache=True)):
-            with pytest.raises(KernelSignatureError, match=place):
-                decorate(function)
+        with pytest.raises(KernelSignatureError, match=place):
+            hip.jit("void(float64[:])")(function)
+        for decorate in (hip.jit, hip.jit(), hip.jit(cache=True)):
+            if function in (generator, several):  # which other kernels may call
+                with pytest.raises(KernelSignatureError, match=place):
+                    decorate(function)[1, 1]
+                with pytest.raises(KernelSignatureError, match=place):
+                    decorate(function).forall(1)(np.zeros(1))
+            else:
+                with pytest.raises(KernelSignatureError, match=place):
+                    decorate(function)
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_kernels_call_what_cannot_be_launched(simulated):
+    with config.simulator.scope(simulated):
+
+        @hip.jit
+        def apply(function, *values):
+            return function(*values)
+
+        @hip.jit
+        def pairs(value):
+            yield value
+            yield 2 * value
+
+        @hip.jit
+        def kernel(out):
+            def product(x, y):
+                return x * y
+
+            for value in pairs(5):
+                out[0] += apply(product, value, 3)
+
+        out = np.zeros(1)
+        kernel[1, 1](out)
+    assert out.tolist() == [45]
 
 
 @pytest.mark.parametrize(

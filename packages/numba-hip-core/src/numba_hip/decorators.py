@@ -13,8 +13,9 @@ from numba_hip import config
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.advice import advise_on_options
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.dispatch.eligibility import check_function, python_function
+from numba_hip.dispatch.eligibility import python_function
 from numba_hip.dispatch.extensions import Extension
+from numba_hip.dispatch.function_checks import check_function
 from numba_hip.errors import OptionError
 
 PyFunc = Callable[..., Any]
@@ -49,8 +50,9 @@ def jit(
     way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack. *extensions*
     see them first, and may pass something else: see `numba_hip.dispatch.extensions`.
 
-    A coroutine, a generator, and a kernel with ``*args``, ``**kwargs`` or keyword-only parameters is a
-    `KernelSignatureError` here already, and what is no Python function a `NotAFunctionError`.
+    A coroutine, and a function with ``**kwargs`` or keyword-only parameters is a `KernelSignatureError` here already,
+    and what is no Python function a `NotAFunctionError`. A generator, and a function with ``*args``, is one where it is
+    launched or given a signature: without that it may be there for kernels to call.
 
     The other options are those of `numba_hip.compilation.options.CompileOptions`; an unknown one is an `OptionError`.
     """
@@ -88,7 +90,7 @@ def _dispatcher(
             f"wave_size={options.wave_size} of a device function: it has the waves of the kernel that calls it; give "
             "that kernel the option"
         )
-    check_function(function, device=device)
+    check_function(function, device=device, launched=bool(signatures) and not device)
     dispatcher = _dispatcher_class(options)(function, options, device=device, extensions=extensions)
     dispatcher.compile_explicit(signatures)
     return dispatcher

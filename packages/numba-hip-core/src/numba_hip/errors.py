@@ -62,12 +62,15 @@ class HipExtensionError(HipError, KeyError, ValueError):
         return str(self.args[0])  # a KeyError shows the repr
 
 
-class LinkedCodeError(HipError, ValueError):
+class LinkedCodeError(HipError, ValueError, RuntimeError):
     """Code that cannot be linked into a kernel, or a function of it that is not what was declared."""
 
 
 class LinkedFileNotFoundError(LinkedCodeError, FileNotFoundError):
-    """A file of code to link that does not exist."""
+    """A file of code to link that does not exist; the first argument says so in Numba CUDA's words."""
+
+    def __str__(self) -> str:
+        return f"link: {self.args[0]}"
 
 
 class AlignmentError(HipError, TypingError, ValueError):

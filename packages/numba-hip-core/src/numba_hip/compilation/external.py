@@ -35,6 +35,11 @@ class ExternalFunction:
         kind = hashlib.sha256(f"{abi} {signature}".encode()).hexdigest()[:12]
         self.symbol = f"numba_hip.external.{name}.{kind}"
 
+    @property
+    def sig(self) -> Any:
+        """The signature, by Numba CUDA's name for it."""
+        return self.signature
+
     def __repr__(self) -> str:
         return f"<external function {self.name}{self.signature}>"
 
@@ -65,7 +70,7 @@ def declare_device(name: str, sig: Any, link: Any = None, *, abi: str = "numba")
         raise LinkedCodeError(f"abi is {abi!r}; it can be one of {', '.join(ABIS)}")
     args, result = sigutils.normalize_signature(sig)
     if result is None:
-        raise TypeError(f"the declaration of {name} needs a return type: write 'int32(float32)', or 'void(float32)'")
+        raise TypeError(f"Return type missing in the declaration of {name}: write 'int32(float32)', or 'void(float32)'")
     function = ExternalFunction(name, typing.signature(result, *args), as_items(link), abi)
 
     @lowering.lower(function, *args)

@@ -40,9 +40,10 @@ class LinkedCode:
         """
         if isinstance(item, (str, PathLike)):
             path = Path(item)
+            _refuse_source(path)
             if not path.exists():
-                raise LinkedFileNotFoundError(f"link: there is no file {str(path)!r}")
-            _refuse_kind(path)
+                raise LinkedFileNotFoundError(f"{path} not found")
+            _refuse_machine_code(path)
             try:
                 return cls(path.read_bytes(), str(path))
             except OSError as error:
@@ -94,14 +95,18 @@ _survived: set[str] = set()
 """Digests of what was found to do no harm."""
 
 
-def _refuse_kind(path: Path) -> None:
-    """Say what to do with a file that is something else, by its suffix."""
-    suffix = path.suffix.lower()
-    if suffix in SOURCES:
+def _refuse_source(path: Path) -> None:
+    """Say what to do with a file of source code, by its suffix."""
+    if path.suffix.lower() in SOURCES:
         raise LinkedCodeError(
-            f"link: {str(path)!r} is source code; compile it to LLVM bitcode first (clang -c -emit-llvm, with "
-            "--offload-arch and --cuda-device-only for an AMD GPU)"
+            f"link: Don't know how to link file with extension {path.suffix}: {str(path)!r} is source code; compile it "
+            "to LLVM bitcode first (clang -c -emit-llvm, with --offload-arch and --cuda-device-only for an AMD GPU)"
         )
+
+
+def _refuse_machine_code(path: Path) -> None:
+    """Say what a file is that is neither bitcode nor source code, by its suffix."""
+    suffix = path.suffix.lower()
     if suffix in MACHINE_CODE:
         raise LinkedCodeError(f"link: {str(path)!r} is machine code; what can be linked is LLVM bitcode or LLVM IR")
     if suffix in NVIDIA_CODE:

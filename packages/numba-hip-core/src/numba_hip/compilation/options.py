@@ -195,7 +195,12 @@ class CompileOptions:
         if not isinstance(bounds, tuple) or len(bounds) == 1:
             return None
         _, *numbers = bounds
-        if len(numbers) > 2 or any(type(number) is not int or number < 1 for number in numbers):
+        if len(numbers) > 2:
+            raise OptionError(
+                f"Got {len(bounds)} launch bounds: launch_bounds is {bounds!r}; it can be threads of a block, blocks "
+                "of a compute unit and blocks of a cluster, in this order"
+            )
+        if any(type(number) is not int or number < 1 for number in numbers):
             raise OptionError(
                 f"launch_bounds is {bounds!r}; it can be threads of a block, or a tuple of these, blocks of a compute "
                 "unit and blocks of a cluster, each 1 or more"

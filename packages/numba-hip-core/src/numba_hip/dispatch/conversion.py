@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import types
@@ -17,7 +17,9 @@ from numba_hip.targets.registry import compile_target
 Types = tuple[types.Type, ...]
 
 
-def choose_overload(kernel: str, names: Sequence[str], overloads: Sequence[Types], given: Types, target: str) -> Types:
+def choose_overload(
+    kernel: Callable[..., Any], names: Sequence[str], overloads: Sequence[Types], given: Types, target: str
+) -> Types:
     """The one of *overloads* that the types *given*, of the arguments *names*, convert to with the least loss.
 
     Raises `KernelArgumentError` where there is none, or where two are equally good. Where numbers are truncated, the
@@ -30,18 +32,17 @@ def choose_overload(kernel: str, names: Sequence[str], overloads: Sequence[Types
     if not possible:
         narrowed = _narrow(given, overloads[0], target) if len(overloads) == 1 and config.truncate_arguments() else None
         if narrowed is not None:
-            warn_of_narrowing(kernel, names, given, narrowed)
+            warn_of_narrowing(kernel.__name__, names, given, narrowed)
             return narrowed
         raise KernelArgumentError(
-            f"No matching definition: kernel {kernel} was compiled for ({shown}) only; the launch passes ({passed})"
-            + explain_mismatch(names, given, overloads)
+            f"No matching definition: kernel {kernel.__name__} was compiled for ({shown}) only; the launch passes "
+            f"({passed})" + explain_mismatch(names, given, overloads)
         )
     best = min(possible.values())
     chosen = [overload for overload, rating in possible.items() if rating == best]
     if len(chosen) > 1:
-        raise KernelArgumentError(
-            f"the launch passes ({passed}); of kernel {kernel}'s signatures ({shown}) several fit equally"
-        )
+        equal = "\n".join(f"{overload!r} -> none" for overload in chosen)
+        raise KernelArgumentError(f"Ambiguous overloading for {kernel!r} {given!r}:\n{equal}")  # as Numba says it
     return chosen[0]
 
 

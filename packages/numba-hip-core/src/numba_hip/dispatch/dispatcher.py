@@ -39,6 +39,7 @@ from numba_hip.dispatch.conversion import choose_overload
 from numba_hip.dispatch.extensions import Extension, StandIn, prepare
 from numba_hip.dispatch.faults import exception_describer
 from numba_hip.dispatch.forall import ForAll
+from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.dispatch.inspection import Inspection
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
@@ -154,7 +155,8 @@ class Dispatcher(Inspection):
     def __getitem__(self, config: Any) -> ConfiguredKernel:
         """Configure a launch: ``kernel[grid, block, stream, dynamic_shared, cluster]``, the last three optional.
 
-        Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`.
+        Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`, and
+        `KernelSignatureError` for what only other kernels can call.
         """
         if self.is_device_function:
             raise DeviceFunctionError(
@@ -163,6 +165,7 @@ class Dispatcher(Inspection):
         plain = is_plain(config)
         configured = self._configured.get(config) if plain else None
         if configured is None:
+            check_function(self.py_func, device=False, launched=True)
             configured = self._configure(LaunchConfig.of(config))
             if plain and len(self._configured) < MOST_CONFIGURED:
                 self._configured[config] = configured
@@ -270,7 +273,7 @@ class Dispatcher(Inspection):
         if not self._explicit:
             return given
         self._given.update(given)
-        return choose_overload(self.__name__, self._names, self._explicit, given, target)
+        return choose_overload(self.py_func, self._names, self._explicit, given, target)
 
     def _shown_signatures(self) -> str:
         return "; ".join(", ".join(map(str, args)) for args in self.overloads)
@@ -278,6 +281,7 @@ class Dispatcher(Inspection):
     def compile(self, signature: Any, target: str | None = None) -> KernelCode:
         """Compile for *signature* (a string, a tuple of types or a Numba signature) and for *target*, which is the
         current device's when left out."""
+        check_function(self.py_func, device=False, launched=True)
         args, return_type = sigutils.normalize_signature(signature)
         if return_type not in (None, types.none, types.void):
             raise KernelSignatureError(

@@ -34,8 +34,8 @@ PYTEST = ("pytest>=8", "pytest-xdist>=3.6", "pip")
 NO_TESTS = 5
 """Exit status of pytest where it has found nothing to run."""
 
-NO_ROCM = 75
-"""Exit status of ``tools/rocm_prefix.py`` where the packages of ROCm cannot be had."""
+NOTHING_TO_TEST = 75
+"""Exit status of what fetches something to test with, such as the packages of ROCm, where it cannot be had."""
 
 RUFF = "ruff>=0.17,<0.18"
 MYPY = "mypy>=2.4,<2.5"
@@ -113,7 +113,7 @@ def rocm(session: nox.Session) -> None:
     tested = local("hip-devicelib", "hip-runtime", extra="[test]")
     session.install(*tested, *local("numba-hip-core"), *PYTEST)
     prefix = str(session.cache_dir / "rocm-prefix")
-    launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM])
+    launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NOTHING_TO_TEST])
     if not launcher or not Path(launcher.strip()).is_file():
         session.skip(f"no ROCm to test with: {str(launcher).strip()}")
     tests = (
@@ -134,7 +134,9 @@ def emulated(session: nox.Session) -> None:
     """
     session.install(*local(*PACKAGES, extra="[test]"), *PYTEST, EXECUTOR)
     prefix = str(session.cache_dir / "rocm-prefix")
-    launcher = str(session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NO_ROCM]))
+    launcher = str(
+        session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NOTHING_TO_TEST])
+    )
     has_rocm = Path(launcher.strip()).is_file()
     python = "rocm-python" if has_rocm else "python"
     quick = "quick" in session.posargs
@@ -232,11 +234,19 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def cuda_suite(session: nox.Session) -> None:
-    """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``-- test_array`` runs a part."""
+    """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``-- test_array`` runs a part.
+
+    ``-- --quick`` runs those that are run with every change. Skipped where the tests cannot be downloaded.
+    """
     tested = local(*PACKAGES)
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
-    session.run("python", "-m", "tools.cuda_suite", "--cache", str(session.cache_dir), *session.posargs)
+    cache = str(session.cache_dir.absolute())
+    fetch = ("python", "-m", "tools.cuda_suite.wheel", cache)
+    tests = str(session.run(*fetch, silent=True, success_codes=[0, NOTHING_TO_TEST])).strip()
+    if not Path(tests).is_dir():
+        session.skip(f"no tests of Numba CUDA: {tests}")
+    session.run("python", "-m", "tools.cuda_suite", "--cache", cache, *session.posargs)
 
 
 @nox.session

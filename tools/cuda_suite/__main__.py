@@ -15,8 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tools.cuda_suite import expectations
-from tools.cuda_suite.run import Result, Results, run_modules, test_modules
-from tools.cuda_suite.wheel import FetchError, default_cache, fetch_tests
+from tools.cuda_suite.run import Result, Results, quick_modules, run_modules, test_modules
+from tools.cuda_suite.wheel import NOT_FETCHED, FetchError, default_cache, fetch_tests
 
 COLUMNS = ("passed", "failed", "crashed", "hung", "skipped", "not applicable")
 
@@ -25,6 +25,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """The options of the command."""
     parser = argparse.ArgumentParser("python -m tools.cuda_suite", description=__doc__.partition("\n")[0])
     parser.add_argument("words", nargs="*", metavar="WORD", help="part of the path of the modules to run")
+    parser.add_argument(
+        "--quick", action="store_true", help="the modules that expected/quick.txt names, where no WORD is given"
+    )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is downloaded")
     parser.add_argument("--jobs", type=int, default=2, help="modules that run at a time (2)")
     parser.add_argument("--seconds", type=float, default=300, help="what a test may take (300)")
@@ -100,10 +103,10 @@ def main(arguments: list[str]) -> int:
         tests = fetch_tests(chosen.cache)
     except FetchError as error:
         print(error, file=sys.stderr)
-        return 2
+        return NOT_FETCHED
     os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
     report = Report()
-    modules = test_modules(tests, chosen.words)
+    modules = quick_modules() if chosen.quick and not chosen.words else test_modules(tests, chosen.words)
     if not modules:
         print(f"no test module has {' or '.join(chosen.words)} in its path", file=sys.stderr)
         return 2

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.cuda_suite import plugin_names
-from tools.cuda_suite.expectations import Index, read
+from tools.cuda_suite.expectations import FOLDER, Index, read
 from tools.cuda_suite.worker import run_tests
 
 POLL_SECONDS = 0.1
@@ -49,6 +49,12 @@ def test_modules(tests: Path, chosen: Iterable[str]) -> list[str]:
     words = list(chosen)
     found = sorted(str(path.relative_to(tests)) for path in tests.rglob("test_*.py"))
     return [module for module in found if not words or any(word in module for word in words)]
+
+
+def quick_modules() -> list[str]:
+    """The test modules of the list ``quick``: several hundred tests of all areas, in half a minute."""
+    lines = (FOLDER / "quick.txt").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def run_modules(

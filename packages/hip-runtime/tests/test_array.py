@@ -584,11 +584,10 @@ def test_an_array_bound_to_a_stream_is_the_same_array(device: Device) -> None:
     ],
 )
 def test_what_a_host_array_repeats_is_one_element_on_the_device(device: Device, host: np.ndarray) -> None:
+    once = host[tuple(slice(0, 1) if not stride else slice(None) for stride in host.strides)]
     found = rt.to_device(host)
     assert [stride == 0 for stride in found.strides] == [stride == 0 for stride in host.strides]
-    assert (
-        found.buffer.nbytes == host[tuple(slice(0, 1) if not stride else slice(None) for stride in host.strides)].nbytes
-    )
+    assert found.buffer.nbytes == once.nbytes
     np.testing.assert_array_equal(found.copy_to_host(), host)
     assert rt.to_device(host, copy=False).strides == found.strides
     filled = rt.device_array(host.shape, host.dtype)
@@ -596,6 +595,13 @@ def test_what_a_host_array_repeats_is_one_element_on_the_device(device: Device, 
     np.testing.assert_array_equal(filled.copy_to_host(), host)
     with pytest.raises(ArrayError, match="cannot be broadcast"):
         found.broadcast_to((9, 9))
+    other = np.broadcast_to(np.ascontiguousarray(once) + 1, host.shape)
+    found.copy_to_device(other)
+    np.testing.assert_array_equal(found.copy_to_host(), other)
+    found.copy_to_device(rt.to_device(host))
+    np.testing.assert_array_equal(found.copy_to_host(), host)
+    with pytest.raises(CopyError, match="its elements overlap"):
+        found.copy_to_device(np.ascontiguousarray(host))
 
 
 def test_an_empty_array_keeps_its_strides(device: Device) -> None:

@@ -69,6 +69,9 @@ def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
 def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
     """Fill *target* from *source*, which may change afterwards where it is pageable memory."""
     check_fit(target, source)
+    if 0 in target.strides:
+        once = _repeated_in_both(target, source)
+        target, source = target[once], source[once]
     driver = target.device.driver
     wait = source.size > 0 and _is_over_at_return(driver, source.ctypes.data, stream)
     if wait and source.nbytes <= STAGED_BYTES:
@@ -105,7 +108,16 @@ def on_device(target: DeviceArray, source: DeviceArray, stream: int) -> None:
     check_fit(target, source)
     if target.device.driver is not source.device.driver:
         raise CopyError(f"cannot copy from {source.device} to {target.device}: copy through the host")
+    if 0 in target.strides:
+        once = _repeated_in_both(target, source)
+        target, source = target[once], source[once]
     _copy(target.device.driver, target.address, target.layout, source.address, source.layout, stream, (target, source))
+
+
+def _repeated_in_both(target: DeviceArray, source: Any) -> tuple[slice, ...]:
+    """The index of the first along each axis on which both arrays repeat one element: the others are the same."""
+    axes = zip(target.shape, target.strides, source.strides, strict=True)
+    return tuple(slice(0, 1) if extent > 1 and one == other == 0 else slice(None) for extent, one, other in axes)
 
 
 def _copy(

@@ -23,7 +23,8 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
-ROOT = Path(__file__).parent
+ROOT = Path(__file__).resolve().parent
+nox.options.envdir = str(ROOT / ".nox")  # absolute: sessions pass folders beneath it to programs that run elsewhere
 PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-compat")
 """From the bottom layer to the top: each depends only on those before it."""
 
@@ -241,7 +242,7 @@ def cuda_suite(session: nox.Session) -> None:
     tested = local(*PACKAGES)
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
-    cache = str(session.cache_dir.absolute())
+    cache = str(session.cache_dir)
     fetch = ("python", "-m", "tools.cuda_suite.wheel", cache)
     tests = str(session.run(*fetch, silent=True, success_codes=[0, NOTHING_TO_TEST])).strip()
     if not Path(tests).is_dir():

@@ -100,7 +100,7 @@ def main(arguments: list[str]) -> int:
     """Run, print, and return the exit status."""
     chosen = parse(arguments)
     try:
-        tests = fetch_tests(chosen.cache)
+        tests = fetch_tests(chosen.cache.absolute())
     except FetchError as error:
         print(error, file=sys.stderr)
         return NOT_FETCHED

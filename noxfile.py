@@ -47,10 +47,11 @@ EXECUTOR = "tinygrad==0.14.0"
 
 EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 EMULATED = (
-    "kernels", "atomics", "shared", "warp", "records", "reduction", "print", "graphs", "streams", "random", "math",
+    "kernels", "atomics", "shared", "warp", "records", "reduction", "print", "graphs", "streams", "random",
+    "math", "fp16",
 )  # fmt: skip
 EMULATED_QUICK = ("records", "warp")
-NEED_ROCM = ("random", "math")
+NEED_ROCM = ("random", "math", "fp16")
 """Modules of core's tests: what runs on an emulated GPU, and what of it needs ROCm's device library."""
 
 HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")

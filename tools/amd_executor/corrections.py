@@ -41,6 +41,8 @@ _CHANGED: tuple[tuple[str, str, str], ...] = (
         r"64'F\(\(1201'B\(2\.0 / PI\)\[1200 : 0\] << shift\.u32\) & 1201'0x1fffffffffffff\)",
         "two_over_pi(shift)",
     ),
+    # Either half of 64 bits is meant.
+    (r"V_PK_MOV_B32", r"(S[01])\.u32", r"\1"),
     # Its intermediate result is not rounded, whatever it was on the processors before.
     (r"V_MAD_MIX", r"in\[0\] \* in\[1\] \+ in\[2\]", "fma(in[0], in[1], in[2])"),
 )

@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import hip_runtime as rt
 from hip_runtime import ArrayError, CopyError, Device, OutOfDeviceMemoryError, Stream, config
+from hip_runtime.protocols import array_interface
 
 RECORD = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("c", "S3")], align=True)
 DTYPES = [
@@ -258,7 +259,7 @@ def test_overlapping_copies_within_an_array(device: Device) -> None:
 def test_read_only_arrays_are_not_written_to(device: Device) -> None:
     class Frozen:
         array = rt.to_device(np.zeros(3))
-        __cuda_array_interface__ = {**array.__cuda_array_interface__, "data": (array.address, True)}
+        __cuda_array_interface__ = {**array_interface(array), "data": (array.address, True)}
 
     frozen = rt.as_device_array(Frozen())
     for write in (lambda: frozen.copy_to_device(np.ones(3)), lambda: frozen.setitem(0, 1.0)):
@@ -316,7 +317,7 @@ def test_as_numpy(device: Device) -> None:
     np.testing.assert_array_equal(np.asarray(array), [0, 1, 2])
     assert np.array(array, dtype=np.float32).dtype == np.float32
     with pytest.raises(ArrayError, match="`copy=False` is not possible"):
-        array.__array__(copy=False)
+        array.__array__(np.float16, copy=False)
 
 
 # making arrays

@@ -20,6 +20,7 @@ from hip_runtime.drivers.cpu.finaliser import compile_quickly
 from hip_runtime.drivers.cpu.frame import I64, VOID
 from hip_runtime.drivers.cpu.initialisation import WrittenBytes
 from hip_runtime.drivers.cpu.observers import observed
+from hip_runtime.protocols import array_interface
 
 OBSERVED = """
   %p = getelementptr i32, ptr %out, i32 %i
@@ -132,7 +133,7 @@ def test_which_bytes_were_written(device: Device) -> None:
 def test_what_others_may_have_written(device: Device) -> None:
     device.driver.watch_writes()  # type: ignore[attr-defined]
     array, other = device_array(8, np.int32), device_array(8, np.int32)
-    assert array.__cuda_array_interface__["shape"] == (8,)
+    assert array_interface(array)["shape"] == (8,)
     assert written(device, array) is None
     assert written(device, other) is not None
     assert other.__dlpack__() is not None

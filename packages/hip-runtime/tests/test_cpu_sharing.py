@@ -18,6 +18,7 @@ from hip_runtime.device import Device
 from hip_runtime.drivers.cpu import memory, pages
 from hip_runtime.drivers.cpu.device import CpuDriver
 from hip_runtime.interop import from_interface
+from hip_runtime.protocols import array_interface
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs files in memory, which Linux has")
 
@@ -78,7 +79,7 @@ def test_a_view_that_runs_backwards(device: Device, other: ProcessPoolExecutor) 
 
 def test_memory_that_a_library_passes_on(device: Device, other: ProcessPoolExecutor) -> None:
     array = rt.to_device(np.arange(10))
-    foreign = from_interface(array[3:8].__cuda_array_interface__, array)
+    foreign = from_interface(array_interface(array[3:8]), array)
     assert other.submit(add_one, foreign.get_ipc_handle()).result(60)[0].tolist() == [3, 4, 5, 6, 7]
     mine = np.arange(4)
     outside = {"version": 3, "shape": (4,), "typestr": "<i8", "data": (mine.ctypes.data, False)}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hip_runtime as rt
-from hip_runtime import ArrayError, DeviceArray, dlpack
+from hip_runtime import ArrayError, DeviceArray, capsules, dlpack
 from hip_runtime.foreign import MAX_NDIM, shown
 from hip_runtime.interop import from_interface
 
@@ -253,9 +253,9 @@ def test_a_deleter_that_is_called_in_passing_leaves_an_exception_alone() -> None
     """As one that C code calls in a branch for errors; here where the exception is the one of a format string."""
     array = rt.to_device(np.zeros(3))
     capsule = array.__dlpack__()
-    address = dlpack._pointer(capsule, b"dltensor")
+    address = capsules.pointer(capsule, b"dltensor")
     managed = dlpack._Managed.from_address(address)
-    dlpack._rename(capsule, b"used_dltensor")
+    capsules.rename(capsule, b"used_dltensor")
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(address)
     assert address not in dlpack._exported
 

@@ -13,6 +13,7 @@ import pytest
 import hip_runtime as rt
 from hip_runtime import ArrayError, Device, InvalidHandleError, Stream, config
 from hip_runtime.interop import from_interface, speaks_dlpack
+from hip_runtime.protocols import array_interface
 
 
 class Foreign:
@@ -76,7 +77,7 @@ def test_without_strides_it_is_contiguous(device: Device) -> None:
 
 def test_out(device: Device) -> None:
     array = rt.to_device(np.arange(12, dtype=np.int32).reshape(3, 4))
-    interface = array.__cuda_array_interface__
+    interface = array_interface(array)
     assert interface == {
         "version": 3,
         "shape": (3, 4),
@@ -85,11 +86,11 @@ def test_out(device: Device) -> None:
         "data": (array.address, False),
         "stream": None,
     }
-    assert array.T.__cuda_array_interface__["strides"] == (4, 16)
-    assert array[:0].__cuda_array_interface__["data"] == (0, False)
+    assert array_interface(array.T)["strides"] == (4, 16)
+    assert array_interface(array[:0])["data"] == (0, False)
     stream = Stream()
     array.stream = stream
-    assert array.__cuda_array_interface__["stream"] == stream.handle
+    assert array_interface(array)["stream"] == stream.handle
 
 
 @pytest.mark.parametrize("align", [False, True])
@@ -98,7 +99,7 @@ def test_structured_types_go_round(device: Device, align: bool) -> None:
     array = rt.to_device(np.ones(3, dtype))
 
     class Holder:
-        __cuda_array_interface__ = array.__cuda_array_interface__
+        __cuda_array_interface__ = array_interface(array)
 
     found = rt.as_device_array(Holder())
     assert found.dtype == dtype
@@ -137,7 +138,7 @@ def test_stream_of_the_producer_is_that_of_the_array(device: Device) -> None:
     found = rt.as_device_array(Foreign(np.zeros(1), stream=stream.handle))
     assert isinstance(found.stream, Stream)
     assert (found.stream.handle, found.stream.external) == (stream.handle, True)
-    assert found.__cuda_array_interface__["stream"] == stream.handle
+    assert array_interface(found)["stream"] == stream.handle
     gate = threading.Event()
     stream.add_callback(lambda error: gate.wait(10) and None)
     threading.Timer(0.05, gate.set).start()
@@ -261,6 +262,6 @@ def test_empty_array_at_address_zero(device: Device) -> None:
 
 def test_an_array_with_a_mask_is_not_implemented(device: Device) -> None:
     array = rt.to_device(np.arange(4.0), device=device)
-    masked = {**array.__cuda_array_interface__, "mask": array}
+    masked = {**array_interface(array), "mask": array}
     with pytest.raises(NotImplementedError, match="Masked arrays are not supported"):
         from_interface(masked, array, device=device)

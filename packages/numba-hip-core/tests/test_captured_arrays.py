@@ -14,6 +14,7 @@ from numba.core.errors import TypingError
 
 import numba_hip as hip
 from hip_runtime import current_device
+from hip_runtime.protocols import array_interface
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language.captured import check_captured
 
@@ -26,7 +27,7 @@ class Foreign:
 
     def __init__(self, array):
         self.kept = array
-        self.__cuda_array_interface__ = array.__cuda_array_interface__
+        self.__cuda_array_interface__ = array_interface(array)
 
 
 def made_by(kind, values):

@@ -10,6 +10,7 @@ from numba.core.errors import TypingError
 
 import numba_hip as hip
 from hip_runtime.errors import CopyError
+from hip_runtime.protocols import array_interface
 from numba_hip import config
 from numba_hip.dispatch.hints import wrap_arg
 from numba_hip.errors import KernelArgumentError
@@ -142,7 +143,7 @@ def test_read_only_device_arrays():
     for change in (lambda: fixed.copy_to_device(np.ones(5)), lambda: fixed.setitem(0, 1.0)):
         with pytest.raises(CopyError, match="read-only"):
             change()
-    assert fixed.__cuda_array_interface__["data"] == (array.address, True)
+    assert array_interface(fixed)["data"] == (array.address, True)
     add[1, 8](array, 1.0)
     assert fixed.copy_to_host().tolist() == [1, 2, 3, 4, 5]
 

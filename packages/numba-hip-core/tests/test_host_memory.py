@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import numba_hip as hip
+from hip_runtime import config, is_device_array
 from hip_runtime.errors import ArrayError, InvalidHandleError
+from hip_runtime.protocols import array_interface
 
 
 @hip.jit
@@ -116,7 +118,7 @@ def test_mapping():
 
 def test_the_cuda_array_interface():
     array = hip.to_device(np.arange(10.0))
-    description = array.__cuda_array_interface__
+    description = array_interface(array)
     other = hip.from_cuda_array_interface(description, owner=array)
     add[1, 16](other, 1.0)
     np.testing.assert_array_equal(array.copy_to_host(), np.arange(10.0) + 1)
@@ -124,6 +126,16 @@ def test_the_cuda_array_interface():
     with pytest.raises(ArrayError, match="has no .version"):
         hip.from_cuda_array_interface({})
     assert hip.as_device_array(type("Other", (), {"__cuda_array_interface__": description})(), sync=False).size == 10
+
+
+@pytest.mark.parametrize("make", [lambda: hip.to_device(np.zeros(3)), lambda: hip.mapped_array(3)])
+def test_memory_of_the_host_is_described_as_that_of_a_gpu_only_where_asked_for(make):
+    array = make()
+    assert is_device_array(array)
+    if hip.current_context().device.is_cpu:
+        assert not hasattr(array, "__cuda_array_interface__")
+    with config.cpu_array_interface.scope(True):
+        assert array.__cuda_array_interface__["shape"] == (3,)
 
 
 class Foreign:

@@ -154,6 +154,8 @@ def test_ufuncs():
     assert again.signature == "(n)->(n)"
 
 
-def test_device_arrays_are_not_pickled():
-    with pytest.raises(pickle.PicklingError, match=r"Send copy_to_host\(\), or get_ipc_handle\(\)"):
-        pickle.dumps(hip.to_device(np.arange(3)))
+def test_device_arrays_are_pickled_by_way_of_the_host():
+    array = hip.to_device(np.arange(3))
+    again = pickle.loads(pickle.dumps(array))
+    array[0] = 9
+    assert again.copy_to_host().tolist() == [0, 1, 2]

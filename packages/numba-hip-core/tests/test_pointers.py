@@ -8,6 +8,7 @@ from numba import carray, farray, types
 from numba.core.errors import TypingError
 
 import numba_hip as hip
+from hip_runtime.protocols import array_interface
 from numba_hip.errors import KernelArgumentError
 
 SIGNATURE = types.void(types.CPointer(types.float32), types.CPointer(types.int64), types.uint32)
@@ -31,7 +32,7 @@ def test_elements_behind_pointers():
     values, steps = hip.to_device(np.zeros(5, np.float32)), hip.to_device(np.arange(5))
     hip.jit(SIGNATURE)(add)[1, 8](values.address, np.uint64(steps.address), 4)
     assert values.copy_to_host().tolist() == [0, 1, 2, 3, 0]
-    hip.jit(SIGNATURE)(add)[1, 8](values.__cuda_array_interface__["data"][0] + 4, steps.address, 4)
+    hip.jit(SIGNATURE)(add)[1, 8](array_interface(values)["data"][0] + 4, steps.address, 4)
     assert values.copy_to_host().tolist() == [0, 1, 3, 5, 3]
 
 

@@ -14,6 +14,7 @@ from numba.core import entrypoints
 
 import numba_hip as hip
 from hip_runtime import config as runtime_config
+from hip_runtime.protocols import array_interface
 from numba_hip import config
 from numba_hip.errors import OptionError, RaceError, RaceWarning
 from numba_hip.races import detector
@@ -375,7 +376,7 @@ def test_memory_that_others_can_write_to_counts_as_written():
     for array in (hip.mapped_array(8), hip.managed_array(8), hip.pinned_array(8)):
         assert found_in(copy[1, 8], array, np.zeros(8)) == ()
     shared = hip.device_array(8)
-    assert shared.__cuda_array_interface__["shape"] == (8,)
+    assert array_interface(shared)["shape"] == (8,)
     assert found_in(copy[1, 8], shared, np.zeros(8)) == ()
     filled = hip.device_array(8)
     fill[1, 8](filled)  # a kernel that does not tell what it writes

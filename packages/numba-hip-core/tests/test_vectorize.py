@@ -6,6 +6,7 @@ from numba import guvectorize, vectorize
 from numba.core.errors import TypingError
 
 import numba_hip as hip
+from hip_runtime.protocols import array_interface
 
 
 @vectorize(["int32(int32, int32)", "float32(float32, float32)", "float64(float64, float64)"], target="hip")
@@ -75,7 +76,7 @@ class Foreign:
 
     def __init__(self, array):
         self.kept = array
-        self.__cuda_array_interface__ = array.__cuda_array_interface__
+        self.__cuda_array_interface__ = array_interface(array)
 
 
 def test_arrays_of_other_libraries():

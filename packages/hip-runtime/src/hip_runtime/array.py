@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pickle import PicklingError
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from hip_runtime.foreign import host_array
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
 from hip_runtime.names import ArrayNames
+from hip_runtime.protocols import ArrayProtocols
 from hip_runtime.stream import Stream
 from hip_runtime.stream_handle import stream_handle
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 StreamLike = Stream | int | None
 
 
-class DeviceArray(ArrayNames):
+class DeviceArray(ArrayNames, ArrayProtocols):
     """An array whose elements are on *device*, from *address* on, inside *buffer*.
 
     Shape, strides, element type and address never change. Slices, transposes and reshapes are views: they share the
@@ -158,67 +158,14 @@ class DeviceArray(ArrayNames):
             raise ArrayError(f"the truth of a device array of shape {self.shape} is ambiguous; copy it to the host")
         return bool(self.copy_to_host().reshape(()))
 
-    def __reduce__(self) -> NoReturn:
-        raise PicklingError(
-            "a device array cannot be pickled: its memory is this process's. Send copy_to_host(), or get_ipc_handle()"
-        )
-
     def __repr__(self) -> str:
         return f"<DeviceArray {self.shape} {self.dtype} on {self.device!r}>"
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """CUDA array interface, version 3: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html"""
-        stream = stream_handle(self.stream)
-        self._expose()
-        interface = {
-            "version": 3,
-            "shape": self.shape,
-            "strides": None if self.is_c_contiguous() else self.strides,
-            "typestr": self.dtype.str,
-            "data": (self.address if self.size else 0, self.readonly),
-            "stream": stream or None,
-        }
-        if self.dtype.names is not None:
-            interface["descr"] = np.lib.format.dtype_to_descr(self.dtype)
-        return interface
-
-    def _expose(self) -> None:
-        """Tell a driver that wants to know that others may write to this memory from now on."""
-        expose = getattr(self.device.driver, "expose", None)
-        if expose is not None:
-            expose(self.address)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> object:
-        """A DLPack capsule over the same memory; see `hip_runtime.dlpack.to_capsule`."""
-        from hip_runtime.dlpack import to_capsule
-
-        self._expose()
-        return to_capsule(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        from hip_runtime.dlpack import device_of
-
-        return device_of(self)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
         """What another process opens this array with; `UnsupportedError` on a device that cannot."""
         from hip_runtime.ipc import IpcArrayHandle
 
         return IpcArrayHandle.of(self)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        if copy is False:
-            raise ArrayError("`copy=False` is not possible: a device array becomes a NumPy array by a copy alone")
-        host: HostArray = self.copy_to_host()
-        return host if dtype is None else host.astype(dtype)
 
     # copies
 
@@ -256,12 +203,12 @@ class DeviceArray(ArrayNames):
         if isinstance(ary, DeviceArray):
             copying.on_device(self, ary, self._handle(stream))
             return
-        from hip_runtime.interop import as_device_array, is_device_array
+        from hip_runtime.interop import as_device_array, host_source, is_device_array
 
         if is_device_array(ary):
             copying.on_device(self, as_device_array(ary), self._handle(stream))
             return
-        source = host_array(ary)
+        source = host_source(ary)
         if source.dtype.hasobject:
             raise CopyError(f"ary of type {type(ary).__name__} holds Python objects; convert it to {self.dtype}")
         copying.to_device(self, source, self._handle(stream))

@@ -12,8 +12,8 @@ from hip_runtime.copying import HostArray, check_dtype, check_fit
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import MemoryKind
 from hip_runtime.errors import ArrayError
-from hip_runtime.foreign import host_array
-from hip_runtime.interop import as_device_array, is_device_array
+from hip_runtime.host_view import view_memory
+from hip_runtime.interop import as_device_array, host_source, is_device_array
 from hip_runtime.layout import Layout
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import Stream
@@ -43,7 +43,7 @@ def device_array(
 def device_array_like(ary: Any, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
     """A new contiguous array of the shape and element type of *ary*, its axes in the order that they have there."""
     if not hasattr(ary, "strides"):
-        ary = as_device_array(ary) if is_device_array(ary) else host_array(ary)
+        ary = as_device_array(ary) if is_device_array(ary) else host_source(ary)
     return device_array(ary.shape, ary.dtype, strides_like(ary), stream=stream, device=device)
 
 
@@ -62,14 +62,14 @@ def to_device(
     of 0 (`numpy.broadcast_to`) is one element on the device, too.
     """
     if to is not None:
-        source: Any = as_device_array(obj) if is_device_array(obj) else host_array(obj)
+        source: Any = as_device_array(obj) if is_device_array(obj) else host_source(obj)
         check_fit(to, source)
         if copy:
             to.copy_to_device(source, stream)
         return to
     if is_device_array(obj):
         return as_device_array(obj, device=device)
-    return _new_on_device(host_array(obj), stream, copy, device)
+    return _new_on_device(host_source(obj), stream, copy, device)
 
 
 def _new_on_device(source: HostArray, stream: StreamLike, copy: bool, device: Device | None) -> DeviceArray:
@@ -152,22 +152,8 @@ def _allocate(
     return layout, element, current_device().allocate(layout.extent[1] - layout.extent[0], kind)
 
 
-class _HostMemory:
-    """Keeps a buffer alive for the NumPy array over it."""
-
-    def __init__(self, layout: Layout, dtype: np.dtype[Any], buffer: Buffer) -> None:
-        self.buffer = buffer
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": layout.shape,
-            "strides": layout.strides,
-            "typestr": f"|V{dtype.itemsize}",
-            "data": (buffer.address - layout.extent[0], False),
-        }
-
-
 def _host_array(layout: Layout, dtype: np.dtype[Any], buffer: Buffer) -> HostArray:
-    return np.asarray(_HostMemory(layout, dtype, buffer)).view(dtype)
+    return view_memory(layout, dtype, buffer, buffer.address - layout.extent[0])
 
 
 def _shared(

@@ -334,8 +334,17 @@ transpose_copies = Setting(
     lambda: False,
 )
 
+cpu_array_interface = Setting(
+    "NUMBA_HIP_CPU_ARRAY_INTERFACE",
+    "1 gives arrays of the CPU device a __cuda_array_interface__, which says of memory of the host that it is a GPU's, "
+    "as programs for numba.cuda expect of all arrays; the default is 0. Read when an array is asked for it.",
+    switch,
+    lambda: False,
+)
+
 SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
     device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lockstep, cpu_async, cpu_races,
     cpu_stall_seconds, compile_notice, pending_releases, pending_release_ratio, array_interface_sync, transpose_copies,
+    cpu_array_interface,
 )  # fmt: skip
 """All settings, for tools that list them."""

@@ -1,6 +1,6 @@
 """Arrays of other libraries, by DLPack: capsules of version 1 and the older ones without a version, in both directions.
 
-Layouts of the structures and numbers of devices and types: ``dlpack.h`` of DLPack 1.0,
+Layouts of the structures and numbers of devices and types: ``dlpack.h`` of DLPack 1.1,
 https://dmlc.github.io/dlpack/latest/c_api.html. The Python side is that of the array API standard,
 https://data-apis.org/array-api/latest/design_topics/data_interchange.html.
 """
@@ -10,17 +10,21 @@ from __future__ import annotations
 import ctypes
 import weakref
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from hip_runtime import capsules
 from hip_runtime.array import DeviceArray
+from hip_runtime.copying import HostArray
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import MemoryKind
 from hip_runtime.errors import ArrayError
 from hip_runtime.foreign import MAX_NDIM, attribute, check_place, check_shape, shown, whole_numbers
+from hip_runtime.host_view import view_memory
 from hip_runtime.layout import Layout, dense
 from hip_runtime.memory import Buffer
+from hip_runtime.small_floats import CODES, NAMES, find_dtype, is_of_ml_dtypes
 from hip_runtime.stream_handle import stream_handle
 
 if TYPE_CHECKING:
@@ -76,18 +80,6 @@ class _ManagedVersioned(ctypes.Structure):
     ]
 
 
-def _python(name: str, result: Any, *arguments: Any) -> Any:
-    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
-
-
-_new_capsule = _python("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_rename = _python("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-_pointer = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-_is_valid = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-# A capsule that is being destroyed must not be counted again, as a py_object would be.
-_is_valid_raw = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-_pointer_raw = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
-
 _exported: dict[int, tuple[Any, ...]] = {}
 """What tensors that others hold keep alive, by the address of the structure."""
 
@@ -100,8 +92,8 @@ def _delete(address: int) -> None:
 def _destroy(capsule: int) -> None:
     """A capsule goes; where nobody took the tensor out of it, that goes, too."""
     for name in (_LEGACY, _VERSIONED):
-        if _is_valid_raw(capsule, name):
-            _exported.pop(_pointer_raw(capsule, name), None)
+        if capsules.is_valid_raw(capsule, name):
+            _exported.pop(capsules.pointer_raw(capsule, name), None)
 
 
 @cache
@@ -152,21 +144,28 @@ def to_capsule(
         managed = _Managed(tensor, None, deleter)
     address = ctypes.addressof(managed)
     _exported[address] = (managed, given, *kept)
-    return _new_capsule(address, _VERSIONED if versioned else _LEGACY, destructor)
+    return capsules.new_capsule(address, _VERSIONED if versioned else _LEGACY, destructor)
 
 
 def _describe(array: DeviceArray) -> tuple[_Tensor, tuple[Any, ...]]:
     """The tensor, and the arrays of numbers that it points to."""
-    kind, itemsize = array.dtype.kind, array.itemsize
-    if kind not in _KINDS or not array.dtype.isnative:
-        raise BufferError(f"DLPack has no elements of type {array.dtype}")
+    itemsize = array.itemsize
+    code = _code_of(array.dtype)
     if any(stride % itemsize for stride in array.strides):
         raise BufferError(f"DLPack has no strides of {array.strides} bytes with elements of {itemsize} bytes")
     numbers = ctypes.c_int64 * max(array.ndim, 1)
     shape, strides = numbers(*array.shape), numbers(*(stride // itemsize for stride in array.strides))
     place = array.address if array.size else None
-    tensor = _Tensor(place, *device_of(array), array.ndim, _KINDS[kind], 8 * itemsize, 1, shape, strides, 0)
+    tensor = _Tensor(place, *device_of(array), array.ndim, code, 8 * itemsize, 1, shape, strides, 0)
     return tensor, (shape, strides)
+
+
+def _code_of(dtype: np.dtype[Any]) -> int:
+    """DLPack's code of the elements' type."""
+    known = CODES.get(dtype.name) if is_of_ml_dtypes(dtype) else _KINDS.get(dtype.kind)
+    if known is None or not dtype.isnative:
+        raise BufferError(f"DLPack has no elements of type {dtype}")
+    return known
 
 
 class _Borrowed:
@@ -194,20 +193,50 @@ def from_dlpack(obj: Any, *, device: Device | None = None) -> DeviceArray:
         raise ArrayError(
             f"the array is on DLPack device {shown(where)}; {device} takes {sorted(possible)}: copy it there"
         )
-    stream = {} if device.is_cpu else {"stream": 0}
+    taken = _take(_ask(give, {} if device.is_cpu else {"stream": 0}), where[0], type(obj).__name__)
+    return DeviceArray(
+        taken.layout, taken.dtype, taken.buffer, device=device, address=taken.place, readonly=taken.readonly
+    )
+
+
+def host_from_dlpack(obj: Any) -> HostArray:
+    """The array behind ``obj.__dlpack__``, which is in memory of the host, as one of NumPy's over the same memory.
+
+    `ArrayError` as `from_dlpack`.
+    """
+    found, give = attribute(obj, "__dlpack_device__"), attribute(obj, "__dlpack__")
+    name = type(obj).__name__
+    where = None if found is None else whole_numbers(found(), "__dlpack_device__()", f"of {name}")
+    if where != (CPU, 0):
+        raise ArrayError(f"an array of type {name} is on DLPack device {shown(where)}, not in memory of the host")
+    taken = _take(_ask(give, {}), CPU, name)
+    return view_memory(taken.layout, taken.dtype, taken.buffer, taken.place, readonly=taken.readonly)
+
+
+def _ask(give: Any, stream: dict[str, int]) -> object:
+    """The capsule that ``__dlpack__`` gives."""
     try:
-        capsule = give(max_version=VERSION, **stream)
+        return give(max_version=VERSION, **stream)
     except TypeError:  # from before there were versions
-        capsule = give(**stream)
-    return _take(capsule, where[0], device, type(obj).__name__)
+        return give(**stream)
 
 
-def _take(capsule: object, kind: int, device: Device, owner: str) -> DeviceArray:
+class _Taken(NamedTuple):
+    """An array of somebody else; the buffer keeps it alive."""
+
+    layout: Layout
+    dtype: np.dtype[Any]
+    buffer: Buffer
+    place: int
+    readonly: bool
+
+
+def _take(capsule: object, kind: int, owner: str) -> _Taken:
     """The array in *capsule*, which stays its maker's where it is refused; *kind* is the type of device it is on."""
-    name = next((name for name in _USED if _is_valid(capsule, name)), None)
+    name = next((name for name in _USED if capsules.is_valid(capsule, name)), None)
     if name is None:
         raise ArrayError(f"__dlpack__ of {owner} gave {shown(capsule)}, which is no unused DLPack capsule")
-    address = _pointer(capsule, name)
+    address = capsules.pointer(capsule, name)
     managed = (_ManagedVersioned if name == _VERSIONED else _Managed).from_address(address)
     if isinstance(managed, _ManagedVersioned) and managed.major != VERSION[0]:
         raise ArrayError(f"__dlpack__ of {owner} gave version {managed.major}.{managed.minor}; 1.x is understood")
@@ -215,12 +244,12 @@ def _take(capsule: object, kind: int, device: Device, owner: str) -> DeviceArray
     if managed.tensor.device_type != kind:
         raise ArrayError(f"device_type {of} is {managed.tensor.device_type}; __dlpack_device__() says {kind}")
     layout, dtype, place = _read(managed.tensor, of)
-    _rename(capsule, _USED[name])  # from here on it is ours to give back
+    capsules.rename(capsule, _USED[name])  # from here on it is ours to give back
     borrowed = _Borrowed(address, managed.deleter)
     first, end = layout.extent
     buffer = Buffer(place + first, end - first, owner=borrowed)
     readonly = isinstance(managed, _ManagedVersioned) and bool(managed.flags & READ_ONLY)
-    return DeviceArray(layout, dtype, buffer, device=device, address=place, readonly=readonly)
+    return _Taken(layout, dtype, buffer, place, readonly)
 
 
 def _read(tensor: _Tensor, of: str) -> tuple[Layout, np.dtype[Any], int]:
@@ -246,6 +275,9 @@ def _read(tensor: _Tensor, of: str) -> tuple[Layout, np.dtype[Any], int]:
 
 def _read_dtype(tensor: _Tensor, of: str) -> np.dtype[Any]:
     kind, itemsize = _KIND_OF_CODE.get(tensor.code), tensor.bits // 8
+    small = NAMES.get(tensor.code)
+    if small is not None and tensor.lanes == 1 and tensor.bits == (16 if small == "bfloat16" else 8):
+        return find_dtype(small, f"dtype {of}")
     try:
         if kind is None or tensor.lanes != 1 or tensor.bits % 8:
             raise TypeError

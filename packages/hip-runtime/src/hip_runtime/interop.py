@@ -15,25 +15,43 @@ from hip_runtime.array import DeviceArray
 from hip_runtime.copying import check_dtype
 from hip_runtime.device import Device, current_device
 from hip_runtime.errors import ArrayError, ArrayStreamError, InvalidHandleError, MaskedArrayError
-from hip_runtime.foreign import attribute, check_place, check_shape, shown, whole_number, whole_numbers
+from hip_runtime.foreign import attribute, check_place, check_shape, host_array, shown, whole_number, whole_numbers
 from hip_runtime.layout import Layout, dense
 from hip_runtime.memory import Buffer
+from hip_runtime.protocols import INTERFACE
+from hip_runtime.small_floats import dtype_of_typestr
 from hip_runtime.stream import Stream
 
 VERSIONS = range(4)
 """Versions of the interface that are understood."""
 
-_INTERFACE = "__cuda_array_interface__"
-_OF = f"of {_INTERFACE}"
+_OF = f"of {INTERFACE}"
 _TYPESTR = r"[<>|=]?[A-Za-z?]([0-9]{0,10})(\[[0-9A-Za-z]+\])?"
+
+
+OWN = "__hip_device_array__"
+"""What arrays of the layers above that are in device memory give the `DeviceArray` over it by, on any device."""
 
 
 def is_device_array(obj: object) -> bool:
     """Whether *obj* is an array in device memory: a `DeviceArray`, or anything with a CUDA array interface.
 
-    `ArrayError` where the interface of *obj* is a property that raises.
+    `ArrayError` where the interface of *obj* is a property that raises, and it does not speak DLPack instead.
     """
-    return isinstance(obj, DeviceArray) or attribute(obj, _INTERFACE) is not None
+    return isinstance(obj, DeviceArray) or attribute(obj, OWN) is not None or _interface_of(obj) is not None
+
+
+def _interface_of(obj: object) -> Any:
+    """The CUDA array interface of *obj*, or ``None``.
+
+    Libraries raise where it has no name for a type of elements that DLPack has, or leave it to DLPack to say why not.
+    """
+    try:
+        return attribute(obj, INTERFACE)
+    except ArrayError:
+        if speaks_dlpack(obj):
+            return None
+        raise
 
 
 def speaks_dlpack(obj: object) -> bool:
@@ -49,9 +67,10 @@ def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool
     go to that stream. `ArrayError` for an interface that is malformed, describes what no memory holds, or has a mask.
     An object without this interface is asked for DLPack: see `hip_runtime.dlpack.from_dlpack`.
     """
-    if isinstance(obj, DeviceArray):
-        return obj
-    interface = attribute(obj, _INTERFACE)
+    own = obj if isinstance(obj, DeviceArray) else attribute(obj, OWN)
+    if isinstance(own, DeviceArray):
+        return own
+    interface = _interface_of(obj)
     if interface is None and speaks_dlpack(obj):
         from hip_runtime.dlpack import from_dlpack
 
@@ -59,6 +78,18 @@ def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool
     if interface is None:
         raise ArrayError(f"an object of type {type(obj).__name__} has no CUDA array interface, and no DLPack")
     return from_interface(interface, obj, device=device, synchronize=synchronize)
+
+
+def host_source(obj: Any) -> np.ndarray[Any, Any]:
+    """*obj*, in memory of the host, as an array of NumPy's: by DLPack where NumPy cannot read it, as with bfloat16."""
+    try:
+        return host_array(obj)
+    except Exception:
+        if not speaks_dlpack(obj):
+            raise
+        from hip_runtime.dlpack import host_from_dlpack
+
+        return host_from_dlpack(obj)
 
 
 def from_interface(
@@ -87,17 +118,17 @@ class _Fields:
 
     def __init__(self, interface: object) -> None:
         if not isinstance(interface, dict):
-            raise ArrayError(f"{_INTERFACE} is {shown(interface)}, which is no dictionary")
+            raise ArrayError(f"{INTERFACE} is {shown(interface)}, which is no dictionary")
         try:
             self._fields = dict(interface)
         except Exception as error:  # of a subclass
-            raise ArrayError(f"{_INTERFACE} cannot be read: {shown(error)}") from error
+            raise ArrayError(f"{INTERFACE} cannot be read: {shown(error)}") from error
 
     def __getitem__(self, field: str) -> Any:
         try:
             return self._fields[field]
         except KeyError:
-            raise ArrayError(f"{_INTERFACE} has no {field!r}") from None
+            raise ArrayError(f"{INTERFACE} has no {field!r}") from None
 
     def get(self, field: str) -> Any:
         """The value of *field*, or ``None`` where there is none."""
@@ -126,6 +157,9 @@ class _Fields:
         parts = re.fullmatch(_TYPESTR, typestr) if isinstance(typestr, str) else None
         if parts is None:
             raise ArrayError(f"typestr {_OF} is {shown(typestr)}, which names no type of elements")
+        small = dtype_of_typestr(typestr, descr)
+        if small is not None:
+            return small
         dtype = _make_dtype(typestr, "typestr", typestr)
         if parts[1] and int(parts[1]) != int(dtype.str[2:].partition("[")[0]):  # NumPy 1 cuts large numbers off
             raise ArrayError(f"typestr {_OF} is {typestr!r}, which NumPy takes for {dtype.str!r}")

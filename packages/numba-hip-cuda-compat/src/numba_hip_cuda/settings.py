@@ -28,6 +28,7 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (config.debug, lambda: bool(numba_config.CUDA_DEBUGINFO_DEFAULT)),
     (config.opt, lambda: bool(numba_config.OPT)),
     (runtime_config.transpose_copies, lambda: True),
+    (runtime_config.cpu_array_interface, lambda: True),  # every array of Numba CUDA has one
     (runtime_config.array_interface_sync, lambda: bool(numba_config.CUDA_ARRAY_INTERFACE_SYNC)),
 )
 """Our settings, and what they are while posing lasts."""

@@ -16,8 +16,9 @@ from hip_devicelib.codeobject import Parameter
 from hip_runtime import DeviceArray, as_device_array, is_device_array
 from hip_runtime.interop import speaks_dlpack
 from hip_runtime.names import set_numba_type
+from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba import type_code
-from numba_hip.bfloat import Bfloat16, know_ml_dtypes
+from numba_hip.bfloat import Bfloat16, is_bfloat16, know_ml_dtypes
 from numba_hip.dispatch.hints import ArgHint
 from numba_hip.dispatch.scalars import bfloat, real, whole, wrap
 from numba_hip.errors import KernelArgumentError
@@ -63,8 +64,13 @@ class RecordArgument(ArrayArgument):
 
 
 def element_type(dtype: np.dtype[Any]) -> types.Type:
-    """The Numba type of elements of NumPy's type *dtype*."""
+    """The Numba type of elements of NumPy's type *dtype*; `KernelArgumentError` for floats of 8 bits and their like."""
     know_ml_dtypes()
+    if is_of_ml_dtypes(dtype) and not is_bfloat16(dtype):
+        raise KernelArgumentError(
+            f"kernels do not compute with elements of type {dtype}; pass array.view(np.uint8) for their bits, or "
+            "convert the array with .astype(...)"
+        )
     return numpy_support.from_dtype(dtype)
 
 
@@ -151,8 +157,9 @@ def type_of(value: Any, name: str) -> types.Type:
             raise KernelArgumentError(
                 f"argument {name!r} is {value:#x}; kernels take integers from -2**63 to 2**64 - 1"
             ) from error
+        remedy = "; np.asarray gives an array of what is in it" if hasattr(value, "__array__") else ""
         raise KernelArgumentError(
-            f"argument {name!r} is a {type(value).__name__}, which kernels cannot take"
+            f"argument {name!r} is a {type(value).__name__}, which kernels cannot take{remedy}"
         ) from error
     if not is_passable(found):
         raise KernelArgumentError(

@@ -61,6 +61,12 @@ class MappedArray(np.ndarray[Any, Any]):
             return False
 
     @property
+    def __hip_device_array__(self) -> DeviceArray:
+        if not self.is_mapped:
+            raise AttributeError("__hip_device_array__")
+        return self.device_array
+
+    @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if not self.is_mapped:
             raise AttributeError("__cuda_array_interface__")

@@ -15,6 +15,7 @@ from numba.tests.support import SerialMixin, TestCase
 import numba_hip
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.rocm import find_rocm
+from hip_runtime.protocols import array_interface
 from numba_hip import config
 from numba_hip.host.memory_managers import DriverMemory
 
@@ -55,7 +56,7 @@ class ForeignArray:
 
     def __init__(self, arr: Any) -> None:
         self._arr = arr
-        self.__cuda_array_interface__ = arr.__cuda_array_interface__
+        self.__cuda_array_interface__ = array_interface(numba_hip.as_device_array(arr))
 
 
 def skip_on_hipsim(reason: str) -> Decorator:

@@ -198,7 +198,21 @@ def test_amd_gpus_are_left_no_conversion_that_llvm_may_take_for_anything(target)
         signature = f"({source}[::1], {', '.join(f'{kind}[::1]' for kind in KINDS)})"
         text, _ = hip.compile(store, signature, target=target, output="llvm")
         assert "llvm.fptosi.sat." in text
-        assert not re.search(r"= fpto[su]i ", text)
+        cut = set(re.findall(r"(%\S+) = .*call .*@llvm\.amdgcn\.fmed3\.f32", text))
+        converted = re.findall(r"= fpto[su]i float (%\S+) to i32", text)
+        assert set(converted) <= cut
+        assert len(converted) == len(re.findall(r"= fpto[su]i ", text))
+        assert bool(converted) == (source != "float64")
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_amd_gpus_cut_a_float_to_narrow_integers_in_one_instruction(target):
+    def to_byte(x, out):
+        out[hip.grid(1)] = x[hip.grid(1)]
+
+    text = assembly(to_byte, "(float32[::1], uint8[::1])", target)
+    assert re.search(r"v_med3_f32 .*\n\s+(s_.*\n\s+)?v_cvt_u32_f32", text)
+    assert not re.search(r"v_(cmp|cndmask|min|max)", text)
 
 
 def test_constants_on_amd_gpus():

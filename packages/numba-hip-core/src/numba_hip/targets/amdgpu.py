@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from numba_hip.compilation.codegen import AmdCodegen
     from numba_hip.targets.typing import HipTypingContext
 
+FLOAT = ir.FloatType()
+
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
 """Address spaces: the device's memory, shared memory (LDS), and constant memory."""
 
@@ -230,7 +232,7 @@ class AmdContext(HipContext):
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: an instruction of the hardware, or OCML's."""
         kind = arguments[0].type
-        bits = "f32" if kind == ir.FloatType() else "f64"
+        bits = "f32" if kind == FLOAT else "f64"
         symbol = f"llvm.{name}.{bits}" if name in NATIVE_MATH else f"__ocml_{OCML_NAMES.get(name, name)}_{bits}"
         return self._call(builder, symbol, kind, *arguments)
 
@@ -240,23 +242,37 @@ class AmdContext(HipContext):
         return None
 
     def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
-        """LLVM's saturating conversion, to 32 bits at least; what is narrower is cut to its range.
+        """LLVM's saturating conversion, to 32 bits at least; what is narrower is cut to its range: halves and floats
+        before they are converted, in one instruction.
 
         The hardware's own conversion (`v_cvt_i32_f32`) does the same in one instruction, but LLVM's plain conversion is
         poison out of range, and a fence in front of it (`llvm.arithmetic.fence`) ends the process for numbers that are
         the same in all lanes: "illegal VGPR to SGPR copy", LLVM 22.
         """
         if value.type == ir.HalfType():
-            value = builder.fpext(value, ir.FloatType())
+            value = builder.fpext(value, FLOAT)
         sign, real = "s" if signed else "u", value.type.intrinsic_name
+        low, high = (-(1 << (kind.width - 1)), (1 << (kind.width - 1)) - 1) if signed else (0, (1 << kind.width) - 1)
+        if kind.width < I32.width and value.type == FLOAT:
+            return self._saturate_narrowly(builder, value, kind, low, high)
         wide = kind if kind.width > I32.width else I32
         whole = self._call(builder, f"llvm.fpto{sign}i.sat.{wide}.{real}", wide, value)
         if kind.width >= I32.width:
             return whole
-        low, high = (-(1 << (kind.width - 1)), (1 << (kind.width - 1)) - 1) if signed else (0, (1 << kind.width) - 1)
         whole = self._call(builder, f"llvm.{sign}max.i32", I32, whole, I32(low))
         whole = self._call(builder, f"llvm.{sign}min.i32", I32, whole, I32(high))
         return builder.trunc(whole, kind)
+
+    def _saturate_narrowly(
+        self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, low: int, high: int
+    ) -> ir.Value:
+        """A float that is cut to what *kind* holds, and then converted, as any such number can be. Of NaN the median is
+        the lowest number, which is 0 where there is no sign."""
+        cut = self._call(builder, "llvm.amdgcn.fmed3.f32", FLOAT, value, FLOAT(low), FLOAT(high))
+        if low == 0:
+            return builder.trunc(builder.fptoui(cut, I32), kind)
+        is_number = builder.fcmp_ordered("ord", value, FLOAT(0.0))
+        return builder.trunc(builder.select(is_number, builder.fptosi(cut, I32), I32(0)), kind)
 
     def build_entry(
         self, library: HipCodeLibrary, function: Any, name: str, options: Any

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numba
+
 from numba_hip_cuda.posed_module import Module, from_module
 
 CUDA = "numba.cuda"
@@ -52,7 +54,7 @@ MODULES: Mapping[str, Module] = {
     **{f"{CUDA}.typing.{name}": Module(names={"registry": TYPING}, rest=f"numba.core.typing.{name}") for name in TYPED},
     f"{CUDA}.typing.npdatetime": Module(
         names={"registry": TYPING, "infer_global": "numba_hip_cuda.registries:register_global"},
-        rest="numba.np.types.datetime",
+        rest="numba.np.types.datetime" if numba.version_info.short >= (0, 66) else "numba.core.typing.npdatetime",
     ),
     f"{CUDA}.core.optional": Module(names={"registry": LOWERING}, rest="numba.core.optional"),
     f"{CUDA}.core.callconv": Module(

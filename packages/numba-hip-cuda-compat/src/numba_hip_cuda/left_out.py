@@ -24,6 +24,7 @@ class Reason(NamedTuple):
 
 COPIES_LACK = Reason(
     "Numba's own module stands for numba-cuda's copy of it, and has no such name",
+    modules="core.removerefctpass",
     names="""
     core.boxing: box_npdatetime box_nptimedelta unbox_npdatetime unbox_nptimedelta
     core.bytecode: INSTR_LEN
@@ -149,7 +150,7 @@ LEFT_OUT = (
     ),
     Reason(
         "it is a step of numba-cuda's compiler; kernels are compiled by numba_hip.compilation",
-        modules="codegen core.removerefctpass",
+        modules="codegen",
         names="""
         compiler: CUDABackend CUDABytecodeInterpreter CUDATranslateBytecode CreateLibrary add_exception_store_helper
         compile_cuda cuda_compile_result declare_device_function kernel_fixup
@@ -268,12 +269,7 @@ LEFT_OUT = (
 @lru_cache(1)
 def left_out() -> dict[str, str]:
     """The reason of each module and name that is left out, by its full name; that of a class's is ``Class.name``."""
-    found = {}
-    for reason in LEFT_OUT:
-        for module in reason.modules.split():
-            found[f"{CUDA}.{module}"] = reason.why
-        found.update(dict.fromkeys(_full_names(reason), reason.why))
-    return found
+    return {name: reason.why for reason in LEFT_OUT for name in _full_names(reason)}
 
 
 def of_copies() -> set[str]:
@@ -282,7 +278,7 @@ def of_copies() -> set[str]:
 
 
 def _full_names(reason: Reason) -> list[str]:
-    found, place = [], CUDA
+    found, place = [f"{CUDA}.{module}" for module in reason.modules.split()], CUDA
     for word in reason.names.split():
         if word.endswith(":"):
             place = ".".join(filter(None, [CUDA, word[:-1]]))

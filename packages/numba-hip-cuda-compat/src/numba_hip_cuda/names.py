@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from types import ModuleType
 
 from numba_hip_cuda import catalog
 from numba_hip_cuda.catalog import CUDA
@@ -74,22 +75,36 @@ def look_up(module: str, name: str) -> object:
         return _resolve(module, name, where)
     if f"{module}.{name}" in MODULES or f"{module}.{name}" in FORWARDED:  # Numba CUDA imports all of its modules
         return _module_beneath(module, name, f"{module}.{name}")
-    reason = table.absent.get(name) or why_left_out(f"{module}.{name}")
-    if reason is not None:
-        raise UnavailableNameError(describe_left_out(f"{module}.{name}", reason))
+    if name in table.absent:
+        raise UnavailableNameError(describe_left_out(f"{module}.{name}", table.absent[name]))
     if table.like is not None:
         try:
             return look_up(table.like, name)
         except UnknownNameError:
             pass  # the error of the module that was asked for says more
-    if table.rest is not None and not name.startswith("__"):
-        rest = importlib.import_module(table.rest)
+    if not name.startswith("__"):
+        rest = _rest_of(table)
         if hasattr(rest, name):
             return getattr(rest, name)
     if table.beyond is not None and not name.startswith("__"):
         with suppress(AttributeError):
             return getattr(importlib.import_module(table.beyond), name)
+    reason = why_left_out(f"{module}.{name}")
+    if reason is not None:
+        raise UnavailableNameError(describe_left_out(f"{module}.{name}", reason))
     raise UnknownNameError(module, name)
+
+
+def _rest_of(table: Module) -> ModuleType | None:
+    """The module that has the other names of *table*; ``None`` where there is none, or not in the installed Numba."""
+    if table.rest is None:
+        return None
+    try:
+        return importlib.import_module(table.rest)
+    except ModuleNotFoundError as error:
+        if f"{table.rest}.".startswith(f"{error.name}."):
+            return None
+        raise
 
 
 def why_left_out(name: str) -> str | None:
@@ -169,7 +184,5 @@ def available(module: str) -> list[str]:
             names.add(name)
     if table.like is not None:
         names.update(name for name in available(table.like) if name not in table.absent)
-    if table.rest is not None:
-        rest = importlib.import_module(table.rest)
-        names.update(name for name in dir(rest) if not name.startswith("_") and name not in table.absent)
+    names.update(name for name in dir(_rest_of(table)) if not name.startswith("_") and name not in table.absent)
     return sorted(names)

@@ -155,7 +155,6 @@ LEFT_OUT = (
         compiler: CUDABackend CUDABytecodeInterpreter CUDATranslateBytecode CreateLibrary add_exception_store_helper
         compile_cuda cuda_compile_result declare_device_function kernel_fixup
         compiler.CUDACompiler: define_cuda_lowering_pipeline
-        compiler.ExternFunction: sig
         core.callconv: CUDACABICallConv
         debuginfo: CUDADIBuilder DEBUG_POLY_SUPPORTED DEBUG_POLY_USE_TYPED_CONST DwarfAddressClass
         descriptor: CUDATargetOptions

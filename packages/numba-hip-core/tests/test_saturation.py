@@ -197,12 +197,30 @@ def test_amd_gpus_are_left_no_conversion_that_llvm_may_take_for_anything(target)
     for source in ("float16", "float32", "float64"):
         signature = f"({source}[::1], {', '.join(f'{kind}[::1]' for kind in KINDS)})"
         text, _ = hip.compile(store, signature, target=target, output="llvm")
-        assert "llvm.fptosi.sat." in text
+        assert ("llvm.fptosi.sat.i32" in text) == (source == "float64")
         cut = set(re.findall(r"(%\S+) = .*call .*@llvm\.amdgcn\.fmed3\.f32", text))
         converted = re.findall(r"= fpto[su]i float (%\S+) to i32", text)
         assert set(converted) <= cut
         assert len(converted) == len(re.findall(r"= fpto[su]i ", text))
         assert bool(converted) == (source != "float64")
+
+
+@pytest.mark.parametrize("opt", [True, False])
+def test_constants_and_numbers_that_were_integers_on_amd_gpus(opt):
+    """What LLVM's plain conversion takes for anything, or for the number that there was before."""
+
+    def convert(x, out):
+        out[0], out[1], out[2] = int32(float32(1e30)), uint32(float32(-3)), int32(float32(math.nan))
+        out[3] = int32(float32(x[0]))
+
+    text, _ = hip.compile(convert, "(uint32[::1], int64[::1])", target="gfx90a", output="llvm", opt=opt)
+    if opt:
+        assert re.findall(r"store i64 (-?\d+),", text) == [str(2**31 - 1), "0", "0"]
+    assert re.search(r"uitofp", text)
+    assert len(re.findall(r"= fpto[su]i ", text)) == (1 if opt else 4)
+    assert (
+        "v_cvt_i32_f32" in hip.compile(convert, "(uint32[::1], int64[::1])", target="gfx90a", output="asm", opt=opt)[0]
+    )
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])

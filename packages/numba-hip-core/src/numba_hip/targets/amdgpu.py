@@ -243,11 +243,7 @@ class AmdContext(HipContext):
 
     def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
         """LLVM's saturating conversion, to 32 bits at least; what is narrower is cut to its range: halves and floats
-        before they are converted, in one instruction.
-
-        The hardware's own conversion (`v_cvt_i32_f32`) does the same in one instruction, but LLVM's plain conversion is
-        poison out of range, and a fence in front of it (`llvm.arithmetic.fence`) ends the process for numbers that are
-        the same in all lanes: "illegal VGPR to SGPR copy", LLVM 22.
+        before they are converted, in one instruction. To 32 bits these are left to the hardware.
         """
         if value.type == ir.HalfType():
             value = builder.fpext(value, FLOAT)
@@ -257,11 +253,31 @@ class AmdContext(HipContext):
             return self._saturate_narrowly(builder, value, kind, low, high)
         wide = kind if kind.width > I32.width else I32
         whole = self._call(builder, f"llvm.fpto{sign}i.sat.{wide}.{real}", wide, value)
+        if wide == I32 and value.type == FLOAT:
+            return self._saturate_by_hardware(builder, value, whole, signed)
         if kind.width >= I32.width:
             return whole
         whole = self._call(builder, f"llvm.{sign}max.i32", I32, whole, I32(low))
         whole = self._call(builder, f"llvm.{sign}min.i32", I32, whole, I32(high))
         return builder.trunc(whole, kind)
+
+    def _saturate_by_hardware(
+        self, builder: ir.IRBuilder, value: ir.Value, otherwise: ir.Value, signed: bool
+    ) -> ir.Value:
+        """The hardware's own conversion of a float (`v_cvt_i32_f32`), which does what `llvm.fptosi.sat` says, in one
+        instruction instead of seven; *otherwise*, which is that, where the float turns out to be a constant.
+
+        LLVM's plain conversion is made that instruction, but means nothing out of range: of a constant LLVM makes
+        anything, and of a number that was converted to the float before, that number. So it is given the median of the
+        float and itself, which LLVM does not see through, at the price of one instruction. (A fence,
+        `llvm.arithmetic.fence`, would be free, and ends the process for numbers that are the same in all lanes:
+        "illegal VGPR to SGPR copy", LLVM 22.)
+        """
+        same = self._call(builder, "llvm.amdgcn.fmed3.f32", FLOAT, value, value, value)
+        converted = (builder.fptosi if signed else builder.fptoui)(same, I32)
+        bits = builder.bitcast(value, I32)
+        is_constant = self._call(builder, "llvm.is.constant.i32", ir.IntType(1), bits)
+        return builder.select(is_constant, otherwise, converted)
 
     def _saturate_narrowly(
         self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, low: int, high: int

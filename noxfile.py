@@ -262,16 +262,19 @@ def isa(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Random kernels in each form of the CPU device and in Python, and random programs beneath; some minutes.
 
-    ``-- --seed 1000 --cases 50`` chooses the kernels.
+    ``-- --seed 1000 --cases 50`` chooses the kernels, ``-- --quick`` tries a few of all.
     """
     session.install(*local(*PACKAGES[:3]))
     environment = {"NUMBA_HIP_DEVICE": "cpu"}
-    programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "300")
+    quick = "--quick" in session.posargs
+    kernels = [argument for argument in session.posargs if argument != "--quick"]
+    programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "10" if quick else "300")
     session.run(*programs, env=environment)
     session.run(*programs, "--bounds", env=environment)
     with session.chdir("packages/hip-runtime/tests"):
-        session.run("python", "-m", "spmd_fuzz", "--cases", "400", "--scripts", session.create_tmp(), env=environment)
-    session.run("python", "-m", "tools.fuzz", *session.posargs, env=environment)
+        folder, count = session.create_tmp(), "20" if quick else "400"
+        session.run("python", "-m", "spmd_fuzz", "--cases", count, "--scripts", folder, env=environment)
+    session.run("python", "-m", "tools.fuzz", *(["--cases", "4"] if quick else []), *kernels, env=environment)
 
 
 @nox.session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import hip_runtime as rt
 from hip_runtime import Device, Stream
+from hip_runtime.drivers.cpu.device import CpuDriver
 from hip_runtime.errors import ArrayError, ArrayTypeError, CopyError
 from hip_runtime.layout import Layout, check_numbers, dense, index, reinterpret, reshape, squeeze
 from hip_runtime.protocols import array_interface
@@ -214,3 +216,63 @@ def test_layouts_of_views() -> None:
     assert reshape(dense((6,), 4), (2, 3), "F").strides == (4, 8)
     assert reshape(dense((0, 3), 4), (-1, 3)).shape == (0, 3)
     assert squeeze(Layout((1, 2, 1), (9, 4, 8), 4), (0, 2)) == Layout((2,), (4,), 4)
+
+
+# what is handed on as it was given
+
+
+def part_of_an_array(device: Device) -> Any:
+    """A part of an array: its address is not that of the memory."""
+    return rt.to_device(np.arange(6, dtype=np.int32), device=device)[2:5]
+
+
+def test_read_only_arrays_begin_where_the_array_does(device: Device) -> None:
+    offset = part_of_an_array(device)
+    assert offset.read_only().copy_to_host().tolist() == [2, 3, 4]
+    assert offset.read_only().readonly
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_one_element_fits_an_axis_of_any_length(device: Device, count: int) -> None:
+    offset = part_of_an_array(device)
+    assert offset[1:2].broadcast_to((count,)).copy_to_host().tolist() == [3] * count
+
+
+def test_numpy_gets_the_type_that_it_asks_for(device: Device) -> None:
+    offset = part_of_an_array(device)
+    assert np.asarray(offset).dtype == np.int32
+    assert np.asarray(offset, dtype=np.float32).dtype == np.float32
+
+
+def test_fields_may_have_titles(device: Device) -> None:
+    records = np.zeros(3, [(("the first", "a"), np.int32), (("the second", "b"), np.float64)])
+    records["b"] = [1, 2, 3]
+    assert rt.to_device(records, device=device).field("b").copy_to_host().tolist() == [1, 2, 3]
+
+
+def test_an_element_is_waited_for_on_the_stream_that_copies_it(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    offset = part_of_an_array(device)
+    stream, waited = Stream(device), []
+    wait = device.driver.synchronize_stream
+    monkeypatch.setattr(device.driver, "synchronize_stream", lambda handle: (waited.append(handle), wait(handle)))
+    assert offset.getitem(1, stream=stream) == 3
+    assert waited[-1] == stream.handle
+
+
+def test_arrays_stay_until_the_copy_between_them_is_done(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    offset = part_of_an_array(device)
+    kept, copy = [], device.driver.copy
+    monkeypatch.setattr(
+        device.driver, "copy", lambda *given: (kept.append([id(one) for one in given[-1]]), copy(*given))
+    )
+    target = rt.device_array(3, np.int32, device=device)
+    target.copy_to_device(offset)
+    assert kept == [[id(target), id(offset)]]
+
+
+def test_arrays_of_two_devices(device: Device) -> None:
+    offset = part_of_an_array(device)
+    other = Device(CpuDriver(1 << 20), 0, 0)
+    target = rt.device_array(3, np.int32, device=other)
+    with pytest.raises(CopyError, match=re.escape(f"cannot copy from {offset.device} to {other}: copy through")):
+        target.copy_to_device(offset)

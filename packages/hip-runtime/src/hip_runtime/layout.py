@@ -187,7 +187,6 @@ def _infer(layout: Layout, shape: Sequence[int]) -> Shape:
     known = prod(extent for extent in extents if extent != -1)
     if unknown and known and layout.size % known == 0:
         extents[unknown[0]] = layout.size // known
-        known = layout.size
     if any(extent < 0 for extent in extents) or prod(extents) != layout.size:
         raise ArrayError(
             f"an array of shape {layout.shape} has {layout.size} elements; it does not fit shape {tuple(shape)}"

@@ -117,9 +117,18 @@ FLOATS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("operation", ["max", "min", "umax", "umin"])
+def test_extremes_have_the_sign_that_the_operation_says(device: Device, operation: str) -> None:
+    check_integers(device, operation, "i8")
+
+
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("operation", "kind"), [(name, kind) for name in INTEGERS for kind in INTEGER_KINDS])
 def test_integers(device: Device, operation: str, kind: str) -> None:
+    check_integers(device, operation, kind)
+
+
+def check_integers(device: Device, operation: str, kind: str) -> None:
     generator = np.random.default_rng(5)
     small = operation in ("uinc_wrap", "udec_wrap")
     most = np.iinfo(NUMPY[kind]).max

@@ -89,6 +89,22 @@ def test_one_thread_at_a_time(name, dtype):
     np.testing.assert_array_equal(old, np.array(before, dtype))
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_extremes_at_the_sign_bit(dtype):
+    @hip.jit
+    def kernel(found, operands):
+        i = hip.grid(1)
+        hip.atomic.max(found, 0, operands[i])
+        hip.atomic.nanmax(found, 1, operands[i])
+        hip.atomic.min(found, 2, operands[i])
+        hip.atomic.nanmin(found, 3, operands[i])
+
+    operands = np.array([5, 2**31 - 1, 2**31, 2**32 - 1], np.uint32).view(dtype)
+    found = np.full(4, 7, dtype)
+    kernel[1, 4](found, operands)
+    assert found.tolist() == [operands.max()] * 2 + [operands.min()] * 2
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 @pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])

@@ -285,6 +285,13 @@ def definition_of(value: object) -> Any:
     return None
 
 
+def c_helper_names() -> frozenset[str]:
+    """Names of the functions in C that lowering calls, each with ``numba_`` before it."""
+    from numba import _helperlib
+
+    return frozenset(_helperlib.c_helpers)
+
+
 def python_identity() -> str:
     """Which Python this is: bytecode is that of one release."""
     return f"{sys.implementation.cache_tag} {sys.version}"

@@ -89,6 +89,7 @@ class HipCodeLibrary(CodeLibrary):
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Take over a module that is complete."""
         self._raise_if_finalized()
+        self._codegen.supply_helpers(ir_module)
         self.access_sizes |= self._codegen.instrument(ir_module)
         self._bitcode.append(self._codegen.to_bitcode(ir_module))
         self.symbols += self._codegen.note_definitions(ir_module, self)
@@ -198,6 +199,8 @@ class HipCodegen(Codegen):
     target_data: llvm.TargetData
     calling_library: Callable[[], HipCodeLibrary]
     """The library that is being written; the target context sets this."""
+    supply_helpers: Callable[[ir.Module], None]
+    """Defines what a complete module calls of Numba's functions in C; the target context sets this, too."""
 
     def __init__(self) -> None:
         self._data_layout = str(self.target_data)

@@ -23,6 +23,7 @@ from numba_hip.compilation.escapes import RefuseEscapes
 from numba_hip.compilation.linked_code import read_all
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.language.captured import TakeDeviceArrays
+from numba_hip.targets import c_helpers
 
 if TYPE_CHECKING:
     from numba_hip.targets.registry import CompileTarget
@@ -60,8 +61,18 @@ class LocatedLower(DescribingLower):
             raise LoweringError(str(error), loc=self.loc) from error
         written = [before.instructions[position:], *(block.instructions for block in self.function.blocks[blocks:])]
         for instruction in chain.from_iterable(written):
-            if isinstance(instruction, ir.CallInstr) and isinstance(instruction.callee, ir.InlineAsm):
-                self._check_assembly(instruction.callee)
+            if isinstance(instruction, ir.CallInstr):
+                self._check_callee(instruction.callee)
+
+    def _check_callee(self, callee: Any) -> None:
+        """`LoweringError` for assembly and functions of Numba's that the target does not have."""
+        if isinstance(callee, ir.InlineAsm):
+            self._check_assembly(callee)
+        elif isinstance(callee, ir.Function):
+            try:
+                c_helpers.supply(self.context, callee, in_process=self.context.runs_in_process)
+            except LoweringError as error:
+                raise LoweringError(error.msg, loc=self.loc) from None
 
     def _check_assembly(self, assembly: ir.InlineAsm) -> None:
         """`LoweringError` where the target does not take *assembly*, on which LLVM would end the process later on."""

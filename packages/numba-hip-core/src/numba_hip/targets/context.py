@@ -26,6 +26,7 @@ from numba_hip.language.captured import refer
 from numba_hip.language.fp16 import models
 from numba_hip.language.methods import find_attribute
 from numba_hip.language.warp import ModuleQueries
+from numba_hip.targets import c_helpers
 from numba_hip.targets.callconv import HipCallConv
 from numba_hip.targets.variable_info import debug_builder
 
@@ -46,6 +47,8 @@ class HipContext(BaseContext):
     enable_nrt = True
     """So that functions may return arrays, which Numba refuses without its memory manager; here that is `nrt`."""
     DIBuilder = staticmethod(debug_builder)
+    runs_in_process = False
+    """Whether kernels run in the process that compiles them, so that they may call its functions."""
     constant_address_space = 0
     global_address_space = 0
     """Address spaces of captured arrays and of variables of a module."""
@@ -56,6 +59,7 @@ class HipContext(BaseContext):
     def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: HipCodegen) -> None:
         self._codegen = codegen
         codegen.calling_library = lambda: self.active_code_library
+        codegen.supply_helpers = self._supply_helpers
         super().__init__(typing_context, numba_name)
         self.data_model_manager: Any = models.chain(default_manager)
 
@@ -218,6 +222,11 @@ class HipContext(BaseContext):
         if self.enable_debuginfo:
             return self.subtarget(enable_debuginfo=False).compile_subroutine(builder, impl, sig, *args, **kws)
         return super().compile_subroutine(builder, impl, sig, *args, **kws)
+
+    def _supply_helpers(self, module: ir.Module) -> None:
+        """Numba lowers subroutines of its own without telling of each instruction."""
+        for function in list(module.functions):
+            c_helpers.supply(self, function, in_process=self.runs_in_process)
 
     def codegen(self) -> HipCodegen:
         """What turns modules into code for this target."""

@@ -40,6 +40,7 @@ class CpuContext(HipContext):
     """Lowering for the CPU device."""
 
     most_shared_bytes = SHARED_BYTES
+    runs_in_process = True
     implement_powi_as_math_call = True
     implement_pow_as_math_call = True
 

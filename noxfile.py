@@ -239,6 +239,7 @@ def cuda_suite(session: nox.Session) -> None:
     """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``-- test_array`` runs a part.
 
     ``-- --quick`` runs those that are run with every change. Skipped where the tests cannot be downloaded.
+    ``-- --suite numba-cuda-mlir`` runs those of `numba_cuda_mlir`, from the repository of that.
     """
     tested = local(*PACKAGES)
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.

@@ -1,4 +1,4 @@
-"""``python -m tools.cuda_suite [WORD ...]``: run numba-cuda's tests, all or those whose path has a WORD in it.
+"""``python -m tools.cuda_suite [WORD ...]``: run a suite's tests, all or those whose path has a WORD in it.
 
 Prints passed, failed and not applicable tests per group, which is the folder of a test, what fails and is not listed,
 and what is listed and passes. Ends with 1 if there is any of the two.
@@ -14,7 +14,8 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-from tools.cuda_suite import expectations
+from tools.cuda_suite import expectations, suites
+from tools.cuda_suite.repository import fetch_repository
 from tools.cuda_suite.run import Result, Results, quick_modules, run_modules, test_modules
 from tools.cuda_suite.wheel import NOT_FETCHED, FetchError, default_cache, fetch_tests
 
@@ -28,6 +29,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="the modules that expected/quick.txt names, where no WORD is given"
     )
+    parser.add_argument("--suite", choices=suites.SUITES, default=suites.NUMBA_CUDA.name, help="whose tests to run")
+    parser.add_argument("--source", type=Path, help="a copy of numba-cuda-mlir's repository, instead of downloading it")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is downloaded")
     parser.add_argument("--jobs", type=int, default=2, help="modules that run at a time (2)")
     parser.add_argument("--seconds", type=float, default=300, help="what a test may take (300)")
@@ -100,7 +103,11 @@ def main(arguments: list[str]) -> int:
     """Run, print, and return the exit status."""
     chosen = parse(arguments)
     try:
-        tests = fetch_tests(chosen.cache.absolute())
+        cache = chosen.cache.absolute()
+        if suites.choose(chosen.suite) is suites.NUMBA_CUDA_MLIR:
+            tests = fetch_repository(cache, chosen.source)
+        else:
+            tests = fetch_tests(cache)
     except FetchError as error:
         print(error, file=sys.stderr)
         return NOT_FETCHED

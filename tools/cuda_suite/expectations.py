@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "expected"
+from tools.cuda_suite.suites import SUITES, chosen
 
 
 class ListError(ValueError):
@@ -30,8 +30,22 @@ class Section:
 
 
 def read(name: str) -> list[Section]:
-    """The sections of the list *name*, ``not_applicable`` or ``known_failures``."""
-    path = FOLDER / f"{name}.txt"
+    """The sections of the chosen suite's list *name*, ``not_applicable`` or ``known_failures``.
+
+    What does not apply in a suite that it has a copy of does not apply in the copy.
+    """
+    suite = chosen()
+    sections = read_file(suite.expected / f"{name}.txt")
+    if name == "not_applicable" and suite.copied is not None:
+        folder, original = suite.copied
+        for section in read_file(SUITES[original].expected / f"{name}.txt"):
+            section.entries = [f"{folder}/{entry}" for entry in section.entries]
+            sections.append(section)
+    return sections
+
+
+def read_file(path: Path) -> list[Section]:
+    """The sections of the list in the file *path*."""
     sections: list[Section] = []
     module, alone = "", False
     for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -96,8 +110,8 @@ def assign(sections: list[Section], message: str) -> Section:
 
 
 def write(name: str, sections: list[Section]) -> None:
-    """Write the list *name*, sorted; the lines at its top that are comments stay."""
-    path = FOLDER / f"{name}.txt"
+    """Write the chosen suite's list *name*, sorted; the lines at its top that are comments stay."""
+    path = chosen().expected / f"{name}.txt"
     lines = []
     for line in path.read_text().splitlines():
         if not line.startswith("#"):

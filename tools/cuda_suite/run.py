@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.cuda_suite import plugin_names
-from tools.cuda_suite.expectations import FOLDER, Index, read
+from tools.cuda_suite.expectations import Index, read
+from tools.cuda_suite.suites import SUITE, chosen
 from tools.cuda_suite.worker import run_tests
 
 POLL_SECONDS = 0.1
@@ -44,16 +45,17 @@ class Result:
 Results = dict[str, Result]
 
 
-def test_modules(tests: Path, chosen: Iterable[str]) -> list[str]:
-    """The test modules in *tests*, as ``cudapy/test_array.py``: all, or those with one of *chosen* in their path."""
-    words = list(chosen)
+def test_modules(tests: Path, wanted: Iterable[str]) -> list[str]:
+    """The test modules in *tests*, as ``cudapy/test_array.py``: all, or those with one of *wanted* in their path."""
+    words = list(wanted)
     found = sorted(str(path.relative_to(tests)) for path in tests.rglob("test_*.py"))
+    found = [module for module in found if not module.startswith(tuple(f"{name}/" for name in chosen().left_out))]
     return [module for module in found if not words or any(word in module for word in words)]
 
 
 def quick_modules() -> list[str]:
     """The test modules of the list ``quick``: several hundred tests of all areas, in half a minute."""
-    lines = (FOLDER / "quick.txt").read_text().splitlines()
+    lines = (chosen().expected / "quick.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
@@ -139,6 +141,7 @@ def _start(tests: Path, module: str, folder: Path, order: dict[str, Any]) -> tup
     record.write_text("")
     leave_out.write_text(json.dumps(order))
     variables = {
+        SUITE: chosen().name,
         plugin_names.TESTS: str(tests),
         plugin_names.RECORD: str(record),
         plugin_names.LEAVE_OUT: str(leave_out),

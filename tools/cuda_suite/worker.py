@@ -13,6 +13,8 @@ def run_tests(tests: str, module: str, folder: str, variables: dict[str, str]) -
     """
     import pytest
 
+    from tools.cuda_suite.suites import chosen
+
     os.setsid()  # signals to the group of a test's process reach its children, and nobody else
     os.environ.update(variables)
     os.chdir(folder)
@@ -22,6 +24,8 @@ def run_tests(tests: str, module: str, folder: str, variables: dict[str, str]) -
     os.dup2(output, 2)
     settings = ["-c", os.devnull, "--rootdir", tests, "-o", "consider_namespace_packages=true"]
     plugins = ["-p", "tools.cuda_suite.plugin", "-p", "no:cacheprovider"]
+    for plugin in chosen().plugins:
+        plugins += ["--noconftest", "-p", plugin]
     options = ["-q", "--import-mode=importlib", "--tb=short"]
     status = pytest.main([*plugins, *options, *settings, str(Path(tests) / module)])
     os._exit(int(status))  # as a program would end: without waiting for threads that a test left behind

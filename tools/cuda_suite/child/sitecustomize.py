@@ -1,4 +1,4 @@
-"""Makes the child processes of tests serve `numba.cuda` and the tests as well, when they first import it."""
+"""Makes the child processes of tests pose and serve the tests as well, when they first import what is posed as."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 class _ServeWhenAsked:
     def find_spec(self, fullname, path=None, target=None):
-        if fullname != "numba.cuda" and not fullname.startswith("numba.cuda."):
+        if not f"{fullname}.".startswith(("numba.cuda.", "numba_cuda_mlir.")):
             return None
         sys.meta_path.remove(self)
         from tools.cuda_suite.plugin_names import TESTS

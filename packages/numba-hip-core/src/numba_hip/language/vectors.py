@@ -51,6 +51,11 @@ class VectorStub(Stub):
         self.aliases = tuple(f"{c_name}{kind.count}" for c_name in C_NAMES[kind.base])
         """Its names in C."""
 
+    @property
+    def name(self) -> str:
+        """The name of the type, such as ``float32x4``."""
+        return str(self.kind.name)
+
 
 @register_model(VectorType)
 class _VectorModel(StructModel):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numba_hip_cuda.catalog import CUDA
+from numba_hip_cuda.catalog import CUDA, VECTOR_TYPES
 from numba_hip_cuda.posed_module import Module, from_module
 
 MLIR = "numba_cuda_mlir"
 HERE = "numba_hip_cuda.mlir"
 
 NO_MLIR = "it is of NVIDIA's compiler, which goes through MLIR; kernels are compiled by Numba and LLVM here"
+NO_VECTOR_LOADS = "vectors have one to four components here, and are made of elements that are read one by one"
 NO_TOOLKIT = "there is no CUDA toolkit"
 NO_PTX = "PTX is NVIDIA's assembly language"
 NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
@@ -68,8 +69,11 @@ MODULES: Mapping[str, Module] = {
             **from_module("numba_hip", *HALF_VECTORS),
             "DeviceNDArray": "numba_hip_cuda.arrays:DeviceNDArray",
         },
-        absent={"intrin": NO_MLIR, "tensor_map": NO_TENSOR_CORES},
+        absent={"intrin": NO_MLIR, "tensor_map": NO_TENSOR_CORES, "vector": NO_VECTOR_LOADS},
         like=CUDA,
+    ),
+    f"{MLIR}.cuda.vector_types": Module(
+        names=from_module("numba_hip", *VECTOR_TYPES, *HALF_VECTORS), like=f"{CUDA}.vector_types"
     ),
     f"{MLIR}.cuda.experimental": Module(
         names={"inline_ptx": f"{HERE}.refusals:inline_ptx"},

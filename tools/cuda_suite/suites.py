@@ -1,0 +1,84 @@
+"""The suites that can be run, and which of them this process and those that it starts run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+SUITE = "CUDA_SUITE"
+"""Environment variable with the name of the suite."""
+
+HERE = Path(__file__).parent
+EXPECTED = HERE / "expected"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite: where its lists of expectations are, and what is never run."""
+
+    name: str
+    expected: Path
+    copied: tuple[str, str] | None = None
+    """The folder with a copy of the tests of another suite, and its name: what does not apply there does not here."""
+    left_out: tuple[str, ...] = ()
+    """Folders of modules that its own authors do not run with the others."""
+    expects_own_faults: bool = False
+    """Whether tests that are expected to fail show what their authors have not mended: to pass them is no mistake."""
+    plugins: tuple[str, ...] = ()
+    """Modules that take the place of its ``conftest.py``."""
+    served: tuple[tuple[str, str], ...] = ()
+    """Packages that are found in a folder, which is named from that of the tests."""
+    ours: tuple[tuple[str, str], ...] = ()
+    """Modules, and the files here that stand for them."""
+
+    def modules(self) -> dict[str, Path]:
+        """The modules that files of ours stand for."""
+        return {name: HERE / file for name, file in (*STAND_INS, *self.ours)}
+
+
+STAND_INS = (
+    ("numba.cuda.testing", "testing.py"),
+    ("numba.cuda.memory_management", "memory.py"),
+    ("numba.cuda.memory_management.nrt", "memory.py"),
+    ("numba.cuda.launchconfig", "absent.py"),
+    ("numba.cuda.cudadrv.nvrtc", "absent.py"),
+    ("numba.cuda.core.callconv", "callconv.py"),
+    ("numba.cuda.libdevicefuncs", "libdevice_table.py"),
+    ("cuda", "bindings.py"),
+    ("cuda.core", "bindings.py"),
+    ("cuda.core._utils", "bindings.py"),
+    ("cuda.core._utils.cuda_utils", "bindings.py"),
+)
+"""Modules that serve tests alone or that numba-cuda depends on, and the files here that stand for them."""
+
+NUMBA_CUDA = Suite("numba-cuda", EXPECTED, served=(("numba.cuda.tests", "."),))
+
+NUMBA_CUDA_MLIR = Suite(
+    "numba-cuda-mlir",
+    EXPECTED / "numba-cuda-mlir",
+    copied=("numba_cuda_tests", "numba-cuda"),
+    left_out=("benchmarks", "doc_examples"),
+    expects_own_faults=True,
+    plugins=("tools.cuda_suite.mlir_fixtures",),
+    served=(("numba.cuda.tests", "../src/numba_cuda_mlir/numba_cuda/tests"),),
+    ours=(
+        ("gpu_utils", "gpu_utils.py"),
+        ("numba_cuda_mlir.testing", "mlir_testing.py"),
+        ("numba_cuda_mlir.memory_management", "memory.py"),
+        ("numba_cuda_mlir.memory_management.rtsys", "memory.py"),
+    ),
+)
+
+SUITES = {suite.name: suite for suite in (NUMBA_CUDA, NUMBA_CUDA_MLIR)}
+
+
+def choose(name: str) -> Suite:
+    """Let this process and those that it starts run the suite *name*."""
+    os.environ[SUITE] = name
+    return SUITES[name]
+
+
+def chosen() -> Suite:
+    """The suite that this process runs."""
+    return SUITES[os.environ.get(SUITE, NUMBA_CUDA.name)]

@@ -54,7 +54,7 @@ def test_modules(tests: Path, wanted: Iterable[str]) -> list[str]:
 
 
 def quick_modules() -> list[str]:
-    """The test modules of the list ``quick``: several hundred tests of all areas, in half a minute."""
+    """The test modules of the list ``quick``: several hundred tests of all areas, of the quicker ones."""
     lines = (chosen().expected / "quick.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 

@@ -115,13 +115,25 @@ class WaveEnvironment:
             operand = operands[role]
             if operand.kind == "v":
                 raise PseudocodeError(f"{name} of the wave, which is a vector register")
-            return frame.uniform(operand, self.places[role])
+            return self.signed(frame.uniform(operand, self.places[role]), operand, int(name[1]))
         if name in ("EXEC", "EXEC_LO"):
             mask = frame.exec_mask()
             return Value(mask if name == "EXEC" else frame.builder.trunc(mask, WORD), "u", 64 if name == "EXEC" else 32)
         if name in ("WAVE32", "WAVE64", "wave32"):
             return constant((name != "WAVE64") == (frame.instruction.wave == 32), 1, "u")
         return None
+
+    def signed(self, value: Value, operand: Operand, number: int) -> Value:
+        """A scalar float of the instructions that have those (``V_S_RCP_F32``): made positive, then negated."""
+        fields, builder = self.frame.instruction.fields, self.frame.builder
+        if fields.get("clmp") or fields.get("omod"):
+            raise UnknownInstruction(f"{self.frame.instruction.name} with clamping or scaling")
+        top, raw = 1 << (operand.bits - 1), value.llvm
+        if fields.get("abs", 0) >> number & 1:
+            raw = builder.and_(raw, ir.Constant(raw.type, (1 << value.bits) - 1 - top))
+        if fields.get("neg", 0) >> number & 1:
+            raw = builder.xor(raw, ir.Constant(raw.type, top))
+        return Value(raw, "u", value.bits)
 
     def write(self, name: str, value: Value) -> bool:
         return False

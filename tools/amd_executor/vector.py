@@ -365,4 +365,4 @@ def build_vector(frame: Frame) -> None:
 
 def is_cross_lane(instruction: Instruction) -> bool:
     """Whether the pseudocode is that of the whole wave."""
-    return bool(re.match(r"V_(READLANE|READFIRSTLANE|WRITELANE|PERMLANE)", instruction.name))
+    return bool(re.match(r"V_(READLANE|READFIRSTLANE|WRITELANE|PERMLANE|S_)", instruction.name))

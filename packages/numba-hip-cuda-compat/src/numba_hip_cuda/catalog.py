@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numba_hip_cuda import catalog_of_copies
-from numba_hip_cuda.catalog_of_simulator import simulated
+from numba_hip_cuda import catalog_of_doubles
 from numba_hip_cuda.posed_module import Module, from_module
 
 CUDA = "numba.cuda"
@@ -384,17 +383,17 @@ _MODULES: Mapping[str, Module] = {
 }
 """The modules that numba-cuda did not copy."""
 
-_ALL = {**_MODULES, **catalog_of_copies.MODULES}
+_ALL = {**_MODULES, **catalog_of_doubles.MODULES}
 
 MODULES: Mapping[str, Module] = {
     **_ALL,
-    **simulated(_ALL),
+    **catalog_of_doubles.simulated(_ALL),
     f"{CUDA}.device_init": Module(names={}, like=CUDA),
 }
 """The modules that a posed `numba.cuda` is made of, by their full names."""
 
 FORWARDED: Mapping[str, str] = {
-    **catalog_of_copies.FORWARDED,
+    **catalog_of_doubles.FORWARDED,
     f"{CUDA}.bf16": "numba_hip.language.bf16",
     f"{CUDA}.fp16": "numba_hip.language.fp16",
     f"{CUDA}.libdevice": "numba_hip.libdevice",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -134,6 +135,8 @@ def emulated(session: nox.Session) -> None:
     the examples. ``quick`` leaves out all but the executor's and a few of core. What needs ROCm's device library is
     left out where its packages cannot be had.
     """
+    if sys.version_info < (3, 11):
+        session.skip(f"{EXECUTOR} needs Python 3.11")
     session.install(*local(*PACKAGES, extra="[test]"), *PYTEST, EXECUTOR)
     prefix = str(session.cache_dir / "rocm-prefix")
     launcher = str(

@@ -256,6 +256,21 @@ def cuda_suite(session: nox.Session) -> None:
 
 
 @nox.session
+def neighbours(session: nox.Session) -> None:
+    """Device arrays with other libraries, and kernels with theirs; ``-- -k polars`` runs a part.
+
+    They take gigabytes where PyTorch comes with CUDA, which nothing here needs: with ``UV_TORCH_BACKEND=cpu`` uv takes
+    the small build, and with pip a constraint (``PIP_CONSTRAINT``) can name it.
+    """
+    libraries = (
+        "awkward>=2.6", "jax>=0.4.34", "joblib>=1.3", "matplotlib>=3.9", "ml_dtypes>=0.5", "pandas>=2.2",
+        "polars>=1.20", "pyarrow>=18", "scipy>=1.13", "stumpy>=1.13", "torch>=2.6", "xarray>=2024.6",
+    )  # fmt: skip
+    session.install(*local(*PACKAGES), *PYTEST, *libraries)
+    run_pytest(session, "tools/neighbours")
+
+
+@nox.session
 def isa(session: nox.Session) -> None:
     """Registers, memory and instructions of the benchmarks' kernels on AMD GPUs, beside clang's; no GPU is needed."""
     session.install(*local(*PACKAGES[:3]), "ziglang>=0.15")

@@ -47,8 +47,9 @@ def values():
         ((1, 64, 0, -8), "-8"),
         ((1, 64, 0, 2**40), "1099511627776.*at most 65536"),
         ((1, 64, 0, 1.5), "dynamic_shared.*1.5"),
-        ((1, 64, 0, 0, 0), r"kernel\[grid, block, stream, dynamic_shared\]"),
-        (1, r"kernel\[grid, block, stream, dynamic_shared\].*got 1"),
+        ((1, 64, 0, 0, 0), "cluster has extent 0 along x; each must be at least 1"),
+        ((1, 64, 0, 0, 1, 1), r"kernel\[grid, block, stream, dynamic_shared, cluster\].*got .1, 64, 0, 0, 1, 1"),
+        (1, r"kernel\[grid, block, stream, dynamic_shared, cluster\], the last three optional; got 1"),
     ],
 )
 def test_impossible_launches(config, says, values):
@@ -235,7 +236,7 @@ def test_unknown_targets(target):
 
 
 def test_unknown_outputs():
-    with pytest.raises(OutputError, match="output type: ptx; it can be one of llvm, asm, object, codeobject"):
+    with pytest.raises(OutputError, match="output type: ptx; it can be one of llvm, bitcode, asm, object, codeobject"):
         hip.compile(add_one, "(float64[:], float64)", output="ptx")
     with pytest.raises(OutputError, match="the CPU device has no object files"):
         hip.compile(add_one, "(float64[:], float64)", target="cpu", output="object")

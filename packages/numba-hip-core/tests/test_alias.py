@@ -178,6 +178,7 @@ def lay_out_numba(folder: Path, **files: str) -> Path:
 OURS = (Path(numba_hip.__file__).parents[1] / "numba" / "hip" / "__init__.py").read_text()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("statement", "files", "named"),
     [

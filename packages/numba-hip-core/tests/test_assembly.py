@@ -111,7 +111,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_what_llvm_would_end_the_process_on_is_an_error(case: str) -> None:
     script = f"""

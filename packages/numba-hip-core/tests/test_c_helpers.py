@@ -20,6 +20,7 @@ def read_in_other_shapes(x, out):
     out[3, hip.threadIdx.x] = np.reshape(x, (1, 24, 1))[0, hip.threadIdx.x, 0]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_in_the_order_of_c(shape):
     values = np.arange(24.0)

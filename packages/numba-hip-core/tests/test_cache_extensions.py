@@ -212,6 +212,7 @@ print(*values.astype(int))
 """
 
 
+@pytest.mark.long
 def test_a_package_of_the_name_of_one_of_pythons_is_not_taken_for_it(tmp_path):
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "__init__.py").touch()

@@ -102,6 +102,7 @@ def test_a_fork_within_compiling() -> None:
     assert out == "True [0]\n"
 
 
+@pytest.mark.long
 def test_a_fork_does_not_wait_for_ever() -> None:
     """What does not come to an end is left behind, with a warning; the child has locks that are free."""
     out = run(

@@ -85,6 +85,7 @@ def test_recursion_in_another_process(tmp_path):
     run_elsewhere(pickle.dumps(factorials), [1.0, 1.0, 2.0, 6.0, 24.0, 120.0, 720.0, 5040.0], tmp_path)
 
 
+@pytest.mark.long
 def test_options_and_signatures_survive(tmp_path):
     eager = hip.jit("void(float64[::1])", fastmath=True, launch_bounds=64)(in_module.py_func)
     code = (
@@ -99,6 +100,7 @@ def test_options_and_signatures_survive(tmp_path):
     assert done.stdout.splitlines() == ["True 64 [] in_module", "5.0", "KernelArgumentError"], done.stderr
 
 
+@pytest.mark.long
 def test_specialised_kernels(tmp_path):
     special = in_module.specialize(np.zeros(8))
     assert pickle.loads(pickle.dumps(special)).specialized

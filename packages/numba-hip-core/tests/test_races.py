@@ -56,6 +56,7 @@ def assert_races(kernel, findings, *expected):
 # The two public programs.
 
 
+@pytest.mark.long
 def test_shared_number_that_is_cleared_while_others_read_it():
     @hip.jit(debug="race")
     def kernel(a, out):

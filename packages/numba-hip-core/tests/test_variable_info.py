@@ -133,6 +133,7 @@ PARAMETERS = {
 LOCALS = {"tile": array_of(F32, 2), "i": I64, "total": None, "w": None}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("opt", [True, False])
 @pytest.mark.parametrize("target", TARGETS)
 def test_variables_and_their_types(target, opt):
@@ -169,6 +170,7 @@ def test_optimised_they_are_in_registers_where_they_are_anywhere():
         assert not [name for name, one in own.items() if "DW_OP_fbreg" in one["operations"]]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_optimised_code_takes_no_more_for_them(target):
     plain, described = (

@@ -24,6 +24,7 @@ def multiply(a, b, c):
             c[i, j] = total
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 @pytest.mark.parametrize(
     ("left", "right"),

@@ -105,6 +105,8 @@ def test_the_cpu_device_claims_no_memory_of_a_gpu(device: Device) -> None:
         array.__cuda_array_interface__  # noqa: B018
     with config.cpu_array_interface.scope(True):
         assert array.__cuda_array_interface__ == array_interface(array)
+        with pytest.raises(ValueError, match="`copy=False` is not possible: memory of a GPU"):
+            array.__array__(copy=False)
     assert rt.is_device_array(array)
 
 

@@ -337,7 +337,8 @@ transpose_copies = Setting(
 cpu_array_interface = Setting(
     "NUMBA_HIP_CPU_ARRAY_INTERFACE",
     "1 gives arrays of the CPU device a __cuda_array_interface__, which says of memory of the host that it is a GPU's, "
-    "as programs for numba.cuda expect of all arrays; the default is 0. Read when an array is asked for it.",
+    "as programs for numba.cuda expect of all arrays, and lets NumPy have copies of them alone; the default is 0. Read "
+    "when an array is asked for it.",
     switch,
     lambda: False,
 )

@@ -124,8 +124,8 @@ def expose(array: DeviceArray) -> None:
 
 
 def _view_on_host(array: DeviceArray, dtype: Any) -> HostArray:
-    if not array.device.is_cpu:
-        raise ArrayError("`copy=False` is not possible: memory of an AMD GPU becomes a NumPy array by a copy alone")
+    if not array.device.is_cpu or config.cpu_array_interface():
+        raise ArrayError("`copy=False` is not possible: memory of a GPU becomes a NumPy array by a copy alone")
     if dtype is not None and np.dtype(dtype) != array.dtype:
         raise ArrayError(f"`copy=False` is not possible: elements of type {array.dtype} become {dtype} by a copy alone")
     array.device.driver.synchronize_stream(stream_handle(array.stream))

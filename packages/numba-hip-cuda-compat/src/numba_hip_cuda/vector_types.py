@@ -24,6 +24,8 @@ class VectorType(NamedTuple):
 
 
 vector_types = {
-    stub.kind.name: VectorType(stub.kind.name, stub.kind.base, stub.kind.count, stub) for stub in VECTORS.values()
+    stub.kind.name: VectorType(stub.kind.name, stub.kind.base, stub.kind.count, stub)
+    for stub in VECTORS.values()
+    if stub.kind.base != types.float16  # which `numba.cuda` has no vectors of
 }
 """Each type once, by its own name; the others are ``user_facing_object.aliases``."""

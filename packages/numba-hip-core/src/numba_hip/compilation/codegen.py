@@ -17,13 +17,10 @@ from numba.core.errors import LoweringError
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.constants import define_data
 from hip_devicelib.declarations import SYMBOL_PREFIX
-from hip_devicelib.emission import emit_for_host_apart, read_apart
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
 from hip_devicelib.shared_memory import lay_out_shared_memory
 from hip_devicelib.target import Target
-from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
-from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
 from numba_hip.compilation.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.compilation.linked_code import LinkedCode
 from numba_hip.errors import LinkedCodeError, SharedMemoryError
@@ -43,6 +40,8 @@ OWN_MACHINES = ("llvm.amdgcn.",)
 
 def is_of_a_machine(name: str) -> bool:
     """Whether the intrinsic called *name* is one of some machine that somebody else's lowering calls."""
+    from hip_runtime.drivers.cpu.backend_limits import MACHINES  # its tables are large, and an import needs none
+
     return name.startswith("llvm.") and name.split(".")[1] in MACHINES and not name.startswith(OWN_MACHINES)
 
 
@@ -250,6 +249,8 @@ class HipCodegen(Codegen):
         text = str(module)
         try:
             if any(is_of_a_machine(function.name) for function in module.functions):
+                from hip_devicelib.emission import read_apart
+
                 read_apart(text)  # LLVM ends the process on such an intrinsic of other types
             parsed = llvm.parse_assembly(text)
             parsed.verify()
@@ -342,6 +343,8 @@ class CpuCodegen(HipCodegen):
         builder = llvm.create_pass_builder(self._machine, tuning)
         builder.getModulePassManager().run(module, builder)
         module.verify()
+        from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
+
         total = lay_out_shared(function.name for function in module.functions)
         check_shared(library, name, self.target, self.most_shared_bytes, total)
         return bytes(module.as_bitcode())
@@ -371,6 +374,9 @@ class CpuCodegen(HipCodegen):
 
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""
+        from hip_devicelib.emission import emit_for_host_apart
+        from hip_runtime.drivers.cpu.backend_limits import doubts
+
         module = llvm.parse_bitcode(bitcode)
         if doubts(str(module)):
             return emit_for_host_apart(bitcode, "assembly").decode()

@@ -13,9 +13,7 @@ from typing import Any
 
 from llvmlite import binding as llvm
 
-from hip_devicelib.emission import BITCODE_MAGICS, optimise_apart
 from hip_devicelib.errors import UnsupportedError
-from hip_runtime.drivers.cpu.backend_limits import MACHINES
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError
 
 SOURCES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp"})
@@ -65,6 +63,9 @@ class LinkedCode:
 
     def parse(self, triple: str, data_layout: str) -> llvm.ModuleRef:
         """A module for the machine *triple*; `LinkedCodeError` where it is none, or one for another machine."""
+        from hip_devicelib.emission import BITCODE_MAGICS
+        from hip_runtime.drivers.cpu.backend_limits import MACHINES
+
         try:
             if self.data.startswith(BITCODE_MAGICS):
                 self._check()
@@ -87,6 +88,8 @@ class LinkedCode:
         """`UnsupportedError` where LLVM does not survive what is in it: damaged bitcode, and text with intrinsics of a
         machine that have other types than there."""
         if self.digest not in _survived:
+            from hip_devicelib.emission import optimise_apart
+
             optimise_apart(self.data)
             _survived.add(self.digest)
 

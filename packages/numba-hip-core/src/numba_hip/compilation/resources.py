@@ -5,7 +5,6 @@ from __future__ import annotations
 from llvmlite import binding as llvm
 
 from hip_devicelib.shared_memory import SHARED_POINTER
-from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
 
 
 def constant_bytes(bitcode: bytes) -> int:
@@ -30,6 +29,8 @@ def is_cooperative(bitcode: bytes) -> bool:
 
 def shared_bytes(bitcode: bytes) -> int:
     """Bytes of the shared arrays of code of the CPU device together."""
+    from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
+
     return lay_out_shared(function.name for function in llvm.parse_bitcode(bitcode).functions)
 
 

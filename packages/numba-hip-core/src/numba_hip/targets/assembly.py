@@ -7,7 +7,6 @@ from functools import cache
 from llvmlite import binding as llvm
 from llvmlite import ir
 
-from hip_devicelib.emission import emit_for_host_apart
 from hip_devicelib.errors import UnsupportedError
 
 
@@ -29,6 +28,8 @@ def _refusal(kind: ir.FunctionType, text: str, constraint: str, side_effect: boo
         builder.ret_void()
     else:
         builder.ret(result)
+    from hip_devicelib.emission import emit_for_host_apart
+
     try:
         parsed = llvm.parse_assembly(str(module), llvm.create_context())
         parsed.verify()

@@ -57,6 +57,52 @@ def test_threads_that_wait_for_ever(grid: int) -> None:
     assert out == "True\nTrue\n"
 
 
+WORK_THEN_WAIT = """
+define void @k(ptr noalias %item, ptr %flag, i64 %turns) {
+entry:
+  br label %head
+head:
+  %turn = phi i64 [ 0, %entry ], [ %next, %head ]
+  %old = load volatile i32, ptr %flag
+  store volatile i32 %old, ptr %flag
+  %next = add i64 %turn, 1
+  %more = icmp ult i64 %next, %turns
+  br i1 %more, label %head, label %wait
+wait:
+  %v = load atomic i32, ptr %flag monotonic, align 4
+  %zero = icmp eq i32 %v, 0
+  br i1 %zero, label %wait, label %out
+out:
+  ret void
+}"""
+"""A thread goes round so many turns, then waits for the flag."""
+
+
+@pytest.mark.long
+def test_threads_that_compute_before_they_wait_for_ever() -> None:
+    """They still compute when they are looked at first."""
+    out = run_script(
+        """
+        from test_cpu_stalls import WORK_THEN_WAIT
+        function = device.load(code(WORK_THEN_WAIT, "k", [("flag", "ptr"), ("turns", "i64")])).function("k")
+        flag, turns, took = to_device(np.ones(1, np.int32)), TURNS, 0.0
+        function.launch(1, 1, pack(function.kernel, flag.address, 1))  # compiled
+        while took < 0.3:
+            turns, start = 2 * turns, time.monotonic()
+            function.launch(1, 1, pack(function.kernel, flag.address, turns))
+            took = time.monotonic() - start
+        flag.copy_to_device(np.zeros(1, np.int32))
+        try:
+            function.launch(1, 1, pack(function.kernel, flag.address, int(turns * 3 / took)))
+        except StalledKernelWarning as warning:
+            print("in block 0," in str(warning))
+        check_that_it_works(device)
+        """,
+        1,
+    )
+    assert out == "True\n"
+
+
 @pytest.mark.long
 def test_streams() -> None:
     out = run_script(

@@ -94,6 +94,7 @@ class Reporter:
         self.seconds = 0
         self.ticks = 0
         """As many as `seconds` have."""
+        self._told: tuple[tuple[int, int], ...] = ()
 
     def __call__(self) -> None:
         slots = list(self._slots())
@@ -106,6 +107,10 @@ class Reporter:
         program = programs.get(own.program)
         counters = {sample.counter for slot in busy for sample in slot.taken()}
         if busy and program is not None and all(slot.ticks >= self.ticks and slot.stands_still() for slot in busy):
+            calls = tuple((slot.thread, slot.runs) for slot in busy)
+            if calls == self._told:
+                return
+            self._told = calls
             blocks = sorted({_Record.from_address(slot.record or slot.polled).chunk for slot in busy})
             warnings.warn(self._describe(program, blocks, sorted(counters)), StalledKernelWarning, stacklevel=2)
 

@@ -71,12 +71,23 @@ class WatcherBuilder:
                 same = builder.icmp_unsigned("==", runs, seen)
                 with builder.if_then(same):
                     SLOT.store_atomic(builder, ticks, slot, "ticks")
-                    with builder.if_then(builder.icmp_unsigned("==", ticks, builder.load(self._patience, typ=I32))):
+                    with builder.if_then(self._is_suspicious(builder, ticks)):
                         builder.store(I32(_SUSPICIOUS), busy)
                 with builder.if_then(builder.and_(same, builder.or_(is_main, stops))):
                     self._slots.poke(builder, slot, POKE)
         builder.ret(builder.load(busy, typ=I32))
         return function
+
+    def _is_suspicious(self, builder: ir.IRBuilder, ticks: ir.Value) -> ir.Value:
+        """Whether *ticks* in the same call are the patience, or twice, four times, ... as many: a thread may compute
+        for long before it waits for ever, and a busy machine may give too few samples at one time."""
+        patience = builder.load(self._patience, typ=I32)
+        some = builder.icmp_unsigned("!=", patience, I32(0))
+        divisor = builder.select(some, patience, I32(1))
+        times, rest = builder.udiv(ticks, divisor), builder.urem(ticks, divisor)
+        doubled = builder.and_(times, builder.sub(times, I32(1)))
+        is_power = builder.icmp_unsigned("==", builder.or_(rest, doubled), I32(0))
+        return builder.and_(some, builder.and_(is_power, builder.icmp_unsigned("!=", times, I32(0))))
 
     def _define_watcher(self, look: ir.Function) -> ir.Function:
         """What the thread does, for ever."""

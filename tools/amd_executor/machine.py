@@ -115,6 +115,7 @@ class Machine:
 
     def execute(self, name: str, launch: Launch, ranges: Sequence[tuple[int, int]]) -> None:
         """Run a launch. *ranges* are the addresses and sizes of the memory that it may use besides its own."""
+        self.instructions = 0
         kernel = self.kernel(name)
         start = Start(self.image, kernel, launch, self.program.family)
         table = _table([*ranges, (self.image.base, self.image.size), *start.ranges()])
@@ -132,7 +133,6 @@ class _Run:
         self.start = start
         self.launch = launch
         self.done = ctypes.c_uint64()
-        self.total = 0
         self.spare: list[Block] = []
 
     def run(self) -> None:
@@ -152,8 +152,7 @@ class _Run:
                     self.spare.append(block)
             if took_turn and not self.launch.cooperative:
                 wanted = min(wanted + 1, _WINDOW)
-            self.machine.instructions = self.total
-            if self.total > LONGEST:
+            if self.machine.instructions > LONGEST:
                 raise EndlessError(f"{self.start.kernel.name}: more than {LONGEST} instructions of waves")
 
     def enter(self, index: tuple[int, int, int]) -> Block:
@@ -182,7 +181,7 @@ class _Run:
         while True:
             place = ctypes.byref(self.done)
             status = program.engine.run(wave.ctypes.data, program.place, program.image.base, program.count, TURN, place)
-            self.total += self.done.value
+            self.machine.instructions += self.done.value
             if status != layout.UNDECODED:
                 break
             program.decode(_counter(wave))

@@ -185,6 +185,11 @@ class Standin:
         library.standin_ranges.restype = ctypes.c_size_t
         self._attached: _Executor | None = None
 
+    def call(self, function: str, *arguments: Any) -> int:
+        """What the *function* answers, called as by somebody else in the process; numbers are as wide as addresses."""
+        wide = (ctypes.c_size_t(value) if isinstance(value, int) else value for value in arguments)
+        return int(getattr(self._library, function)(*wide))
+
     def calls(self) -> list[str]:
         """The calls since the last time: the function's name, then what it was given."""
         buffer = ctypes.create_string_buffer(1 << 20)

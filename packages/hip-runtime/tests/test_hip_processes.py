@@ -97,13 +97,14 @@ def test_a_runtime_that_does_not_work_is_shown(library: Path, choice: str, funct
 
 def test_a_function_that_the_runtime_does_not_have(tmp_path: Path) -> None:
     hip_standin.standin()  # or skip
-    old = hip_standin.build(tmp_path, "-DhipMemsetAsync=standin_absent")
+    old = hip_standin.build(tmp_path, "-DhipMemcpy2DAsync=standin_absent")
     code = """
 driver = rt.devices()[0].driver
-stream, place = driver.create_stream(0), driver.alloc(0, 8)
+stream, place = driver.create_stream(0), driver.alloc(0, 64)
+rows = rt.driver.Strided(place, (16, 4)), rt.driver.Strided(place + 8, (16, 4)), (2, 2), 4
 for _ in range(2):
     try:
-        driver.fill(place, 0, 8, stream)
+        driver.copy_strided(*rows, stream)
     except rt.UnsupportedError as error:
         print(error)
 driver.fill(place, 0, 8)
@@ -112,7 +113,7 @@ print("goes on")
     *errors, last = run(old, code)
     assert last == "goes on"
     assert len(errors) == 2
-    assert all("the HIP runtime of this machine has no hipMemsetAsync: failed to dlsym" in error for error in errors)
+    assert all("the HIP runtime of this machine has no hipMemcpy2DAsync: failed to dlsym" in error for error in errors)
 
 
 def test_a_gpu_that_the_user_may_not_open(library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ EXPORT hipError_t hipGraphExecDestroy(Executable *executable) {
 EXPORT hipError_t hipGraphLaunch(Executable *executable, void *handle) {
     ENTER("on %d", current_device());
     Stream *stream = find_stream(handle);
-    int code = stream ? SUCCESS : INVALID_HANDLE;
+    int code = stream ? SUCCESS : CONTEXT_IS_DESTROYED;
     for (Node *node = executable->graph->first; node && !code; node = node->next)
         code = submit_again(stream, node->action, node->data);
     return remember(code);

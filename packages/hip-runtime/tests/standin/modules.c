@@ -98,7 +98,7 @@ EXPORT hipError_t hipModuleLoadData(Module **place, const void *image) {
 EXPORT hipError_t hipModuleUnload(Module *module) {
     ENTER();
     pthread_mutex_lock(&lock);
-    int code = INVALID_HANDLE;
+    int code = NOT_FOUND;
     for (Module **link = &modules; *link; link = &(*link)->next)
         if (*link == module) {
             *link = module->next;
@@ -142,7 +142,7 @@ static Global *find_global(Module *module, const char *name) {
 
 EXPORT hipError_t hipModuleGetGlobal(void **place, size_t *size, Module *module, const char *name) {
     ENTER("%s", name);
-    if (!has_module(module)) return remember(INVALID_HANDLE);
+    if (!has_module(module)) return remember(NOT_FOUND);
     Global *global = find_global(module, name);
     if (!global) return remember(NOT_FOUND);
     *place = global->place;
@@ -172,7 +172,7 @@ static int find_kernel(Function *function, const Module *module, const char *nam
 
 EXPORT hipError_t hipModuleGetFunction(Function **place, Module *module, const char *name) {
     ENTER("%s", name);
-    if (!has_module(module)) return remember(INVALID_HANDLE);
+    if (!has_module(module)) return remember(NOT_FOUND);
     Function *function = calloc(1, sizeof *function);
     if (!find_kernel(function, module, name)) {
         free(function);

@@ -247,7 +247,7 @@ EXPORT hipError_t hipDeviceGetAttribute(int *value, int attribute, int number) {
 
 EXPORT hipError_t hipDeviceSynchronize(void) {
     ENTER();
-    if (spoil_capture()) return CAPTURE_UNSUPPORTED;
+    if (spoil_all(CAPTURE_UNSUPPORTED)) return CAPTURE_UNSUPPORTED;
     finish_device(device);
     return remember(device_failure(device));
 }

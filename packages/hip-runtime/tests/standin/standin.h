@@ -21,16 +21,19 @@ enum {
     INVALID_IMAGE = 200,
     INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400,
+    ILLEGAL_STATE = 401,
     NOT_FOUND = 500,
     NOT_READY = 600,
     PEER_ACCESS_ALREADY_ENABLED = 704,
+    CONTEXT_IS_DESTROYED = 709,
     LAUNCH_FAILURE = 719,
     COOPERATIVE_TOO_LARGE = 720,
     NOT_SUPPORTED = 801,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
-    CAPTURE_UNMATCHED = 903,
+    CAPTURE_ISOLATION = 905,
     CAPTURE_IMPLICIT = 906,
+    CAPTURED_EVENT = 907,
     CAPTURE_WRONG_THREAD = 908,
 };
 
@@ -73,8 +76,11 @@ void finish(Stream *stream);
 void finish_device(int device);
 int stream_device(const Stream *stream);
 
-/* For calls that may wait: where this thread captures a stream they are refused, and the capture is lost. */
+/* For calls that may wait: where this thread captures a stream, or any thread does in the global mode, they are refused,
+ * and those captures are lost. */
 int spoil_capture(void);
+/* For calls that no capture of the process survives, whoever makes them and in whatever mode: answers *code* or 0. */
+int spoil_all(int code);
 
 /* graphs */
 typedef struct Graph Graph;

@@ -22,10 +22,13 @@ struct Stream {
     Work *first, **last;
     uint64_t given, done;
     Graph *capture; /* what it is given is recorded there, if there is one */
+    int mode;       /* of the capture */
     int spoiled;    /* the capture is lost */
 };
 
-static __thread Stream *captured; /* by this thread */
+enum { GLOBAL_MODE, THREAD_LOCAL_MODE, RELAXED_MODE };
+
+static __thread Stream *captured; /* by this thread, unless in the relaxed mode */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
@@ -73,9 +76,22 @@ static void put(Stream *stream, Action action, void *data, Stream *after, uint64
 }
 
 int spoil_capture(void) {
-    if (!captured) return SUCCESS;
-    captured->spoiled = 1;
-    return remember(CAPTURE_UNSUPPORTED);
+    int lost = captured != NULL;
+    if (captured) captured->spoiled = 1;
+    pthread_mutex_lock(&lock);
+    for (Stream *stream = streams; stream; stream = stream->next)
+        if (stream->capture && stream->mode == GLOBAL_MODE) lost = stream->spoiled = 1;
+    pthread_mutex_unlock(&lock);
+    return remember(lost ? CAPTURE_UNSUPPORTED : SUCCESS);
+}
+
+int spoil_all(int code) {
+    int lost = 0;
+    pthread_mutex_lock(&lock);
+    for (Stream *stream = streams; stream; stream = stream->next)
+        if (stream->capture) lost = stream->spoiled = 1;
+    pthread_mutex_unlock(&lock);
+    return remember(lost ? code : SUCCESS);
 }
 
 /* As ENTER, for calls that may wait. */
@@ -208,7 +224,7 @@ EXPORT hipError_t hipStreamDestroy(void *handle) {
     Stream *stream = handle ? look_up(handle) : NULL;
     if (!stream) {
         pthread_mutex_unlock(&lock);
-        return remember(INVALID_HANDLE);
+        return remember(handle ? CONTEXT_IS_DESTROYED : INVALID_HANDLE);
     }
     for (Stream **link = &streams; *link; link = &(*link)->next)
         if (*link == stream) {
@@ -231,21 +247,25 @@ EXPORT hipError_t hipStreamGetFlags(void *handle, unsigned *flags) {
     ENTER();
     Stream *stream = find_stream(handle);
     if (stream) *flags = !stream->blocking;
-    return remember(stream ? SUCCESS : INVALID_HANDLE);
+    return remember(stream ? SUCCESS : CONTEXT_IS_DESTROYED);
 }
 
 EXPORT hipError_t hipStreamGetDevice(void *handle, int *device) {
     ENTER();
     Stream *stream = find_stream(handle);
     if (stream) *device = stream->device;
-    return remember(stream ? SUCCESS : INVALID_HANDLE);
+    return remember(stream ? SUCCESS : CONTEXT_IS_DESTROYED);
 }
 
 EXPORT hipError_t hipStreamQuery(void *handle) {
     ENTER_WAITING();
     pthread_mutex_lock(&lock);
     Stream *stream = look_up(handle);
-    int code = !stream ? INVALID_HANDLE : stream->done < stream->given ? NOT_READY : SUCCESS;
+    int code = !stream ? CONTEXT_IS_DESTROYED : stream->done < stream->given ? NOT_READY : SUCCESS;
+    if (stream && stream->capture) {
+        stream->spoiled = 1;
+        code = CAPTURE_UNSUPPORTED;
+    }
     if (stream && !handle)
         for (Stream *other = streams; other; other = other->next)
             if (other->device == stream->device && other->blocking && other->done < other->given) code = NOT_READY;
@@ -256,7 +276,7 @@ EXPORT hipError_t hipStreamQuery(void *handle) {
 EXPORT hipError_t hipStreamSynchronize(void *handle) {
     ENTER_WAITING();
     Stream *stream = find_stream(handle);
-    if (!stream) return remember(INVALID_HANDLE);
+    if (!stream) return remember(CONTEXT_IS_DESTROYED);
     if (stream->capture) {
         stream->spoiled = 1;
         return remember(CAPTURE_UNSUPPORTED);
@@ -268,12 +288,15 @@ EXPORT hipError_t hipStreamSynchronize(void *handle) {
 EXPORT hipError_t hipStreamBeginCapture(void *handle, int mode) {
     ENTER("mode %d", mode);
     Stream *stream = find_stream(handle);
-    if (!stream) return remember(INVALID_HANDLE);
-    if (!handle || captured || stream->capture) return remember(CAPTURE_UNSUPPORTED);
+    if (!stream) return remember(CONTEXT_IS_DESTROYED);
+    if (!handle || captured) return remember(CAPTURE_UNSUPPORTED);
+    if (mode < GLOBAL_MODE || mode > RELAXED_MODE) return remember(INVALID_VALUE);
+    if (stream->capture) return remember(ILLEGAL_STATE);
     pthread_mutex_lock(&lock);
     stream->capture = make_graph();
     stream->spoiled = 0;
-    captured = stream;
+    stream->mode = mode;
+    if (mode != RELAXED_MODE) captured = stream;
     pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
@@ -283,13 +306,13 @@ EXPORT hipError_t hipStreamEndCapture(void *handle, Graph **place) {
     int told = standin_enter(__func__, "");
     *place = NULL;
     Stream *stream = find_stream(handle);
-    if (!stream) return remember(INVALID_HANDLE);
-    if (!stream->capture) return remember(CAPTURE_UNMATCHED);
-    if (captured != stream) return remember(CAPTURE_WRONG_THREAD);
+    if (!stream) return remember(CONTEXT_IS_DESTROYED);
+    if (!stream->capture) return remember(ILLEGAL_STATE);
+    if (stream->mode != RELAXED_MODE && captured != stream) return remember(CAPTURE_WRONG_THREAD);
     pthread_mutex_lock(&lock);
     Graph *graph = stream->capture;
     stream->capture = NULL;
-    captured = NULL;
+    if (captured == stream) captured = NULL;
     int code = told ? told : stream->spoiled ? CAPTURE_INVALIDATED : SUCCESS;
     pthread_mutex_unlock(&lock);
     if (code)
@@ -335,7 +358,7 @@ EXPORT hipError_t hipEventRecord(Event *event, void *handle) {
     Stream *stream = look_up(handle);
     if (!stream || stream->device != event->device) {
         pthread_mutex_unlock(&lock);
-        return remember(INVALID_HANDLE);
+        return remember(stream ? INVALID_HANDLE : CONTEXT_IS_DESTROYED);
     }
     if (stream->capture || meets_capture(stream)) { /* the driver records no events in captures */
         stream->spoiled = 1;
@@ -354,8 +377,18 @@ EXPORT hipError_t hipEventRecord(Event *event, void *handle) {
 
 static int is_reached(const Event *event) { return !event->stream || event->stream->done >= event->ticket; }
 
+/* Whether the stream where the event was recorded last, before or not, is captured now; that capture is lost. */
+static int is_captured(const Event *event) {
+    pthread_mutex_lock(&lock);
+    int found = event->stream && event->stream->capture;
+    if (found) event->stream->spoiled = 1;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 EXPORT hipError_t hipEventQuery(Event *event) {
     ENTER_WAITING();
+    if (is_captured(event)) return remember(CAPTURED_EVENT);
     pthread_mutex_lock(&lock);
     int code = is_reached(event) ? SUCCESS : NOT_READY;
     pthread_mutex_unlock(&lock);
@@ -364,6 +397,7 @@ EXPORT hipError_t hipEventQuery(Event *event) {
 
 EXPORT hipError_t hipEventSynchronize(Event *event) {
     ENTER_WAITING();
+    if (is_captured(event)) return remember(CAPTURED_EVENT);
     pthread_mutex_lock(&lock);
     Stream *stream = event->stream;
     if (stream) wait_until(stream, event->ticket);
@@ -374,6 +408,10 @@ EXPORT hipError_t hipEventSynchronize(Event *event) {
 EXPORT hipError_t hipEventElapsedTime(float *milliseconds, Event *start, Event *end) {
     ENTER();
     if (!start->timing || !end->timing || !start->stream || !end->stream) return remember(INVALID_HANDLE);
+    pthread_mutex_lock(&lock);
+    int reached = is_reached(start) && is_reached(end);
+    pthread_mutex_unlock(&lock);
+    if (!reached) return remember(NOT_READY);
     *milliseconds = (float)((end->time.tv_sec - start->time.tv_sec) * 1e3 + (end->time.tv_nsec - start->time.tv_nsec) * 1e-6);
     return SUCCESS;
 }
@@ -382,14 +420,16 @@ EXPORT hipError_t hipStreamWaitEvent(void *handle, Event *event, unsigned flags)
     ENTER("%u", flags);
     pthread_mutex_lock(&lock);
     Stream *stream = look_up(handle);
-    if (stream && stream->capture) {
+    int code = !stream ? INVALID_HANDLE : SUCCESS;
+    if (event->stream && event->stream->capture) {
+        code = CAPTURE_ISOLATION; /* recorded before the capture */
+    } else if (stream && stream->capture) {
         stream->spoiled = 1;
-        pthread_mutex_unlock(&lock);
-        return remember(CAPTURE_UNSUPPORTED);
+        code = CAPTURE_UNSUPPORTED;
     }
-    if (stream && event->stream) put(stream, NULL, NULL, event->stream, event->ticket);
+    if (!code && event->stream) put(stream, NULL, NULL, event->stream, event->ticket);
     pthread_mutex_unlock(&lock);
-    return remember(stream ? SUCCESS : INVALID_HANDLE);
+    return remember(code);
 }
 
 /* copies */
@@ -417,7 +457,8 @@ static int start_copy(Copy plan, void *handle, int wait) {
     Copy *work = malloc(sizeof *work);
     *work = plan;
     Stream *stream = find_stream(handle);
-    int code = submit(stream, copy, work);
+    int code = stream ? submit(stream, copy, work) : CONTEXT_IS_DESTROYED;
+    if (!stream) free(work);
     if (code || !wait) return code;
     finish(stream);
     return device_failure(stream->device);
@@ -425,6 +466,7 @@ static int start_copy(Copy plan, void *handle, int wait) {
 
 EXPORT hipError_t hipMemcpy(void *target, const void *source, size_t nbytes, int kind) {
     ENTER("%zu kind %d on %d", nbytes, kind, current_device());
+    if (spoil_all(CAPTURE_IMPLICIT)) return CAPTURE_IMPLICIT;
     return remember(start_copy((Copy){target, source, nbytes, nbytes, nbytes, 1, 0}, NULL, 1));
 }
 
@@ -442,6 +484,7 @@ EXPORT hipError_t hipMemcpyPeerAsync(void *target, int into, const void *source,
 EXPORT hipError_t hipMemcpy2D(
     void *target, size_t into, const void *source, size_t found, size_t width, size_t height, int kind) {
     ENTER("%zu x %zu pitch %zu %zu kind %d", width, height, into, found, kind);
+    if (spoil_all(CAPTURE_IMPLICIT)) return CAPTURE_IMPLICIT;
     return remember(start_copy((Copy){target, source, into, found, width, height, 0}, NULL, 1));
 }
 
@@ -453,6 +496,7 @@ EXPORT hipError_t hipMemcpy2DAsync(
 
 EXPORT hipError_t hipMemset(void *target, int value, size_t nbytes) {
     ENTER("%d %zu", value, nbytes);
+    if (spoil_all(CAPTURE_IMPLICIT)) return CAPTURE_IMPLICIT;
     return remember(start_copy((Copy){target, NULL, nbytes, 0, nbytes, 1, value}, NULL, 0));
 }
 

@@ -37,13 +37,18 @@ class Captures(Generic[R]):
         """Remember that *stream* is being captured."""
         self._going[stream] = recording
 
-    def end(self, stream: int) -> R:
-        """Forget the capture of *stream*, and give what it recorded; `CaptureError`."""
+    def check_end(self, stream: int) -> R:
+        """What the capture of *stream* recorded; `CaptureError` where the calling thread cannot end it."""
         recording = self._going.get(stream)
         if recording is None:
             raise CaptureError(f"stream {stream} is not being captured")
         if recording.thread != threading.get_ident():
             raise CaptureError(f"the capture of stream {stream} was begun by another thread, which has to end it")
+        return recording
+
+    def end(self, stream: int) -> R:
+        """Forget the capture of *stream*, and give what it recorded; `CaptureError`."""
+        recording = self.check_end(stream)
         del self._going[stream]
         return recording
 
@@ -54,6 +59,11 @@ class Captures(Generic[R]):
     def of(self, stream: int) -> R | None:
         """What records *stream*, if it is being captured."""
         return self._going.get(stream) if self._going else None
+
+    @property
+    def going(self) -> bool:
+        """Whether any thread captures."""
+        return bool(self._going)
 
     @property
     def here(self) -> bool:

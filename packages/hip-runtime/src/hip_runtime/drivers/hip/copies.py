@@ -1,4 +1,4 @@
-"""Copies and fills, on the default stream and on others."""
+"""Copies and fills on streams."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ WIDEST_SPAN = 8
 
 
 class Copier:
-    """Copies on HIP streams. Those on a default stream (handle 0) are done when they return."""
+    """Copies on HIP streams, not on default ones: of those HIP's functions, and those that wait, end every capture of
+    the process. What is meant for a default stream goes on the driver's own, see `StreamTable.transfers`."""
 
     def __init__(self, calls: Calls, heap: Heap) -> None:
         self._calls = calls
         self._heap = heap
 
-    def device_of(self, *addresses: int) -> int:
-        """The device that the first of *addresses* that is on one is on, else 0."""
-        return next((found for found in map(self._device_at, addresses) if found is not None), 0)
+    def devices_of(self, *addresses: int) -> list[int]:
+        """The devices that *addresses* are on, those of the first ones first; device 0 where none is on any."""
+        found = (self._device_at(address) for address in addresses) if self._calls.device_count > 1 else ()
+        return list(dict.fromkeys(device for device in found if device is not None)) or [0]
 
     def _device_at(self, address: int) -> int | None:
         device = c_int()
@@ -56,12 +58,14 @@ class Copier:
         self._copy(stream, between.address, source, nbytes, None)
         self._copy(stream, target, between.address, nbytes, (owners, between))
 
+    def write(self, stream: Stream, address: int, content: bytes) -> None:
+        """Write *content*, which is there when this returns."""
+        self._calls.call("hipMemcpyAsync", address, content, len(content), _MEMCPY_DEFAULT, stream.handle)
+        stream.wait()
+
     def fill(self, stream: Stream, address: int, value: int, nbytes: int) -> None:
         """Set bytes to *value*."""
-        if stream.handle:
-            self._calls.call("hipMemsetAsync", address, value, nbytes, stream.handle)
-        else:
-            self._calls.call("hipMemset", address, value, nbytes)
+        self._calls.call("hipMemsetAsync", address, value, nbytes, stream.handle)
 
     def copy_elements(
         self, stream: Stream, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int, owners: object
@@ -73,7 +77,6 @@ class Copier:
         if devices is not None and any(height > 1 for *_, height in plan.rectangles()):
             # HIP copies bytes between devices that cannot reach each other, and not rectangles.
             _refuse_to_record(stream, "goes through the host")
-            self._wait_for_source(stream, devices[1])
             ahead, order = forwards(target, shape)
             self._copy_through_host(stream, ahead, order, source, shape, itemsize)
             return
@@ -93,32 +96,13 @@ class Copier:
         into, found = self._device_at(target), self._device_at(source)
         return None if into is None or found is None or into == found else (into, found)
 
-    def _wait_for_source(self, stream: Stream, device: int) -> None:
-        """On default streams a copy comes behind the work of both of its devices."""
-        if stream.handle == 0:
-            self._calls.activate(device)
-            self._wait(stream)
-            self._calls.activate(stream.device)
-
-    def _copy_to_peer(self, stream: Stream, devices: tuple[int, int], target: int, source: int, nbytes: int) -> None:
-        """The runtime goes through the host where the devices cannot reach each other."""
-        into, found = devices
-        self._wait_for_source(stream, found)
-        self._calls.call("hipMemcpyPeerAsync", target, into, source, found, nbytes, stream.handle)
-        if stream.handle == 0:
-            self._wait(stream)
-
     def _copy(self, stream: Stream, target: int, source: int, nbytes: int, owners: object) -> None:
         devices = self._between(target, source)
-        if devices is not None:
-            self._copy_to_peer(stream, devices, target, source, nbytes)
-            if stream.handle and owners is not None:
-                stream.keep(owners)
-            return
-        if stream.handle == 0:
-            self._calls.call("hipMemcpy", target, source, nbytes, _MEMCPY_DEFAULT)
-            return
-        self._calls.call("hipMemcpyAsync", target, source, nbytes, _MEMCPY_DEFAULT, stream.handle)
+        if devices is None:
+            self._calls.call("hipMemcpyAsync", target, source, nbytes, _MEMCPY_DEFAULT, stream.handle)
+        else:  # the runtime goes through the host where the devices cannot reach each other
+            into, found = devices
+            self._calls.call("hipMemcpyPeerAsync", target, into, source, found, nbytes, stream.handle)
         if owners is not None:
             stream.keep(owners)
 
@@ -126,13 +110,11 @@ class Copier:
         for target, into, source, found, width, height in plan.rectangles():
             if height == 1:
                 self._copy(stream, target, source, width, None)
-            elif stream.handle == 0:
-                self._calls.call("hipMemcpy2D", target, into, source, found, width, height, _MEMCPY_DEFAULT)
             else:
                 self._calls.call(
                     "hipMemcpy2DAsync", target, into, source, found, width, height, _MEMCPY_DEFAULT, stream.handle
                 )
-        if stream.handle and owners is not None:
+        if owners is not None:
             stream.keep(owners)
 
     def _copy_through_host(
@@ -156,14 +138,11 @@ class Copier:
             gathered = np.empty(shape, element)
             place = Strided(gathered.ctypes.data, gathered.strides)
             self._copy_rectangles(stream, plan_copy(place, found, shape, itemsize), None)
-        self._wait(stream)
+        stream.wait()
         packed = np.ascontiguousarray(gathered[found_order][order])
         place = Strided(packed.ctypes.data, packed.strides)
         self._copy_rectangles(stream, plan_copy(target, place, shape, itemsize), None)
-        self._wait(stream)
-
-    def _wait(self, stream: Stream) -> None:
-        self._calls.call("hipStreamSynchronize", stream.handle)
+        stream.wait()
 
 
 class Scratch:

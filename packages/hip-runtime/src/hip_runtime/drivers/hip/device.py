@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_int
 from functools import partial
 from typing import Any
@@ -60,8 +60,8 @@ class HipDriver:
         self._cooperative = [found.cooperative_launch for found in attributes]
         self._streams = StreamTable(self._calls)
         self._captures = self._streams.captures
-        self._graphs = Graphs(self._calls, self._captures)
-        self._heap = Heap(self._calls, self._reclaim, lambda: self._streams.captures.here)
+        self._graphs = Graphs(self._calls, self._captures, self._streams.gate)
+        self._heap = Heap(self._calls, self._reclaim, self._streams.wait_for_device, lambda: self._captures.here)
         self._copier = Copier(self._calls, self._heap)
         self._unloading: set[Module] = set()
         self._forked = False
@@ -91,7 +91,7 @@ class HipDriver:
         self._captures.forbid("wait for the device")
         streams, retired = self._streams.everything(device), self._graphs.retired(device)
         self._streams.wait_issued(streams)
-        self._wait_for_device(device)
+        self._streams.wait_for_device(device)
         for stream in streams:
             stream.look_for_fault()
         faults = [stream.take_fault() for stream in streams]
@@ -149,8 +149,7 @@ class HipDriver:
     def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
         if nbytes == 0:
             return
-        found = self._stream_of(stream, target, source)
-        self._perform(found, partial(self._copier.copy, found, target, source, nbytes, owners))
+        self._transfer(stream, self._copier.copy, (target, source), (target, source, nbytes), owners)
 
     def copy_strided(
         self,
@@ -163,14 +162,13 @@ class HipDriver:
     ) -> None:
         if 0 in shape:
             return
-        found = self._stream_of(stream, target.address, source.address)
-        self._perform(found, partial(self._copier.copy_elements, found, target, source, shape, itemsize, owners))
+        places = (target.address, source.address)
+        self._transfer(stream, self._copier.copy_elements, places, (target, source, shape, itemsize), owners)
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         if nbytes == 0:
             return
-        found = self._stream_of(stream, address)
-        self._perform(found, partial(self._copier.fill, found, address, value, nbytes))
+        self._transfer(stream, self._copier.fill, (address,), (address, value, nbytes))
 
     def is_pageable(self, address: int) -> bool:
         try:
@@ -199,7 +197,8 @@ class HipDriver:
         if len(self._unloading) >= UNLOADING_COUNT:
             self._unload()
         self._calls.activate(device)
-        return Module(self._calls, device, self._targets[device], code)
+        write = partial(self._copier.write, self._streams.transfers(device))
+        return Module(self._calls, write, device, self._targets[device], code)
 
     def unload_module(self, module: Module) -> None:
         """The runtime does not wait for kernels before it takes their code away: so it goes when the device is idle."""
@@ -259,7 +258,7 @@ class HipDriver:
             work = partial(
                 self._launch, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe
             )
-            self._perform(found, work, checks=False)
+            self._perform(found, work)
         else:
             self._launch(found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
 
@@ -397,7 +396,7 @@ class HipDriver:
             raise LaunchError(f"the graph is of device {executable.device}; the stream is of device {found.device}")
         if found.recording is not None:
             self._captures.forbid_on(stream, "launch a graph on")
-        self._perform(found, partial(self._graphs.launch, executable, found), checks=False)
+        self._perform(found, partial(self._graphs.launch, executable, found))
 
     def destroy_executable(self, executable: Executable) -> None:
         self._graphs.retire(executable)
@@ -449,12 +448,8 @@ class HipDriver:
         self._calls.activate(stream.device)
         return stream
 
-    def _stream_of(self, stream: int, *addresses: int) -> Stream:
-        default = stream <= PER_THREAD_STREAM and self._count > 1
-        return self._streams.on_device(stream, self._copier.device_of(*addresses) if default else 0)
-
-    def _perform(self, stream: Stream, work: Callable[[], None], *, checks: bool = True) -> None:
-        """Do *work* on *stream*. On the default stream it is over when this returns, and *checks* raises its fault."""
+    def _perform(self, stream: Stream, work: Callable[[], None]) -> None:
+        """Do *work* on *stream*: now, or behind the callbacks that are still to run."""
         if stream.handle:
             self._on(stream).submit(work)
             return
@@ -462,31 +457,49 @@ class HipDriver:
         self._streams.settle()
         self._calls.activate(stream.device)
         work()
-        if checks and (stream.suspects or stream.fault):
-            stream.synchronize()
-            _raise(stream.take_fault())
+
+    def _transfer(
+        self, stream: int, work: Callable[..., None], addresses: Sequence[int], given: Sequence[Any], *owners: object
+    ) -> None:
+        """Copy between, or fill, memory at *addresses*: *work*, given a stream, *given* and *owners*.
+
+        What is asked of the default stream is done on another one, between the work that it comes behind and the
+        return of this, so in the order that the default stream would give it; raises the faults of that work.
+        """
+        if stream > PER_THREAD_STREAM:
+            found = self._streams.find(stream)
+            self._on(found).submit(partial(work, found, *given, *owners))
+            return
+        self._captures.forbid("use the default stream")
+        self._streams.settle()
+        devices = self._copier.devices_of(*addresses)
+        defaults = [self._streams.defaults[device] for device in devices]
+        for default in defaults[::-1]:  # which leaves the device of the first the current one
+            self._on(default).synchronize()
+        transfers = self._streams.transfers(devices[0])
+        try:
+            work(transfers, *given, *(None for _ in owners))
+        finally:
+            transfers.finish()
+        _raise(defaults[0].take_fault())
 
     def _unload(self) -> None:
         """Unload the modules that nobody wants any more; all devices that are not idle are waited for."""
         for module in list(self._unloading):
             if module.users:
                 continue  # a graph runs its kernels
-            self._wait_for_device(module.device)
+            self._streams.wait_for_device(module.device)
             for stream in self._streams.everything(module.device):
                 stream.look_for_fault()
             self._unloading.discard(module)
             module.release()
-
-    def _wait_for_device(self, device: int) -> None:
-        self._calls.activate(device)
-        self._calls.call("hipDeviceSynchronize")
 
     def _reclaim(self) -> None:
         """Wait for all work and give back everything that it kept."""
         retired = self._graphs.retired()
         self._streams.wait_issued(list(self._streams.held))
         for device in range(self._count):
-            self._wait_for_device(device)
+            self._streams.wait_for_device(device)
         self._streams.tidy(self._streams.everything())
         self._graphs.release(retired)
         self._heap.flush()

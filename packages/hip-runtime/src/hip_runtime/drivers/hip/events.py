@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_READY
+from hip_runtime.drivers.hip.gate import Gate
 from hip_runtime.errors import EventError, InvalidHandleError
 
 if TYPE_CHECKING:
@@ -56,10 +57,12 @@ class EventPool:
 class Point:
     """One point in the work of a stream; its HIP event goes back to the pool with the last reference."""
 
-    __slots__ = ("_pool", "handle", "issued")
+    __slots__ = ("_gate", "_pool", "_turn", "handle", "issued")
 
     def __init__(self, pool: EventPool, handle: int) -> None:
         self._pool = pool
+        self._gate = Gate()
+        self._turn = 0
         self.handle = handle
         self.issued: threading.Event | None = None
         """Set once the runtime was told of the record; ``None`` where it was told at once."""
@@ -72,9 +75,12 @@ class Point:
         if self.issued is None:
             self.issued = _ISSUED
 
-    def record(self, stream: int) -> None:
-        """Be the point behind what the HIP stream *stream* was given."""
-        self._pool.calls.call("hipEventRecord", self.handle, stream)
+    def record(self, stream: Stream) -> None:
+        """Be the point behind what the runtime was given for *stream*."""
+        gate = stream.gate
+        turn = gate.turn
+        self._pool.calls.call("hipEventRecord", self.handle, stream.handle)
+        self._gate, self._turn = gate, turn
 
     @property
     def is_issued(self) -> bool:
@@ -85,7 +91,10 @@ class Point:
         """Whether the work before the point is done."""
         if not self.is_issued:
             return False
-        code = self._pool.calls.hipEventQuery(self.handle)
+        with self._gate:
+            if self._is_past:
+                return True
+            code = self._pool.calls.hipEventQuery(self.handle)
         if code not in (0, NOT_READY):
             raise self._pool.calls.error("hipEventQuery", code)
         return code == 0
@@ -94,7 +103,22 @@ class Point:
         """Return when the work before the point is done."""
         if self.issued is not None:
             self.issued.wait()
-        self._pool.calls.call("hipEventSynchronize", self.handle)
+        with self._gate:
+            if not self._is_past:
+                self._pool.calls.call("hipEventSynchronize", self.handle)
+
+    def hold_back(self, stream: int) -> None:
+        """Let the HIP stream *stream* wait for the work before the point."""
+        if self.issued is not None:
+            self.issued.wait()
+        with self._gate:
+            if not self._is_past:
+                self._pool.calls.call("hipStreamWaitEvent", stream, self.handle, 0)
+
+    @property
+    def _is_past(self) -> bool:
+        """Whether its stream was captured since: the work before was waited for then, and HIP is not asked again."""
+        return self._turn != self._gate.turn
 
     def milliseconds_to(self, end: Point) -> float:
         """Time from this point to *end*; both were reached."""

@@ -22,15 +22,18 @@ from hip_runtime.errors import KernelFault, ModuleLoadError
 _VARIABLE_BYTES = 16
 _RECORD = struct.Struct("<8i4q")
 _WORD_OFFSET = 8
-_MEMCPY_DEFAULT = 4
 HOST_MALLOC_PORTABLE = 1
+
+Write = Callable[[int, bytes], None]
+"""Writes bytes to an address of a device, which have got there when it returns."""
 
 
 class FaultRecord:
     """Where one kernel of one module leaves its fault."""
 
-    def __init__(self, calls: Calls, kernel: str, variable: int) -> None:
+    def __init__(self, calls: Calls, write: Write, kernel: str, variable: int) -> None:
         self._calls = calls
+        self._write = write
         self._kernel = kernel
         self._variable = variable
         place = c_void_p()
@@ -40,8 +43,7 @@ class FaultRecord:
         """What makes the exception of a fault, given with the last launch."""
         ctypes.memset(self._address, 0, _RECORD.size)
         try:
-            content = struct.pack("<Qq", self._address, 0)
-            calls.call("hipMemcpy", variable, content, len(content), _MEMCPY_DEFAULT)
+            write(variable, struct.pack("<Qq", self._address, 0))
         except BaseException:
             self.release()
             raise
@@ -56,7 +58,7 @@ class FaultRecord:
         fault = KernelFault(self._kernel, code, (bx, by, bz), (tx, ty, tz), tuple(details) if any(details) else ())
         fault.describe = self.describe
         ctypes.memset(self._address, 0, _RECORD.size)
-        self._calls.call("hipMemcpy", self._variable + _WORD_OFFSET, bytes(8), 8, _MEMCPY_DEFAULT)
+        self._write(self._variable + _WORD_OFFSET, bytes(8))
         return fault
 
     @property
@@ -71,7 +73,7 @@ class FaultRecord:
             self._calls.call("hipHostFree", address)
 
 
-def find_record(calls: Calls, module: int, kernel: str) -> FaultRecord | None:
+def find_record(calls: Calls, write: Write, module: int, kernel: str) -> FaultRecord | None:
     """The record of *kernel*, if its code can fault. The module's device must be the current one."""
     variable, size = c_void_p(), c_size_t()
     code = calls.hipModuleGetGlobal(byref(variable), byref(size), module, f"{kernel}.fault".encode())
@@ -84,7 +86,7 @@ def find_record(calls: Calls, module: int, kernel: str) -> FaultRecord | None:
         raise ModuleLoadError(
             f"variable {kernel + '.fault'!r} of the code has {size.value} bytes; a fault is {_VARIABLE_BYTES}"
         )
-    return FaultRecord(calls, kernel, variable.value or 0)
+    return FaultRecord(calls, write, kernel, variable.value or 0)
 
 
 def described(fault: BaseException | None) -> BaseException | None:

@@ -10,6 +10,7 @@ from hip_runtime.drivers import captures
 from hip_runtime.drivers.captures import Captures
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.faults import FaultRecord
+from hip_runtime.drivers.hip.gate import Gate, closed
 from hip_runtime.drivers.hip.modules import Function
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import CaptureError, InvalidHandleError
@@ -62,44 +63,59 @@ class Executable(Graph):
 class Graphs:
     """The graphs of a driver, and the captures that make them."""
 
-    def __init__(self, calls: Calls, going: Captures[Any]) -> None:
+    def __init__(self, calls: Calls, going: Captures[Any], gate: Gate) -> None:
         self._calls = calls
         self._captures: Captures[Recording] = going
+        self._gate = gate
         self._retired: set[Executable] = set()
 
     def begin(self, stream: Stream) -> None:
-        """Capture *stream*, which can be, once the runtime was told of all that it was given before."""
-        stream.wait_issued()
-        if stream.held:
-            raise CaptureError(
-                f"stream {stream.handle} still waits for a callback: capture it later, and not in the callback itself"
-            )
+        """Capture *stream*, which can be, once all is done that it was given before: HIP cannot be asked meanwhile."""
+        while stream.held and not stream.is_current:
+            stream.wait_issued()
         self._calls.activate(stream.device)
-        self._calls.call("hipStreamBeginCapture", stream.handle, THREAD_LOCAL)
-        recording = Recording()
-        self._captures.begin(stream.handle, recording)
-        stream.recording = recording
+        stream.wait()
+        with closed(self._gate, stream.gate):
+            if stream.held:
+                raise CaptureError(
+                    f"stream {stream.handle} still waits for a callback: capture it later, not in the callback itself"
+                )
+            stream.wait()
+            # Remembered before HIP begins: Python may start a finaliser anywhere, which must not ask any more.
+            recording = stream.recording = Recording()
+            self._captures.begin(stream.handle, recording)
+            try:
+                self._calls.call("hipStreamBeginCapture", stream.handle, THREAD_LOCAL)
+            except BaseException:
+                self._forget(stream)
+                raise
+            stream.gate.turn += 1
 
     def end(self, stream: Stream) -> Graph:
         """What was recorded; HIP ends the capture whatever it answers."""
-        recording = self._captures.end(stream.handle)
-        stream.recording = None
+        recording = self._captures.check_end(stream.handle)
         place = c_void_p()
         self._calls.activate(stream.device)
-        self._calls.call("hipStreamEndCapture", stream.handle, byref(place))
+        try:
+            self._calls.call("hipStreamEndCapture", stream.handle, byref(place))
+        finally:
+            self._forget(stream)
         return Graph(stream.device, place.value or 0, recording)
 
     def abandon(self, stream: Stream) -> None:
         """Give up the capture of *stream*, if there is one: the stream goes. Nobody is told what HIP says of it."""
         if stream.recording is None:
             return
-        self._captures.drop(stream.handle)
-        stream.recording = None
         place = c_void_p()
         self._calls.hipStreamEndCapture(stream.handle, byref(place))
+        self._forget(stream)
         if place.value:
             self._calls.hipGraphDestroy(place.value)
         self._calls.hipGetLastError()
+
+    def _forget(self, stream: Stream) -> None:
+        self._captures.drop(stream.handle)
+        stream.recording = None
 
     def destroy(self, graph: Graph) -> None:
         """Give the graph back; executables have copies of their own."""

@@ -36,13 +36,16 @@ class Allocation(NamedTuple):
 
 
 class Heap:
-    """Live allocations by address. *reclaim* waits for all work and lets go of what it owned.
+    """Live allocations by address. *reclaim* waits for all work and lets go of what it owned, *wait* for a device.
 
     While *busy* says so nothing is given back, as that would wait for the device.
     """
 
-    def __init__(self, calls: Calls, reclaim: Callable[[], None], busy: Callable[[], bool]) -> None:
+    def __init__(
+        self, calls: Calls, reclaim: Callable[[], None], wait: Callable[[int], None], busy: Callable[[], bool]
+    ) -> None:
         self._calls = calls
+        self._wait = wait
         self._busy = busy
         self._reclaim = reclaim
         self._live: dict[int, Allocation] = {}
@@ -94,7 +97,7 @@ class Heap:
                 allocation = self._retired[0]
                 self._calls.activate(allocation.device)
                 if allocation.device not in synchronized:
-                    self._calls.call("hipDeviceSynchronize")
+                    self._wait(allocation.device)
                     synchronized.add(allocation.device)
                 self._retired.popleft()
                 self._retired_bytes -= allocation.nbytes

@@ -17,14 +17,14 @@ from hip_devicelib.metadata import read_target
 from hip_devicelib.target import TARGETS, parse_target
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_FOUND
-from hip_runtime.drivers.hip.faults import FaultRecord, find_record
+from hip_runtime.drivers.hip.faults import FaultRecord, Write, find_record
 from hip_runtime.errors import ModuleLoadError, SymbolError
 
 
 class Module:
     """A code object that is loaded on *device*, which is the current one and runs *target*."""
 
-    def __init__(self, calls: Calls, device: int, target: str, code: CodeObject) -> None:
+    def __init__(self, calls: Calls, write: Write, device: int, target: str, code: CodeObject) -> None:
         check_code(code, target)
         self.device = device
         self.code = code
@@ -33,6 +33,7 @@ class Module:
         self.users: weakref.WeakSet[Any] = weakref.WeakSet()
         """What still runs its kernels: graphs."""
         self._calls = calls
+        self._write = write
         self._lock = threading.Lock()
         self._records: dict[str, FaultRecord | None] = {}
         place = c_void_p()
@@ -43,7 +44,7 @@ class Module:
         """Where *kernel* leaves its faults; ``None`` if it has none."""
         with self._lock:
             if kernel not in self._records:
-                self._records[kernel] = find_record(self._calls, self.handle, kernel)
+                self._records[kernel] = find_record(self._calls, self._write, self.handle, kernel)
             return self._records[kernel]
 
     def global_variable(self, name: str) -> tuple[int, int]:

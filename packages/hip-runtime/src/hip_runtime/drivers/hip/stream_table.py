@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from ctypes import byref, c_int, c_uint, c_void_p
 from typing import Any
@@ -10,6 +11,7 @@ from hip_runtime.driver import PER_THREAD_STREAM
 from hip_runtime.drivers.captures import Captures
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.events import EventPool
+from hip_runtime.drivers.hip.gate import Gate
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import InvalidHandleError
 
@@ -27,20 +29,21 @@ class StreamTable:
         devices = range(calls.device_count)
         self.held: set[Stream] = set()
         self.captures: Captures[Any] = Captures()
+        self.gate = Gate()
+        """Within it whole devices are waited for; no capture is going then."""
         self.points = [EventPool(calls, device) for device in devices]
         self.timers = [EventPool(calls, device, timing=True) for device in devices]
         self._calls = calls
         self.defaults = [self._make(device, 0, blocking=True) for device in devices]
         self._streams: dict[int, Stream] = {}
+        self._transfers: dict[int, Stream] = {}
+        self._making = threading.Lock()
         self._closing: set[Stream] = set()  # destroyed, with work left to do, or a fault that nobody was told of
 
     def create(self, device: int, *, blocking: bool, priority: int) -> int:
         """Handle of a new stream."""
         self.tidy(list(self._closing))
-        self._calls.activate(device)
-        place = c_void_p()
-        self._calls.call("hipStreamCreateWithPriority", byref(place), 0 if blocking else _STREAM_NON_BLOCKING, priority)
-        handle = place.value or 0
+        handle = self._create(device, 0 if blocking else _STREAM_NON_BLOCKING, priority)
         self._streams[handle] = self._make(device, handle, blocking=blocking)
         return handle
 
@@ -58,6 +61,28 @@ class StreamTable:
     def on_device(self, handle: int, device: int) -> Stream:
         """The stream of that handle; where it means the default stream, that of *device*."""
         return self.find(handle) if handle > PER_THREAD_STREAM else self.defaults[device]
+
+    def transfers(self, device: int) -> Stream:
+        """The stream that the driver itself copies on for the default stream: HIP's own copies there, and the calls
+        that wait, end every capture of the process."""
+        found = self._transfers.get(device)
+        if found is None:
+            with self._making:
+                found = self._transfers.get(device)
+                if found is None:
+                    handle = self._create(device, _STREAM_NON_BLOCKING, 0)
+                    found = self._transfers[device] = self._make(device, handle, blocking=False)
+        return found
+
+    def wait_for_device(self, device: int) -> None:
+        """Return when all work of *device* is done that the runtime was told of."""
+        self._calls.activate(device)
+        with self.gate:
+            if not self.captures.going:
+                self._calls.call("hipDeviceSynchronize")
+                return
+        for stream in self.everything(device):
+            stream.wait()
 
     def everything(self, device: int | None = None) -> list[Stream]:
         """All streams, those that were destroyed and have work left among them; only those of *device*, if given."""
@@ -99,7 +124,9 @@ class StreamTable:
             stream.abandon()
 
     def close(self) -> None:
-        """Destroy the events that are not in use."""
+        """Destroy the driver's own stream, and the events that are not in use."""
+        while self._transfers:
+            self._calls.call("hipStreamDestroy", self._transfers.popitem()[1].handle)
         for pool in (*self.points, *self.timers):
             self._calls.activate(pool.device)
             pool.close()
@@ -114,6 +141,12 @@ class StreamTable:
         self._calls.call("hipStreamGetDevice", handle, byref(device))
         found = self._streams[handle] = self._make(device.value, handle, blocking=flags.value == 0)
         return found
+
+    def _create(self, device: int, flags: int, priority: int) -> int:
+        self._calls.activate(device)
+        place = c_void_p()
+        self._calls.call("hipStreamCreateWithPriority", byref(place), flags, priority)
+        return place.value or 0
 
     def _make(self, device: int, handle: int, *, blocking: bool) -> Stream:
         return Stream(self._calls, self.points[device], handle, blocking=blocking, holding=self.held)

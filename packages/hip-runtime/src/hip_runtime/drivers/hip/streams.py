@@ -16,6 +16,7 @@ from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_READY
 from hip_runtime.drivers.hip.events import Event, EventPool, Point
 from hip_runtime.drivers.hip.faults import FaultRecord, described
+from hip_runtime.drivers.hip.gate import Gate
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.hip.graphs import Recording
@@ -41,6 +42,8 @@ class Stream:
         """Records of the kernels that may have left a fault since the last look."""
         self.recording: Recording | None = None
         """What keeps the owners of the work while the stream is captured."""
+        self.gate = Gate()
+        """Within it HIP is asked about the stream."""
         self._calls = calls
         self._pool = pool
         self._holding = holding  # the held streams of the driver
@@ -73,11 +76,7 @@ class Stream:
         if self.held:
             point.pin()
 
-        def wait() -> None:
-            if point.issued is not None:
-                point.issued.wait()
-            self._calls.call("hipStreamWaitEvent", self.handle, point.handle, 0)
-
+        wait = partial(point.hold_back, self.handle)
         if point.is_issued:
             self.submit(wait)
             return
@@ -108,11 +107,26 @@ class Stream:
         # Taken before: kernels that somebody launches meanwhile are not waited for.
         suspects, self.suspects = self.suspects, set()
         try:
-            self._calls.call("hipStreamSynchronize", self.handle)
+            self.wait()
         except BaseException:
             self.suspects |= suspects
             raise
         self._look_at(suspects)
+
+    def wait(self) -> None:
+        """Return when the work is done that the runtime was told of; before a capture it was waited for."""
+        with self.gate:
+            if self.recording is None:
+                self._calls.call("hipStreamSynchronize", self.handle)
+
+    def finish(self) -> None:
+        """Return when the work is done that the runtime was told of, and let go of its owners."""
+        owners, self._owners = self._owners, []
+        try:
+            self.wait()
+        except BaseException:
+            self._owners[:0] = owners
+            raise
 
     def record(self, event: Event) -> None:
         """Let *event* be the point behind the work given so far."""
@@ -125,19 +139,19 @@ class Stream:
                     event.point, event.stream = point, self
                     return
         point = event.renew(apart=False)
-        point.record(self.handle)
+        point.record(self)
         event.point, event.stream = point, self
 
     def _record(self, point: Point, issued: threading.Event) -> None:
         try:
-            point.record(self.handle)
+            point.record(self)
         finally:
             issued.set()
 
     def point(self) -> Point:
         """A point behind everything that the runtime was told of."""
         point = self._pool.take()
-        point.record(self.handle)
+        point.record(self)
         return point
 
     # faults
@@ -196,7 +210,7 @@ class Stream:
             point = self._pool.take()
             owners, self._owners = self._owners, []
             try:
-                point.record(self.handle)
+                point.record(self)
             except BaseException:
                 self._owners[:0] = owners
                 raise
@@ -219,7 +233,10 @@ class Stream:
                 return
 
     def _is_idle(self) -> bool:
-        code = self._calls.hipStreamQuery(self.handle)
+        with self.gate:
+            if self.recording is not None:
+                return True  # what came before was waited for
+            code = self._calls.hipStreamQuery(self.handle)
         if code not in (0, NOT_READY):
             raise self._calls.error("hipStreamQuery", code)
         return code == 0
@@ -274,8 +291,8 @@ class Stream:
         while True:
             with self._lock:
                 if not self._queue:
+                    last = self._last_point()  # a capture may begin as soon as the stream is let go
                     self._let_go()
-                    last = self._last_point()
                     break
                 work = self._queue.popleft()
             try:

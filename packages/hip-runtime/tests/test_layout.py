@@ -167,6 +167,24 @@ def test_overlap(strides: tuple[int, int], overlaps: bool) -> None:
     assert Layout((2, 3), strides, 4).overlaps_itself is overlaps
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides", "overlaps"),
+    [
+        ((0, 2), (0, 0), False),
+        ((1, 2), (0, 4), False),
+        ((1, 1), (0, 0), False),
+        ((2,), (0,), True),
+        ((2, 2), (4, 6), True),  # the first axis ends within the second element
+        ((2, 2), (4, 8), False),
+        ((2, 2, 2), (4, 8, 12), True),  # (1, 1, 0) is (0, 0, 1)
+        ((2, 2, 2), (4, 8, 16), False),
+        ((2, 2), (-8, -4), False),
+    ],
+)
+def test_overlap_of_few_elements(shape: tuple[int, ...], strides: tuple[int, ...], overlaps: bool) -> None:
+    assert Layout(shape, strides, 4).overlaps_itself is overlaps
+
+
 @pytest.mark.parametrize("shape", [-1, (2, -3), "ab", 2.5, (1, None), [[1]]])
 def test_shapes_that_cannot_be(shape: object) -> None:
     with pytest.raises(ArrayError, match="shape"):

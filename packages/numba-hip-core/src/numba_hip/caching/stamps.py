@@ -182,7 +182,7 @@ class Stamp:
         """What a class has of its own: what runs while a kernel is compiled can use any of it."""
         for name, member in sorted(vars(kind).items()):
             if name not in LEFT_OUT and not inspect.ismemberdescriptor(member):
-                self.add_text("member", name)
+                self.add_text("member", name, type(member).__qualname__)
                 parts = [getattr(member, part, None) for part in ("__func__", "fget", "fset", "func")]
                 functions = [part for part in parts if isinstance(part, python_types.FunctionType)]
                 for part in functions or [member]:

@@ -34,6 +34,7 @@ TARGETS = ("gfx90a", "gfx1100")
 
 GLOBALS = """
 @table = addrspace(1) global [6 x i32] zeroinitializer
+@primes = addrspace(1) global [4 x i32] [i32 2, i32 3, i32 5, i32 7]
 @fault.fault = addrspace(1) global { ptr, i32, i32 } zeroinitializer
 """
 
@@ -44,12 +45,12 @@ ELF_KIND, LINKED = 16, 3
 
 @cache
 def code(*names: str, target: str = TARGETS[0]) -> CodeObject:
-    """A code object with these kernels, and with the global variable ``table`` of 24 bytes."""
+    """A code object with these kernels, and with the global variables ``table`` of 24 bytes and ``primes``."""
     text = GLOBALS
     for name in names:
         types = ("ptr addrspace(1)" if kind == "ptr" else kind for _, kind in SIGNATURES[name])
         text += f"define amdgpu_kernel void @{name}({', '.join(types)}) {{\n  ret void\n}}\n"
-    keep = ("table", *(("fault.fault",) if "fault" in names else ()))
+    keep = ("table", "primes", *(("fault.fault",) if "fault" in names else ()))
     image = bytearray(object_code(optimise(text, target, keep=keep), target))
     image[ELF_KIND] = LINKED  # it refers to nothing, and no linker is needed for tests
     return describe(bytes(image), {name: SIGNATURES[name] for name in names})

@@ -207,7 +207,18 @@ def test_memory_of_one_device_is_copied_to_another(driver: HipDriver) -> None:
 
 
 @pytest.mark.parametrize("own_stream", [False, True])
-def test_arrays_of_one_device_are_copied_to_another(driver: HipDriver, standin: Standin, own_stream: bool) -> None:
+@pytest.mark.parametrize("access", ["none", "possible", "enabled"])
+def test_arrays_of_one_device_are_copied_to_another(
+    driver: HipDriver, standin: Standin, monkeypatch: pytest.MonkeyPatch, own_stream: bool, access: str
+) -> None:
+    for device in (0, 1):  # whatever tests before this one have enabled
+        standin.call("hipSetDevice", device)
+        standin.call("hipDeviceDisablePeerAccess", 1 - device)
+    if access == "none":
+        monkeypatch.setenv("STANDIN_NO_PEERS", "1")
+    if access != "possible":
+        reached = [driver.can_access_peer(device, 1 - device) for device in (0, 1, 0)]
+        assert reached == [access == "enabled"] * 3
     one, other = (Device(driver, device, device) for device in (0, 1))
     values = np.arange(1000.0).reshape(20, 50)
     stream = Stream(other) if own_stream else None

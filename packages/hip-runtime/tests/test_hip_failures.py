@@ -65,7 +65,7 @@ def standin() -> Iterator[Standin]:
 
 
 def use_memory(driver: HipDriver, stack: ExitStack) -> None:
-    for kind in MemoryKind:
+    for kind in reversed(MemoryKind):  # that of the device last: of that alone there are handles
         place = driver.alloc(0, 64, kind)
         stack.callback(driver.free, place)
         driver.fill(place, 1, 64)

@@ -19,6 +19,7 @@ typedef struct Function {
     char name[MAX_NAME];
     Body body; /* or null, and the executor runs it */
     uint64_t base;
+    int device;
     size_t argument_bytes;
     int offsets[8];
     void *fault;
@@ -30,6 +31,7 @@ typedef struct Module {
     char *image;
     size_t size;
     uint64_t base; /* where the executor has put it, or 0 */
+    int device;
     Global *globals;
     Function *functions;
 } Module;
@@ -80,6 +82,7 @@ EXPORT hipError_t hipModuleLoadData(Module **place, const void *image) {
     module->size = header->e_shoff + (size_t)header->e_shnum * sizeof(Elf64_Shdr);
     module->image = malloc(module->size);
     memcpy(module->image, image, module->size);
+    module->device = current_device();
     if (executor.load && !(module->base = executor.load(module->image, module->size))) {
         free(module->image);
         free(module);
@@ -108,6 +111,7 @@ EXPORT hipError_t hipModuleUnload(Module *module) {
     pthread_mutex_unlock(&lock);
     if (code) return remember(code);
     for (Global *global = module->globals; global; global = global->next) {
+        forget_variable(global->place);
         if (module->base) continue;
         memset(global->place, 0xDD, global->size);
         free(global->place);
@@ -116,6 +120,16 @@ EXPORT hipError_t hipModuleUnload(Module *module) {
     free(module->image);
     count_resource(MODULE, -1);
     return SUCCESS;
+}
+
+/* Write what the variable *symbol* of the file *image* holds at first. Addresses in it are not filled in. */
+static void initialise(const char *image, const Elf64_Sym *symbol, void *place) {
+    const Elf64_Ehdr *header = (const void *)image;
+    const Elf64_Shdr *section = (const Elf64_Shdr *)(image + header->e_shoff) + symbol->st_shndx;
+    if (symbol->st_shndx >= header->e_shnum || section->sh_type == SHT_NOBITS)
+        memset(place, 0, symbol->st_size);
+    else
+        memcpy(place, image + section->sh_offset + (symbol->st_value - section->sh_addr), symbol->st_size);
 }
 
 static Global *find_global(Module *module, const char *name) {
@@ -131,8 +145,9 @@ static Global *find_global(Module *module, const char *name) {
             global->place = (void *)(module->base + symbol->st_value);
         } else {
             global->place = host_block(global->size);
-            memset(global->place, 0, global->size);
+            initialise(module->image, symbol, global->place);
         }
+        note_variable(global->place, global->size, module->device);
         global->next = module->globals;
         module->globals = global;
     }
@@ -156,6 +171,7 @@ static int find_kernel(Function *function, const Module *module, const char *nam
     snprintf(other, sizeof other, "%s.kd", name);
     if (!find_symbol(module->image, other)) return 0;
     snprintf(function->name, sizeof function->name, "%s", name);
+    function->device = module->device;
     if (!module->base) {
         function->body = find_body(name, &function->argument_bytes, function->offsets);
         return function->body != NULL;
@@ -223,10 +239,25 @@ static void run(void *data) {
     work->function->body(&work->grid);
 }
 
+/* What a GPU cannot do. */
+static int check_bounds(const uint32_t *grid, const uint32_t *block, uint32_t shared) {
+    uint64_t threads = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        threads *= block[axis];
+        if (!grid[axis] || !block[axis] || block[axis] > 1024 || threads > 1024) return INVALID_VALUE;
+        if (grid[axis] > (axis ? 65536u : 0x7fffffffu)) return INVALID_VALUE;
+    }
+    if ((uint64_t)grid[0] * block[0] > UINT32_MAX) return INVALID_CONFIGURATION;
+    return shared > 65536 ? INVALID_VALUE : SUCCESS;
+}
+
 static int launch(Function *function, const uint32_t *grid, const uint32_t *block, uint32_t shared, void *handle,
                   const void *arguments, size_t argument_bytes, int cooperative) {
     Stream *stream = find_stream(handle);
-    if (!stream) return INVALID_HANDLE;
+    if (!stream) return CONTEXT_IS_DESTROYED;
+    int code = check_bounds(grid, block, shared);
+    if (code) return code;
+    if (stream_device(stream) != function->device) return INVALID_DEVICE;
     if (argument_bytes > sizeof launches->arguments || argument_bytes != function->argument_bytes) return INVALID_VALUE;
     pthread_mutex_lock(&lock);
     Launch *record = &launches[launch_count++ % 256];

@@ -254,16 +254,29 @@ EXPORT hipError_t hipDeviceSynchronize(void) {
 
 static int peers[MAX_DEVICES][MAX_DEVICES];
 
+int reaches(int one, int other) { return one == other || peers[one][other]; }
+
 EXPORT hipError_t hipDeviceCanAccessPeer(int *possible, int one, int other) {
     ENTER("%d %d", one, other);
-    *possible = one != other;
+    if (one < 0 || one >= device_count() || other < 0 || other >= device_count()) return remember(INVALID_DEVICE);
+    *possible = one != other && !getenv("STANDIN_NO_PEERS");
     return SUCCESS;
 }
 
 EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
     ENTER("%d %u", peer, flags);
+    if (flags) return remember(INVALID_VALUE);
+    if (peer < 0 || peer >= device_count() || peer == device || getenv("STANDIN_NO_PEERS")) return remember(INVALID_DEVICE);
     if (peers[device][peer]) return remember(PEER_ACCESS_ALREADY_ENABLED);
     peers[device][peer] = 1;
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
+    ENTER("%d", peer);
+    if (peer < 0 || peer >= device_count()) return remember(INVALID_DEVICE);
+    if (!peers[device][peer]) return remember(PEER_ACCESS_NOT_ENABLED);
+    peers[device][peer] = 0;
     return SUCCESS;
 }
 
@@ -274,7 +287,7 @@ typedef struct Block {
     char *start;
     size_t size, asked; /* asked for: what kernels may use */
     int device;
-    char kind; /* d: device, h: host, m: managed, i: opened by a handle */
+    char kind; /* as that of a Place */
 } Block;
 
 static Block *blocks;
@@ -324,14 +337,48 @@ static int release(void *place, const char *kinds) {
     return INVALID_VALUE;
 }
 
+int find_place(const void *address, Place *place) {
+    int found = 0;
+    pthread_mutex_lock(&lock);
+    for (Block *block = blocks; block && !found; block = block->next) {
+        found = block->start <= (char *)address && (char *)address < block->start + block->asked;
+        if (found) *place = (Place){block->start, block->asked, block->device, block->kind};
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void note_variable(void *start, size_t size, int owner) {
+    Block *block = malloc(sizeof *block);
+    pthread_mutex_lock(&lock);
+    *block = (Block){blocks, start, size, size, owner, 'g'};
+    blocks = block;
+    pthread_mutex_unlock(&lock);
+}
+
+void forget_variable(void *start) {
+    pthread_mutex_lock(&lock);
+    for (Block **link = &blocks; *link; link = &(*link)->next)
+        if ((*link)->kind == 'g' && (*link)->start == start) {
+            Block *block = *link;
+            *link = block->next;
+            free(block);
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
 typedef struct { char *start; size_t size; } Range;
 
 /* Copy the places of the memory that kernels may use, at most *most*; answers how many there are. */
 EXPORT size_t standin_ranges(Range *target, size_t most) {
     size_t count = 0;
     pthread_mutex_lock(&lock);
-    for (Block *block = blocks; block; block = block->next, count++)
+    for (Block *block = blocks; block; block = block->next) {
+        if (block->kind == 'g') continue; /* the executor has put it there */
         if (count < most) target[count] = (Range){block->start, block->asked};
+        count++;
+    }
     pthread_mutex_unlock(&lock);
     return count;
 }
@@ -356,6 +403,8 @@ EXPORT hipError_t hipMallocManaged(void **place, size_t nbytes, unsigned flags) 
 
 EXPORT hipError_t hipHostGetDevicePointer(void **there, void *here, unsigned flags) {
     ENTER("%u", flags);
+    Place place;
+    if (flags || !find_place(here, &place)) return remember(INVALID_VALUE);
     *there = here;
     return SUCCESS;
 }
@@ -381,35 +430,27 @@ EXPORT hipError_t hipMemGetInfo(size_t *unused, size_t *total) {
 
 EXPORT hipError_t hipPointerGetAttribute(void *answer, int attribute, void *place) {
     ENTER("%d", attribute);
-    int code = INVALID_VALUE;
-    pthread_mutex_lock(&lock);
-    for (Block *block = blocks; block; block = block->next)
-        if (block->start <= (char *)place && (char *)place < block->start + block->size && block->kind != 'h') {
-            *(int *)answer = block->device;
-            code = SUCCESS;
-        }
-    pthread_mutex_unlock(&lock);
-    return remember(code);
+    Place found;
+    if (!find_place(place, &found) || found.kind == 'h') return remember(INVALID_VALUE);
+    *(int *)answer = found.device;
+    return SUCCESS;
 }
 
 EXPORT hipError_t hipMemGetAddressRange(void **start, size_t *size, void *place) {
     ENTER();
-    int code = INVALID_VALUE;
-    pthread_mutex_lock(&lock);
-    for (Block *block = blocks; block; block = block->next)
-        if (block->start <= (char *)place && (char *)place < block->start + block->size) {
-            *start = block->start;
-            *size = block->size;
-            code = SUCCESS;
-        }
-    pthread_mutex_unlock(&lock);
-    return remember(code);
+    Place found;
+    if (!find_place(place, &found)) return remember(NOT_FOUND);
+    *start = found.start;
+    *size = found.size;
+    return SUCCESS;
 }
 
 typedef struct { char bytes[64]; } Handle;
 
 EXPORT hipError_t hipIpcGetMemHandle(Handle *handle, void *place) {
     ENTER();
+    Place found;
+    if (!find_place(place, &found) || found.kind != 'd') return remember(INVALID_VALUE);
     pid_t owner = getpid();
     memset(handle, 0, sizeof *handle);
     memcpy(handle->bytes, &place, sizeof place);
@@ -423,8 +464,8 @@ EXPORT hipError_t hipIpcOpenMemHandle(void **place, Handle handle, unsigned flag
     memcpy(&start, handle.bytes, sizeof start);
     pid_t owner;
     memcpy(&owner, handle.bytes + sizeof start, sizeof owner);
+    if (flags != 1 || !start) return remember(INVALID_VALUE);
     if (owner == getpid()) return remember(INVALID_CONTEXT);
-    if (!start) return remember(INVALID_VALUE);
     pthread_mutex_lock(&lock);
     Block *block = malloc(sizeof *block);
     *block = (Block){blocks, start + 8, 0, 0, device, 'i'}; /* another address than the owner's */

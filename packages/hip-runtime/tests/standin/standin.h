@@ -16,6 +16,7 @@ enum {
     INVALID_VALUE = 1,
     OUT_OF_MEMORY = 2,
     INVALID_CONFIGURATION = 9,
+    INVALID_PITCH = 12,
     NO_DEVICE = 100,
     INVALID_DEVICE = 101,
     INVALID_IMAGE = 200,
@@ -25,6 +26,7 @@ enum {
     NOT_FOUND = 500,
     NOT_READY = 600,
     PEER_ACCESS_ALREADY_ENABLED = 704,
+    PEER_ACCESS_NOT_ENABLED = 705,
     CONTEXT_IS_DESTROYED = 709,
     LAUNCH_FAILURE = 719,
     COOPERATIVE_TOO_LARGE = 720,
@@ -64,7 +66,17 @@ int device_failure(int device);
 void fail_device(int device, int code);
 
 /* memory */
+typedef struct {
+    char *start;
+    size_t size; /* that was asked for */
+    int device;
+    char kind; /* d: device, h: host, m: managed, g: variable of a module, i: opened by a handle */
+} Place;
 void *host_block(size_t nbytes);
+int find_place(const void *address, Place *place); /* whether the runtime knows the memory there: else it is pageable */
+void note_variable(void *start, size_t size, int device);
+void forget_variable(void *start);
+int reaches(int device, int peer); /* whether access was enabled */
 
 /* streams */
 typedef struct Stream Stream;

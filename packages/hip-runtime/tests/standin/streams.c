@@ -245,6 +245,7 @@ EXPORT hipError_t hipStreamDestroy(void *handle) {
 
 EXPORT hipError_t hipStreamGetFlags(void *handle, unsigned *flags) {
     ENTER();
+    if (!handle) return remember(INVALID_VALUE);
     Stream *stream = find_stream(handle);
     if (stream) *flags = !stream->blocking;
     return remember(stream ? SUCCESS : CONTEXT_IS_DESTROYED);
@@ -289,9 +290,10 @@ EXPORT hipError_t hipStreamBeginCapture(void *handle, int mode) {
     ENTER("mode %d", mode);
     Stream *stream = find_stream(handle);
     if (!stream) return remember(CONTEXT_IS_DESTROYED);
-    if (!handle || captured) return remember(CAPTURE_UNSUPPORTED);
+    if (!handle) return remember(CAPTURE_UNSUPPORTED);
     if (mode < GLOBAL_MODE || mode > RELAXED_MODE) return remember(INVALID_VALUE);
     if (stream->capture) return remember(ILLEGAL_STATE);
+    if (captured) return remember(CAPTURE_UNSUPPORTED); /* a thread can capture several; the driver never does */
     pthread_mutex_lock(&lock);
     stream->capture = make_graph();
     stream->spoiled = 0;
@@ -325,7 +327,7 @@ EXPORT hipError_t hipStreamEndCapture(void *handle, Graph **place) {
 /* events */
 
 typedef struct {
-    int device, timing;
+    int device, timing, gone;
     Stream *stream; /* where it was recorded last */
     uint64_t ticket;
     struct timespec time;
@@ -348,6 +350,7 @@ EXPORT hipError_t hipEventCreateWithFlags(Event **place, unsigned flags) {
 
 EXPORT hipError_t hipEventDestroy(Event *event) {
     ENTER();
+    if (event->gone++) return remember(CONTEXT_IS_DESTROYED);
     count_resource(EVENT, -1); /* the structure stays: a stream may still mark it */
     return SUCCESS;
 }
@@ -452,14 +455,43 @@ static void copy(void *data) {
     }
 }
 
+#define STAGED (4u << 20) /* bytes of pageable memory that are copied aside, and the call returns */
+
+/* Whether the rows lie in the memory that the first of them is in; pageable memory is not known, and kind 0. */
+static int lies_within(const char *start, size_t pitch, const Copy *plan, Place *place) {
+    if (!find_place(start, place)) {
+        *place = (Place){0};
+        return 1;
+    }
+    size_t left = place->size - (start - place->start);
+    return plan->width <= left && (plan->height - 1) * pitch <= left - plan->width;
+}
+
+static int is_on_device(const Place *place) { return place->kind && place->kind != 'h'; }
+
+/* What is wrong with a copy. Sets *wait* where the call returns only when it is done: the host copies pageable memory. */
+static int check_copy(const Copy *plan, int *wait) {
+    Place target, source = {0};
+    if (!plan->target || !lies_within(plan->target, plan->into, plan, &target)) return INVALID_VALUE;
+    if (!plan->source) return target.kind ? SUCCESS : INVALID_VALUE;
+    if (plan->width > plan->into || plan->width > plan->found) return INVALID_PITCH;
+    if (!lies_within(plan->source, plan->found, plan, &source)) return INVALID_VALUE;
+    int peers = is_on_device(&target) && is_on_device(&source) && !reaches(target.device, source.device);
+    if (peers && plan->height > 1) return INVALID_VALUE;
+    if (!target.kind || (!source.kind && plan->width * plan->height > STAGED)) *wait = 1;
+    return SUCCESS;
+}
+
 static int start_copy(Copy plan, void *handle, int wait) {
-    if (!plan.target || plan.width > plan.into || (plan.source && plan.width > plan.found)) return INVALID_VALUE;
+    if (!plan.width || !plan.height) return SUCCESS;
+    int wrong = check_copy(&plan, &wait);
+    if (wrong) return wrong;
     Copy *work = malloc(sizeof *work);
     *work = plan;
     Stream *stream = find_stream(handle);
     int code = stream ? submit(stream, copy, work) : CONTEXT_IS_DESTROYED;
     if (!stream) free(work);
-    if (code || !wait) return code;
+    if (code || !wait || stream->capture) return code;
     finish(stream);
     return device_failure(stream->device);
 }

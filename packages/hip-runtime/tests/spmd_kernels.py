@@ -115,7 +115,7 @@ define void @where(ptr noalias %item, ptr %out) {{
 """
 """Every thread writes its twelve indices and extents to the row of *out* that its number in the grid gives."""
 
-_KERNELS: dict[str, tuple[str, list[tuple[str, str]]]] = {
+KERNELS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "saxpy": (SAXPY, [("y", "ptr"), ("x", "ptr"), ("a", "float"), ("n", "i64")]),
     "count": (COUNT, [("counter", "ptr")]),
     "fault": (FAULT, [("seen", "ptr"), ("where", "i64"), ("code", "i32")]),
@@ -133,7 +133,7 @@ def code(text: str, name: str, parameters: list[tuple[str, str]], **properties: 
 
 def sample(name: str, **properties: Any) -> CodeObject:
     """The code object of one of the kernels above."""
-    text, parameters = _KERNELS[name]
+    text, parameters = KERNELS[name]
     return code(text, name, parameters, **properties)
 
 

@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 
 import hip_runtime as rt
-from hip_runtime import Device, Event, Stream
+from hip_runtime import Device, Event, Stream, config
 from hip_runtime.copying import STAGED_BYTES, bytes_to_device, bytes_to_host
 from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.hip.device import HipDriver
 from hip_runtime.errors import InvalidHandleError, KernelFault, LaunchError, StreamError
 from hip_runtime.stream import find_stream
 from hip_runtime.stream_handle import stream_handle
 
 SMALL = 16
 LARGE = STAGED_BYTES // 8 + 1
-MAKERS: dict[str, Callable[[], Any]] = {"cpu": lambda: CpuDriver(64 << 20), "hip": hip_standin.driver}
+HOST_MAKERS: dict[str, Callable[[], Any]] = {"cpu": lambda: CpuDriver(64 << 20), "hip": hip_standin.driver}
+MAKERS = {"gpu": HipDriver} if config.device() == "hip" else HOST_MAKERS
 
 
 @pytest.fixture(params=list(MAKERS))

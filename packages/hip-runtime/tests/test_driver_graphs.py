@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import spmd_kernels
-from test_driver_contract import CASES, SLOW, Bench
+from test_driver_contract import CASES, Bench
 
 from hip_runtime.driver import DEFAULT_STREAM, Strided
 from hip_runtime.errors import CaptureError, InvalidHandleError, KernelFault
@@ -52,7 +52,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[GraphBench]:
     bench._functions.clear()
     gc.collect()
     bench.driver.synchronize_device(0)
-    assert bench.driver.memory_info(0)[0] == bench.free_at_start
+    bench.check_free(bench.free_at_start)
 
 
 def test_what_is_captured_is_done_by_each_launch_and_not_before(bench: GraphBench) -> None:
@@ -99,7 +99,7 @@ def test_launches_are_in_order_with_the_work_of_the_stream(bench: GraphBench) ->
     event = bench.driver.create_event(0)
     executable = bench.capture(
         stream,
-        lambda: bench.put_on(stream, "spin", 1, 1, place, SLOW),
+        lambda: bench.put_on(stream, "spin", 1, 1, place, bench.slow),
         lambda: bench.put_on(stream, "count", 1, 1, place),
     )
     bench.driver.fill(place, 0, 8, other)
@@ -107,7 +107,7 @@ def test_launches_are_in_order_with_the_work_of_the_stream(bench: GraphBench) ->
     bench.driver.record_event(event, other)
     bench.driver.wait_event(stream, event)
     bench.driver.copy(copied, place, 8, stream)
-    assert bench.get(copied, np.zeros(1, np.int64))[0] == SLOW + 1
+    assert bench.get(copied, np.zeros(1, np.int64))[0] == bench.slow + 1
     bench.driver.synchronize_stream(other)
     bench.driver.destroy_executable(executable)
     for handle in (stream, other):
@@ -324,7 +324,7 @@ def test_owners_and_code_live_as_long_as_the_graph_and_its_launches(bench: Graph
     code = bench.code("spin")
     module = bench.driver.load_module(0, code)
     function = bench.driver.get_function(module, code.kernels[0])
-    arguments = spmd_kernels.pack(code.kernels[0], place, SLOW)
+    arguments = spmd_kernels.pack(code.kernels[0], place, bench.slow)
     bench.driver.begin_capture(stream)
     bench.driver.launch(function, (1, 1, 1), (1, 1, 1), 0, stream, arguments, owners=owner)
     graph = bench.driver.end_capture(stream)
@@ -343,6 +343,6 @@ def test_owners_and_code_live_as_long_as_the_graph_and_its_launches(bench: Graph
     bench.driver.synchronize_device(0)
     gc.collect()
     assert gone.wait(10)
-    assert bench.get(place, np.zeros(1, np.int64))[0] == 2 * SLOW
+    assert bench.get(place, np.zeros(1, np.int64))[0] == 2 * bench.slow
     bench.driver.destroy_stream(stream)
     bench.driver.free(place)

@@ -26,6 +26,9 @@ REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
 }
 """What each peer is installed from; intel-opencl-rt loads libraries of intel-cmplr-lib-rt without depending on it."""
 
+ON_GPUS = ("hipcc",)
+"""Peers that run on AMD GPUs only; ``tools.gpu_report`` makes what they need."""
+
 
 @dataclass(frozen=True)
 class Environment:

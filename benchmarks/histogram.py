@@ -77,7 +77,9 @@ BENCHMARK = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("histogram", Histogram, hip=hip, njit=njit, peers=("opencl-intel", "opencl-pocl")),
+    implementations=implementations(
+        "histogram", Histogram, hip=hip, njit=njit, peers=("hipcc", "opencl-intel", "opencl-pocl")
+    ),
     aim=1.3,
     unable={
         "taichi": "shared arrays and barriers are for its GPU back ends only",

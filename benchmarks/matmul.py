@@ -105,7 +105,7 @@ TILED = Benchmark(
     scale=1e3,
     unit="ms",
     implementations=implementations(
-        "matmul_tiled", Product, hip=tiled, njit=njit, peers=("opencl-intel", "opencl-pocl")
+        "matmul_tiled", Product, hip=tiled, njit=njit, peers=("hipcc", "opencl-intel", "opencl-pocl")
     ),
     aim=1.1,
     unable={

@@ -13,12 +13,13 @@ import numpy as np
 from benchmarks.case import Case
 
 PEERS = {
+    "hipcc": ("benchmarks.peers.hipcc", "Hipcc"),
     "opencl-intel": ("benchmarks.peers.opencl", "OpenCL"),
     "opencl-pocl": ("benchmarks.peers.opencl", "OpenCL"),
     "taichi": ("benchmarks.peers.taichi", "Taichi"),
     "warp": ("benchmarks.peers.warp", "Warp"),
 }
-"""Peers that have an environment of their own: the module and the toolkit of each; imported nowhere else."""
+"""Peers that are not on every machine: the module and the toolkit of each; imported nowhere else."""
 
 
 class Problem(ABC):

@@ -128,7 +128,9 @@ TREE = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("tree_reduction", Sum, hip=tree, njit=njit, peers=("opencl-intel", "opencl-pocl")),
+    implementations=implementations(
+        "tree_reduction", Sum, hip=tree, njit=njit, peers=("hipcc", "opencl-intel", "opencl-pocl")
+    ),
     aim=2.5,
     unable=NO_GROUPS,
 )
@@ -139,6 +141,15 @@ SHUFFLES = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("warp_reduction", Sum, hip=shuffles, njit=njit, peers=("opencl-intel",)),
+    implementations=implementations(
+        "warp_reduction",
+        Sum,
+        hip=shuffles,
+        njit=njit,
+        peers=(
+            "hipcc",
+            "opencl-intel",
+        ),
+    ),
     unable=NO_GROUPS | {"opencl-pocl": "PoCL 3.0, the newest on PyPI, has no shuffles in subgroups"},
 )

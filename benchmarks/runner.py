@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from benchmarks.case import Benchmark
-from benchmarks.environments import REQUIREMENTS, Environment
+from benchmarks.environments import ON_GPUS, REQUIREMENTS, Environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -79,9 +79,11 @@ def unmeasured(benchmark: Benchmark, environments: Mapping[str, Environment]) ->
     """The peers that `run` leaves out, and why."""
     reasons = dict(benchmark.unable)
     for name in benchmark.implementations:
-        if name in REQUIREMENTS and name not in environments:
+        if name in ON_GPUS and name not in environments:
+            reasons[name] = "for AMD GPUs: nox -s gpu"
+        elif name in REQUIREMENTS and name not in environments:
             reasons[name] = "its environment was not made"
-        elif name in REQUIREMENTS and environments[name].missing:
+        elif name in environments and environments[name].missing:
             reasons[name] = environments[name].missing
     return reasons
 

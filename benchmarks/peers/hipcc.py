@@ -1,0 +1,155 @@
+"""Kernels in HIP C++ that hipcc has compiled, launched by our runtime: the machine code is theirs, all else is ours.
+
+`compile_kernels` makes the code object; a worker finds it where the environment variable `KERNELS` says.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from benchmarks import black_scholes as bs
+from benchmarks import histogram as hist
+from benchmarks import mandelbrot as mandel
+from benchmarks import matmul, reduction
+from benchmarks import nbody as bodies
+from benchmarks import saxpy as axpy
+from benchmarks import stencil as five
+from benchmarks.problem import HipToolkit
+
+KERNELS = "BENCHMARKS_HIPCC_KERNELS"
+SOURCES = Path(__file__).with_name("hipcc_kernels.hip")
+_LONGEST_MESSAGE = 2000
+
+
+class CompileError(Exception):
+    """hipcc is not there, or does not compile this; the text says which."""
+
+
+def compile_kernels(target: str, output: Path) -> str:
+    """Compile the kernels for *target* into *output*; what hipcc says of its version. `CompileError` if it cannot."""
+    hipcc = os.environ.get("HIPCC") or shutil.which("hipcc") or shutil.which("hipcc", path=_rocm_programs())
+    if not hipcc:
+        raise CompileError("there is no hipcc: not on PATH, nor in ROCM_PATH or /opt/rocm; HIPCC can name it")
+    options = ("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", f"--offload-arch={target}", "-O3")
+    _say(hipcc, *options, "-ffast-math", str(SOURCES), "-o", str(output))
+    return _say(hipcc, "--version").splitlines()[0]
+
+
+def _rocm_programs() -> str:
+    return str(Path(os.environ.get("ROCM_PATH", "/opt/rocm")) / "bin")
+
+
+def _say(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise CompileError(f"{command[0]} does not run: {error.strerror}") from None
+    if done.returncode:
+        raise CompileError(f"{' '.join(command)} failed: {done.stderr.strip()[-_LONGEST_MESSAGE:]}")
+    return done.stdout.strip() or "no version told"
+
+
+class Hipcc(HipToolkit):
+    """Arrays are those of `numba.hip`."""
+
+
+@cache
+def _module() -> Any:
+    from hip_devicelib import CodeObject, read_kernels, read_target
+    from hip_runtime import Module
+
+    image = Path(os.environ[KERNELS]).read_bytes()
+    return Module(None, CodeObject(read_target(image), image, read_kernels(image)))
+
+
+def _launcher(name: str, grid: Any, block: Any, *values: Any) -> Callable[[], None]:
+    function = _module().function(name)
+    kernel = function.kernel
+    packed = bytearray(kernel.argument_bytes)
+    for parameter, value in zip(kernel.parameters, values, strict=True):
+        data = np.int64(value) if isinstance(value, int) else value
+        raw = np.uint64(data.address).tobytes() if hasattr(data, "address") else data.tobytes()
+        assert len(raw) == parameter.size, f"{name}: {parameter.size} bytes at {parameter.offset}, not {len(raw)}"
+        packed[parameter.offset : parameter.offset + parameter.size] = raw
+    launch, arguments = function.configure(grid, block), bytes(packed)
+    return lambda: launch(arguments, values)
+
+
+def _row(name: str, size: int, threads: int, *values: Any) -> Callable[[], None]:
+    return _launcher(name, -(-size // threads), threads, *values)
+
+
+def _square(name: str, size: int, block: tuple[int, int], *values: Any) -> Callable[[], None]:
+    return _launcher(name, (-(-size // block[0]), -(-size // block[1])), block, *values)
+
+
+def saxpy(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    return _row("saxpy", problem.size, axpy.THREADS, problem.a, on.x, on.y, problem.size)
+
+
+def black_scholes(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    values = (on.stock, on.strike, on.years, problem.rate, problem.volatility, on.call, on.put)
+    return _row("black_scholes", problem.size, bs.THREADS, *values, problem.size)
+
+
+def mandelbrot(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    return _square("mandelbrot", problem.size, mandel.BLOCK, on.image, problem.size, problem.size, problem.step)
+
+
+def nbody(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    values = (on.x, on.y, on.z, on.mass, on.ax, on.ay, on.az)
+    return _row("n_body", problem.size, bodies.THREADS, *values, problem.size)
+
+
+def matmul_naive(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    sizes = (problem.size,) * 3
+    return _square("matmul_naive", problem.size, (matmul.TILE, matmul.TILE), on.a, on.b, on.c, *sizes)
+
+
+def matmul_tiled(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    sizes = (problem.size,) * 2
+    return _square("matmul_tiled", problem.size, (matmul.TILE, matmul.TILE), on.a, on.b, on.c, *sizes)
+
+
+def _reduction(problem: Any, on: SimpleNamespace, name: str, factor: int) -> Callable[[], None]:
+    steps = [_row(name, count, reduction.THREADS, *step) for step in problem.steps(on, factor) for count in [step[1]]]
+
+    def launch() -> None:
+        for step in steps:
+            step()
+
+    return launch
+
+
+def tree_reduction(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    return _reduction(problem, on, "tree_reduction", reduction.THREADS)
+
+
+def warp_reduction(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    from hip_runtime import current_device
+
+    return _reduction(problem, on, "warp_reduction", current_device().attributes.wave_size)
+
+
+def histogram(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    clear = _launcher("clear", 1, hist.BINS, on.counts)
+    count = _launcher("histogram", hist.BLOCKS, hist.THREADS, on.values, problem.size, on.counts)
+
+    def launch() -> None:
+        clear()
+        count()
+
+    return launch
+
+
+def stencil(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    return _square("stencil", problem.size, five.BLOCK, on.source, on.target, problem.size, problem.size)

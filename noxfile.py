@@ -7,6 +7,7 @@ environments are made by virtualenv and filled by pip.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -150,11 +151,49 @@ def emulated(session: nox.Session) -> None:
     tests = chosen or [f"packages/numba-hip-core/tests/test_{name}.py" for name in modules]
     for target in [argument for argument in session.posargs if argument in EMULATED_TARGETS] or EMULATED_TARGETS:
         if not chosen:
-            session.run("python", "-m", "pytest", "-n", "2", "tools/amd_executor/tests", "-k", target)
+            ours = ("tools/amd_executor/tests", "tools/gpu_report/tests")
+            session.run("python", "-m", "pytest", "-n", "2", *ours, "-k", target)
         plugin = ("-p", "tools.amd_executor.plugin", "-n", "2", "--dist", "worksteal")
         session.run(python, "-m", "pytest", *plugin, *tests, env={"EMULATED_TARGET": target})
         if has_rocm and not (quick or chosen):
             session.run(python, "-m", "tools.amd_executor", target, "examples/demo.py")
+
+
+@nox.session
+def gpu(session: nox.Session) -> None:
+    """Everything on the AMD GPU of this machine, and a report to send back: ``nox -s gpu -- [--quick]``.
+
+    hip-python is that of this machine's ROCm; ``--rocm 6.4.3`` chooses another. ``--emulated gfx942`` executes the
+    machine code here, on the stand-in for the HIP runtime. What else there is: ``python -m tools.gpu_report --help``.
+    """
+    options = list(session.posargs)
+    extra = hip_python_extra(options.pop(options.index("--rocm") + 1) if "--rocm" in options else installed_rocm())
+    options = [option for option in options if option != "--rocm"]
+    emulated = [EXECUTOR] if "--emulated" in options else []
+    # Not with hip-runtime's extra for tests, which asks for one release of hip-python itself.
+    hip = [*local("hip-devicelib"), *local("hip-runtime", extra=f"[{extra}]"), *local("numba-hip-cuda-compat")]
+    session.install(*hip, *local("numba-hip-core", extra="[test]"), *PYTEST, *emulated)
+    session.run("python", "-m", "tools.gpu_report", *options)
+
+
+def installed_rocm() -> str:
+    """The version that the ROCm of this machine says it has, or nothing."""
+    told = Path(os.environ.get("ROCM_PATH", "/opt/rocm")) / ".info" / "version"
+    return told.read_text().strip() if told.is_file() else ""
+
+
+def hip_python_extra(rocm: str) -> str:
+    """The extra of hip-runtime with the hip-python that goes with this version of ROCm: the newest that is not newer
+    than it, and the newest of all where no version is known."""
+    project = tomllib.loads((ROOT / "packages" / "hip-runtime" / "pyproject.toml").read_text())["project"]
+    extras = {name: numbers(name) for name in project["optional-dependencies"] if name.startswith("rocm_")}
+    fitting = [name for name, release in extras.items() if release <= numbers(rocm)] if rocm else []
+    return max(fitting or extras, key=extras.__getitem__)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The first three numbers in a version, however they are separated."""
+    return tuple(int(number) for number in re.findall("[0-9]+", version)[:3])
 
 
 @nox.session

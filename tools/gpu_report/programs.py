@@ -1,0 +1,76 @@
+"""Runs the examples and the benchmarks, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.catalog import BENCHMARKS
+from benchmarks.environments import INDEX, Environment
+from benchmarks.peers import hipcc
+from tools.gpu_report.children import ROOT, Children, Ending
+
+SLOW_ELEMENTS = 1e8
+"""Elements that any GPU computes in a second; what computes fewer is an emulator, and its benchmarks are small."""
+
+_LONGEST_TEXT = 4000
+
+
+def run_examples(children: Children, folder: Path) -> list[dict[str, Any]]:
+    """Run each example, the demo last: it runs all the others in one process."""
+    found = []
+    for program in sorted((ROOT / "examples").glob("*.py"), key=lambda path: (path.stem == "demo", path)):
+        output = folder / f"example-{program.stem}.txt"
+        start = perf_counter()
+        ending = children.run([str(program)], output)
+        found.append(_result(f"examples/{program.name}", ending, output, perf_counter() - start))
+    return found
+
+
+def run_benchmarks(
+    children: Children, folder: Path, target: str, elements: float, names: Sequence[str] = ()
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Run the benchmarks on a GPU that computes so many *elements* in a second: what became of each, and the times."""
+    size = ["--quick"] if elements < SLOW_ELEMENTS else ["--rounds", "15"]
+    peers = folder / "peers"
+    peers.mkdir()
+    (peers / INDEX).write_text(json.dumps({"hipcc": asdict(_make_hipcc(peers, target))}))
+    found, times = [], {}
+    for name in names or BENCHMARKS:
+        output, results = folder / f"benchmark-{name}.txt", folder / f"benchmark-{name}.json"
+        start = perf_counter()
+        command = ["-m", "benchmarks", name, *size, "--environments", str(peers), "--output", str(results)]
+        ending = children.run(command, output)
+        found.append(_result(f"benchmarks/{name}", ending, output, perf_counter() - start))
+        if ending.is_good:
+            document = json.loads(results.read_text())
+            times[name] = {
+                "quick": document["quick"],
+                "medians": {one: result["median"]["wall"] for one, result in document["benchmarks"][name].items()},
+                "unmeasured": document["unmeasured"][name],
+            }
+    return found, times
+
+
+def _make_hipcc(folder: Path, target: str) -> Environment:
+    """What the kernels of hipcc are run with, or why there are none."""
+    kernels = folder / "hipcc_kernels.hsaco"
+    try:
+        told = hipcc.compile_kernels(target, kernels)
+    except hipcc.CompileError as error:
+        return Environment(missing=str(error))
+    return Environment(sys.executable, {hipcc.KERNELS: str(kernels)}, {"hipcc": told})
+
+
+def _result(name: str, ending: Ending, output: Path, seconds: float) -> dict[str, Any]:
+    result: dict[str, Any] = {"test": name, "outcome": "passed" if ending.is_good else "failed", "seconds": seconds}
+    if not ending.is_good:
+        text = output.read_text(errors="replace")[-_LONGEST_TEXT:]
+        lines = text.strip().splitlines()
+        result |= {"cause": f"{ending.reason}: {lines[-1] if lines else 'it said nothing'}", "text": text}
+    return result

@@ -1,0 +1,51 @@
+"""Runs tests, each in the process of those before it until one of them ends that."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.gpu_report.children import Children
+
+MOST_PROCESSES = 40
+"""How many processes may come to their end within tests before the rest is given up."""
+
+_GOOD = (0, 1, 5)
+"""Statuses of a pytest that got to its end: all passed, some failed, nothing was left to run."""
+
+
+def run_suite(children: Children, name: str, arguments: Sequence[str], folder: Path) -> list[dict[str, Any]]:
+    """Run pytest with *arguments*; what became of each test. What it said is in *folder*."""
+    results, output = folder / f"{name}.jsonl", folder / f"{name}.txt"
+    variables = {**children.variables, "GPU_REPORT_RESULTS": str(results)}
+    children = dataclasses.replace(children, variables=variables)
+    plugins = ["tools.gpu_report.plugin", *(["tools.amd_executor.plugin"] if children.target else [])]
+    chosen = [word for plugin in plugins for word in ("-p", plugin)]
+    command = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", *chosen, *arguments]
+    for _ in range(MOST_PROCESSES):
+        ending = children.run(command, output, progress=lambda: results.stat().st_size if results.exists() else 0)
+        stuck = [test for test, line in _read(results).items() if line["outcome"] == "begun"]
+        if stuck:
+            _add(results, stuck[0], ending.reason)
+        elif ending.status in _GOOD:
+            break
+        else:
+            _add(results, name, ending.reason)
+            break
+    else:
+        _add(results, name, f"given up after {MOST_PROCESSES} processes were ended by tests")
+    return list(_read(results).values())
+
+
+def _read(results: Path) -> dict[str, dict[str, Any]]:
+    lines = results.read_text().splitlines() if results.exists() else []
+    return {line["test"]: line for line in map(json.loads, lines)}
+
+
+def _add(results: Path, test: str, cause: str) -> None:
+    line = {"test": test, "outcome": "failed", "cause": cause, "text": cause, "seconds": 0.0}
+    with results.open("a") as file:
+        file.write(json.dumps(line) + "\n")

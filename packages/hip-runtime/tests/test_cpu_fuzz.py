@@ -9,15 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spmd_fuzz import evaluation
+from spmd_fuzz import cases, evaluation
 from spmd_fuzz.__main__ import reduce_failure
-from spmd_fuzz.cases import choose_forms, find_mismatch
+from spmd_fuzz.cases import OverdueError, choose_forms, find_mismatch, limit_time, run_form
+from spmd_fuzz.evaluation import TooManyRoundsError, evaluate, make_memory
 from spmd_fuzz.generator import make_program
 from spmd_fuzz.kept import FOLDER, Case, read_case, write_case
 from spmd_fuzz.nodes import Layout, Node, Program
 from spmd_fuzz.reproducer import write_script
+from spmd_fuzz.writer import compile_program
 
 from hip_runtime import Device
+from hip_runtime.errors import TrapError
 
 KEPT = sorted(FOLDER.glob("*.json"))
 
@@ -87,3 +90,44 @@ def test_script_runs_by_itself(device: Device, wrong: tuple[Program, int], tmp_p
     right = replace(mismatch, expected=mismatch.found)
     script.write_text(write_script(program, seed, right))
     assert subprocess.run([sys.executable, script], capture_output=True, timeout=120, check=False).returncode == 0
+
+
+def _repeat(limit: Node, *body: Node) -> Program:
+    layouts = {"i32": Layout(2, 1, 0, 80, True)}
+    statements = (Node("store", "i32", (1,), (_loaded("i32"),)), Node("repeat", "i32", ("t1",), (limit,), body))
+    return Program(statements, block=(37, 1, 1), layouts=layouts)
+
+
+def test_program_that_ends_in_an_error_is_made_small_and_never_waited_for(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(device: Device, code: object, program: Program, memory: evaluation.Memory, form: cases.Form) -> object:
+        if any(node.words == ("umax",) for node in program.walk()):
+            raise TrapError("k", 0, (0, 0, 0), (0, 0, 0), 4, 0, 0)
+        found = {name: array.copy() for name, array in memory.items()}
+        evaluate(program, found)
+        return found, "(37, 1, 1): loop (as asked)"
+
+    monkeypatch.setattr(cases, "run_form", run)
+    few = Node("binary", "i32", ("and",), (_loaded("i32"), Node("const", "i32", (7,))))
+    largest = Node("binary", "i32", ("umax",), (_loaded("i32"), Node("const", "i32", (5,))))
+    program = _repeat(few, Node("store", "i32", (0,), (largest,)))
+    mismatch = find_mismatch(device, program, 3, [("loop", None)])
+    assert mismatch is not None
+    assert mismatch.cause == "TrapError"
+    small, shown = reduce_failure(device, program, 3, mismatch)
+    assert [node.kind for node in small.statements] == ["repeat"]
+    assert "TrapError" in str(shown)
+    compile(write_script(small, 3, shown), "script.py", "exec")
+
+
+def test_loop_that_does_not_end_is_no_program_and_is_ended_where_it_runs(device: Device) -> None:
+    change = Node("own_atomic", "i32", ("add", "own", 0, "oi32"), (_loaded("i32"),))
+    program = _repeat(Node("const", "i32", (2**31 - 1,)), change)
+    memory = make_memory(program, 3)
+    code = compile_program(program)
+    with pytest.raises(OverdueError, match=r"not done after 0\.3 s"), limit_time(0.3):
+        run_form(device, code, program, memory, ("loop", None))
+    with pytest.raises(TooManyRoundsError):
+        evaluate(program, memory)
+    assert find_mismatch(device, _repeat(Node("const", "i32", (3,)), change), 3, [("loop", None)]) is None

@@ -89,14 +89,14 @@ def try_seed(device: Device, seed: int, count: int, folder: Path, tally: Tally) 
 
 
 def reduce_failure(device: Device, program: Program, seed: int, mismatch: Mismatch) -> tuple[Program, Mismatch]:
-    """A smaller program that is wrong in the same form and array, and what is wrong with it."""
+    """A smaller program that is wrong in the same form and array, or ends in the same error, and what is wrong."""
 
     def find(tried: Program) -> Mismatch | None:
         try:
             found = find_mismatch(device, tried, seed, [mismatch.form])
         except Exception:  # what is left need not be a program that can be compiled
             return None
-        return found if found is not None and found.array == mismatch.array else None
+        return found if found is not None and found.cause == mismatch.cause else None
 
     small = reduce_program(program, lambda tried: find(tried) is not None)
     return small, find(small) or mismatch
@@ -109,7 +109,7 @@ def describe_cause(program: Program, mismatch: Mismatch) -> str:
         for node in program.walk()
         if node.kind not in ("get", "const", "index", "n", "set", "store", "load")
     }
-    return f"{mismatch.told.split(': ')[1].split(' ')[0]}: {', '.join(sorted(words))}"
+    return f"{mismatch.error or mismatch.told.split(': ')[1].split(' ')[0]}: {', '.join(sorted(words))}"
 
 
 if __name__ == "__main__":

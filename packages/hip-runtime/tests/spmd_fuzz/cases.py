@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from contextlib import ExitStack
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,22 +43,36 @@ def choose_forms(program: Program, seed: int, count: int | None) -> list[Form]:
     return [("auto", None), *others][:count]
 
 
+class OverdueError(Exception):
+    """A form that does not end."""
+
+
 @dataclass(frozen=True)
 class Mismatch:
-    """What a form gave that is wrong: the array, and the elements that differ."""
+    """What a form gave that is wrong: the array, and the elements that differ; or the *error* it ended in, for which
+    there are none."""
 
     form: Form
     told: str
-    array: str
-    places: tuple[int, ...]
-    expected: Any
-    found: Any
+    array: str = ""
+    places: tuple[int, ...] = ()
+    expected: Any = None
+    found: Any = None
+    error: str = ""
+
+    @property
+    def cause(self) -> str:
+        """What a smaller program must fail with, too: an array, or the name of an error."""
+        return self.error or self.array
 
     def __str__(self) -> str:
         asked, width = self.form
         shown = self.places[:6]
+        what = f"form {asked}{f', width {width}' if width else ''} ({self.told})"
+        if self.error:
+            return what
         return (
-            f"form {asked}{f', width {width}' if width else ''} ({self.told}): {self.array} differs at "
+            f"{what}: {self.array} differs at "
             f"{len(self.places)} places, at {', '.join(map(str, shown))}: expected "
             f"{self.expected[list(shown)].tolist()}, got {self.found[list(shown)].tolist()}"
         )
@@ -79,13 +94,17 @@ def arguments_of(program: Program, memory: Memory) -> list[tuple[str, Any]]:
 
 
 def find_mismatch(device: Device, program: Program, seed: int, forms: Sequence[Form]) -> Mismatch | None:
-    """The first of *forms* that gives something else than the evaluation does, on the numbers of *seed*."""
+    """The first of *forms* that does not give what the evaluation does, or an error, on the numbers of *seed*."""
     memory = make_memory(program, seed)
     expected = {name: array.copy() for name, array in memory.items()}
     evaluate(program, expected)
     code = compile_program(program)
     for form in forms:
-        found, told = run_form(device, code, program, memory, form)
+        try:
+            with limit_time():
+                found, told = run_form(device, code, program, memory, form)
+        except Exception as error:
+            return Mismatch(form, f"{type(error).__name__}: {error}", error=type(error).__name__)
         for name, array in found.items():
             places = np.flatnonzero(differ(expected[name], array))
             if len(places):
@@ -104,6 +123,23 @@ def run_form(device: Device, code: CodeObject, program: Program, memory: Memory,
         values = [arrays[name].address if name in arrays else value for name, value in arguments]
         function.launch(program.blocks, program.block, pack(function.kernel, *values))
         return {name: array.copy_to_host() for name, array in arrays.items()}, function.form
+
+
+@contextmanager
+def limit_time(seconds: float = 90) -> Iterator[None]:
+    """Raise `OverdueError` where it takes more than *seconds* of processor time, also within a kernel. It is the main
+    thread's handlers of signals that are called there."""
+
+    def stop(number: int, frame: object) -> None:
+        raise OverdueError(f"not done after {seconds:g} s of processor time")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def differ(expected: Any, found: Any) -> Any:

@@ -13,6 +13,13 @@ from spmd_fuzz.writer import walk_limit
 Array = np.ndarray[Any, Any]
 Memory = dict[str, Array]
 
+MOST_ROUNDS = 64
+"""No loop of a program goes round as often. What is left of one that is made smaller may never end."""
+
+
+class TooManyRoundsError(Exception):
+    """A loop that is no loop of a program."""
+
 
 def make_memory(program: Program, seed: int) -> Memory:
     """The arrays in device memory before the kernel runs, by the names of its parameters."""
@@ -370,7 +377,7 @@ class Block(Expressions):
     def _rounds(self, node: Node, active: Array, first: Array, limit: Array, step: int) -> None:
         name, broken = node.words[0], np.zeros(self.threads, bool)
         self.set(name, first, active)
-        while True:
+        for _ in range(MOST_ROUNDS):
             inside = active & ~broken & ~self.returned & (self.values[name] < limit)
             if not inside.any():
                 return
@@ -378,6 +385,7 @@ class Block(Expressions):
             self.run(node.body, inside)
             self._loops.pop()
             self.set(name, self.values[name] + first.dtype.type(step), inside & ~broken & ~self.returned)
+        raise TooManyRoundsError(f"a loop goes round more than {MOST_ROUNDS} times")
 
     def _repeat(self, node: Node, active: Array) -> None:
         limit = self.value(node.parts[0])

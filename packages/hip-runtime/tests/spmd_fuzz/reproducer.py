@@ -68,15 +68,16 @@ def write_script(program: Program, seed: int, mismatch: Mismatch) -> str:
         if isinstance(value, np.ndarray)
     )
     form, width = mismatch.form
+    array = mismatch.array or next(name for name, value in arguments if isinstance(value, np.ndarray))
     places = list(mismatch.places)[:12]
     return _SCRIPT.format(
-        title=f"Random program {seed}: one form of the CPU device gives something else than NumPy.", told=mismatch,
+        title=f"Random program {seed}: one form of the CPU device is wrong.", told=mismatch,
         form=form, width=f'os.environ.setdefault("NUMBA_HIP_CPU_WIDTH", "{width}")\n' if width else "",
         text=write_kernel(program) + DECLARATIONS, parameters=parameters(program), arrays=arrays,
         others={name: value for name, value in arguments if not isinstance(value, np.ndarray)}, places=places,
-        expected=mismatch.expected[places].tolist(),
+        expected=mismatch.expected[places].tolist() if places else [],
         shared=sum(int(shared_name(*array).split(".")[-2]) for array in shared_arrays(program)),
-        waves=program.wave_size, blocks=program.blocks, block=program.block, array=mismatch.array,
+        waves=program.wave_size, blocks=program.blocks, block=program.block, array=array,
     )  # fmt: skip
 
 

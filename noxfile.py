@@ -320,18 +320,21 @@ def isa(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Random kernels in each form of the CPU device and in Python, and random programs beneath; some minutes.
 
+    Kernels run on another device where NUMBA_HIP_DEVICE names one; programs always run on the CPU device.
+
     ``-- --seed 1000 --cases 50`` chooses the kernels, ``-- --quick`` tries a few of all.
     """
     session.install(*local(*PACKAGES[:3]))
     environment = {"NUMBA_HIP_DEVICE": "cpu"}
-    quick = "--quick" in session.posargs
-    kernels = [argument for argument in session.posargs if argument != "--quick"]
+    quick, folder = "--quick" in session.posargs, session.create_tmp()
+    kernels = ["--scripts", folder, *(argument for argument in session.posargs if argument != "--quick")]
     programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "10" if quick else "300")
     session.run(*programs, env=environment)
     session.run(*programs, "--bounds", env=environment)
     with session.chdir("packages/hip-runtime/tests"):
-        folder, count = session.create_tmp(), "20" if quick else "400"
+        count = "20" if quick else "400"
         session.run("python", "-m", "spmd_fuzz", "--cases", count, "--scripts", folder, env=environment)
+    environment = {"NUMBA_HIP_DEVICE": os.environ.get("NUMBA_HIP_DEVICE", "cpu")}
     session.run("python", "-m", "tools.fuzz", *(["--cases", "4"] if quick else []), *kernels, env=environment)
 
 

@@ -8,9 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import hip
 
-from tools.fuzz.check import CompiledCase, Mismatch, check_case, check_typed, forms_of
+from hip_runtime.errors import TrapError, UnsupportedError
+from numba_hip import config
+from tools.fuzz.__main__ import main
+from tools.fuzz.check import Mismatch, check_case, check_typed
 from tools.fuzz.generator import make_case
+from tools.fuzz.limits import OverdueError, limit
+from tools.fuzz.program import TypedCase
+from tools.fuzz.reduction import shorter
+from tools.fuzz.runs import CompiledCase, forms_of
 from tools.fuzz.typed import make_typed_case
 
 PLAIN, WAITING = 5, 4
@@ -48,7 +56,7 @@ def test_a_difference_is_told_with_seed_form_and_program(monkeypatch: pytest.Mon
     assert case.text in message
 
 
-@pytest.mark.parametrize(("seed", "waits", "njit"), [(27, False, True), (28, True, False)])
+@pytest.mark.parametrize(("seed", "waits", "njit"), [(70, False, True), (162, True, False)])
 def test_a_typed_kernel_gives_what_its_reference_gives(seed: int, waits: bool, njit: bool) -> None:
     case = make_typed_case(seed)
     assert (case.waits, case.compares_with_njit) == (waits, njit)
@@ -75,7 +83,7 @@ def test_what_is_left_of_a_typed_kernel_that_fails_shows_it_by_itself(
         return arrays, told
 
     monkeypatch.setattr(CompiledCase, "run", run_wrong)
-    case = make_typed_case(42)
+    case = make_typed_case(217)
     assert "own_uint8[g, 0" in case.text
     with pytest.raises(Mismatch, match="form .*own_uint8 differs at 1 places") as told:
         check_typed(case, 1)
@@ -85,3 +93,62 @@ def test_what_is_left_of_a_typed_kernel_that_fails_shows_it_by_itself(
     program.write_text(text)
     ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr  # the kernel is right: what was wrong was added here
+
+
+def test_a_typed_kernel_is_simulated_where_that_is_asked_for() -> None:
+    with config.simulator.scope(True):
+        assert check_typed(make_typed_case(59, simulated=True)) == ["(31, 1): simulator (it has one form only)"]
+
+
+def test_a_typed_kernel_that_ends_in_an_error_loses_what_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: CompiledCase, form: str, width: int | None) -> object:
+        if "own_uint8[g, 0" in self.case.text:
+            raise TrapError("k", 0, (0, 0, 0), (0, 0, 0), 4, 0, 0)
+        return list(self.program["make_arrays"]()), "x: loop"
+
+    def make(self: CompiledCase, program: dict[str, object], case: TypedCase) -> None:
+        self.program, self.case = program, case
+
+    monkeypatch.setattr(CompiledCase, "run", run)
+    monkeypatch.setattr(CompiledCase, "__init__", make)
+    monkeypatch.setattr(TypedCase, "compares_with_njit", False)
+    case = make_typed_case(217)
+    with pytest.raises(Mismatch, match="form auto: TrapError: ") as told:
+        check_typed(case, 1)
+    assert (told.value.name, told.value.form) == ("TrapError", ("auto", None))
+    assert str(told.value).count("\n") < case.text.count("\n")
+    assert "own_uint8[g, 0" in str(told.value)
+
+
+def test_what_ends_a_loop_stays_and_what_waits_is_never_parted() -> None:
+    for seed in range(60):
+        for lines in shorter(make_typed_case(seed).lines):
+            text = "\n".join(line for one in lines for line in one.write(0, 0))
+            for number in range(1, 40):
+                assert text.count(f"while left_{number} > 0") == text.count(f" left_{number} = left_{number} ")
+                shared, waits = (text.count(f"s{number}{what}") for what in (" = hip.shared.array(", "["))
+                assert (shared == 0) == (waits == 0)
+
+
+def test_a_kernel_that_does_not_end_is_ended() -> None:
+    @hip.jit("void(int64[:])")
+    def wait(numbers: np.ndarray) -> None:
+        while numbers[0] == 0:
+            pass
+
+    with pytest.raises(OverdueError, match=r"not done after 0\.2 s of processor time"), limit(0.2):
+        wait[1, 1](hip.to_device(np.zeros(1, np.int64)))
+    check_typed(make_typed_case(70), 1)
+
+
+def test_what_a_device_does_not_have_is_left_out_and_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def refuse(self: CompiledCase, *given: object) -> None:
+        raise UnsupportedError("no such thing here")
+
+    monkeypatch.setattr(CompiledCase, "__init__", refuse)
+    tally = tmp_path / "tally"
+    assert main(["--seed", "70", "--cases", "1", "--kinds", "typed", "--tally", str(tally)]) == 0
+    assert "0 of 1 kernels" in capsys.readouterr().out
+    assert '"lacking": {"UnsupportedError: no such thing here": 1}' in tally.read_text()

@@ -1,4 +1,6 @@
-"""Try random kernels: ``python -m tools.fuzz --seed 0 --cases 150``. One that fails is written as a program."""
+"""Try random kernels on the current device: ``python -m tools.fuzz --seed 0 --cases 150``. One that fails is written as
+a program. NUMBA_HIP_DEVICE chooses the device, the CPU device where it does not; what a device does not have is left
+out and named."""
 
 from __future__ import annotations
 
@@ -7,13 +9,43 @@ import json
 import os
 import sys
 from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
+if __name__ == "__main__":
+    os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
 
-from tools.fuzz.check import Mismatch, check_case, check_typed
+from tools.fuzz.check import LackingError, Mismatch, check_case, check_typed
 from tools.fuzz.generator import make_case
+from tools.fuzz.program import TypedCase
+from tools.fuzz.runs import SIMULATOR, device_name, wave_sizes
 from tools.fuzz.typed import make_typed_case
+
+
+@dataclass
+class Tally:
+    """What was tried, how it was run, what failed, and what was left out for which reason."""
+
+    kernels: int = 0
+    runs: Counter[str] = field(default_factory=Counter)
+    failed: list[int] = field(default_factory=list)
+    lacking: Counter[str] = field(default_factory=Counter)
+
+    def save(self, path: Path) -> None:
+        """Add a line to the file *path*."""
+        line = {"kernels": self.kernels, "runs": self.runs, "failed": self.failed, "lacking": self.lacking}
+        with path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def __str__(self) -> str:
+        good = self.kernels - len(self.failed) - self.lacking.total()
+        forms = ", ".join(f"{form} {count}" for form, count in sorted(self.runs.items()))
+        lines = [
+            f"{device_name()}: {good} of {self.kernels} kernels gave what plain Python gives; runs by form: {forms}"
+        ]
+        lines += [f"left out {count}: {reason}" for reason, count in self.lacking.most_common()]
+        lines += [f"failed: seeds {', '.join(map(str, self.failed))}"] if self.failed else []
+        return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,33 +54,42 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
     parser.add_argument("--cases", type=int, default=150)
     parser.add_argument("--kinds", choices=("both", "typed", "branching"), default="both")
+    parser.add_argument("--forms", type=int, default=4, help="how many forms a typed kernel runs in on the CPU device")
     parser.add_argument("--scripts", type=Path, default=Path(), help="the folder for programs that fail")
     parser.add_argument("--tally", type=Path, help="a file to which the counts are added as a line of JSON")
     chosen = parser.parse_args(arguments)
-    taken: Counter[str] = Counter()
-    failed = []
+    tally = Tally()
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
         print(f"seed {seed}", file=sys.stderr, flush=True)  # the last of these tells which kernel ended the process
-        try:
-            typed = chosen.kinds == "typed" or (chosen.kinds == "both" and seed % 2 == 0)
-            forms = check_typed(make_typed_case(seed)) if typed else check_case(make_case(seed))
-            taken.update(form.split(": ")[1].split(" ")[0] for form in forms)
-        except Mismatch as error:
-            told, _, text = str(error).partition("\n")
-            script = chosen.scripts / f"kernel_{seed}.py"
-            script.write_text(text)
-            print(f"{told}\n    written to {script}", flush=True)
-            failed.append(seed)
-    print(
-        f"{chosen.cases - len(failed)} of {chosen.cases} kernels gave what plain Python gives; runs by form:", end=" "
-    )
-    print(", ".join(f"{form} {count}" for form, count in sorted(taken.items())))
+        typed = chosen.kinds == "typed" or (chosen.kinds == "both" and seed % 2 == 0)
+        try_seed(seed, typed, chosen.forms, chosen.scripts, tally)
+    print(tally)
     if chosen.tally:
-        with chosen.tally.open("a") as file:
-            file.write(json.dumps({"kernels": chosen.cases, "runs": taken, "failed": failed}) + "\n")
-    if failed:
-        print(f"failed: seeds {', '.join(map(str, failed))}")
-    return 1 if failed else 0
+        tally.save(chosen.tally)
+    return 1 if tally.failed else 0
+
+
+def try_seed(seed: int, typed: bool, count: int, folder: Path, tally: Tally) -> None:
+    """Run the kernel of *seed*, and write what is left of it where it is wrong."""
+    tally.kernels += 1
+    try:
+        forms = check_typed(make_suitable_case(seed), count) if typed else check_case(make_case(seed))
+    except LackingError as error:
+        tally.lacking[str(error).split("\n")[0]] += 1
+    except Mismatch as error:
+        told, _, text = str(error).partition("\n")
+        script = folder / f"kernel_{seed}.py"
+        script.write_text(text)
+        print(f"{told}\n    written to {script}", flush=True)
+        tally.failed.append(seed)
+    else:
+        tally.runs.update(form.split(": ")[1].split(" ")[0] for form in forms)
+
+
+def make_suitable_case(seed: int) -> TypedCase:
+    """The typed case of *seed* with waves as large as the device has them."""
+    case, sizes = make_typed_case(seed, device_name() == SIMULATOR), wave_sizes()
+    return case if case.wave in sizes else replace(case, wave=sizes[0])
 
 
 if __name__ == "__main__":

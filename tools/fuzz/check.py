@@ -1,105 +1,93 @@
-"""Runs one random kernel in plain Python and in each form of the CPU device, and compares what it wrote."""
+"""Runs random kernels in plain Python and on the current device, and compares what they wrote."""
 
 from __future__ import annotations
 
 import random
-import runpy
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import hip
 
-from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 from numba_hip import config
-from numba_hip.dispatch.arguments import argument_type, packers
 from tools.fuzz.generator import Case
-from tools.fuzz.typed import Line, TypedCase
-
-Arrays = list[np.ndarray[Any, Any]]
+from tools.fuzz.limits import limit
+from tools.fuzz.program import TypedCase
+from tools.fuzz.reduction import reduce_case
+from tools.fuzz.runs import LACKING, SIMULATOR, Arrays, CompiledCase, Form, device_name, forms_of, load_program
 
 NAMES = ("words", "numbers", "rows", "reals", "totals", "total", "walked")
 
-FORMS: tuple[tuple[str, int | None], ...] = (
-    ("auto", None), ("loop", None), ("regions", None),
-    ("vectors", None), ("vectors", 2), ("vectors", 4), ("vectors", 64),
-)  # fmt: skip
-"""Each form, with how many threads it runs at a time."""
+
+class LackingError(Exception):
+    """The device does not have what a kernel needs."""
 
 
 class Mismatch(AssertionError):
-    """A *form* that did not give what plain Python gives, in the array *name*; the message holds the program."""
+    """A *form* that did not give what plain Python gives: in the array *name*, or an error of that name. The message
+    holds the program."""
 
-    def __init__(self, message: str, form: tuple[str, int | None] | None = None, name: str = "") -> None:
+    def __init__(self, message: str, form: Form | None = None, name: str = "") -> None:
         super().__init__(message)
         self.form, self.name = form, name
 
 
-def forms_of(case: Case | TypedCase) -> list[tuple[str, int | None]]:
-    """The forms that *case* can be asked for: ``loop`` refuses kernels with barriers."""
-    return [form for form in FORMS if form[0] != "loop" or not case.waits]
+def describe(form: Form) -> str:
+    """What was asked for."""
+    return f"form {form[0]}" + (f", width {form[1]}" if form[1] else "")
+
+
+def compile_case(program: dict[str, Any], case: Case | TypedCase) -> CompiledCase:
+    """The kernel of *case*; raises `LackingError` or `Mismatch`."""
+    try:
+        return CompiledCase(program, case)
+    except LACKING as error:
+        raise LackingError(f"{type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise _fail(case, "compiling", error) from error
+
+
+def run_case(compiled: CompiledCase, form: Form) -> tuple[Arrays, str]:
+    """What it leaves in its arrays, and how it was run; raises `LackingError` or `Mismatch`."""
+    try:
+        return compiled.run(*form)
+    except LACKING as error:
+        raise LackingError(f"{type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise _fail(compiled.case, describe(form), error, form) from error
+
+
+def _fail(case: Case | TypedCase, asked: str, error: Exception, form: Form | None = None) -> Mismatch:
+    told = " ".join(f"{type(error).__name__}: {error}".split("\n"))
+    return Mismatch(f"# seed {case.seed}, {asked}: {told}\n{case.text}", form, type(error).__name__)
 
 
 def check_case(case: Case) -> list[str]:
-    """The forms that the kernel of *case* took, all with the right results; raises `Mismatch`."""
+    """The forms that the kernel of *case* took, all with the right results; raises `LackingError` or `Mismatch`."""
+    if device_name() == SIMULATOR:
+        raise LackingError("the simulator is what other devices are compared with")
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / f"case_{case.seed}.py"
-        path.write_text(case.text)
         try:
             expected = _simulate(path, case)
-            compiled = CompiledCase(path, case)
         except Exception as error:
-            raise Mismatch(f"# seed {case.seed} fails: {type(error).__name__}: {error}\n{case.text}") from error
+            raise _fail(case, "the simulator", error) from error
+        compiled = compile_case(load_program(path, case.text), case)
         taken = []
-        for form, width in forms_of(case):
-            asked = f"form {form}" + (f", width {width}" if width else "")
-            try:
-                found, told = compiled.run(form, width)
-            except Exception as error:
-                raise Mismatch(f"# seed {case.seed}, {asked}: {type(error).__name__}: {error}\n{case.text}") from error
-            _compare(case, f"{asked} ({told})", expected, found)
+        for form in forms_of(case):
+            found, told = run_case(compiled, form)
+            _compare(case, f"{describe(form)} ({told})", expected, found)
             taken.append(told)
         return taken
 
 
 def _simulate(path: Path, case: Case) -> Arrays:
-    with config.simulator.scope(True):
-        program = runpy.run_path(str(path), run_name="fuzz_case")
+    with config.simulator.scope(True), limit():
+        program = load_program(path, case.text)
         arrays: Arrays = list(program["make_arrays"]())
         program["kernel"][case.blocks, case.block](*arrays, case.number)
     return arrays
-
-
-class CompiledCase:
-    """The kernel of a case, through Numba once, to be made into machine code once for each form."""
-
-    def __init__(self, path: Path, case: Case | TypedCase) -> None:
-        program = runpy.run_path(str(path), run_name="fuzz_case")
-        self.case = case
-        self.arrays: Arrays = list(program["make_arrays"]())
-        kernel = program["kernel"]
-        on_device = [hip.to_device(array) for array in self.arrays]
-        kernel[case.blocks, case.block](*on_device, case.number)
-        (self.code,) = kernel.overloads.values()
-
-    def run(self, form: str, width: int | None) -> tuple[Arrays, str]:
-        """What the kernel leaves in its arrays in *form* with *width*, and the form that it took, with the reason."""
-        with ExitStack() as stack:
-            stack.enter_context(runtime_config.cpu_form.scope(form))
-            stack.enter_context(runtime_config.cpu_width.scope(width))
-            on_device = [hip.to_device(array) for array in self.arrays]
-            function = current_device().load(self.code.code_object).function(self.code.name)
-            values = (*on_device, self.case.number)
-            kinds = [argument_type(value, "argument") for value in values]
-            packing = packers(kinds, self.code.parameters, ["argument"] * len(kinds))
-            packed = b"".join(pack(value) for pack, value in zip(packing, values, strict=True))
-            function.launch(self.case.blocks, self.case.block, packed, owners=on_device)
-            return [array.copy_to_host() for array in on_device], function.form
 
 
 def _compare(case: Case, asked: str, expected: Arrays, found: Arrays) -> None:
@@ -122,7 +110,7 @@ def check_typed(case: TypedCase, count: int = 4) -> list[str]:
     except Mismatch as error:
         if error.form is None:
             raise
-        small = _reduce(case, error)
+        small = reduce_failure(case, error)
         try:
             _run_typed(small, [error.form])
         except Mismatch as smaller:
@@ -130,27 +118,43 @@ def check_typed(case: TypedCase, count: int = 4) -> list[str]:
         raise
 
 
-def choose_forms(case: TypedCase, count: int) -> list[tuple[str, int | None]]:
-    """*count* of the forms that *case* can be asked for, ``auto`` among them."""
-    _, *others = forms_of(case)
-    return [FORMS[0], *random.Random(case.seed).sample(others, min(count - 1, len(others)))]
+def choose_forms(case: TypedCase, count: int) -> list[Form]:
+    """*count* of the forms that *case* can be asked for, the first among them."""
+    first, *others = forms_of(case)
+    return [first, *random.Random(case.seed).sample(others, min(count - 1, len(others)))]
 
 
-def _run_typed(case: TypedCase, forms: Sequence[tuple[str, int | None]]) -> list[str]:
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / f"typed_{case.seed}.py"
-        path.write_text(case.text)
+def reduce_failure(case: TypedCase, failed: Mismatch) -> TypedCase:
+    """A case with fewer lines that fails in the same form and array, or by the same error."""
+
+    def fails(tried: TypedCase) -> bool:
         try:
-            program = runpy.run_path(str(path), run_name="fuzz_case")
-            expected = _expect(program, case)
-            compiled = CompiledCase(path, case)
+            _run_typed(tried, [failed.form] if failed.form else [])
+        except Mismatch as found:
+            return (found.form, found.name) == (failed.form, failed.name)
+        except LackingError:
+            return False
+        return False
+
+    return reduce_case(case, fails)
+
+
+def _run_typed(case: TypedCase, forms: Sequence[Form]) -> list[str]:
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            program = load_program(Path(directory) / f"typed_{case.seed}.py", case.importing_text)
+            with limit():
+                expected = _expect(program, case)
+        except Mismatch:
+            raise
         except Exception as error:
-            raise Mismatch(f"# seed {case.seed} fails: {type(error).__name__}: {error}\n{case.text}") from error
+            raise _fail(case, "plain Python", error) from error
+        compiled = compile_case(program, case)
         taken = []
         for form in forms:
-            found, told = compiled.run(*form)
+            found, told = run_case(compiled, form)
             for name, right, other in zip(program["NAMES"], expected, found, strict=True):
-                _compare_bits(program, case, f"form {form} ({told})", name, right, other, form)
+                _compare_bits(program, case, f"{describe(form)} ({told})", name, right, other, form)
             taken.append(told)
         return taken
 
@@ -169,46 +173,11 @@ def _expect(program: dict[str, Any], case: TypedCase) -> Arrays:
 
 
 def _compare_bits(
-    program: dict[str, Any], case: TypedCase, asked: str, name: str, right: Any, found: Any,
-    form: tuple[str, int | None] | None,
-) -> None:  # fmt: skip
+    program: dict[str, Any], case: TypedCase, asked: str, name: str, right: Any, found: Any, form: Form | None
+) -> None:
     places = np.argwhere(program["differ"](right, found))
     if len(places):
         shown = [tuple(map(int, place)) for place in places[:5]]
         told = ", ".join(f"{place}: {found[place]!r} instead of {right[place]!r}" for place in shown)
         message = f"# seed {case.seed}, {asked}: {name} differs at {len(places)} places: {told}\n{case.text}"
         raise Mismatch(message, form, name)
-
-
-def _reduce(case: TypedCase, error: Mismatch, attempts: int = 60) -> TypedCase:
-    """A case with fewer lines that fails in the same form and array."""
-    while True:
-        for lines in _shorter(case.lines):
-            attempts -= 1
-            if attempts < 0:
-                return case
-            tried = replace(case, lines=lines)
-            try:
-                _run_typed(tried, [error.form or FORMS[0]])
-            except Mismatch as found:
-                if (found.form, found.name) == (error.form, error.name):
-                    case = tried
-                    break
-            except Exception:  # lines that need one another were parted
-                continue
-        else:
-            return case
-
-
-def _shorter(lines: tuple[Line, ...]) -> Iterator[tuple[Line, ...]]:
-    """*lines* without some of them, and with less inside of them."""
-    for size in (len(lines) // 2, len(lines) // 4, 1):
-        for first in range(len(lines) - size, -1, -size) if size else ():
-            yield lines[:first] + lines[first + size :]
-    for place, line in enumerate(lines):
-        rest = lines[place + 1 :]
-        if line.other:
-            yield (*lines[:place], replace(line, other=()), *rest)
-        for body in _shorter(line.body) if line.body else ():
-            if body:
-                yield (*lines[:place], replace(line, body=body), *rest)

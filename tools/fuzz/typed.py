@@ -8,12 +8,11 @@ division or an atomic operation gives is written out there (`semantics`).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+
+from tools.fuzz.program import WAIT, Line, Text, TypedCase, both, group, same
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float32", "float64")
@@ -21,135 +20,25 @@ KINDS = INTEGERS + FLOATS
 UPDATED = ("int32", "int64", "uint32", "uint64")
 """Types of what atomic operations change."""
 
+STATEMENTS = (3, 7)
+"""How many statements a kernel has, at least and at most."""
+
 COMMUTATIVE = ("add", "max", "min", "and_", "or_", "xor")
 OWN = (*COMMUTATIVE, "sub", "exch", "cas", "inc", "dec")
 
 BLOCKS = ((1, 1), (2, 1), (3, 1), (4, 1), (31, 1), (33, 1), (37, 1), (63, 1), (65, 1), (5, 7), (8, 8), (100, 1))
 WHOLE_WAVES = ((64, 1), (128, 1), (16, 4))
-"""Threads of a block along x and y; the second where lanes exchange numbers."""
-
-SEMANTICS = (Path(__file__).parent / "semantics.py").read_text()
-
-HEAD = '''"""Random kernel {seed}: run it for what differs from plain Python. NUMBA_HIP_CPU_FORM
-and NUMBA_HIP_CPU_WIDTH choose the form of its code."""
-
-import os
-
-os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
-
-from numba import hip
-
-BLOCKS, BLOCK, WAVE, N = {blocks}, {block}, {wave}, {number}
-THREADS, WIDTH = {threads}, {width}
-ROWS = BLOCKS * THREADS
-'''
-
-TAIL = """
-
-def make_arrays():
-    generator = np.random.default_rng({seed})
-    return [
-{arrays}    ]
-
-
-NAMES = {names}
-WAITS = {waits}
-
-if __name__ == "__main__":
-    right, found = make_arrays(), make_arrays()
-    run_reference(reference, right, N, BLOCKS, THREADS, WAVE, WAITS)
-    kernel[BLOCKS, BLOCK](*found, N)
-    failed = False
-    for name, one, other in zip(NAMES, right, found):
-        for place in zip(*np.nonzero(differ(one, other))):
-            failed = True
-            print(f"{{name}}[{{', '.join(map(str, place))}}] is {{other[place]!r}}, must be {{one[place]!r}}")
-    raise SystemExit(failed)
-"""
-
-
-class Text(NamedTuple):
-    """Something in the text of the kernel, and the same for the reference."""
-
-    hip: str
-    plain: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line, and those inside of it."""
-
-    text: Text
-    body: tuple[Line, ...] = ()
-    other: tuple[Line, ...] = ()
-
-    def write(self, depth: int, which: int) -> Iterator[str]:
-        """The lines of the kernel, or with 1 for *which* of the reference."""
-        yield "    " * depth + self.text[which]
-        for line in self.body:
-            yield from line.write(depth + 1, which)
-        if self.other:
-            yield "    " * depth + "else:"
-            for line in self.other:
-                yield from line.write(depth + 1, which)
-
-
-@dataclass(frozen=True)
-class TypedCase:
-    """A kernel and its reference; *arrays* are the parameters with the expressions that make them."""
-
-    seed: int
-    block: tuple[int, int]
-    blocks: int
-    wave: int
-    number: int
-    waits: bool
-    fast: bool
-    arrays: dict[str, str]
-    lines: tuple[Line, ...]
-
-    @property
-    def compares_with_njit(self) -> bool:
-        """Whether ``njit`` can compile the reference."""
-        return not self.waits and not any("float16" in name for name in self.arrays)
-
-    @property
-    def text(self) -> str:
-        """The program, which runs by itself."""
-        threads = self.block[0] * self.block[1]
-        head = HEAD.format(
-            seed=self.seed, blocks=self.blocks, block=self.block, wave=self.wave, number=self.number, threads=threads,
-            width=self.block[0],
-        )  # fmt: skip
-        names = ", ".join([*self.arrays, "n"])
-        options = f"wave_size={self.wave}" + (", fastmath=True" if self.fast else "")
-        parts = [head + "\n" + SEMANTICS, "", f"@hip.jit({options})", f"def kernel({names}):"]
-        parts += [line for one in self.lines for line in one.write(1, 0)]
-        parts += ["", "", f"def reference(block, t, shared, {names}):"]
-        parts += [line for one in self.lines for line in one.write(1, 1)]
-        made = "".join(f"        {expression},\n" for expression in self.arrays.values())
-        tail = TAIL.format(seed=self.seed, arrays=made, names=list(self.arrays), waits=self.waits)
-        return "\n".join(parts) + "\n" + tail
-
-
-WAIT = Line(Text("hip.syncthreads()", 'yield "barrier"'))
-
-
-def both(template: str, *parts: Text) -> Text:
-    """The same text around *parts* in kernel and reference."""
-    return Text(template.format(*(part.hip for part in parts)), template.format(*(part.plain for part in parts)))
-
-
-def same(text: str) -> Text:
-    """A text that is the same in both."""
-    return Text(text, text)
+WAITING_BLOCKS = ((1, 1), (7, 1), (31, 1), (33, 1), (5, 7), (100, 1))
+"""Threads of a block along x and y; where lanes exchange numbers, and where threads wait otherwise."""
 
 
 @dataclass
 class TypedGenerator:
-    """Makes the kernel of *seed*."""
+    """Makes the kernel of *seed*. Where it is *simulated* Python runs it, so it says itself what becomes of numbers
+    that are out of range, and of the least number that is divided by -1."""
 
     seed: int
+    simulated: bool = False
     arrays: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     columns: dict[str, int] = field(default_factory=dict)
@@ -159,17 +48,20 @@ class TypedGenerator:
     def __post_init__(self) -> None:
         self.choose = random.Random(self.seed)
         self.waits, self.fast = self.choose.random() < 0.3, self.choose.random() < 0.15
+        self.waves = self.waits and self.choose.random() < 0.6
+        self.halves = self.choose.random() < 0.2 and not self.fast
         self.loops = 0
 
     def make(self) -> TypedCase:
         """The case of the seed."""
         choose = self.choose
-        block = choose.choice(WHOLE_WAVES if self.waits else BLOCKS)
+        block = choose.choice(WHOLE_WAVES if self.waves else WAITING_BLOCKS if self.waits else BLOCKS)
+        self.threads = block[0] * block[1]
         blocks, wave = choose.randint(1, 2), choose.choice((32, 64))
         lines = self._where(block)
         for number in range(choose.randint(2, 4)):
             lines.append(self._set(f"v{number}", choose.choice(KINDS)))
-        for _ in range(choose.randint(3, 7)):
+        for _ in range(choose.randint(*STATEMENTS)):
             lines += self._statement(0)
         lines += [self._put(kind, same(name)) for name, kind in list(self.variables.items())]
         lines += [WAIT] if self.waits else []  # also where nothing else waits the reference is to be a generator
@@ -201,7 +93,9 @@ class TypedGenerator:
         if looping:
             kinds += ["leave"]
         if self.waits and depth == 0:
-            kinds += ["exchange", "gather", "count", "ballot", "shuffle", "match", "repeat"]
+            kinds += ["exchange", "gather", "count", "repeat", "reduce"]
+        if self.waves and depth == 0:
+            kinds += ["ballot", "shuffle", "match"]
         return list(getattr(self, f"_{choose.choice(kinds)}")(depth))
 
     def _body(self, depth: int, looping: bool = False) -> tuple[Line, ...]:
@@ -232,7 +126,7 @@ class TypedGenerator:
         kind = self.choose.choice(KINDS)
         if self.choose.random() < 0.15:
             return [self._put("bool", self.condition(2))]
-        if self.choose.random() < 0.15 and not self.fast:
+        if self.halves and self.choose.random() < 0.3:
             return [self._put("float16", self.value("float32", 1))]
         return [self._put(kind, self.value(kind, 2))]
 
@@ -247,8 +141,8 @@ class TypedGenerator:
         for number in range(count):
             name, kind = f"q{self.loops}_{number}", choose.choice(INTEGERS)
             index = place.format(offset + number)
-            loads.append(Line(both(f"{name} = {{}}", cast(same(f"{array}[{index}]"), source, kind))))
-            puts.append(self._put(result, cast(same(name), kind, result)))
+            loads.append(Line(both(f"{name} = {{}}", self.cast(same(f"{array}[{index}]"), source, kind))))
+            puts.append(self._put(result, self.cast(same(name), kind, result)))
         return [*loads, *puts]
 
     def _private(self, depth: int) -> list[Line]:
@@ -259,13 +153,13 @@ class TypedGenerator:
             kind = "int32"
         other = self.choose.choice(INTEGERS)
         product = both(f"np.{other}(np.{other}(q) * {{}})", self.value(other, 1))
-        fill = Line(same("for q in range(8):"), (Line(both(f"{name}[q] = {{}}", cast(product, other, kind))),))
+        fill = Line(same("for q in range(8):"), (Line(both(f"{name}[q] = {{}}", self.cast(product, other, kind))),))
         make = Line(Text(f"{name} = hip.local.array(8, np.{kind})", f"{name} = np.zeros(8, np.{kind})"))
         place = both("{} & 7", self.value("int64", 1))
         target, wanted = self.choose.choice(list(self.variables.items()))
         change = Line(both(f"{name}[{{}}] = {{}}", place, self.value(kind, 1)))
-        read = Line(both(f"{target} = {{}}", cast(same(f"{name}[g & 7]"), kind, wanted)))
-        return [make, fill, change, read] if self.choose.random() < 0.5 else [make, fill, read]
+        read = Line(both(f"{target} = {{}}", self.cast(same(f"{name}[g & 7]"), kind, wanted)))
+        return [group(make, fill, change, read) if self.choose.random() < 0.5 else group(make, fill, read)]
 
     def _divide(self, depth: int) -> list[Line]:
         """A division, often of the least number there is or the one above it by -1."""
@@ -276,8 +170,8 @@ class TypedGenerator:
         one = self.value(kind, 1)
         if special and self.choose.random() < 0.7:
             one = both(f"np.{kind}(({{}} & np.{kind}(1)) ^ np.{kind}({np.iinfo(kind).min}))", one)
-        found = Text(f"np.{kind}({one.hip} {operation} {two.hip})", f"{name}_{kind}({one.plain}, {two.plain})")
-        return [self._put(kind, found)]
+        compiled = f"np.{kind}({one.hip} {operation} {two.hip})"
+        return [self._put(kind, self._spell(compiled, f"{name}_{kind}({{}}, {{}})", one, two))]
 
     def _cells(self, kind: str) -> str:
         self.arrays.setdefault(f"cells_{kind}", f"np.full({len(COMMUTATIVE)}, 77, np.{kind})")
@@ -324,7 +218,7 @@ class TypedGenerator:
         if self.choose.random() < 0.5:
             head = both(f"for turn_{number} in range({{}} & 3):", limit)
             return [Line(head, self._body(depth, looping=True))]
-        down = Line(same(f"left_{number} = left_{number} - 1"))
+        down = Line(same(f"left_{number} = left_{number} - 1"), held=True)
         head = both(f"while left_{number} > 0 and {{}}:", self.condition(1))
         begin = Line(both(f"left_{number} = {{}} & 3", limit))
         return [begin, Line(head, (down, *self._body(depth, looping=True)))]
@@ -336,31 +230,58 @@ class TypedGenerator:
     # Threads that wait for one another, where all of them come.
 
     def _exchange(self, depth: int) -> list[Line]:
+        return [group(*self._swap())]
+
+    def _swap(self) -> list[Line]:
+        """Each thread writes a place in shared memory and reads another's."""
         target, kind = self.choose.choice(list(self.variables.items()))
         self.loops += 1
         name = f"s{self.loops}"
-        make = Text(f"{name} = hip.shared.array(THREADS, np.{kind})", f'{name} = shared("{name}", THREADS, np.{kind})')
         put = Line(both(f"{name}[t] = {{}}", self.value(kind, 2)))
         get = Line(same(f"{target} = {name}[(t + {self.choose.randint(1, 70)}) % THREADS]"))
-        return [Line(make), put, WAIT, get, WAIT]
+        return [self._share(name, kind, "THREADS"), put, WAIT, get, WAIT]
 
     def _repeat(self, depth: int) -> list[Line]:
         """A loop of all threads around what they wait in."""
         self.loops += 1
-        lines = tuple(self._exchange(depth))
-        return [lines[0], Line(same(f"for turn_{self.loops} in range(n + 1):"), lines[1:])]
+        make, *lines = self._swap()
+        return [group(make, Line(same(f"for turn_{self.loops} in range(n + 1):"), tuple(lines)))]
+
+    def _reduce(self, depth: int) -> list[Line]:
+        """What all threads have together, in shared memory, by half as many of them in each round."""
+        self.loops += 1
+        kind, name, left = self.choose.choice(INTEGERS), f"s{self.loops}", f"left_{self.loops}"
+        operation = self.choose.choice(("{} + {}", "{} ^ {}", "max({}, {})", "min({}, {})"))
+        joined = operation.format(f"{name}[t]", f"{name}[t + {left}]")
+        join = Line(same(f"{name}[t] = np.{kind}({joined})"))
+        change = Line(same(f"if t < {left} and t + {left} < THREADS:"), (join,))
+        half = Line(same(f"{left} = {left} // 2"))
+        target, wanted = self.choose.choice(list(self.variables.items()))
+        return [
+            group(
+                self._share(name, kind, "THREADS"), Line(both(f"{name}[t] = {{}}", self.value(kind, 2))), WAIT,
+                Line(same(f"{left} = {1 << (self.threads - 1).bit_length() >> 1}")),
+                Line(same(f"while {left} > 0:"), (change, WAIT, half)),
+                Line(both(f"{target} = {{}}", self.cast(same(f"{name}[0]"), kind, wanted))), WAIT,
+            )
+        ]  # fmt: skip
+
+    def _share(self, name: str, kind: str, count: str) -> Line:
+        """A shared array."""
+        made = f"{name} = hip.shared.array({count}, np.{kind})"
+        return Line(Text(made, f'{name} = shared("{name}", {count}, np.{kind})'))
 
     def _gather(self, depth: int) -> list[Line]:
         """Atomic operations of some threads on shared memory, which all read then."""
         self.loops += 1
         kind, name, operation = self.choose.choice(UPDATED), f"s{self.loops}", self.choose.choice(COMMUTATIVE)
-        make = Text(f"{name} = hip.shared.array(4, np.{kind})", f'{name} = shared("{name}", 4, np.{kind})')
-        clear = Line(same("if t < 4:"), (Line(same(f"{name}[t] = np.{kind}(9)")),))
+        fill = Line(same("for q in range(4):"), (Line(same(f"{name}[q] = np.{kind}(9)")),))
+        clear = Line(same("if t == 0:"), (fill,))
         change = self._update(operation, name, "t & 3", self.value(kind, 2))
         some = Line(both("if {}:", self.condition(1)), (change,))
         target, wanted = self.choose.choice(list(self.variables.items()))
-        read = Line(both(f"{target} = {{}}", cast(same(f"{name}[(t + 1) & 3]"), kind, wanted)))
-        return [Line(make), clear, WAIT, some, WAIT, read, WAIT]
+        read = Line(both(f"{target} = {{}}", self.cast(same(f"{name}[(t + 1) & 3]"), kind, wanted)))
+        return [group(self._share(name, kind, "4"), clear, WAIT, some, WAIT, read, WAIT)]
 
     def _collect(self, kind: str, call: str, ask: str, *parts: Text) -> list[Line]:
         self.loops += 1
@@ -401,12 +322,24 @@ class TypedGenerator:
 
     def loaded(self) -> tuple[Text, str]:
         """An element of an array of numbers, and its type."""
-        kind = self.choose.choice(INTEGERS if self.fast else (*KINDS, "float16", "bool"))
+        kind = self.choose.choice(INTEGERS if self.fast else (*KINDS, "bool", *["float16"] * self.halves))
         array = self._input(kind)
         place = self.choose.choice(
             ("[g]", "[g + 1]", "[(g * 3 + 1) % 37]", "[-1 - g]", "[::-1][g]", "[1::2][g]", "[5 - t % 9]", "[3]")
         )
         return same(array + place), kind
+
+    def cast(self, value: Text, source: str, kind: str) -> Text:
+        """*value*, of type *source*, as one of type *kind*."""
+        if source == kind:
+            return value
+        if source.startswith("float") and kind in INTEGERS:
+            return self._spell(f"np.{kind}({value.hip})", f"to_{kind}({{}})", value)
+        return both(f"np.{kind}({{}})", value)
+
+    def _spell(self, compiled: str, told: str, *parts: Text) -> Text:
+        """What an operation is in the kernel, and what says how it is done."""
+        return both(told, *parts) if self.simulated else Text(compiled, told.format(*(part.plain for part in parts)))
 
     def value(self, kind: str, depth: int) -> Text:
         """An expression of type *kind*."""
@@ -417,11 +350,11 @@ class TypedGenerator:
         if depth <= 0 or which < 0.2:
             if self.variables and choose.random() < 0.6:
                 name = choose.choice([*self.variables])
-                return cast(same(name), self.variables[name], kind)
-            return cast(*self.loaded(), kind)
+                return self.cast(same(name), self.variables[name], kind)
+            return self.cast(*self.loaded(), kind)
         if which < 0.35:
             other = choose.choice(KINDS)
-            return cast(self.value(other, depth - 1), other, kind)
+            return self.cast(self.value(other, depth - 1), other, kind)
         if which < 0.45:
             one, two = self.value(kind, depth - 1), self.value(kind, depth - 1)
             return both("({} if {} else {})", one, self.condition(depth - 1), two)
@@ -468,15 +401,6 @@ class TypedGenerator:
         )
 
 
-def cast(value: Text, source: str, kind: str) -> Text:
-    """*value*, of type *source*, as one of type *kind*."""
-    if source == kind:
-        return value
-    if source.startswith("float") and kind in INTEGERS:
-        return Text(f"np.{kind}({value.hip})", f"to_{kind}({value.plain})")
-    return both(f"np.{kind}({{}})", value)
-
-
-def make_typed_case(seed: int) -> TypedCase:
-    """The random kernel of *seed*; the same each time."""
-    return TypedGenerator(seed).make()
+def make_typed_case(seed: int, simulated: bool = False) -> TypedCase:
+    """The random kernel of *seed*, or as it can be *simulated*; the same each time."""
+    return TypedGenerator(seed, simulated).make()

@@ -1,0 +1,41 @@
+"""Takes away from a kernel what it does not need to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tools.fuzz.program import Line, TypedCase
+
+
+def reduce_case(case: TypedCase, fails: Callable[[TypedCase], bool], attempts: int = 60) -> TypedCase:
+    """A case with fewer lines for which *fails* still holds, found by at most *attempts* trials of it."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for lines in shorter(case.lines):
+            if attempts == 0:
+                return case
+            attempts -= 1
+            tried = replace(case, lines=lines)
+            if fails(tried):
+                case, smaller = tried, True
+                break
+    return case
+
+
+def shorter(lines: tuple[Line, ...]) -> Iterator[tuple[Line, ...]]:
+    """*lines* without some of them, and with less inside of them; what is held or stays together stays so."""
+    for size in (len(lines) // 2, len(lines) // 4, 1):
+        for first in range(len(lines) - size, -1, -size) if size else ():
+            if not any(line.held for line in lines[first : first + size]):
+                yield lines[:first] + lines[first + size :]
+    for place, line in enumerate(lines):
+        if line.is_group:
+            continue
+        rest = lines[place + 1 :]
+        if line.other:
+            yield (*lines[:place], replace(line, other=()), *rest)
+        for body in shorter(line.body) if line.body else ():
+            if body:
+                yield (*lines[:place], replace(line, body=body), *rest)

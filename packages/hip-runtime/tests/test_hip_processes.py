@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import hip_standin
@@ -40,9 +41,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(library: Path, code: str, **environment: str) -> list[str]:
     """Lines that the program prints with that runtime; it must end well."""
+    return execute(START.format(library=str(library)) + code, environment)
+
+
+def execute(program: str, environment: Mapping[str, str]) -> list[str]:
+    """Lines that the program prints; it must end well."""
     hidden = ("ROCM_PATH", "ROCM_HOME", "NUMBA_HIP_DEVICE", *probing.VISIBILITY)
     clean = {name: value for name, value in os.environ.items() if name not in hidden}
-    program = START.format(library=str(library)) + code
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={**clean, **environment}
     )
@@ -55,6 +60,36 @@ def test_gpus(library: Path, choice: str) -> None:
     assert run(library, DEVICES, NUMBA_HIP_DEVICE=choice, STANDIN_DEVICES="3") == [
         "['gfx90a:sramecc+:xnack-', 'gfx1100', 'gfx942:sramecc+:xnack-']"
     ]
+
+
+VERSIONED = (
+    """
+import warnings
+import hip_runtime as rt
+"""
+    + DEVICES
+)
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"), [("LD_LIBRARY_PATH", "libamdhip64.so.6"), ("ROCM_PATH", "libamdhip64.so.7")]
+)
+def test_a_library_that_is_there_under_a_versioned_name_alone(tmp_path: Path, variable: str, name: str) -> None:
+    hip_standin.standin()  # or skip
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    hip_standin.build(folder, f"-Wl,-soname,{name}").rename(folder / f"{name}.4.1")
+    (folder / name).symlink_to(f"{name}.4.1")
+    where = {variable: str(tmp_path if variable == "ROCM_PATH" else folder), "NUMBA_HIP_DEVICE": "hip"}
+    assert execute(VERSIONED, where) == ["['gfx90a:sramecc+:xnack-', 'gfx1100']"]
+
+
+def test_a_library_under_a_versioned_name_that_cannot_be_loaded(tmp_path: Path) -> None:
+    hip_standin.standin()  # or skip
+    (tmp_path / "libamdhip64.so.6").write_text("what is no library")
+    (line,) = execute(VERSIONED, {"LD_LIBRARY_PATH": str(tmp_path), "NUMBA_HIP_DEVICE": "hip"})
+    assert "no HIP runtime library was found (failed to dlopen" in line
+    assert f"{tmp_path}/libamdhip64.so.6: " in line
 
 
 def test_no_gpu_is_one_warning(library: Path) -> None:

@@ -19,6 +19,7 @@ from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
 from hip_runtime.drivers.hip.events import Event
 from hip_runtime.drivers.hip.faults import described
 from hip_runtime.drivers.hip.graphs import Executable, Graph, Graphs
+from hip_runtime.drivers.hip.library import start
 from hip_runtime.drivers.hip.memory import Heap
 from hip_runtime.drivers.hip.modules import Function, Module
 from hip_runtime.drivers.hip.probe import import_hip
@@ -52,7 +53,7 @@ class HipDriver:
     def __init__(self, hip: Any = None) -> None:
         hip = import_hip() if hip is None else hip
         # By way of Python, so that what keeps the library from being loaded is raised as hip-python says it.
-        hip.hipInit(0)
+        start(hip)
         self._calls = Calls(hip)
         self._count = self._calls.device_count
         attributes = [read_attributes(self._calls, device) for device in range(self._count)]

@@ -12,6 +12,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from hip_runtime.drivers.hip.library import start
+
 HIP_ERROR_NO_DEVICE = 100
 """``hipErrorNoDevice`` of ``hip/hip_runtime_api.h``."""
 
@@ -76,7 +78,7 @@ def import_hip() -> Any:
 
 
 def _count(hip: Any) -> Probe:
-    status = _first(hip.hipInit(0))
+    status = _first(start(hip))
     devices = 0
     if int(status) == 0:
         answer = hip.hipGetDeviceCount()

@@ -139,11 +139,7 @@ def emulated(session: nox.Session) -> None:
     if sys.version_info < (3, 11):
         session.skip(f"{EXECUTOR} needs Python 3.11")
     session.install(*local(*PACKAGES, extra="[test]"), *PYTEST, EXECUTOR)
-    prefix = str(session.cache_dir / "rocm-prefix")
-    launcher = str(
-        session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NOTHING_TO_TEST])
-    )
-    has_rocm = Path(launcher.strip()).is_file()
+    has_rocm = make_rocm_python(session)
     python = "rocm-python" if has_rocm else "python"
     quick = "quick" in session.posargs
     chosen = [argument for argument in session.posargs if argument not in (*EMULATED_TARGETS, "quick")]
@@ -173,7 +169,15 @@ def gpu(session: nox.Session) -> None:
     # Not with hip-runtime's extra for tests, which asks for one release of hip-python itself.
     hip = [*local("hip-devicelib"), *local("hip-runtime", extra=f"[{extra}]"), *local("numba-hip-cuda-compat")]
     session.install(*hip, *local("numba-hip-core", extra="[test]"), *PYTEST, *emulated)
-    session.run("python", "-m", "tools.gpu_report", *options)
+    python = "rocm-python" if emulated and make_rocm_python(session) else "python"
+    session.run(python, "-m", "tools.gpu_report", *options)
+
+
+def make_rocm_python(session: nox.Session) -> bool:
+    """Give the session's environment a `rocm-python`, which has ROCm's compilers; False where they cannot be had."""
+    command = ("python", "tools/rocm_prefix.py", str(session.cache_dir / "rocm-prefix"))
+    said = session.run(*command, silent=True, success_codes=[0, NOTHING_TO_TEST])
+    return Path(str(said).strip()).is_file()
 
 
 def installed_rocm() -> str:

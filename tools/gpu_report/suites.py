@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.gpu_report.children import Children
+from tools.gpu_report.children import ROOT, Children
 
 MOST_PROCESSES = 40
 """How many processes may come to their end within tests before the rest is given up."""
@@ -24,7 +24,9 @@ def run_suite(children: Children, name: str, arguments: Sequence[str], folder: P
     children = dataclasses.replace(children, variables=variables)
     plugins = ["tools.gpu_report.plugin", *(["tools.amd_executor.plugin"] if children.target else [])]
     chosen = [word for plugin in plugins for word in ("-p", plugin)]
-    command = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", *chosen, *arguments]
+    # The settings of this repository, wherever the tests are; in one process, as there is one GPU.
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = ["-m", "pytest", "-q", *settings, *chosen, *arguments]
     for _ in range(MOST_PROCESSES):
         ending = children.run(command, output, progress=lambda: results.stat().st_size if results.exists() else 0)
         stuck = [test for test, line in _read(results).items() if line["outcome"] == "begun"]

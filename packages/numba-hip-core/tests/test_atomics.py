@@ -19,10 +19,10 @@ def histogram(values, counts):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
-def test_a_histogram_by_all_cores(dtype):
-    values = np.random.default_rng(1).integers(0, 16, 200_000).astype(np.uint8)
+def test_a_histogram_by_all_cores(dtype, scaled):
+    values = np.random.default_rng(1).integers(0, 16, scaled(200_000)).astype(np.uint8)
     counts = np.zeros(16, dtype)
-    histogram[800, 256](values, counts)
+    histogram[values.size // 256 + 1, 256](values, counts)
     np.testing.assert_array_equal(counts, np.bincount(values, minlength=16))
 
 
@@ -108,12 +108,12 @@ def test_extremes_at_the_sign_bit(dtype):
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 @pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
-def test_extremes_of_many_threads(name, dtype):
-    operands = np.random.default_rng(4).permutation(100_000).astype(dtype)
+def test_extremes_of_many_threads(name, dtype, scaled):
+    operands = np.random.default_rng(4).permutation(100_000)[: scaled(100_000)].astype(dtype)
     if dtype in INTEGERS:
         operands <<= dtype(np.dtype(dtype).itemsize * 8 - 17)  # half of them have the highest bit
     target, old = operands[:1].copy(), np.zeros_like(operands)
-    kernel_of(getattr(hip.atomic, name))[400, 256](target, operands, old)
+    kernel_of(getattr(hip.atomic, name))[operands.size // 256 + 1, 256](target, operands, old)
     assert target[0] == (operands.max() if "max" in name else operands.min())
 
 

@@ -20,7 +20,8 @@ largest = hip.Reduce(lambda a, b: a if a > b else b)
 
 @pytest.mark.parametrize("count", [1, 2, 3, 31, 255, 256, 257, 1000, 65536, 100003])
 @pytest.mark.parametrize("place", [np.asarray, hip.to_device])
-def test_sums_of_every_length(count, place):
+def test_sums_of_every_length(count, place, scaled):
+    count = scaled(count)
     a = np.random.default_rng(count).integers(-1000, 1000, count)
     assert add(place(a)) == a.sum()
     assert add(place(a), size=count // 2) == a[: count // 2].sum()

@@ -202,7 +202,7 @@ def test_votes_of_a_block(block):
     np.testing.assert_array_equal(out, np.tile(np.array(wanted, np.int32), (threads, 1)))
 
 
-def test_atomics_on_shared_memory():
+def test_atomics_on_shared_memory(scaled):
     @hip.jit
     def kernel(values, counts):
         bins = hip.shared.array(32, int32)
@@ -216,7 +216,7 @@ def test_atomics_on_shared_memory():
         if t < 32:
             hip.atomic.add(counts, t, bins[t])
 
-    values = np.random.default_rng(12).integers(0, 32, 50_000).astype(np.uint8)
+    values = np.random.default_rng(12).integers(0, 32, scaled(50_000)).astype(np.uint8)
     counts = np.zeros(32, np.int32)
     kernel[7, 96](values, counts)
     np.testing.assert_array_equal(counts, np.bincount(values, minlength=32))

@@ -1,9 +1,11 @@
-"""Gives every Python process that has this folder on its path an AMD GPU whose machine code is executed here."""
+"""Gives Python processes that have this folder on their path an AMD GPU whose machine code is executed here.
+
+Those that ask for the CPU device are left alone, as they would be on a machine with a GPU.
+"""
 
 import os
-import sys
 
-if "EMULATED_TARGET" in os.environ and not sys.flags.no_site:
+if "EMULATED_TARGET" in os.environ and os.environ.get("NUMBA_HIP_DEVICE") != "cpu":
     from tools.amd_executor.attachment import attach
 
     attach(os.environ["EMULATED_TARGET"])

@@ -94,6 +94,18 @@ def test_kernels_write_to_tensors() -> None:
         double[1, 8](torch.ones(3, requires_grad=True))
 
 
+def test_arrays_of_jax_are_read_only() -> None:
+    values, out = jnp.arange(5.0), np.zeros(5)
+    with pytest.raises(TypingError, match=r"'values' is one, as .* JAX are; .* as_device_array\(values\)"):
+        double[1, 8](values)
+    copy[1, 8](values, out)
+    assert out.tolist() == values.tolist() == [0, 1, 2, 3, 4]
+    assert hip.as_device_array(values).readonly
+    copied = hip.as_device_array(values).copy()
+    double[1, 8](copied)
+    assert (copied.copy_to_host().tolist(), values.tolist()) == ([0, 2, 4, 6, 8], [0, 1, 2, 3, 4])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_take_columns(kind: type[np.generic]) -> None:
     host, array = made(kind)

@@ -123,6 +123,20 @@ def test_read_only_arrays():
     assert whole[0] == 0
 
 
+@pytest.mark.parametrize(("module", "fixed"), [("jaxlib._jax", True), ("jaxtyping", False), ("torch", False)])
+def test_arrays_of_libraries_that_never_change_them_are_read_only(module, fixed):
+    kind = type("Array", (Foreign,), {"__module__": module, "__dlpack__": lambda self, **_: self.array.__dlpack__()})
+    whole = rt.to_device(np.arange(5.0))
+    array = rt.from_dlpack(kind(whole))
+    assert array.readonly == fixed
+    if fixed:
+        with pytest.raises(rt.ArrayError, match="read-only"):
+            array[0] = 1
+        copied = array.copy()
+        copied[0] = 1
+    assert whole[0] == 0
+
+
 def test_copies_do_not_share_memory():
     array = rt.to_device(np.arange(5))
     copied = rt.from_dlpack(Foreign(type("Copy", (), {

@@ -80,6 +80,9 @@ class _ManagedVersioned(ctypes.Structure):
     ]
 
 
+IMMUTABLE = frozenset({"jax", "jaxlib", "tensorflow"})
+"""Packages whose arrays never change, and that give capsules without a version, which cannot say so."""
+
 _exported: dict[int, tuple[Any, ...]] = {}
 """What tensors that others hold keep alive, by the address of the structure."""
 
@@ -193,7 +196,7 @@ def from_dlpack(obj: Any, *, device: Device | None = None) -> DeviceArray:
         raise ArrayError(
             f"the array is on DLPack device {shown(where)}; {device} takes {sorted(possible)}: copy it there"
         )
-    taken = _take(_ask(give, {} if device.is_cpu else {"stream": 0}), where[0], type(obj).__name__)
+    taken = _take(_ask(give, {} if device.is_cpu else {"stream": 0}), where[0], type(obj))
     return DeviceArray(
         taken.layout, taken.dtype, taken.buffer, device=device, address=taken.place, readonly=taken.readonly
     )
@@ -209,7 +212,7 @@ def host_from_dlpack(obj: Any) -> HostArray:
     where = None if found is None else whole_numbers(found(), "__dlpack_device__()", f"of {name}")
     if where != (CPU, 0):
         raise ArrayError(f"an array of type {name} is on DLPack device {shown(where)}, not in memory of the host")
-    taken = _take(_ask(give, {}), CPU, name)
+    taken = _take(_ask(give, {}), CPU, type(obj))
     return view_memory(taken.layout, taken.dtype, taken.buffer, taken.place, readonly=taken.readonly)
 
 
@@ -231,8 +234,9 @@ class _Taken(NamedTuple):
     readonly: bool
 
 
-def _take(capsule: object, kind: int, owner: str) -> _Taken:
+def _take(capsule: object, kind: int, giver: type) -> _Taken:
     """The array in *capsule*, which stays its maker's where it is refused; *kind* is the type of device it is on."""
+    owner = giver.__name__
     name = next((name for name in _USED if capsules.is_valid(capsule, name)), None)
     if name is None:
         raise ArrayError(f"__dlpack__ of {owner} gave {shown(capsule)}, which is no unused DLPack capsule")
@@ -248,7 +252,10 @@ def _take(capsule: object, kind: int, owner: str) -> _Taken:
     borrowed = _Borrowed(address, managed.deleter)
     first, end = layout.extent
     buffer = Buffer(place + first, end - first, owner=borrowed)
-    readonly = isinstance(managed, _ManagedVersioned) and bool(managed.flags & READ_ONLY)
+    if isinstance(managed, _ManagedVersioned):
+        readonly = bool(managed.flags & READ_ONLY)
+    else:
+        readonly = giver.__module__.partition(".")[0] in IMMUTABLE
     return _Taken(layout, dtype, buffer, place, readonly)
 
 

@@ -55,6 +55,6 @@ def _remedy(fixed: Sequence[str]) -> str:
     shown = " and ".join(map(repr, fixed))
     are, those = ("is one", fixed[0]) if len(fixed) == 1 else ("are such", "array")
     return (
-        f"{shown} {are}, as columns of pandas and arrays of Arrow are; pass {those}.copy(), which the kernel can write "
-        f"to, or In({those}), for a copy whose changes are dropped"
+        f"{shown} {are}, as columns of pandas and arrays of Arrow and JAX are; pass {those}.copy(), which the kernel "
+        f"can write to (of JAX as_device_array({those}).copy()), or In({those}), for a copy whose changes are dropped"
     )

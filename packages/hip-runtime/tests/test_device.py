@@ -180,6 +180,21 @@ def test_selection(device: Device) -> None:
     assert rt.current_device() is device
 
 
+def test_devices_can_be_withheld(device: Device) -> None:
+    rt.select_device(device)
+    asks = (rt.devices, rt.current_device, lambda: rt.select_device(0), lambda: rt.device_array(1))
+    try:
+        for why in ("by order", "by another order"):
+            devices.withhold_devices(why)
+            for ask in asks:
+                with pytest.raises(rt.DeviceUnavailableError, match=f"^{why}$"):
+                    ask()
+    finally:
+        devices.withhold_devices(None)
+    assert rt.current_device() is device
+    assert device in rt.devices()
+
+
 def test_each_thread_has_a_current_device(device: Device) -> None:
     found: list[Device] = []
     thread = threading.Thread(target=lambda: found.append(rt.current_device()))

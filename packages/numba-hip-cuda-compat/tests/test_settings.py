@@ -41,6 +41,28 @@ def test_advice_is_given_in_the_words_of_cuda(cuda: ModuleType, monkeypatch: pyt
         kernel[1, 1](np.zeros(1))
 
 
+@pytest.mark.parametrize("simulated", [0, 1])
+def test_cuda_that_is_disabled(simulated: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba_config, "DISABLE_CUDA", 1)
+    monkeypatch.setattr(numba_config, "ENABLE_CUDASIM", simulated)
+    with posing() as cuda:
+        assert cuda.is_available() == bool(simulated)  # the simulator needs no device of CUDA's
+
+        @cuda.jit
+        def kernel(values: Any) -> None:
+            values[0] = 1
+
+        if not simulated:
+            assert "CUDA is disabled due to setting NUMBA_DISABLE_CUDA=1" in cuda.cuda_error()
+            for use in (cuda.current_context, lambda: cuda.device_array(1), lambda: kernel[1, 1](np.zeros(1))):
+                with pytest.raises(cuda.CudaSupportError, match="NUMBA_DISABLE_CUDA=1") as caught:
+                    use()
+                assert caught.value.msg == cuda.cuda_error()
+    monkeypatch.undo()
+    kernel[1, 1](values := np.zeros(1))
+    assert values[0] == 1
+
+
 def test_defaults_of_options(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def kernel(values: Any) -> None:
         values[0] = 1

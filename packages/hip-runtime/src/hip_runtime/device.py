@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_runtime import config
@@ -181,6 +181,14 @@ class Device:
         return Module(self, code)
 
 
+class Withheld(NamedTuple):
+    """Why nobody is to have a device for now, and what there is when that ends."""
+
+    why: str
+    devices: tuple[Device, ...]
+    current: threading.local
+
+
 class _Registry:
     """The devices of the process, found once, and the current one of each thread."""
 
@@ -189,6 +197,7 @@ class _Registry:
         self.devices: tuple[Device, ...] = ()
         self.current = threading.local()
         self.checked_names = False
+        self.withheld: Withheld | None = None
 
 
 _registry = _Registry()
@@ -201,6 +210,20 @@ def devices() -> tuple[Device, ...]:
             if not _registry.devices:
                 _registry.devices = _find()
     return _registry.devices
+
+
+def withhold_devices(why: str | None) -> None:
+    """From now on raise `DeviceUnavailableError` with *why* where a device is asked for; ``None`` ends that.
+
+    For layers above whose own settings say that there are to be none. What is on a device stays there.
+    """
+    with _registry.lock:
+        held = _registry.withheld
+        if held is not None:
+            _registry.devices, _registry.current, _registry.withheld = held.devices, held.current, None
+        if why is not None:
+            _registry.withheld = Withheld(why, _registry.devices, _registry.current)
+            _registry.devices, _registry.current = (), threading.local()
 
 
 def current_device() -> Device:
@@ -235,6 +258,8 @@ def find_device(device: int | str | Device) -> Device:
 def _find() -> tuple[Device, ...]:
     from hip_runtime.drivers.cpu.device import CpuDriver
 
+    if _registry.withheld is not None:
+        raise DeviceUnavailableError(_registry.withheld.why)
     _tell_of_misspelt_settings()
     choice = config.device()
     if choice != "cpu":

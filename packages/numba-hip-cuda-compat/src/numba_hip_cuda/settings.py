@@ -12,6 +12,7 @@ from numba.core import config as numba_config
 
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
+from hip_runtime.device import withhold_devices
 from numba_hip import config
 from numba_hip.dispatch import advice
 
@@ -34,11 +35,19 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
 """Our settings, and what they are while posing lasts."""
 
 
+DISABLED = (
+    "CUDA is disabled due to setting NUMBA_DISABLE_CUDA=1 in the environment, which holds for the devices that "
+    "numba_hip_cuda poses with, too: unset it"
+)
+
+
 def begin() -> None:
     """Let our settings follow."""
     advice.speak_of("CUDA")
     for setting, source in FOLLOWERS:
         setting.follow(source)
+    if numba_config.DISABLE_CUDA and not numba_config.ENABLE_CUDASIM:
+        withhold_devices(DISABLED)
 
 
 def end() -> None:
@@ -46,3 +55,4 @@ def end() -> None:
     advice.speak_of("HIP")
     for setting, _ in FOLLOWERS:
         setting.follow(None)
+    withhold_devices(None)

@@ -42,12 +42,12 @@ numba_cuda_default_ptx_cc = (7, 5)
 """The one that numba-cuda 0.30 does it for."""
 
 
-def cuda_error() -> DeviceUnavailableError | None:
+def cuda_error() -> str | None:
     """Why there is no device to use, or None if there is one."""
     try:
         numba_hip.get_current_device()
     except DeviceUnavailableError as error:
-        return error
+        return str(error)
     return None
 
 

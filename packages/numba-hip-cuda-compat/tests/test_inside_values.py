@@ -11,9 +11,11 @@ import unittest
 from types import ModuleType
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from numba.core import types
+from numba.core.errors import TypingError
 
 import hip_runtime
 import numba_hip
@@ -225,6 +227,55 @@ def test_indices_in_an_intrinsic(cuda: ModuleType) -> None:
 def thrice(value: float) -> float:
     """Typed and lowered below."""
     raise NotImplementedError
+
+
+def test_kernels_know_values_by_types_of_their_own(cuda: ModuleType) -> None:
+    from numba.cuda.extending import overload_attribute, typeof_impl
+    from numba.cuda.typing.typeof import typeof
+
+    class Unit:
+        pass
+
+    class UnitOfHost(types.Opaque):
+        pass
+
+    class UnitOfKernels(types.Opaque):
+        pass
+
+    for kind in (UnitOfHost, UnitOfKernels):
+        numba.extending.register_model(kind)(numba.core.datamodel.models.OpaqueModel)
+    host, kernels = UnitOfHost("unit of the host"), UnitOfKernels("unit of kernels")
+    for_kernels = typeof_impl.register(Unit)(lambda value, context: kernels)
+    unit = Unit()
+    assert numba.typeof(unit) is typeof(unit) is kernels  # Numba knew nothing of it
+    numba.extending.typeof_impl.register(Unit)(lambda value, context: host)
+    assert (numba.typeof(unit), typeof(unit), typeof(1)) == (host, kernels, types.int64)
+    assert typeof_impl.dispatch(Unit) is typeof_impl.registry[Unit] is for_kernels
+    assert typeof_impl.registry[int] is numba.extending.typeof_impl.registry[int]
+
+    @overload_attribute(UnitOfKernels, "scale")
+    def scale(unit):
+        return lambda unit: 10
+
+    @cuda.jit
+    def kernel(values: Any) -> None:
+        values[0] = unit.scale
+
+    kernel[1, 1](values := np.zeros(1))
+    assert values[0] == 10
+    with pytest.raises(TypingError, match="Unknown attribute 'scale' of type unit of the host"):
+        numba.njit(lambda unit: unit.scale).compile((host,))
+
+    class Handler:
+        def prepare_args(self, kind: Any, value: Any, **_: Any) -> tuple[Any, Any]:
+            return (types.uint64, 0) if kind is kernels else (kind, value)
+
+    @cuda.jit(extensions=[Handler()])
+    def passed(values: Any, given: Any) -> None:
+        values[0] = given.scale
+
+    passed[1, 1](values, unit)
+    assert values[0] == 10
 
 
 def test_the_registries_of_copies_are_those_of_kernels(cuda: ModuleType) -> None:

@@ -331,6 +331,7 @@ _MODULES: Mapping[str, Module] = {
                 "overload_classmethod",
                 "intrinsic",
             ),
+            "typeof_impl": "numba_hip_cuda.typeof:typeof_impl",
             "core_models": "numba.core.datamodel:models",
             "_Intrinsic": "numba.core.extending:_Intrinsic",
         },

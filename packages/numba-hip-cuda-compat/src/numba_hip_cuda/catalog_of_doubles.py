@@ -60,6 +60,9 @@ MODULES: Mapping[str, Module] = {
         names={"registry": TYPING, "infer_global": "numba_hip_cuda.registries:register_global"},
         rest="numba.np.types.datetime" if numba.version_info.short >= (0, 66) else "numba.core.typing.npdatetime",
     ),
+    f"{CUDA}.typing.typeof": Module(
+        names=from_module("numba_hip_cuda.typeof", "typeof", "typeof_impl"), rest="numba.core.typing.typeof"
+    ),
     f"{CUDA}.core.optional": Module(names={"registry": LOWERING}, rest="numba.core.optional"),
     f"{CUDA}.core.callconv": Module(
         names={"CUDACallConv": "numba_hip.targets.callconv:HipCallConv"}, rest="numba.core.callconv"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import typeof
 from numba.core import types
 from numba.extending import typeof_impl
 from numba.np import numpy_support
@@ -22,6 +21,7 @@ from numba_hip.bfloat import Bfloat16, is_bfloat16, know_ml_dtypes
 from numba_hip.dispatch.hints import ArgHint
 from numba_hip.dispatch.scalars import bfloat, real, whole, wrap
 from numba_hip.errors import KernelArgumentError
+from numba_hip.value_types import typeof
 
 FORMATS = {
     "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "half": "e", "float": "f", "double": "d", "ptr": "Q",

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from numba import typeof
 from numba.core import types
 from numba.core.errors import NumbaError
 
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
+from numba_hip.value_types import typeof
 
 
 class Extension(Protocol):

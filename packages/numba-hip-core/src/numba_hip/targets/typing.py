@@ -8,12 +8,14 @@ from weakref import WeakKeyDictionary, WeakSet
 from numba.core import types, typing
 from numba.core.dispatcher import Dispatcher as NumbaDispatcher
 from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
+from numba.core.typing.typeof import Purpose
 
 from numba_hip import language
 from numba_hip._numba import CallStack
 from numba_hip.bfloat import Bfloat16, unify
 from numba_hip.language.refusals import check_call
 from numba_hip.language.stub import Stub
+from numba_hip.value_types import own_type
 
 if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction
@@ -42,6 +44,9 @@ class HipTypingContext(typing.BaseContext):
         """The type of global *value*; functions that are compiled elsewhere become device functions of this target."""
         from numba_hip.dispatch.dispatcher import Dispatcher
 
+        own = own_type(value, Purpose.constant)
+        if own is not None:
+            return own
         if isinstance(value, (NumbaDispatcher, Dispatcher)):
             value = self.device_function(value)
         elif isinstance(value, Stub) and value not in self._stubs:

@@ -42,7 +42,7 @@ NOTHING_TO_TEST = 75
 
 RUFF = "ruff>=0.17,<0.18"
 MYPY = "mypy>=2.4,<2.5"
-
+TORCH = "torch>=2.6"
 
 EXECUTOR = "tinygrad==0.14.0"
 """Has the encodings of AMD's instructions and what they do, for ``tools.amd_executor``; needs Python 3.11."""
@@ -302,14 +302,16 @@ def cuda_suite(session: nox.Session) -> None:
 def neighbours(session: nox.Session) -> None:
     """Device arrays with other libraries, and kernels with theirs; ``-- -k polars`` runs a part.
 
-    They take gigabytes where PyTorch comes with CUDA, which nothing here needs: with ``UV_TORCH_BACKEND=cpu`` uv takes
-    the small build, and with pip a constraint (``PIP_CONSTRAINT``) can name it.
+    They take gigabytes where PyTorch comes with CUDA, which nothing here needs: uv takes the small build where it gets
+    at it (``UV_TORCH_BACKEND=cpu``, unless that is set), and with pip a constraint (``PIP_CONSTRAINT``) can name it.
     """
+    backend = {"UV_TORCH_BACKEND": os.environ.get("UV_TORCH_BACKEND", "cpu")}
+    session.install(TORCH, env=backend, success_codes=(0, 1, 2))  # else the next command takes what there is
     libraries = (
         "awkward>=2.6", "jax>=0.4.34", "joblib>=1.3", "matplotlib>=3.9", "ml_dtypes>=0.5", "pandas>=2.2",
-        "polars>=1.20", "pyarrow>=18", "scipy>=1.13", "stumpy>=1.13", "torch>=2.6", "xarray>=2024.6",
+        "polars>=1.20", "pyarrow>=18", "scipy>=1.13", "stumpy>=1.13", "xarray>=2024.6",
     )  # fmt: skip
-    session.install(*local(*PACKAGES), *PYTEST, *libraries)
+    session.install(*local(*PACKAGES), *PYTEST, *libraries, TORCH)
     run_pytest(session, "tools/neighbours")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -26,6 +27,9 @@ plt.switch_backend("Agg")
 jax.config.update("jax_enable_x64", True)
 
 KINDS = [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.int64, np.float16, np.float32, np.float64]
+SOON = 240.0
+"""Seconds after which other processes must have answered."""
+
 SMALL = ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"]
 
 
@@ -165,7 +169,24 @@ def test_labels_and_plots() -> None:
     plt.close(figure)
 
 
-def test_joblib() -> None:
+def test_joblib(tmp_path: Path) -> None:
     host, array = made(np.float64)
+    joblib.dump({"a": array}, tmp_path / "kept")
+    np.testing.assert_array_equal(joblib.load(tmp_path / "kept")["a"].copy_to_host(), host)
     assert joblib.hash(array) == joblib.hash(hip.to_device(host))
     assert joblib.hash(array) != joblib.hash(hip.to_device(host + 1))
+
+
+def test_processes_of_joblib() -> None:
+    _, array = made(np.float64)
+
+    def add_up(values: DeviceArray, times: int) -> float:
+        """Within the test, and so sent as it is: pytest knows this module by a name that other processes do not."""
+        for _ in range(times):
+            double[1, 16](values)
+        return float(values.copy_to_host().sum())
+
+    calls = [joblib.delayed(add_up)(array, times) for times in range(4)]
+    expected = [float(array.copy_to_host().sum()) * 2**times for times in range(4)]
+    assert joblib.Parallel(n_jobs=2, timeout=SOON)(calls) == expected
+    assert joblib.Parallel(n_jobs=2, prefer="threads")(calls[:1]) == expected[:1]

@@ -343,6 +343,14 @@ _MODULES: Mapping[str, Module] = {
     f"{CUDA}.kernels": Module(names={}),
     f"{CUDA}.kernels.transpose": Module(names=from_module("numba_hip_cuda.arrays", "transpose")),
     f"{CUDA}.kernels.reduction": Module(names=from_module("numba_hip", "Reduce")),
+    f"{CUDA}.launchconfig": Module(
+        names=from_module(
+            "numba_hip.dispatch.launch_context",
+            "capture_compile_config",
+            "current_launch_config",
+            "ensure_current_launch_config",
+        )
+    ),
     f"{CUDA}.models": Module(
         names={
             "register_model": "numba.extending:register_model",

@@ -161,7 +161,7 @@ LEFT_OUT = (
         descriptor.CUDATarget: options
         dispatcher: CUDACache CUDACacheImpl CompilingCounter cuda_fp16_math_funcs reshape_funcs
         dispatcher.CUDADispatcher: add_overload call dump enable_caching get_call_template get_compile_result
-        get_function_type get_metadata inspect_lto_ptx inspect_sass_cfg mark_launch_config_sensitive targetctx
+        get_function_type get_metadata inspect_lto_ptx inspect_sass_cfg targetctx
         targetdescr typeof_pyval typingctx
         flags: CUDAFlags
         lowering: CUDALower
@@ -220,10 +220,6 @@ LEFT_OUT = (
     Reason(
         "the conversions of this module are those of NVIDIA's header cuda_fp8.h",
         modules="fp8",
-    ),
-    Reason(
-        "code is compiled for types, not for a launch; what it needs of one it reads in the kernel",
-        modules="launchconfig",
     ),
     Reason("kernels have no memory to allocate", modules="memory_management simulator.memory_management"),
     Reason(

@@ -42,7 +42,8 @@ from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
 from numba_hip.dispatch.inspection import Inspection
-from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
+from numba_hip.dispatch.launch import ConfiguredKernel, Dim3, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
+from numba_hip.dispatch.launch_context import compiling_for, ensure_current_launch_config, note_compilation
 from numba_hip.dispatch.mismatch import explain_writing
 from numba_hip.dispatch.output import with_output
 from numba_hip.dispatch.transfer import Transfer, check_capture
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction
 
 Types = tuple[types.Type, ...]
+Extents = tuple[Dim3, Dim3, int]
+"""Grid, block and bytes of dynamic shared memory."""
 
 CLASS_TYPED = frozenset(
     {float, bool, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8,
@@ -117,6 +120,8 @@ class Dispatcher(Inspection):
         self.specialized = False
         """Whether this kernel was made by `specialize`, and is for one tuple of argument types."""
         self.identity = ""
+        self.launch_config_sensitive = False
+        """Whether its code is for one grid, block and size of dynamic shared memory; see `launch_context`."""
         self._cache: CodeCache | None = None
         self._kept: set[tuple[str, Types]] = set()  # targets and types of the code that has a place in the cache
         self._hits: Counter[Types] = Counter()
@@ -131,7 +136,7 @@ class Dispatcher(Inspection):
             "error_model": options.error_model,
         }
         self.overloads: dict[Types, KernelCode] = {}
-        self._by_target: dict[tuple[str, Types], KernelCode] = {}
+        self._by_target: dict[tuple[str, Types, Extents | None], KernelCode] = {}
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}
         self._explicit: list[Types] = []
@@ -260,8 +265,14 @@ class Dispatcher(Inspection):
                 cache.clear()
         for target in known_targets():
             target.typing_context.forget_device_function(self)
-        for target_name, args in known:
-            self._compile(args, target_name)
+        for target_name, args, extents in known:
+            if extents is None:  # else it is compiled with the next such launch
+                self._compile(args, target_name)
+
+    def mark_launch_config_sensitive(self) -> None:
+        """Called while it is compiled for a launch: the code is for such launches alone, and not kept on disk."""
+        ensure_current_launch_config()
+        self.launch_config_sensitive = True
 
     @property
     def specializations(self) -> dict[tuple[str, Types], Dispatcher]:
@@ -319,13 +330,19 @@ class Dispatcher(Inspection):
         context = compile_target(current_device().target if target is None else target).typing_context
         return context.device_function(self)
 
-    def _compile(self, args: Types, target: str) -> KernelCode:
-        code = self._by_target.get((target, args))
+    def _compile(self, args: Types, target: str, config: LaunchConfig | None = None) -> KernelCode:
+        code = self._by_target.get((target, args, self._extents(config)))
         if code is None:
             with compiling, self._compiling:
-                code = self._by_target.get((target, args)) or self._make(args, target)
-                self._by_target[target, args] = self.overloads[args] = code
+                code = self._by_target.get((target, args, self._extents(config))) or self._make(args, target)
+                self._by_target[target, args, self._extents(config)] = self.overloads[args] = code
         return code
+
+    def _extents(self, config: LaunchConfig | None) -> Extents | None:
+        """What of *config* code is for; ``None`` where it is for any."""
+        if config is None or not self.launch_config_sensitive:
+            return None
+        return config.grid, config.block, config.dynamic_shared
 
     def _make(self, args: Types, target: str) -> KernelCode:
         place = None
@@ -343,9 +360,12 @@ class Dispatcher(Inspection):
             if code is not None:
                 self._hits[args] += 1
                 return code
+        note_compilation(self)
         code = compile_kernel(self.py_func, args, self.options, target)
         self._misses[args] += 1
-        if self._cache is not None and place is not None:
+        if self.launch_config_sensitive:
+            self._kept.discard((target, args))
+        elif self._cache is not None and place is not None:
             self._cache.save(place, code)
         return code
 
@@ -425,11 +445,12 @@ class Dispatcher(Inspection):
         stand_ins: Mapping[int, StandIn] = NO_STAND_INS,
     ) -> ReadyLaunch:
         """Compile for the types of *args*, load, and check the configuration; the result is kept under *key*."""
-        loaded = self._loaded.get(key)
-        if loaded is None:
-            with compiling:  # before Python 3.12 a `cached_property` has a lock, for all of its objects
-                loaded = self._load(key, args, device, stand_ins)
         config = configured.config
+        loaded = self._loaded.get((*key, self._extents(config)))
+        if loaded is None:
+            # Before Python 3.12 a `cached_property` has a lock, for all of its objects.
+            with compiling, compiling_for(self, config, args):
+                loaded = self._load(key, args, device, config, stand_ins)
         launch = loaded.function.configure(
             config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared,
             cooperative=is_cooperative(loaded.code.bitcode),
@@ -445,7 +466,12 @@ class Dispatcher(Inspection):
         return ready
 
     def _load(
-        self, key: tuple[Any, ...], args: Sequence[Any], device: Device, stand_ins: Mapping[int, StandIn]
+        self,
+        key: tuple[Any, ...],
+        args: Sequence[Any],
+        device: Device,
+        chosen: LaunchConfig,
+        stand_ins: Mapping[int, StandIn],
     ) -> LoadedKernel:
         given = tuple(
             stand_ins[place].compiled_for if place in stand_ins else type_of(value, name)
@@ -453,12 +479,12 @@ class Dispatcher(Inspection):
         )
         kinds = self._choose(given, device.target)
         by_kinds = (device, *kinds)
-        known = None if stand_ins else self._loaded.get(by_kinds)
+        known = None if stand_ins else self._loaded.get((*by_kinds, self._extents(chosen)))
         if known is not None:  # for arguments of other Python types: numbers of NumPy's after Python's
-            self._loaded[key] = known
+            self._loaded.update({(*key, self._extents(chosen)): known})
             return known
         try:
-            code = self._compile(kinds, device.target)
+            code = self._compile(kinds, device.target, chosen)
         except TypingError as error:
             explain_writing(error, self.__name__, self._names, kinds)
             raise
@@ -480,9 +506,9 @@ class Dispatcher(Inspection):
                 f"its extensions passed {shown}, which makes {sum(map(leaf_count, packed))}"
             )
         packing = packers(packed, code.parameters, self._names)
-        loaded = self._loaded[key] = LoadedKernel(function, packing, code, record, tuple(packed), self._names)
-        if not stand_ins:
-            self._loaded[by_kinds] = loaded
+        loaded = LoadedKernel(function, packing, code, record, tuple(packed), self._names)
+        places = [key] if stand_ins else [key, by_kinds]
+        self._loaded.update({(*place, self._extents(chosen)): loaded for place in places})
         return loaded
 
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:

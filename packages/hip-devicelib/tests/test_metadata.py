@@ -62,6 +62,27 @@ def test_private_memory_and_structures() -> None:
     ]
 
 
+@pytest.mark.parametrize("calls_itself", [False, True])
+def test_whether_the_stack_of_a_thread_has_a_known_size(calls_itself: bool) -> None:
+    rest = "call i32 @down(i32 %less)" if calls_itself else "add i32 %less, 5"
+    before = f"""
+    define i32 @down(i32 %n) noinline {{
+      %end = icmp eq i32 %n, 0
+      br i1 %end, label %last, label %more
+    more:
+      %less = sub i32 %n, 3
+      %rest = {rest}
+      %sum = add i32 %rest, %n
+      %odd = xor i32 %sum, %rest
+      ret i32 %odd
+    last:
+      ret i32 1
+    }}"""
+    source = kernel_around("%x = call i32 @down(i32 %i)\n store i32 %x, ptr addrspace(1) %p", before=before)
+    (kernel,) = hip.read_kernels(hip.object_code(hip.optimise(source, "gfx90a"), "gfx90a"))
+    assert kernel.has_dynamic_stack is calls_itself
+
+
 def test_a_kernel_without_parameters() -> None:
     image = hip.object_code(hip.optimise(kernel_around("", parameters=""), "gfx942"), "gfx942")
     (kernel,) = hip.read_kernels(image)

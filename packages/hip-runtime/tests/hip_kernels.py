@@ -26,8 +26,12 @@ SIGNATURES: dict[str, list[tuple[str, str]]] = {
         ("real", "double"),
         ("half", "half"),
     ],
+    "deep": [("place", "ptr"), ("n", "i64")],
     "empty": [],
 }
+
+BODIES = {"deep": "  %sum = call i64 @add_up(i64 %1)\n  store i64 %sum, ptr addrspace(1) %0\n"}
+"""Where the metadata says more than the signature: a function that calls itself has a stack of unknown size."""
 
 TARGETS = ("gfx90a", "gfx1100")
 """Of the stand-in's devices 0 and 1."""
@@ -36,6 +40,20 @@ GLOBALS = """
 @table = addrspace(1) global [6 x i32] zeroinitializer
 @primes = addrspace(1) global [4 x i32] [i32 2, i32 3, i32 5, i32 7]
 @fault.fault = addrspace(1) global { ptr, i32, i32 } zeroinitializer
+
+define internal i64 @add_up(i64 %n) noinline {
+  %low = icmp sle i64 %n, 0
+  br i1 %low, label %end, label %more
+more:
+  %less = sub i64 %n, 1
+  %rest = call i64 @add_up(i64 %less)
+  %kept = add i64 %rest, %n
+  %odd = xor i64 %kept, %rest
+  br label %end
+end:
+  %result = phi i64 [0, %0], [%odd, %more]
+  ret i64 %result
+}
 """
 
 
@@ -49,7 +67,7 @@ def code(*names: str, target: str = TARGETS[0]) -> CodeObject:
     text = GLOBALS
     for name in names:
         types = ("ptr addrspace(1)" if kind == "ptr" else kind for _, kind in SIGNATURES[name])
-        text += f"define amdgpu_kernel void @{name}({', '.join(types)}) {{\n  ret void\n}}\n"
+        text += f"define amdgpu_kernel void @{name}({', '.join(types)}) {{\n{BODIES.get(name, '')}  ret void\n}}\n"
     keep = ("table", "primes", *(("fault.fault",) if "fault" in names else ()))
     image = bytearray(object_code(optimise(text, target, keep=keep), target))
     image[ELF_KIND] = LINKED  # it refers to nothing, and no linker is needed for tests

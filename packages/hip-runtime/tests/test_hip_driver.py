@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import pickle
@@ -9,6 +10,7 @@ import struct
 import threading
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import hip_kernels
@@ -27,7 +29,7 @@ from hip_runtime.device_names import HIP_NAMES
 from hip_runtime.driver import DEFAULT_STREAM, MemoryKind
 from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
-from hip_runtime.drivers.hip.modules import runs_on
+from hip_runtime.drivers.hip.modules import STACK_BYTES, runs_on
 from hip_runtime.drivers.hip.probe import import_hip
 from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT
 from hip_runtime.errors import (
@@ -433,6 +435,32 @@ def test_ipc(driver: HipDriver, standin: Standin) -> None:
     assert {"hipIpcCloseMemHandle", "hipFree"} <= set(names(standin.calls()))
     with pytest.raises(InvalidHandleError, match="an IPC handle has 64 bytes, this one 63"):
         driver.open_ipc_handle(1, handle[1:])
+
+
+def test_kernels_with_recursion_get_the_largest_stack(driver: HipDriver, standin: Standin) -> None:
+    limit, place = ctypes.c_size_t(), driver.alloc(1, 8)
+    with Loaded(driver, "deep", "count", device=1) as loaded:
+        assert [loaded.code.kernel(name).has_dynamic_stack for name in ("deep", "count")] == [True, False]
+        standin.call("hipSetDevice", 1)
+        standin.call("hipDeviceGetLimit", ctypes.byref(limit), 0)
+        assert limit.value == STACK_BYTES
+        loaded.launch("deep", place, 100)
+        found = np.zeros(1, np.int64)
+        driver.copy(found.ctypes.data, place, 8)
+        assert found[0] == 5050
+        standin.call("hipDeviceSetLimit", 0, 2 * STACK_BYTES)  # as somebody else may
+        standin.calls()
+        driver.get_function(loaded.module, loaded.code.kernel("count"))
+        assert not any("Limit" in call for call in standin.calls()), "it is of no concern"
+        driver.get_function(loaded.module, loaded.code.kernel("deep"))
+        standin.call("hipDeviceGetLimit", ctypes.byref(limit), 0)
+        assert limit.value == 2 * STACK_BYTES
+        standin.call("hipDeviceSetLimit", 0, 1024)
+        large = replace(loaded.code.kernel("deep"), private_bytes=STACK_BYTES + 16)
+        with pytest.raises(UnsupportedError, match="'deep': a thread needs 16400 bytes .* gives 16384 to kernels"):
+            driver.get_function(loaded.module, large)
+        driver.get_function(loaded.module, replace(loaded.code.kernel("count"), private_bytes=STACK_BYTES + 16))
+    driver.free(place)
 
 
 # streams and events

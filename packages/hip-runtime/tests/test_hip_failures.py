@@ -97,11 +97,12 @@ def use_copies(driver: HipDriver, stack: ExitStack) -> None:
 
 
 def use_code(driver: HipDriver, stack: ExitStack) -> None:
-    code = hip_kernels.code("count", "fault")
+    code = hip_kernels.code("count", "fault", "deep")
     module = driver.load_module(0, code)
     stack.callback(driver.unload_module, module)
     function = driver.get_function(module, code.kernel("count"))
     faulting = driver.get_function(module, code.kernel("fault"))
+    driver.get_function(module, code.kernel("deep"))
     driver.get_global(module, "table")
     driver.max_active_blocks(function, 64, 0)
     place = driver.alloc(0, 8)

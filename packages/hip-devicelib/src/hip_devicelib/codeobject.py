@@ -54,6 +54,8 @@ class Kernel:
     max_block_threads: int = 1024
     vector_registers: int | None = None
     scalar_registers: int | None = None
+    has_dynamic_stack: bool = False
+    """Whether a thread may need more than ``private_bytes``: calls go round in circles, or their depth is not known."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgpack
@@ -22,6 +23,7 @@ _NT_AMDGPU_METADATA = 32
 _NOTE_OWNER = b"AMDGPU"
 _DESCRIPTOR_BYTES = 64
 _LARGEST_NUMBER = 1 << 40
+_DYNAMIC_STACK = ".uses_dynamic_stack"
 _TYPES_BY_SIZE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 _POINTER_KINDS = frozenset({"global_buffer", "dynamic_shared_pointer"})
 
@@ -86,6 +88,7 @@ def _read_kernel(elf: ElfFile, entry: dict[str, Any]) -> Kernel:
         max_block_threads=_number(entry, ".max_flat_workgroup_size"),
         vector_registers=_number(entry, ".vgpr_count"),
         scalar_registers=_number(entry, ".sgpr_count"),
+        has_dynamic_stack=_field(entry, _DYNAMIC_STACK, bool) if _DYNAMIC_STACK in entry else False,
     )
 
 
@@ -125,21 +128,11 @@ def _with_signature(kernel: Kernel, signature: Sequence[tuple[str, str]] | None)
         raise CodeObjectError(
             f"kernel {kernel.name!r}: its parameters lie at (offset, size) {found}, the signature says {expected}"
         )
-    return Kernel(
-        kernel.name,
-        parameters,
-        end,
-        kernel.shared_bytes,
-        kernel.private_bytes,
-        kernel.wave_size,
-        kernel.max_block_threads,
-        kernel.vector_registers,
-        kernel.scalar_registers,
-    )
+    return replace(kernel, parameters=parameters, argument_bytes=end)
 
 
 def _checked(value: object, kind: type[T], what: str) -> T:
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise CodeObjectError(f"metadata: {what} is a {type(value).__name__}, not a {kind.__name__}")
     return value
 

@@ -59,6 +59,14 @@ static void spin(const Grid *grid) {
     for (int64_t turn = 0; turn < turns; turn++) *place += 1;
 }
 
+static int64_t add_up(int64_t n) { return n <= 0 ? 0 : n + add_up(n - 1); }
+
+static void deep(const Grid *grid) {
+    ARGUMENT(int64_t *, place, 0);
+    ARGUMENT(int64_t, n, 8);
+    *place = add_up(n);
+}
+
 static void where(const Grid *grid) {
     ARGUMENT(int32_t *, out, 0);
     const uint32_t *extents[4] = {grid->block, grid->grid, grid->block, grid->grid};
@@ -88,6 +96,7 @@ static const struct {
     {"spin", spin, 16, {0, 8, -1}},
     {"where", where, 8, {0, -1}},
     {"mixed", mixed, 34, {0, 2, 4, 8, 16, 24, 32, -1}},
+    {"deep", deep, 16, {0, 8, -1}},
     {"empty", mixed, 0, {-1}},
 };
 

@@ -252,6 +252,23 @@ EXPORT hipError_t hipDeviceSynchronize(void) {
     return remember(device_failure(device));
 }
 
+static size_t stack_bytes[MAX_DEVICES]; /* of a thread; 0: not set */
+
+EXPORT hipError_t hipDeviceGetLimit(size_t *bytes, int limit) {
+    ENTER("%d on %d", limit, device);
+    if (limit) return remember(UNSUPPORTED_LIMIT); /* but for hipLimitStackSize */
+    *bytes = stack_bytes[device] ? stack_bytes[device] : 1024;
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipDeviceSetLimit(int limit, size_t bytes) {
+    ENTER("%d %zu on %d", limit, bytes, device);
+    if (limit) return remember(UNSUPPORTED_LIMIT);
+    if (bytes > (128 << 10) - 16) return remember(INVALID_VALUE);
+    stack_bytes[device] = (bytes + 15) / 16 * 16;
+    return SUCCESS;
+}
+
 static int peers[MAX_DEVICES][MAX_DEVICES];
 
 int reaches(int one, int other) { return one == other || peers[one][other]; }

@@ -52,6 +52,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipGetDeviceProperties": (c_void_p, c_int),
     "hipDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "hipDeviceSynchronize": (),
+    "hipDeviceGetLimit": (POINTER(c_size_t), c_int),
+    "hipDeviceSetLimit": (c_int, c_size_t),
     "hipDeviceCanAccessPeer": (POINTER(c_int), c_int, c_int),
     "hipDeviceEnablePeerAccess": (c_int, c_uint),
     "hipGetLastError": (),

@@ -18,7 +18,13 @@ from hip_devicelib.target import TARGETS, parse_target
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_FOUND
 from hip_runtime.drivers.hip.faults import FaultRecord, Write, find_record
-from hip_runtime.errors import ModuleLoadError, SymbolError
+from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
+
+STACK_BYTES = 16 << 10
+"""What a thread has for its calls where their depth is not known: clr gives no more, its releases 6 without a word."""
+
+_STACK_SIZE = 0
+"""``hipLimitStackSize``"""
 
 
 class Module:
@@ -98,6 +104,8 @@ class Function:
         self.size_place = pointer(self._size)
         """What the runtime is told of the size of packed arguments: where it is."""
         self._offsets = np.array([parameter.offset for parameter in kernel.parameters], np.uintp)
+        if kernel.has_dynamic_stack:
+            provide_stack(calls, kernel)
         self.record = module.fault_record(kernel.name)
 
     def addresses(self, arguments: bytes) -> np.ndarray[Any, Any]:
@@ -105,6 +113,23 @@ class Function:
         start = cast(c_char_p(arguments), c_void_p).value or 0
         places: np.ndarray[Any, Any] = self._offsets + np.uintp(start)
         return places
+
+
+def provide_stack(calls: Calls, kernel: Kernel) -> None:
+    """Let threads of *kernel*, which the code cannot say the need of, have `STACK_BYTES` on the current device.
+
+    The limit is one of the device and of this process. It concerns such kernels alone, and is not lowered.
+    """
+    if kernel.private_bytes > STACK_BYTES:
+        raise UnsupportedError(
+            f"kernel {kernel.name!r}: a thread needs {kernel.private_bytes} bytes for its private arrays and calls "
+            f"before any function calls itself, and the HIP runtime gives {STACK_BYTES} to kernels with recursion: use "
+            "smaller private arrays, or a loop"
+        )
+    limit = c_size_t()
+    calls.call("hipDeviceGetLimit", byref(limit), _STACK_SIZE)
+    if limit.value < STACK_BYTES:
+        calls.call("hipDeviceSetLimit", _STACK_SIZE, STACK_BYTES)
 
 
 def check_code(code: CodeObject, target: str) -> None:

@@ -9,7 +9,9 @@ import threading
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
 from numba.core.errors import TypingError
 
 import numba_hip as hip
@@ -20,6 +22,7 @@ from hip_devicelib.target import parse_target
 from numba_hip.compilation.kernel_code import compile_kernel
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import OptionError, OutputError
+from numba_hip.extending import intrinsic
 
 TARGETS = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"]
 try:
@@ -119,6 +122,38 @@ def test_code_that_is_not_optimised_has_no_phis(debug):
         attributes = b" ".join(function.attributes)
         assert function.is_declaration or (b"optnone" in attributes and b"noinline" in attributes)
     assert hip.compile(kernel, "(float64[::1], float64[::1])", target="gfx1100", opt=False, output="object")
+
+
+def test_indices_and_structures_that_come_from_phis_in_code_that_is_not_optimised():
+    wide, pair = ir.IntType(64), ir.LiteralStructType([ir.IntType(64)] * 2)
+
+    @intrinsic
+    def choose(typing_context, flag):
+        def lower(context, builder, signature, args):
+            start = builder.block
+            numbers, pairs = [wide(4), wide(5)], [pair((2, 3)), pair((6, 7))]
+            with builder.if_then(args[0]):
+                chosen = builder.block
+            index, found = builder.phi(wide), builder.phi(pair)
+            for phi, values in ((index, numbers), (found, pairs)):
+                phi.add_incoming(values[0], start)
+                phi.add_incoming(values[1], chosen)
+            table = cgutils.alloca_once_value(builder, ir.ArrayType(wide, 8)([wide(n) for n in range(8)]))
+            element = builder.load(builder.gep(table, [wide(0), index]))
+            changed = builder.insert_value(builder.insert_value(found, index, 0), element, 0)
+            return builder.add(builder.extract_value(found, 1), builder.extract_value(changed, 0))
+
+        return types.int64(flag), lower
+
+    def kernel(x, out):
+        out[0] = choose(x[0] > 0)
+
+    module = module_of(kernel, "(int64[::1], int64[::1])", "gfx942", opt=False)
+    assert "phi" not in [i.opcode for i in instructions(module)]
+    values = np.zeros(1, np.int64)
+    for flag, expected in ((0, 3 + 4), (1, 7 + 5)):
+        hip.jit(kernel, opt=False)[1, 1](np.array([flag]), values)
+        assert values[0] == expected
 
 
 def test_captured_arrays_lie_in_constant_memory():

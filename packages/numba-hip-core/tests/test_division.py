@@ -264,7 +264,7 @@ def test_debug_is_pythons_model_unless_told_otherwise():
 def test_a_device_function_has_a_model_of_its_own():
     divide = hip.jit(lambda a, b: a // b, device=True, error_model="python")
 
-    @hip.jit
+    @hip.jit(exceptions=True)
     def call(b, out):
         out[hip.grid(1)] = divide(8, b[hip.grid(1)])
 

@@ -16,6 +16,8 @@ from hip_runtime import config as runtime_config
 from hip_runtime.errors import MemoryFaultError, TrapError
 from numba_hip.extending import intrinsic
 
+pytestmark = pytest.mark.cpu_device("a GPU does not tell the line of a fault")
+
 BLOCK = 64
 FAR = 1 << 40
 

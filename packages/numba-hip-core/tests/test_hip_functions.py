@@ -10,6 +10,7 @@ from numba.core.errors import NumbaError
 
 import numba_hip as hip
 from hip_devicelib.cpu.functions import ABSENT
+from hip_devicelib.errors import NotFoundError
 from hip_devicelib.manifest import load_reference
 from numba_hip import libdevice
 from numba_hip.compilation.device_library import write_forwards
@@ -114,7 +115,11 @@ def test_a_function_that_hip_lacks():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ("hip.__shfl(x[0], 0, 64)", r"float __shfl\(float var, .* is not there on the CPU device: "),
+        pytest.param(
+            "hip.__shfl(x[0], 0, 64)",
+            r"float __shfl\(float var, .* is not there on the CPU device: ",
+            marks=pytest.mark.cpu_device("GPUs have the function"),
+        ),
         ("hip.sinf(x[0], x[0])", r"no overload of hip.sinf takes \(float32, float32\); HIP declares\s+float sinf"),
         ("hip.sinf(__x=x[0])", "hip.sinf takes no arguments by name"),
         ("hip.sinf(x)", r"no overload of hip.sinf takes \(array\(float32"),
@@ -166,8 +171,22 @@ def test_functions_of_amd_gpus_keep_their_symbols():
         functions = load_reference().functions
         target = "gfx942"
 
-    assert write_forwards(["hipdl___shfl__f32_i32_i32"], Found()) == ""
+    assert write_forwards({"hipdl___shfl__f32_i32_i32": "float (float, i32, i32)"}, Found()) == ""
     assert "hipdl___shfl__f32_i32_i32" in ABSENT
+
+
+def test_forwards_to_the_overload_of_their_type():
+    class Found:
+        functions = load_reference().functions
+        target = "gfx942"
+
+    for kind in ("float", "double"):
+        text = write_forwards({"lgamma": f"{kind} ({kind})"}, Found())
+        assert str(llvm.parse_assembly(text).get_function("lgamma").global_value_type) == f"{kind} ({kind})"
+    with pytest.raises(NotFoundError, match=r"has 'lgamma' as .*double \(double\).*; not as double \(float\)"):
+        write_forwards({"lgamma": "double (float)"}, Found())
+    with pytest.raises(NotFoundError, match="has no function 'lgammas'"):
+        write_forwards({"lgammas": "double (double)"}, Found())
 
 
 def test_forwards_to_functions_without_a_result():
@@ -175,7 +194,7 @@ def test_forwards_to_functions_without_a_result():
         functions = load_reference().functions
         target = "gfx942"
 
-    text = write_forwards(["__ockl_grid_sync", "__ockl_clz_u32"], Found())
+    text = write_forwards({"__ockl_grid_sync": "void ()", "__ockl_clz_u32": "i32 (i32)"}, Found())
     module = llvm.parse_assembly(text)
     module.verify()
     barrier, zeros = (module.get_function(name) for name in ("__ockl_grid_sync", "__ockl_clz_u32"))

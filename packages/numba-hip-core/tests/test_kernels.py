@@ -318,9 +318,8 @@ def test_boolean_arrays():
     np.testing.assert_array_equal(out, [False, True, False, False, True])
 
 
-@pytest.mark.cpu_device("a GPU tells of exceptions where the kernel was compiled with exceptions=True")
 def test_a_kernel_that_raises():
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(values):
         i = hip.grid(1)
         if values[i] < 0:

@@ -17,7 +17,7 @@ def vector(size, dtype, seed=0):
     return (numbers[0] + 1j * numbers[1]).astype(dtype) if "c" in dtype else np.abs(numbers[0]).astype(dtype)
 
 
-@hip.jit
+@hip.jit(exceptions=True)
 def dot(a, b, out):
     out[0] = np.dot(a, b)
     out[1] = a @ b

@@ -130,7 +130,7 @@ def test_each_thread_works_on_rows_of_its_own():
 
 
 def test_operands_that_do_not_fit_raise():
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(x, y, out):
         np.add(x, y, out)
 

@@ -173,6 +173,7 @@ def test_without_signatures():
     assert square.__doc__ == "Its square."
 
 
+@pytest.mark.cpu_device("vectorize has no option exceptions=True, without which a GPU tells of none")
 def test_an_exception_of_an_element():
     @hip.vectorize(["float64(float64)"])
     def root(x):

@@ -144,9 +144,17 @@ def _optimise(source: bytes) -> None:
     module = llvm.parse_bitcode(source, context) if is_bitcode else llvm.parse_assembly(source.decode(), context)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=2)
-    builder = llvm.create_pass_builder(make_host_machine(), options)
+    builder = llvm.create_pass_builder(_make_machine_of(module), options)
     builder.getModulePassManager().run(module, builder)
     module.verify()
+
+
+def _make_machine_of(module: llvm.ModuleRef) -> llvm.TargetMachine:
+    """The kind of machine that *module* is for: its functions name processors that another does not survive."""
+    if module.triple.partition("-")[0] != TRIPLE.partition("-")[0]:
+        return make_host_machine()
+    _initialise()
+    return llvm.Target.from_triple(TRIPLE).create_target_machine()
 
 
 def _load(image: bytes) -> None:

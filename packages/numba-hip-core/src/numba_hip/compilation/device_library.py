@@ -6,12 +6,13 @@ some by their names, and a kernel that names a function of HIP's calls its symbo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from llvmlite import binding as llvm
 
 import hip_devicelib
 from hip_devicelib import Library
+from hip_devicelib.declarations import Function
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.target import Target
 
@@ -29,7 +30,8 @@ def link_device_library(bitcode: bytes, target: str | Target) -> bytes:
         library = hip_devicelib.supply_library(target)
     except NotFoundError as error:
         raise NotFoundError(f"the kernel calls {', '.join(missing)} of ROCm's device library: {error}") from error
-    forwards = write_forwards(missing, library)
+    types = {function.name: str(function.global_value_type) for function in llvm.parse_bitcode(bitcode).functions}
+    forwards = write_forwards({name: types[name] for name in missing}, library)
     return hip_devicelib.optimise(
         [bitcode, forwards], target, libraries=[library.bitcode], keep=_visible_variables(bitcode)
     )
@@ -44,20 +46,17 @@ def _visible_variables(bitcode: bytes) -> list[str]:
     ]
 
 
-def write_forwards(names: Iterable[str], library: Library) -> str:
-    """LLVM IR that defines each of *names* as a call of what *library* has under that name.
+def write_forwards(types: Mapping[str, str], library: Library) -> str:
+    """LLVM IR that defines each name in *types* as a call of what *library* has under that name and of that LLVM type.
 
     Names that are symbols of the library need no such thing.
     """
-    functions = {function.name: function for function in library.functions}
     symbols = {function.symbol for function in library.functions}
     lines: list[str] = []
-    for name in names:
+    for name, wanted in types.items():
         if name in symbols:
             continue
-        function = functions.get(name)
-        if function is None:
-            raise NotFoundError(f"the device library for {library.target} has no function {name!r}")
+        function = _find_function(library, name, wanted)
         result, parameters = function.result.llvm, [parameter.type.llvm for parameter in function.parameters]
         passed = ", ".join(f"{kind} %{number}" for number, kind in enumerate(parameters))
         gives = result != "void"
@@ -70,3 +69,14 @@ def write_forwards(names: Iterable[str], library: Library) -> str:
             "}",
         ]
     return "\n".join(lines)
+
+
+def _find_function(library: Library, name: str, wanted: str) -> Function:
+    overloads = [function for function in library.functions if function.name == name]
+    if not overloads:
+        raise NotFoundError(f"the device library for {library.target} has no function {name!r}")
+    for function in overloads:
+        if function.llvm_type == wanted:
+            return function
+    found = ", ".join(function.llvm_type for function in overloads)
+    raise NotFoundError(f"the device library for {library.target} has {name!r} as {found}; not as {wanted}")

@@ -104,5 +104,14 @@ def _redirect_uses(function: ir.Function, casts: Mapping[int, ir.Instruction]) -
             for operand in (*instruction.operands, *incoming):
                 if id(operand) in casts:
                     instruction.replace_usage(operand, casts[id(operand)])
-            if isinstance(instruction, GEPInstr):  # keeps its pointer apart from its operands
-                instruction.pointer = casts.get(id(instruction.pointer), instruction.pointer)
+            _redirect_kept(instruction, casts)
+
+
+def _redirect_kept(instruction: ir.Instruction, casts: Mapping[int, ir.Instruction]) -> None:
+    """What llvmlite's instructions keep apart from their operands, and write from there."""
+    for name in ("pointer", "aggregate", "value"):
+        kept = vars(instruction).get(name)
+        if id(kept) in casts:
+            setattr(instruction, name, casts[id(kept)])
+    if isinstance(instruction, GEPInstr):
+        instruction.indices = [casts.get(id(index), index) for index in instruction.indices]

@@ -12,21 +12,24 @@ from tools.amd_executor.frames import LONG, WORD, Frame, word
 from tools.amd_executor.values import Values
 
 _NOTHING = re.compile(
-    r"BUFFER_(WBL2|INV|INVL2|GL[01]_INV|WBINVL1(_VOL)?)|GLOBAL_(INV|WB|WBINV)|S_DCACHE_\w+|S_ICACHE_INV|S_GL1_INV|S_PREFETCH_\w+"
-    r"|S_(CLAUSE|DELAY_ALU|NOP|SLEEP|SETPRIO|WAIT\w*|TTRACEDATA\w*|INST_PREFETCH|SET_INST_PREFETCH_DISTANCE|DENORM_MODE)"
+    r"BUFFER_(WBL2|INV|INVL2|GL[01]_INV|WBINVL1(_VOL)?)|GLOBAL_(INV|WB|WBINV)|S_DCACHE_\w+|S_ICACHE_INV|S_GL1_INV|S_PREFETCH_\w+|S_SET_GPR_IDX_OFF"
+    r"|S_(CLAUSE|DELAY_ALU|NOP|SLEEP|SETPRIO|WAIT\w*|TTRACEDATA\w*|INST_PREFETCH|SET_INST_PREFETCH_DISTANCE)"
     r"|S_(BARRIER_SIGNAL|SETHALT|VERSION|CODE_END|WAKEUP|SENDMSG|INCPERFLEVEL|DECPERFLEVEL|SETKILL)|DS_NOP"
 )
 """What has no effect here: memory is the same for all waves at once, and nothing takes time."""
 
+FLOAT_MODE, FLOAT_BITS = 0xF0, 0xFF
+"""How floats are computed, and the bits that say so: rounded to the nearest, denormal numbers kept, of all widths."""
+
 _ENDS = {"S_ENDPGM": layout.END, "S_BARRIER": layout.BARRIER, "S_BARRIER_WAIT": layout.BARRIER, "S_TRAP": layout.TRAP}
 _CLOCKS = ("S_MEMTIME", "S_MEMREALTIME", "S_SENDMSG_RTN_B32", "S_SENDMSG_RTN_B64")
 _MODE, _CYCLES = 1, 29
-_ROUNDING_BITS = 0xF
+_MODES = {"S_ROUND_MODE": FLOAT_MODE & 15, "S_DENORM_MODE": FLOAT_MODE >> 4}
 
 
 def is_control(instruction: Instruction) -> bool:
     name = instruction.name
-    registers = name == "S_GETREG_B32" or name.startswith("S_SETREG")
+    registers = name in ("S_GETREG_B32", *_MODES) or name.startswith("S_SETREG")
     return bool(_NOTHING.fullmatch(name)) or name in _ENDS or name in _CLOCKS or registers
 
 
@@ -41,6 +44,8 @@ def build_control(frame: Frame) -> None:
         _build_read(frame)
     elif name.startswith("S_SETREG"):
         _check_write(frame)
+    elif name in _MODES:
+        _check_mode(frame)
     frame.finish()
 
 
@@ -72,8 +77,17 @@ def _build_read(frame: Frame) -> None:
 
 
 def _check_write(frame: Frame) -> None:
-    """Denormal numbers are always kept; other rounding than to the nearest is not done."""
+    """Whether what is written to the mode changes nothing that is executed; it is not kept."""
     register, first, size = _parts(frame)
+    name, written = frame.instruction.name, frame.instruction.fields.get("written")
     touched = ((1 << size) - 1) << first
-    if register != _MODE or touched & _ROUNDING_BITS:
-        raise UnknownInstruction(f"{frame.instruction.name} of the hardware register {register}, bits {touched:#x}")
+    if register != _MODE or (touched & FLOAT_BITS and written is None):
+        raise UnknownInstruction(f"{name} of the hardware register {register}, bits {touched:#x}")
+    if written is not None and (written << first ^ FLOAT_MODE) & touched & FLOAT_BITS:
+        raise UnknownInstruction(f"{name}: the mode {written << first & touched:#x} of bits {touched:#x} for floats")
+
+
+def _check_mode(frame: Frame) -> None:
+    name, mode = frame.instruction.name, frame.instruction.fields["simm16"] & 15
+    if mode != _MODES[name]:
+        raise UnknownInstruction(f"{name} {mode:#x}")

@@ -48,6 +48,10 @@ _CHANGED: tuple[tuple[str, str, str], ...] = (
 )
 
 
+ADDED = dict.fromkeys(("V_ACCVGPR_READ", "V_ACCVGPR_WRITE", "V_ACCVGPR_MOV_B32"), "D0.b32 = S0.b32")
+"""What the manuals tell in words alone."""
+
+
 def correct(name: str, text: str) -> str:
     """*text*, or what stands in its place."""
     for pattern, replacement in _REPLACED:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -63,6 +64,9 @@ _FLOAT_BITS = {16: "<e", 32: "<f", 64: "<d"}
 _SCC, _LITERAL = 253, 255
 _SCC_PLACE = 128
 _APERTURES = {235: SHARED_HIGH, 237: PRIVATE_HIGH}
+_DPP8_FETCHES = 234
+"""DPP of eight lanes that reads lanes that are off, too."""
+
 _NOT_DECODED = {233: "DPP8", 234: "DPP8", 249: "SDWA", 250: "DPP16", 251: "VCCZ", 252: "EXECZ", 254: "LDS_DIRECT"}
 
 
@@ -77,10 +81,17 @@ def decode(data: bytes, family: str) -> Instruction:
     name = re.sub(r"_E(32|64)$", "", found.op.name) if hasattr(found, "op") else f"{found.opx.name}+{found.opy.name}"
     size = kind._base_size
     result = Instruction(family, name, base, frozenset(parts[1:]), size, fields)
+    if "DPP8" in parts:
+        fields["dpp8"] = sum(fields.pop(f"lane_sel_{place}") << 3 * place for place in range(8))
+        fields["fi"] = int(fields["src0"] == _DPP8_FETCHES)
+    if name == "S_SET_GPR_IDX_ON":
+        fields["gpr_idx"] = fields["ssrc1"] & 15
     if base in ("SOP1", "SOP2", "SOPC", "SOPK", "VOP1", "VOP2", "VOP3", "VOPC", "VOP3SD", "VOP3P"):
         if base == "VOP3P" and "MFMA" in parts:
             raise UnknownInstruction(name)
         result.operands.update(_operands(found, result, data))
+        if name.startswith("V_ACCVGPR"):
+            result.operands.update(_accumulators(result, data))
     elif base == "VOPD":
         result.operands.update(_dual_operands(found, result))
     elif base not in ("SOPP", "SMEM", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF"):
@@ -89,15 +100,27 @@ def decode(data: bytes, family: str) -> Instruction:
 
 
 def _find(data: bytes, family: str) -> Any:
-    amd = import_module("tinygrad.renderer.amd")
+    amd = _tables("tinygrad.renderer.amd")
     try:
-        return amd.decode_inst(data, family)
+        return _with_other_lanes(amd.decode_inst(data, family), data, family)
     except (ValueError, AssertionError):
         pass
-    kind = import_module(f"tinygrad.runtime.autogen.amd.{family}.ins").MUBUF if family != "rdna4" else None
+    kind = _tables(f"tinygrad.runtime.autogen.amd.{family}.ins").MUBUF if family != "rdna4" else None
     if kind is not None and amd._matches(data, kind):
         return kind.from_bytes(data)
     raise UnknownInstruction(f"the {family} encoding {data[:8].hex()}")
+
+
+def _with_other_lanes(found: Any, data: bytes, family: str) -> Any:
+    """*found*, or what it is if its first operand is one of other lanes: tinygrad's decoder does not look for all."""
+    name, first = type(found).__name__, int.from_bytes(data[:4], "little") & 0x1FF
+    if name.startswith("VOP3"):
+        first = int.from_bytes(data[4:8], "little") & 0x1FF
+    variant = _NOT_DECODED.get(first, "")
+    if family == "cdna" or not name.startswith("VOP") or not variant.startswith("DPP") or name.endswith(variant):
+        return found
+    kind = getattr(_tables(f"tinygrad.runtime.autogen.amd.{family}.ins"), f"{name.split('_')[0]}_{variant}", None)
+    return found if kind is None else kind.from_bytes(data)
 
 
 def _operands(found: Any, instruction: Instruction, data: bytes) -> dict[str, Operand]:
@@ -129,6 +152,16 @@ def _operands(found: Any, instruction: Instruction, data: bytes) -> dict[str, Op
     if "literal" in instruction.fields:
         result["simm32"] = Operand("c", instruction.fields["literal"], 32, "B32")
     return result
+
+
+def _accumulators(instruction: Instruction, data: bytes) -> dict[str, Operand]:
+    """The operands of a move from or to the second half of CDNA's vector registers."""
+    fields = instruction.fields
+    target = Operand("v", fields["vdst"] + (0 if "READ" in instruction.name else 256), 32, "B32")
+    source = _operand(instruction, fields["src0"], 32, "B32", False, data)
+    if "WRITE" not in instruction.name:
+        source = replace(source, number=source.number + 256)
+    return {"d": target, "s0": source}
 
 
 def _role(name: str) -> str | None:
@@ -205,11 +238,20 @@ def _dual_format(found: Any, role: str) -> str:
     return "PK2_F16" if "DOT2" in name else "B32"
 
 
+def _tables(name: str) -> Any:
+    """One of tinygrad's modules; importing them changes how deep Python recurses."""
+    limit = sys.getrecursionlimit()
+    try:
+        return import_module(name)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 @cache
 def _texts(family: str) -> dict[str, dict[str, str]]:
     """Pseudocode by name, then by encoding."""
     found: dict[str, dict[str, str]] = {}
-    for key, text in import_module(f"tinygrad.runtime.autogen.amd.{family}.str_pcode").PCODE.items():
+    for key, text in _tables(f"tinygrad.runtime.autogen.amd.{family}.str_pcode").PCODE.items():
         name = re.sub(r"_E(32|64)$", "", key.name)
         found.setdefault(name, {})[type(key).__name__.removesuffix("Op")] = text
     return found
@@ -218,8 +260,10 @@ def _texts(family: str) -> dict[str, dict[str, str]]:
 @cache
 def meaning(family: str, name: str, format_: str) -> tuple[Statement, ...]:
     """What an instruction does; raises `UnknownInstruction` where the manual does not say."""
-    from tools.amd_executor.corrections import correct
+    from tools.amd_executor.corrections import ADDED, correct
 
+    if name in ADDED:
+        return parse(ADDED[name])
     texts = _texts(family).get(name) or _texts(family).get(name.replace("V_DUAL_", "V_"))
     if not texts:
         raise UnknownInstruction(f"{name}: no pseudocode")

@@ -24,6 +24,8 @@ from tools.amd_executor import layout, memory
 from tools.amd_executor.control import build_control, is_control
 from tools.amd_executor.decoding import Instruction, Operand, UnknownInstruction, decode
 from tools.amd_executor.frames import BIT, LONG, POINTER, SIGNATURE, WITHIN, WORD, Frame, long
+from tools.amd_executor.images import undefined_symbols
+from tools.amd_executor.indexed import build_indexed, is_indexed
 from tools.amd_executor.lanes import build_cross_lane
 from tools.amd_executor.pseudocode import PseudocodeError
 from tools.amd_executor.scalar import build_scalar, build_scalar_load, reads_memory
@@ -32,7 +34,7 @@ from tools.amd_executor.vector import build_vector, is_cross_lane
 _MODIFIERS = (
     "neg", "abs", "neg_hi", "opsel", "opsel_hi", "opsel_hi2", "clmp", "omod", "dpp", "fi", "bc", "row_mask",
     "bank_mask", "src0_neg", "src0_abs", "src1_neg", "src1_abs", "src0_sel", "src1_sel", "src0_sext", "src1_sext",
-    "dst_sel", "dst_unused", "sve", "th", "glc", "sc0", "pattern",
+    "dst_sel", "dst_unused", "sve", "th", "glc", "sc0", "pattern", "dpp8", "gpr_idx",
 )  # fmt: skip
 """The fields that the form depends on."""
 
@@ -64,7 +66,7 @@ class Engine:
         kind = ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_void_p] * 2, *[ctypes.c_uint64] * 3, ctypes.c_void_p)
         self.run = kind(address)
 
-    def load_object(self, name: str, build: Callable[[], ir.Module]) -> None:
+    def load_object(self, name: str, build: Callable[[], ir.Module], description: str = "") -> None:
         """Take the object file called *name*, or make it of the module that *build* gives."""
         path = self.folder / f"{hashlib.sha256((self.salt + name).encode()).hexdigest()[:32]}.o"
         if path.exists():
@@ -74,8 +76,15 @@ class Engine:
             with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
                 file.write(data)
             os.replace(file.name, path)
+        missing = [symbol for symbol in undefined_symbols(data) if not self.finds(symbol)]
+        if missing:  # the JIT ends the process where it does not find one
+            raise UnknownInstruction(f"{description or name} calls what this machine has not: {', '.join(missing)}")
         self.jit.add_object_file(llvm.ObjectFileRef.from_data(data))
         self.jit.finalize_object()
+
+    def finds(self, symbol: str) -> bool:
+        """Whether code may call *symbol*: the one function of the loop's own, or one of this process."""
+        return symbol == "within" or bool(llvm.address_of_symbol(symbol))
 
     def compile(self, module: ir.Module) -> bytes:
         self.compiled += 1
@@ -92,13 +101,18 @@ class Engine:
         key = _key(instruction)
         if key not in self.functions:
             name = "f" + hashlib.sha256(key.encode()).hexdigest()[:24]
-            self.load_object(name, lambda: _form_module(name, instruction))
+            self.load_object(name, lambda: _form_module(name, instruction), instruction.name)
             self.functions[key] = self.jit.get_function_address(name)
         return self.functions[key]
 
-    def record(self, data: bytes, family: str, place: int) -> tuple[bytes, Instruction]:
-        """What the loop needs of the instruction in *data*; the record will be at the address *place*."""
+    def record(self, data: bytes, family: str, place: int, index_mode: int = 0) -> tuple[bytes, Instruction]:
+        """What the loop needs of the instruction in *data*; the record will be at the address *place*.
+
+        *index_mode* says which operands of vector instructions are counted from M0; see `indexed`.
+        """
         instruction = decode(data, family)
+        if index_mode and instruction.format.startswith("VOP"):
+            instruction.fields["gpr_idx"] = index_mode
         numbers = _numbers(instruction)
         instruction = _form(instruction)
         words = [0] * layout.RECORD_WORDS
@@ -152,8 +166,10 @@ def _key(instruction: Instruction) -> str:
 def _form(instruction: Instruction) -> Instruction:
     """The instruction with only those fields that its function depends on."""
     fields = {name: number for name, number in instruction.fields.items() if name in _MODIFIERS}
-    if instruction.name == "S_GETREG_B32" or instruction.name.startswith("S_SETREG"):
+    if instruction.name in ("S_GETREG_B32", "S_DENORM_MODE", "S_ROUND_MODE") or instruction.name.startswith("S_SETREG"):
         fields["simm16"] = instruction.fields["simm16"]
+    if instruction.name.startswith("S_SETREG_IMM32"):
+        fields["written"] = instruction.operands["simm32"].number
     if instruction.name in ("V_BITOP3_B32", "V_BITOP3_B16"):
         fields.setdefault("omod", 0)
     variants = frozenset(instruction.variants - {"LIT"})
@@ -180,7 +196,9 @@ def _numbers(instruction: Instruction) -> tuple[int, int]:
         number = memory.offset(instruction)
         memory.prepare(instruction)
         return number, 0
-    if instruction.format == "SMEM":
+    if instruction.name in ("S_MEMTIME", "S_MEMREALTIME"):
+        instruction.operands["sd"] = Operand("s", fields["sdata"], 64, "B64")
+    elif instruction.format == "SMEM" and not is_control(instruction):
         return _prepare_scalar_load(instruction), 0
     return 0, 0
 
@@ -221,6 +239,8 @@ def _build(frame: Frame) -> None:
     instruction = frame.instruction
     if is_control(instruction):
         build_control(frame)
+    elif is_indexed(instruction):
+        build_indexed(frame)
     elif memory.is_memory(instruction):
         memory.build_memory(frame)
     elif reads_memory(instruction):

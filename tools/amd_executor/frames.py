@@ -159,11 +159,12 @@ class Frame:
         fine = self.builder.call(within, [self.wave, address, long(size)])
         self.demand(fine, address)
 
-    def demand(self, fine: ir.Value, address: ir.Value) -> None:
+    def demand(self, fine: ir.Value, address: ir.Value, fault: int = layout.FAULT) -> None:
+        """End the function with *fault*, of *address*, unless *fine*."""
         good = self.builder.append_basic_block("good")
         bad = self.builder.append_basic_block("bad")
         self.builder.cbranch(fine, good, bad)
         self.builder.position_at_end(bad)
         self.store(address, self.place(layout.FAULT_ADDRESS))
-        self.finish(layout.FAULT)
+        self.finish(fault)
         self.builder.position_at_end(good)

@@ -16,7 +16,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _MACHINES = {0x4C: "gfx942", 0x41: "gfx1100", 0x4E: "gfx1201"}
-_NOTE_TYPE = 32
+_NOTE_TYPE, _SYMBOL_TABLE = 32, 2
 
 
 class ImageError(Exception):
@@ -112,6 +112,14 @@ def _symbols(data: bytes, tables: list[Any], part: Any) -> list[tuple[str, int, 
         start = names + name
         found.append((data[start : data.index(b"\0", start)].decode(), value, size, info & 15, section))
     return found
+
+
+def undefined_symbols(data: bytes) -> list[str]:
+    """What an object file for the host needs from elsewhere, by name."""
+    place, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+    tables = [_SECTION.unpack_from(data, place + i * _SECTION.size) for i in range(count)]
+    found = [_symbols(data, tables, part) for part in tables if part[1] == _SYMBOL_TABLE]
+    return [name for table in found for name, _, _, _, section in table if name and not section]
 
 
 def _relocate(memory: mmap.mmap, base: int, data: bytes, part: Any, symbols: list[Any]) -> None:

@@ -37,6 +37,8 @@ class Swizzle:
         if not self.fields.get("fi"):
             exists = builder.and_(exists, self.frame.lane_bit(enabled, self.lane))
         self.valid = exists
+        if "dpp8" in self.fields:
+            return
         row = builder.and_(builder.lshr(lane, word(4)), word(3))
         bank = builder.and_(builder.lshr(lane, word(2)), word(3))
         wanted = builder.and_(self.bit(self.fields["row_mask"], row), self.bit(self.fields["bank_mask"], bank))
@@ -56,6 +58,8 @@ class Swizzle:
 
     def source(self, lane: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The lane that is read, and whether there is one; the number is one of a lane in any case."""
+        if "dpp8" in self.fields:
+            return self.within_eight(lane), ir.Constant(BIT, 1)
         builder, control = self.frame.builder, self.fields["dpp"]
         row, place = builder.and_(lane, word(~15)), builder.and_(lane, word(15))
         amount = control & 15
@@ -80,6 +84,12 @@ class Swizzle:
         if rdna or control not in (0x130, 0x134, 0x138, 0x13C, 0x142, 0x143):
             raise UnknownInstruction(f"{self.frame.instruction.name} with the DPP control {control:#x}")
         return self.across_rows(lane, row, control)
+
+    def within_eight(self, lane: ir.Value) -> ir.Value:
+        builder = self.frame.builder
+        shift = builder.mul(builder.and_(lane, word(7)), word(3))
+        chosen = builder.and_(builder.lshr(word(self.fields["dpp8"]), shift), word(7))
+        return builder.or_(builder.and_(lane, word(~7)), chosen)
 
     def across_rows(self, lane: ir.Value, row: ir.Value, control: int) -> tuple[ir.Value, ir.Value]:
         builder = self.frame.builder

@@ -33,7 +33,7 @@ An operand is an offset and a mask: it lies at ``(wave & mask) + offset``, so th
 FUNCTION, SIZE, FIRST_NUMBER, SECOND_NUMBER, OPERANDS, CONSTANTS = 0, 1, 2, 3, 4, 24
 OPERAND_COUNT = (CONSTANTS - OPERANDS) // 2
 
-NEXT, END, BARRIER, FAULT, TRAP, UNDECODED, OUTSIDE, TURN = range(8)
+NEXT, END, BARRIER, FAULT, TRAP, UNDECODED, OUTSIDE, TURN, REGISTER = range(9)
 """How a function, or the loop over them, ends."""
 
 

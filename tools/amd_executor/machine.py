@@ -18,6 +18,7 @@ from tools.amd_executor import layout
 from tools.amd_executor.decoding import FAMILIES, UnknownInstruction
 from tools.amd_executor.engine import Engine, engine
 from tools.amd_executor.images import Image, ImageError, KernelImage, load_image
+from tools.amd_executor.indexed import index_mode
 from tools.amd_executor.start import Launch, Start
 
 TURN = 200_000
@@ -32,6 +33,9 @@ _WINDOW = 64
 _ENDS = ("S_ENDPGM", "S_BRANCH", "S_SETPC_B64", "S_TRAP")
 
 
+_JUMPS = ("S_BRANCH", "S_CBRANCH", "S_SETPC", "S_SWAPPC", "S_CALL")
+
+
 class ExecutionError(Exception):
     """A launch that failed: what, and where."""
 
@@ -42,6 +46,10 @@ class MemoryFault(ExecutionError):
 
 class TrapFault(ExecutionError):
     """A wave met a trap."""
+
+
+class RegisterFault(ExecutionError):
+    """A computed number is that of no register."""
 
 
 class EndlessError(ExecutionError):
@@ -59,29 +67,37 @@ class Program:
         self.records = mmap.mmap(-1, self.count * layout.RECORD_WORDS * 8)
         self.place = ctypes.addressof(ctypes.c_char.from_buffer(self.records))
         self.names: dict[int, str] = {}
+        self.modes: dict[int, int] = {}
+        """Where decoding was left while CDNA counts registers from M0, and the mode that it does that in."""
 
     def decode(self, address: int) -> None:
         """Decode the instruction at *address* and those that follow it; raises for the first one only."""
         first = index = (address - self.image.base) // 4
+        mode = self.modes.get(first, 0)
         while index < self.count and index not in self.names:
             try:
-                index = self.decode_one(index)
+                index, mode = self.decode_one(index, mode)
             except UnknownInstruction:
                 if index == first:
                     raise
+                self.modes[index] = mode
                 return
             if not index:
                 return
 
-    def decode_one(self, index: int) -> int:
-        """The number of the next record, 0 where the code does not go on."""
+    def decode_one(self, index: int, mode: int) -> tuple[int, int]:
+        """The number of the next record, 0 where the code does not go on, and the mode that holds there."""
         start = 4 * index
         data = self.image.memory[start : start + 20].ljust(20, b"\0")
         size = layout.RECORD_WORDS * 8
-        record, instruction = self.engine.record(data, self.family, self.place + index * size)
+        record, instruction = self.engine.record(data, self.family, self.place + index * size, mode)
+        changed = index_mode(instruction)
+        if mode and instruction.name.startswith(_JUMPS):
+            raise UnknownInstruction(f"{instruction.name} between S_SET_GPR_IDX_ON and S_SET_GPR_IDX_OFF")
         self.records[index * size : (index + 1) * size] = record
         self.names[index] = instruction.name
-        return 0 if instruction.name in _ENDS else index + instruction.size // 4
+        following = 0 if instruction.name in _ENDS else index + instruction.size // 4
+        return following, mode if changed is None else changed
 
 
 @dataclass(eq=False)
@@ -185,7 +201,7 @@ class _Run:
             if status != layout.UNDECODED:
                 break
             program.decode(_counter(wave))
-        if status in (layout.FAULT, layout.TRAP, layout.OUTSIDE):
+        if status in (layout.FAULT, layout.TRAP, layout.OUTSIDE, layout.REGISTER):
             self.fail(status, block, number)
         return int(status)
 
@@ -199,6 +215,9 @@ class _Run:
         if status == layout.OUTSIDE:
             raise MemoryFault(f"{where}: a jump out of the code, to {counter:#x}")
         address = int(wave[layout.FAULT_ADDRESS : layout.FAULT_ADDRESS + 2].view(np.uint64)[0])
+        if status == layout.REGISTER:
+            number = address - (address >> 63 << 64)
+            raise RegisterFault(f"{where}: there is no register with the computed number {number}")
         raise MemoryFault(f"{where}: the address {address:#x} may not be used")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tools.amd_executor import layout
+from tools.amd_executor.control import FLOAT_BITS, FLOAT_MODE
 from tools.amd_executor.decoding import PRIVATE_HIGH, SHARED_HIGH
 from tools.amd_executor.images import Image, ImageError, KernelImage
 
@@ -43,6 +44,10 @@ class Start:
             raise ImageError(
                 f"{kernel.name}: waves of {32 if kernel.is_wave32 else 64} are not executed for {image.target}"
             )
+        mode = kernel.resources[0] >> 12 & FLOAT_BITS
+        if mode != FLOAT_MODE:
+            what = "other rounding than to the nearest, or denormal numbers taken for zero"
+            raise ImageError(f"{kernel.name}: its mode {mode:#04x} for floats ({what}) is not executed")
         self.threads = launch.block[0] * launch.block[1] * launch.block[2]
         self.waves = -(-self.threads // self.wave)
         self.shared_bytes = kernel.shared_bytes + launch.shared

@@ -135,7 +135,7 @@ class VectorForm:
         parts = self.instruction.name.split("+")
         environments = [VectorEnvironment(frame, self.names(number), masks) for number in range(len(parts))]
         vcc = self.mask_input()
-        swizzle = Swizzle(frame, self.places) if "DPP16" in self.instruction.variants else None
+        swizzle = Swizzle(frame, self.places) if self.instruction.variants & {"DPP16", "DPP8"} else None
         with frame.lanes(enabled) as lane:
             if swizzle is not None:
                 swizzle.enter(lane, enabled)
@@ -279,7 +279,7 @@ class VectorForm:
         raw = builder.load(variable.place, typ=ir.IntType(variable.bits))
         raw = self.limited(raw, operand)
         if "SDWA" in self.instruction.variants:
-            raw = self.placed(raw, lane, role)
+            raw = self.placed(raw, operand, lane, role)
         elif operand.bits == 16:
             raw = self.half(raw, operand, lane, role)
         self.frame.put_vector(raw, self.places[role], lane)
@@ -296,12 +296,12 @@ class VectorForm:
             return builder.or_(builder.and_(old, word(0xFFFF)), builder.shl(low, word(16)))
         return builder.or_(builder.and_(old, word(0xFFFF0000)), low)
 
-    def placed(self, raw: ir.Value, lane: ir.Value, role: str) -> ir.Value:
+    def placed(self, raw: ir.Value, operand: Operand, lane: ir.Value, role: str) -> ir.Value:
         """SDWA: the result in a byte or a half of the register."""
         choice, unused = self.instruction.fields.get("dst_sel", 6), self.instruction.fields.get("dst_unused", 0)
         builder = self.builder
         if choice == 6:
-            return raw
+            return self.half(raw, operand, lane, role) if operand.bits == 16 else raw
         bits, shift = (8, 8 * choice) if choice < 4 else (16, 16 * (choice - 4))
         part = builder.trunc(raw, ir.IntType(bits))
         if unused == 1:

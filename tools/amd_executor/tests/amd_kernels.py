@@ -28,14 +28,18 @@ define amdgpu_kernel void @kernel({parameters}) #0 {{
 {body}
   ret void
 }}
-attributes #0 = {{ "amdgpu-flat-work-group-size"="1,1024" }}
+attributes #0 = {{ "amdgpu-flat-work-group-size"="1,1024" {attributes} }}
 """
 
 
 @cache
-def machine(target: str, parameters: str, body: str, declarations: str = "", block: int = 64) -> Machine:
-    """A kernel whose threads know their number as ``%i``."""
-    text = _PARTS.format(parameters=parameters, body=body, declarations=declarations, block=block)
+def machine(
+    target: str, parameters: str, body: str, declarations: str = "", block: int = 64, attributes: str = ""
+) -> Machine:
+    """A kernel whose threads know their number as ``%i``. *attributes* are the kernel's, besides its size."""
+    text = _PARTS.format(
+        parameters=parameters, body=body, declarations=declarations, block=block, attributes=attributes
+    )
     return Machine(link([object_code(optimise(text, target), target)]).image)
 
 

@@ -18,6 +18,7 @@ from tools.gpu_report.suites import run_suite
 TESTS = """
     import os, time
     import pytest
+    from hip_runtime.drivers.hip.errors import DeviceFailure
 
     def test_one_that_passes():
         pass
@@ -28,6 +29,17 @@ TESTS = """
     @pytest.mark.parametrize("number", [7, 8])
     def test_one_that_fails(number):
         assert not number, f"device {number} is lost"
+
+    class Lost(DeviceFailure):
+        def __init__(self):
+            Exception.__init__(self)
+
+    def test_one_that_loses_the_device():
+        os.environ["DEVICE"] = "lost"
+        raise Lost
+
+    def test_one_with_a_device():
+        assert "DEVICE" not in os.environ
 
     def test_one_that_hangs():
         time.sleep(100)
@@ -65,6 +77,8 @@ def test_a_suite_goes_on_behind_what_ends_its_process(children: Children, tmp_pa
         "that_ends_the_process": "failed",
         "that_fails[7]": "failed",
         "that_fails[8]": "failed",
+        "that_loses_the_device": "failed",
+        "with_a_device": "passed",
         "that_hangs": "failed",
         "whose_end_fails": "failed",
         "that_is_skipped": "skipped",
@@ -75,7 +89,7 @@ def test_a_suite_goes_on_behind_what_ends_its_process(children: Children, tmp_pa
     assert "ZeroDivisionError" in told["whose_end_fails"]["cause"]
     assert told["that_is_skipped"]["cause"] == "needs two GPUs"
     causes = report.group(found, "failed")
-    assert len(causes) == 4
+    assert len(causes) == 5
     assert len(causes[0][1]) == 2, "device 7 and device 8 are one cause"
 
 
@@ -131,6 +145,8 @@ def test_benchmarks_without_hipcc_say_so(tmp_path: Path, monkeypatch: pytest.Mon
     program.chmod(0o755)
     assert "no such target" in programs._make_hipcc(tmp_path, "gfx942").missing
     program.write_text("#!/bin/sh\necho HIP version 7\n")
+    assert "wrote no code object" in programs._make_hipcc(tmp_path, "gfx942").missing
+    (tmp_path / "hipcc_kernels.hsaco").write_bytes(b"\x7fELF...")
     made = programs._make_hipcc(tmp_path, "gfx942")
     assert isinstance(made, Environment)
     assert (made.missing, made.packages) == ("", {"hipcc": "HIP version 7"})

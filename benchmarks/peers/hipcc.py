@@ -28,6 +28,7 @@ from benchmarks.problem import HipToolkit
 KERNELS = "BENCHMARKS_HIPCC_KERNELS"
 SOURCES = Path(__file__).with_name("hipcc_kernels.hip")
 _LONGEST_MESSAGE = 2000
+_ELF = b"\x7fELF"
 
 
 class CompileError(Exception):
@@ -41,6 +42,8 @@ def compile_kernels(target: str, output: Path) -> str:
         raise CompileError("there is no hipcc: not on PATH, nor in ROCM_PATH or /opt/rocm; HIPCC can name it")
     options = ("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", f"--offload-arch={target}", "-O3")
     _say(hipcc, *options, "-ffast-math", str(SOURCES), "-o", str(output))
+    if not output.is_file() or not output.read_bytes().startswith(_ELF):
+        raise CompileError(f"{hipcc} wrote no code object to {output}")
     return _say(hipcc, "--version").splitlines()[0]
 
 

@@ -1,22 +1,27 @@
 """A plugin for pytest that writes down what becomes of each test as soon as it is known.
 
 The file that ``GPU_REPORT_RESULTS`` names gets a line of JSON when a test begins, and one when it has ended. Tests that
-it tells of already are left out, so that a run whose process was ended goes on behind the test that ended it.
+it tells of already are left out, so that a run whose process was ended goes on behind the test that ended it. After a
+failure that leaves the device useless to its process, the process ends by itself.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+from hip_runtime.drivers.hip.errors import DeviceFailure
 
 RESULTS = Path(os.environ["GPU_REPORT_RESULTS"])
 _LONGEST_TEXT = 20_000
 _ORDER = ("passed", "skipped", "failed")
 
 _worst: dict[str, dict[str, object]] = {}
+_failed_devices: set[str] = set()
 
 
 def write(line: dict[str, object]) -> None:
@@ -42,6 +47,22 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 def pytest_runtest_logstart(nodeid: str) -> None:
     write({"test": nodeid, "outcome": "begun"})
     _worst[nodeid] = {"test": nodeid, "outcome": "passed", "seconds": 0.0}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Notice that the device has failed, whoever is told of it."""
+    if call.excinfo is not None and call.excinfo.errisinstance(DeviceFailure):
+        _failed_devices.add(item.nodeid)
+    return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    if item.nodeid in _failed_devices:
+        item.session.shouldstop = "the device has failed, and goes on in another process"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

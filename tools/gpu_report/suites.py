@@ -16,6 +16,9 @@ MOST_PROCESSES = 40
 _GOOD = (0, 1, 5)
 """Statuses of a pytest that got to its end: all passed, some failed, nothing was left to run."""
 
+_STOPPED = 2
+"""Status of one that the plugin stopped, since its device had failed."""
+
 
 def run_suite(children: Children, name: str, arguments: Sequence[str], folder: Path) -> list[dict[str, Any]]:
     """Run pytest with *arguments*; what became of each test. What it said is in *folder*."""
@@ -26,6 +29,7 @@ def run_suite(children: Children, name: str, arguments: Sequence[str], folder: P
     chosen = [word for plugin in plugins for word in ("-p", plugin)]
     # The settings of this repository, wherever the tests are; in one process, as there is one GPU.
     settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider", "-p", "no:xdist"]
+    settings.append("--continue-on-collection-errors")
     command = ["-m", "pytest", "-q", *settings, *chosen, *arguments]
     for _ in range(MOST_PROCESSES):
         ending = children.run(command, output, progress=lambda: results.stat().st_size if results.exists() else 0)
@@ -34,7 +38,7 @@ def run_suite(children: Children, name: str, arguments: Sequence[str], folder: P
             _add(results, stuck[0], ending.reason)
         elif ending.status in _GOOD:
             break
-        else:
+        elif ending.status != _STOPPED:
             _add(results, name, ending.reason)
             break
     else:

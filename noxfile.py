@@ -188,11 +188,11 @@ def installed_rocm() -> str:
 
 def hip_python_extra(rocm: str) -> str:
     """The extra of hip-runtime with the hip-python that goes with this version of ROCm: the newest that is not newer
-    than it, and the newest of all where no version is known."""
+    than it, or else the oldest; and the newest of all where no version is known."""
     project = tomllib.loads((ROOT / "packages" / "hip-runtime" / "pyproject.toml").read_text())["project"]
     extras = {name: numbers(name) for name in project["optional-dependencies"] if name.startswith("rocm_")}
-    fitting = [name for name, release in extras.items() if release <= numbers(rocm)] if rocm else []
-    return max(fitting or extras, key=extras.__getitem__)
+    fitting = [name for name, release in extras.items() if not rocm or release <= numbers(rocm)]
+    return max(fitting or [min(extras, key=extras.__getitem__)], key=extras.__getitem__)
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -104,7 +104,7 @@ def test_the_page_has_what_was_found(tmp_path: Path) -> None:
     failed = {"test": "t.py::b", "outcome": "failed", "cause": "719 | lost", "text": "", "seconds": 2.0}
     passed = {"test": "t.py::a", "outcome": "passed", "seconds": 1.0}
     skipped = {"test": "t.py::c", "outcome": "skipped", "cause": "needs two GPUs", "seconds": 0.0}
-    times = {"saxpy": {"quick": False, "medians": {"hip": 0.002, "hipcc": 0.001}, "unmeasured": {}}}
+    times = {"saxpy": {"quick": False, "medians": {"hip": 0.002, "hipcc": 0.001}, "unmeasured": {}, "hipcc": "7.2"}}
     document = {
         "taken": "now",
         "seconds": 3.0,
@@ -120,6 +120,7 @@ def test_the_page_has_what_was_found(tmp_path: Path) -> None:
     assert "| core | 1 | 1 | 1 |" in lines
     assert "| HIP runtime | 7 \\| 2 |" in lines
     assert "| saxpy | 2.0000 | 1.0000 | 2.00 |" in lines
+    assert "hipcc: 7.2" in lines
     assert lines[lines.index("- core, 1: 719 \\| lost") + 1] == "  - `t.py::b`"
     assert "- core, 1: needs two GPUs" in lines
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _POLL_SECONDS = 0.2
+_QUIET = {f"NUMBA_HIP_{name}_WARNINGS": "0" for name in ("LOW_OCCUPANCY", "IMPLICIT_COPY")}
+"""Advice that GPUs are given, the CPU device not: launches of tests are small, and warnings are errors there."""
+
 _EMULATED = Path(__file__).resolve().parent / "emulated"
 
 
@@ -41,7 +44,7 @@ class Children:
 
     def environment(self) -> dict[str, str]:
         """What the processes find in their environment."""
-        found = {**os.environ, "NUMBA_HIP_DEVICE": "hip", **self.variables}
+        found = {**_QUIET, **os.environ, "NUMBA_HIP_DEVICE": "hip", **self.variables}
         path = [str(ROOT)]
         if self.target:
             found["EMULATED_TARGET"] = self.target

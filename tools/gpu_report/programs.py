@@ -53,6 +53,7 @@ def run_benchmarks(
                 "quick": document["quick"],
                 "medians": {one: result["median"]["wall"] for one, result in document["benchmarks"][name].items()},
                 "unmeasured": document["unmeasured"][name],
+                "hipcc": document["peers"]["hipcc"].get("hipcc", ""),
             }
     return found, times
 

@@ -80,7 +80,9 @@ def _timings(times: Mapping[str, Any]) -> list[str]:
             cells.append(f"{medians['hip'] / medians['hipcc']:.2f}" if "hipcc" in medians else "")
         lines.append(f"| {benchmark} | {' | '.join(cells)} |")
     missing = {timed["unmeasured"]["hipcc"] for timed in times.values() if "hipcc" in timed["unmeasured"]}
-    return [*lines, "", *(f"No times of hipcc: {_cell(reason)}." for reason in sorted(missing)), ""]
+    lines += ["", *(f"No times of hipcc: {_cell(reason)}." for reason in sorted(missing))]
+    versions = {timed["hipcc"] for timed in times.values() if timed["hipcc"]}
+    return [*lines, *(f"hipcc: {_cell(version)}" for version in sorted(versions)), ""]
 
 
 def _causes(parts: Mapping[str, Sequence[Mapping[str, Any]]], outcome: str) -> list[str]:

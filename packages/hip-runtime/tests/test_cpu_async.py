@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_driver_contract import CASES, Bench
+from test_driver_contract import HOST_CASES, Bench
 
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.drivers.cpu.device import CpuDriver
@@ -23,7 +23,7 @@ ONE = (1, 1, 1)
 
 @pytest.fixture
 def bench() -> Bench:
-    return Bench(CASES["cpu, asynchronous"])
+    return Bench(HOST_CASES["cpu, asynchronous"])
 
 
 @contextmanager

@@ -399,3 +399,14 @@ def test_floats_of_8_bits_are_refused_with_the_remedy():
             copy[1, 1](array, out)
     copy[1, 1](hip.to_device(values).view(np.uint8), out)
     assert out == values.view(np.uint8)
+
+
+def test_conversions_by_the_names_of_c():
+    assert bf16.float2bfloat16 is bf16.float32_to_bfloat16
+    assert bf16.double2bfloat16 is bf16.float64_to_bfloat16
+    assert bf16.bfloat162float is bf16.bfloat16_to_float32
+    assert bf16.ull2bfloat16_rd is bf16.uint64_to_bfloat16_rd
+    assert bf16.bfloat162char_rz is bf16.bfloat16_to_int8_rz
+    assert bf16.bfloat16_as_ushort is bf16.bfloat16_as_uint16
+    assert bf16.short_as_bfloat16 is bf16.int16_as_bfloat16
+    assert {"bfloat162ll_ru", "short2bfloat16_rn"} <= set(dir(bf16))

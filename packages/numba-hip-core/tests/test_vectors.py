@@ -95,7 +95,8 @@ def test_for_amd_gpus(target):
     [
         ("hip.float4(1, 2)", r"hip.float32x4 has 4 components; \(.*\) has 2"),
         ("hip.float2(1, hip.int2(1, 2))", "has 2 components; .* has 3"),
-        ("hip.int2(1j, 2)", "made of numbers and vectors, not of"),
+        ("hip.int2(1j, 2)", "has 2 components; .* has 3"),
+        ("hip.int2('1')", "made of numbers and vectors, not of"),
         ("hip.int2(x=1, y=2)", "takes no arguments by name"),
         ("hip.int2(1, 2).z", "Unknown attribute 'z'"),
     ],
@@ -154,6 +155,7 @@ def test_division_gives_floats_their_quotients():
         lambda: hip.int32x2(1, 2) + hip.int32x3(1, 2, 3),
         lambda: hip.int32x2(1, 2) + hip.int64x2(1, 2),
         lambda: hip.int32x2(1, 2) - (1, 2),
+        lambda: hip.float32x2(1, 2) + 1j,
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(combine):

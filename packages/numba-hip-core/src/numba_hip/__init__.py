@@ -87,7 +87,7 @@ from numba_hip.host.streams import (
     stream,
 )
 from numba_hip.installed import entry_points
-from numba_hip.language import atomic, cg, const, fp16, local, shared
+from numba_hip.language import atomic, cg, const, fp16, local, shared, vector
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
@@ -222,7 +222,7 @@ __all__ = [
     "select_device", "selp", "set_memory_manager", "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync",
     "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stcg", "stcs", "stream", "stwb", "stwt", "synchronize",
     "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",
-    "threadfence_block", "threadfence_system", "to_device", "vectorize", "wall_clock64", "warpsize",
+    "threadfence_block", "threadfence_system", "to_device", "vector", "vectorize", "wall_clock64", "warpsize",
 ]  # fmt: skip
 
 _alias.install()  # the last thing: an import that fails leaves no second name behind

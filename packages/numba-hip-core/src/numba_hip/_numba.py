@@ -103,6 +103,20 @@ def setitem_of_any_index(context: Any, builder: Any, sig: Any, args: Any) -> Any
     return arrayobj.setitem_array(context, builder, sig, args)
 
 
+def view_as_dtype(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Numba's lowering of ``array.view(dtype)``."""
+    from numba.np import arrayobj
+
+    return arrayobj.array_view(context, builder, sig, args)
+
+
+def type_of_constructor(context: Any, kind: types.Type) -> types.Type:
+    """Numba's type of what ``np.float32`` and its like are called as, of the NumPy type that is *kind* in kernels."""
+    from numba.core.typing.builtins import NumberClassAttribute
+
+    return cast(types.Type, NumberClassAttribute(context).resolve___call__(types.NumberClass(kind)))
+
+
 def view_of_part(
     context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]
 ) -> tuple[Any, list[Any], list[Any]]:

@@ -27,15 +27,16 @@ def element_pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) ->
     else:
         indices = [(args[1], index_type)]
     places = [
-        _from_start(context, builder, index, of, extent) for (index, of), extent in zip(indices, extents, strict=True)
+        place_from_start(context, builder, index, of, extent)
+        for (index, of), extent in zip(indices, extents, strict=True)
     ]
     if context.enable_boundscheck:
         for axis, (place, extent) in enumerate(zip(places, extents, strict=True)):
             cgutils.do_boundscheck(context, builder, place, extent, axis)
-    return _address(builder, kind, array, places)
+    return address_of(builder, kind, array, places)
 
 
-def _from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind: Any, extent: ir.Value) -> ir.Value:
+def place_from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind: Any, extent: ir.Value) -> ir.Value:
     """*index* counted from the start of its axis, which has *extent* elements: below zero it counts from the end."""
     unsigned = isinstance(kind, types.Integer) and not kind.signed
     wide = context.cast(builder, index, kind, types.uintp if unsigned else types.intp)
@@ -45,7 +46,7 @@ def _from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind: Any,
     return builder.select(negative, builder.add(wide, extent), wide)
 
 
-def _address(builder: ir.IRBuilder, kind: types.Array, array: Any, places: list[ir.Value]) -> ir.Value:
+def address_of(builder: ir.IRBuilder, kind: types.Array, array: Any, places: list[ir.Value]) -> ir.Value:
     """The address of the element at *places*, which there has to be."""
     pointer = array.data
     steps = list(zip(places, cgutils.unpack_tuple(builder, array.strides, kind.ndim), strict=True))

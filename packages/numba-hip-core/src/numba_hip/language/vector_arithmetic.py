@@ -38,7 +38,7 @@ def _vector_of(args: tuple[types.Type, ...]) -> VectorType | None:
     """The type of vectors that *args* are to be combined as; None where they are none, or do not fit each other."""
     vectors = {arg for arg in args if isinstance(arg, VectorType)}
     numbers = [arg for arg in args if not isinstance(arg, VectorType)]
-    if len(vectors) != 1 or not all(isinstance(types.unliteral(arg), types.Number) for arg in numbers):
+    if len(vectors) != 1 or not all(isinstance(types.unliteral(arg), (types.Integer, types.Float)) for arg in numbers):
         return None
     return vectors.pop()
 

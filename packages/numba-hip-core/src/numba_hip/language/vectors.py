@@ -1,16 +1,21 @@
 """Vectors of one to four numbers: ``float32x4``, ``int32x2`` and their like, also by their names in C (``float4``).
 
-A vector is made of numbers and other vectors that together have as many components, ``float4(float2(1, 2), 3, 4)``, and
-read by the attributes ``x``, ``y``, ``z`` and ``w``. Shared and private arrays can have vectors as elements.
+A vector is made of numbers and other vectors that together have as many components, ``float4(float2(1, 2), 3, 4)``, or
+of one number, which becomes each of them. A complex number has two components. They are read by the attributes
+``x``, ``y``, ``z`` and ``w``. Shared and private arrays can have vectors as elements, and ``array.view(float4)`` takes
+an array of numbers for one of vectors. What `numba_hip.language.vector` loads can have more components, along several
+axes.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel.models import StructModel
+from numba.core.datamodel.models import OpaqueModel, StructModel
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
 from numba.extending import register_model
@@ -29,17 +34,22 @@ C_NAMES: dict[types.Type, tuple[str, ...]] = {
 
 
 class VectorType(types.Type):
-    """The type of vectors of *count* components of type *base*."""
+    """The type of vectors of components of type *base*: as many as *shape* says, or along each axis that it names."""
 
-    def __init__(self, base: types.Type, count: int) -> None:
+    def __init__(self, base: types.Type, shape: int | tuple[int, ...]) -> None:
         self.base = base
-        self.count = count
-        super().__init__(f"{base}x{count}")
+        self.shape = (shape,) if isinstance(shape, int) else shape
+        super().__init__("x".join(map(str, (base, *self.shape))))
 
     @property
-    def key(self) -> tuple[types.Type, int]:
+    def count(self) -> int:
+        """The number of components."""
+        return math.prod(self.shape)
+
+    @property
+    def key(self) -> tuple[types.Type, tuple[int, ...]]:
         """What makes two of these types the same."""
-        return self.base, self.count
+        return self.base, self.shape
 
 
 class VectorStub(Stub):
@@ -57,10 +67,23 @@ class VectorStub(Stub):
         return str(self.kind.name)
 
 
+class VectorClass(types.Function, types.DTypeSpec):
+    """The type of a `VectorStub` in kernels: it is called for a vector, and names the elements of an array."""
+
+    @property
+    def dtype(self) -> VectorType:
+        """The type of the vectors."""
+        kind: VectorType = self.typing_key.kind
+        return kind
+
+
+register_model(VectorClass)(OpaqueModel)
+
+
 @register_model(VectorType)
 class _VectorModel(StructModel):
     def __init__(self, manager: Any, kind: VectorType) -> None:
-        super().__init__(manager, kind, [(name, kind.base) for name in COMPONENTS[: kind.count]])
+        super().__init__(manager, kind, [(f"component{index}", kind.base) for index in range(kind.count)])
 
 
 @typing.register_attr
@@ -76,14 +99,46 @@ def _component(context: Any, builder: ir.IRBuilder, vector: VectorType, value: i
     return builder.extract_value(value, COMPONENTS.index(name))
 
 
+def _count_of(part: types.Type) -> int:
+    """How many components a vector gets of a value of that type."""
+    if isinstance(part, VectorType):
+        return part.count
+    return 2 if isinstance(part, types.Complex) else 1
+
+
 def _check_parts(kind: VectorType, parts: tuple[types.Type, ...]) -> None:
     passed = ", ".join(map(str, parts))
     for part in parts:
-        if not isinstance(types.unliteral(part), (types.Integer, types.Float, types.Boolean, VectorType)):
+        if not isinstance(types.unliteral(part), (types.Number, types.Boolean, VectorType)):
             raise TypingError(f"hip.{kind} is made of numbers and vectors, not of ({passed})")
-    count = sum(part.count if isinstance(part, VectorType) else 1 for part in parts)
-    if count != kind.count:
+    count = sum(map(_count_of, parts))
+    if count != kind.count and not _is_one_number(parts):
         raise TypingError(f"hip.{kind} has {kind.count} components; ({passed}) has {count}")
+
+
+def _is_one_number(parts: tuple[types.Type, ...]) -> bool:
+    return len(parts) == 1 and isinstance(types.unliteral(parts[0]), (types.Integer, types.Float))
+
+
+def components(builder: ir.IRBuilder, value: ir.Value, kind: types.Type) -> list[tuple[ir.Value, types.Type]]:
+    """The numbers that a number or vector *value* of type *kind* is made of, each with its type."""
+    if isinstance(kind, VectorType):
+        return [(builder.extract_value(value, index), kind.base) for index in range(kind.count)]
+    if isinstance(kind, types.Complex):
+        return [(builder.extract_value(value, index), kind.underlying_float) for index in range(2)]
+    return [(value, kind)]
+
+
+def make_vector(
+    context: Any, builder: ir.IRBuilder, kind: VectorType, numbers: Sequence[tuple[ir.Value, types.Type]]
+) -> ir.Value:
+    """The vector of type *kind* of *numbers*, each with its type; one alone becomes every component."""
+    if len(numbers) == 1:
+        numbers = [*numbers] * kind.count
+    vector = ir.Constant(context.get_value_type(kind), ir.Undefined)
+    for index, (number, of) in enumerate(numbers):
+        vector = builder.insert_value(vector, context.cast(builder, number, of, kind.base), index)
+    return vector
 
 
 def _define(base: types.Type, count: int) -> VectorStub:
@@ -100,29 +155,20 @@ def _define(base: types.Type, count: int) -> VectorStub:
             return signature(kind, *args)
 
     typing.register(Template)
-    typing.register_global(stub, types.Function(Template))
+    typing.register_global(stub, VectorClass(Template))
 
     @lowering.lower(stub, types.VarArg(types.Any))
     def _make(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        numbers = []
-        for value, part in zip(args, sig.args, strict=True):
-            if isinstance(part, VectorType):
-                components = [builder.extract_value(value, index) for index in range(part.count)]
-                numbers += [context.cast(builder, component, part.base, base) for component in components]
-            else:
-                numbers.append(context.cast(builder, value, part, base))
-        vector = ir.Constant(context.get_value_type(kind), ir.Undefined)
-        for index, number in enumerate(numbers):
-            vector = builder.insert_value(vector, number, index)
-        return vector
+        pairs = zip(args, sig.args, strict=True)
+        numbers = [number for value, of in pairs for number in components(builder, value, of)]
+        return make_vector(context, builder, kind, numbers)
 
     return stub
 
 
 def element_of(dtype: types.Type) -> types.Type | None:
     """The type of vectors that a dtype, the type of a stub, stands for; `None` for anything else."""
-    stub = dtype.typing_key if isinstance(dtype, types.Function) else None
-    return stub.kind if isinstance(stub, VectorStub) else None
+    return dtype.dtype if isinstance(dtype, VectorClass) else None
 
 
 VECTORS: dict[str, VectorStub] = {}

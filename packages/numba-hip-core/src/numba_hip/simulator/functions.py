@@ -222,6 +222,8 @@ def _vector(stub: VectorStub) -> None:
 
     def make(thread: Thread, *parts: Any) -> Any:
         numbers = [number for part in parts for number in (part.item() if isinstance(part, np.void) else (part,))]
+        if len(parts) == len(numbers) == 1:
+            numbers *= stub.kind.count
         if len(numbers) != stub.kind.count:
             raise TypeError(f"hip.{stub.kind} has {stub.kind.count} components; {len(numbers)} were given")
         return np.array([tuple(map(element, numbers))], dtype).view(np.recarray)[0]
@@ -231,3 +233,30 @@ def _vector(stub: VectorStub) -> None:
 
 for _stub in set(VECTORS.values()):
     _vector(_stub)
+
+
+def _covered(array: HostArray, indices: Any, shape: tuple[int, ...]) -> HostArray:
+    """The elements that a vector of *shape* begins with at *indices*: a view."""
+    if not isinstance(indices, tuple):
+        line = array.reshape(-1) if array.ndim > 1 else array
+        start = indices + line.size if indices < 0 else indices
+        return line[start : start + math.prod(shape)].reshape(shape)
+    starts = [index + extent if index < 0 else index for index, extent in zip(indices, array.shape, strict=True)]
+    extents = (1,) * (array.ndim - len(shape)) + shape
+    part = array[tuple(slice(start, start + extent) for start, extent in zip(starts, extents, strict=True))]
+    return part.reshape(shape)
+
+
+@means("vector.load")
+def _load_vector(thread: Thread, array: HostArray, indices: Any, shape: Any, alignment: int | None = None) -> Any:
+    del alignment
+    part = _covered(array, indices, shape if isinstance(shape, tuple) else (shape,))
+    names = [*"xyzw", *(f"component{index}" for index in range(4, part.size))][: part.size]
+    return np.array([tuple(part.ravel())], [(name, part.dtype) for name in names]).view(np.recarray)[0]
+
+
+@means("vector.store")
+def _store_vector(thread: Thread, array: HostArray, index: Any, vector: Any, alignment: int | None = None) -> None:
+    del alignment
+    numbers = np.array(vector.item(), array.dtype)
+    _covered(array, index, numbers.shape)[...] = numbers

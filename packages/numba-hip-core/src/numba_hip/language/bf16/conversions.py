@@ -1,6 +1,7 @@
 """Conversions of bfloat16 by name: ``int32_to_bfloat16_ru``, ``bfloat16_to_uint8_rz``, ``bfloat16_as_int16``.
 
-The last two letters say how is rounded: to the nearest (rn), to zero (rz), down (rd) or up (ru).
+The last two letters say how is rounded: to the nearest (rn), to zero (rz), down (rd) or up (ru). Each has its name in
+CUDA's and HIP's headers, too: ``int2bfloat16_ru``, ``bfloat162uchar_rz``, ``bfloat16_as_short``.
 """
 
 from __future__ import annotations
@@ -84,5 +85,22 @@ def _all() -> list[Stub]:
     return stubs
 
 
-CONVERSIONS = {stub.__name__: stub for stub in _all()}
-"""Every conversion by its name."""
+C_NAMES = {
+    "float32": "float", "float64": "double", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
+    "int32": "int", "uint32": "uint", "int64": "ll", "uint64": "ull",
+}  # fmt: skip
+"""What the headers call the types."""
+
+
+def _name_in_c(name: str) -> str:
+    """The name in CUDA's and HIP's headers of the conversion *name*, without the underscores at its beginning."""
+    source, separator, result = name.partition("_to_" if "_to_" in name else "_as_")
+    result, _, direction = result.partition("_")
+    joint = "2" if separator == "_to_" else separator
+    return f"{C_NAMES.get(source, source)}{joint}{C_NAMES.get(result, result)}" + (f"_{direction}" if direction else "")
+
+
+_BY_TYPE = {stub.__name__: stub for stub in _all()}
+
+CONVERSIONS = _BY_TYPE | {_name_in_c(name): stub for name, stub in _BY_TYPE.items()}
+"""Every conversion by its names."""

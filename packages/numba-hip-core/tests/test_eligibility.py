@@ -24,10 +24,6 @@ def generator(out):
     yield out
 
 
-def several(out, *rest):
-    out[0] = len(rest)
-
-
 def named(out, **rest):
     out[0] = len(rest)
 
@@ -53,11 +49,16 @@ def wrapped(out):
     out[0] = 1
 
 
+@functools.wraps(generator)
+def several(*args):
+    args[0][0] = 1
+
+
 REFUSED = [
     (coroutine, r"is a coroutine, and a device has no event loop: write def"),
     (async_generator, r"is a coroutine"),
     (generator, r"is a generator, and nobody takes what it yields"),
-    (several, r"has the parameter \*rest, and a kernel has a fixed number"),
+    (several, r"has the parameter \*args; it wraps another function: let hip.jit decorate that one"),
     (named, r"has the parameter \*\*rest, which has no type"),
     (both, r"has the parameter \*\*more"),
     (by_name, r"has the keyword-only parameter step"),

@@ -50,9 +50,10 @@ def jit(
     way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack. *extensions*
     see them first, and may pass something else: see `numba_hip.dispatch.extensions`.
 
-    A coroutine, and a function with ``**kwargs`` or keyword-only parameters is a `KernelSignatureError` here already,
-    and what is no Python function a `NotAFunctionError`. A generator, and a function with ``*args``, is one where it is
-    launched or given a signature: without that it may be there for kernels to call.
+    A kernel with ``*args`` is compiled for as many arguments as a launch passes, or a signature names. A coroutine, and
+    a function with ``**kwargs`` or keyword-only parameters is a `KernelSignatureError` here already, and what is no
+    Python function a `NotAFunctionError`. A generator is one where it is launched or given a signature: without that
+    it may be there for kernels to call.
 
     The other options are those of `numba_hip.compilation.options.CompileOptions`; an unknown one is an `OptionError`.
     """

@@ -264,6 +264,8 @@ def _names_in(code: python_types.CodeType) -> set[str]:
 
 def _options_of(dispatcher: Any) -> str:
     options = getattr(dispatcher, "options", None) or getattr(dispatcher, "targetoptions", None) or {}
+    if getattr(options, "rewrite", None) is not None:
+        raise NotStampedError(f"{dispatcher!r}, which is rewritten when it is compiled")
     if hasattr(options, "stamp"):
         return str(options.stamp())
     if isinstance(options, dict):

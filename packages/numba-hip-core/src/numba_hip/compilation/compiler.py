@@ -193,6 +193,8 @@ def compile_function(
     with compiling_for(target.numba_name):
         try:
             linked = read_all(options.link)
+            if options.rewrite is not None:
+                py_func = options.rewrite(py_func, args)
             flags = numba_flags(options, describes_variables=bool(options.debug) and target.machine is not None)
             result = run_pipeline(target.contexts, py_func, args, return_type, flags, HipCompiler)
         except NumbaError as error:

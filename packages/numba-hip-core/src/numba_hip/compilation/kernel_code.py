@@ -22,6 +22,7 @@ from numba_hip.compilation import resources
 from numba_hip.compilation.codegen import symbol_of
 from numba_hip.compilation.compiler import compile_function
 from numba_hip.compilation.options import CompileOptions
+from numba_hip.compilation.rest_parameter import fold_rest
 from numba_hip.errors import KernelSignatureError, OutputError
 from numba_hip.language.captured import captured_by
 from numba_hip.targets.callconv import Fault
@@ -110,6 +111,12 @@ class KernelCode:
         )  # fmt: skip
 
     @property
+    def metadata(self) -> dict[str, Any]:
+        """What Numba's results of compiling tell besides; here the source of a kernel that was rewritten."""
+        rewrite = self.options.rewrite
+        return {"transformed_source": None if rewrite is None else rewrite.sources.get(self.argument_types)}
+
+    @property
     def _type_annotation(self) -> Any:
         """``annotation`` by the name that it has in Numba's results of compiling."""
         return self.annotation
@@ -189,7 +196,7 @@ def compile_kernel(
 def _compile_kernel(
     py_func: Callable[..., Any], args: tuple[types.Type, ...], options: CompileOptions, made_for: CompileTarget
 ) -> KernelCode:
-    result = compile_function(py_func, args, None, options, made_for)
+    result = compile_function(py_func, fold_rest(py_func, args), None, options, made_for)
     if result.signature.return_type not in (types.none, types.void):
         raise KernelSignatureError(
             f"kernel {py_func.__name__} returns {result.signature.return_type}; a kernel returns nothing: "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 from hip_runtime import config as runtime_config
 from numba_hip import config
@@ -13,6 +14,17 @@ from numba_hip.targets.variant import Variant
 
 CARVEOUTS = ("default", "MaxL1", "MaxShared")
 """Names of values of ``shared_memory_carveout``."""
+
+
+class Rewriting(Protocol):
+    """The option ``rewrite``."""
+
+    @property
+    def sources(self) -> Mapping[tuple[Any, ...], str]:
+        """The source of what was compiled, by the types of the arguments."""
+
+    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], /) -> Callable[..., Any]:
+        """The function to compile for arguments of the types *args*."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,9 @@ class CompileOptions:
         for it in all kernels. The code is slow then; on AMD GPUs it is refused.
     unsafe_fp_atomics
         Whether atomic operations on floats may take denormal numbers for zero, as some instructions of AMD GPUs do.
+    rewrite
+        Gives the function that is compiled in the place of the decorated one: called with that and the types of its
+        arguments, for each new tuple of them. Such a function is not kept in the cache; see `Rewriting`.
     """
 
     fastmath: Any = False
@@ -97,6 +112,7 @@ class CompileOptions:
     host_atomics: bool = False
     unsafe_fp_atomics: bool = False
     races: bool = False
+    rewrite: Rewriting | None = None
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
@@ -127,6 +143,8 @@ class CompileOptions:
             raise OptionError(f"error_model is {options.error_model!r}; it can be 'python' or 'numpy'")
         if options.wave_size is not None and (type(options.wave_size) is not int or options.wave_size not in (32, 64)):
             raise OptionError(f"wave_size is {options.wave_size!r}; a wave can have 32 or 64 lanes")
+        if options.rewrite is not None and not callable(options.rewrite):
+            raise OptionError(f"rewrite is {options.rewrite!r}; it has to be callable")
         # Impossible launch bounds are refused here, not at the first launch.
         _ = options.max_block_threads, options.min_unit_blocks
         return options
@@ -134,7 +152,7 @@ class CompileOptions:
     @classmethod
     def of_dispatcher(cls, dispatcher: Any) -> CompileOptions:
         """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
-        known = {"fastmath", "inline", "forceinline", "link", "lineinfo", "error_model", "debug"}
+        known = {"fastmath", "inline", "forceinline", "link", "lineinfo", "error_model", "debug", "rewrite"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
 
     def stamp(self) -> str:

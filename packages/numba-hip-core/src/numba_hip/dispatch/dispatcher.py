@@ -23,6 +23,7 @@ from numba_hip._numba import type_code
 from numba_hip.compilation.kernel_code import KernelCode, compile_kernel
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.resources import is_cooperative
+from numba_hip.compilation.rest_parameter import argument_names, rest_of
 from numba_hip.dispatch import pickling
 from numba_hip.dispatch.advice import advise_on_grid
 from numba_hip.dispatch.arguments import (
@@ -134,6 +135,7 @@ class Dispatcher(Inspection):
             "lineinfo": options.keeps_lines,
             "debug": options.debug,
             "error_model": options.error_model,
+            "rewrite": options.rewrite,
         }
         self.overloads: dict[Types, KernelCode] = {}
         self._by_target: dict[tuple[str, Types, Extents | None], KernelCode] = {}
@@ -146,7 +148,8 @@ class Dispatcher(Inspection):
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
         self._compiling = threading.RLock()
         self._signature = inspect.signature(py_func)
-        self._names = tuple(self._signature.parameters)
+        self._rest = rest_of(py_func)
+        self._names = tuple(name for name in self._signature.parameters if name != self._rest)
         self.__name__ = py_func.__name__
         self.__qualname__ = py_func.__qualname__
         self.__module__ = py_func.__module__
@@ -237,10 +240,11 @@ class Dispatcher(Inspection):
                 f"Dispatcher already specialized: kernel {self.__name__} is for ({self._shown_signatures()})"
             )
         given = self._with_defaults(args)
-        for value, name in zip(given, self._names, strict=True):
+        names = self._names_of(given)
+        for value, name in zip(given, names, strict=True):
             if not isinstance(value, (types.Type, type)):
                 check_arguments([value], [name])
-        found = tuple(argument_type(value, name) for value, name in zip(given, self._names, strict=True))
+        found = tuple(argument_type(value, name) for value, name in zip(given, names, strict=True))
         target = current_device().target
         kinds = self._choose(found, target)
         made = self._specialisations.get((target, kinds))
@@ -284,7 +288,7 @@ class Dispatcher(Inspection):
         if not self._explicit:
             return given
         self._given.update(given)
-        return choose_overload(self.py_func, self._names, self._explicit, given, target)
+        return choose_overload(self.py_func, self._names_of(given), self._explicit, given, target)
 
     def _shown_signatures(self) -> str:
         return "; ".join(", ".join(map(str, args)) for args in self.overloads)
@@ -349,7 +353,7 @@ class Dispatcher(Inspection):
         observed = (
             target == CPU_TARGET and self.options.observed
         )  # whose places in the source are numbers of this process
-        if self.options.cache and not observed:
+        if self.options.cache and not observed and self.options.rewrite is None:
             from numba_hip.caching.code_cache import CodeCache
 
             self._cache = self._cache or CodeCache()
@@ -395,7 +399,7 @@ class Dispatcher(Inspection):
                 return self._launch_converted(configured, args, device)
         ready = configured.ready.get(tuple(key))
         if ready is None:
-            if len(args) != len(self._names):
+            if len(args) != len(self._names_of(args)):
                 return self._launch_converted(configured, args, device)
             ready = self._prepare(configured, tuple(key), args, device)
         launch, packing, code, pack_exactly = ready
@@ -409,16 +413,16 @@ class Dispatcher(Inspection):
 
     def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
         """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
-        args, stand_ins, finishers = prepare(
-            self.extensions, self._with_defaults(args), self._names, configured.config.stream
-        )
-        check_arguments(args, self._names)
-        check_capture(args, self._names, configured.config.stream)
+        args = self._with_defaults(args)
+        names = self._names_of(args)
+        args, stand_ins, finishers = prepare(self.extensions, args, names, configured.config.stream)
+        check_arguments(args, names)
+        check_capture(args, names, configured.config.stream)
         transfer = Transfer(configured.config.stream)
         passed = [transfer.onto_device(value) for value in args]
         codes: list[Any] = [
             describe(value).code if isinstance(value, DeviceArray) else type_code(type_of(value, name))
-            for value, name in zip(passed, self._names, strict=True)
+            for value, name in zip(passed, names, strict=True)
         ]
         for place, stand_in in stand_ins.items():
             codes[place] = tuple(map(type_code, stand_in))
@@ -461,7 +465,7 @@ class Dispatcher(Inspection):
         if loaded.code.granule:
             from numba_hip.races.launch import ObservedLaunch
 
-            started = ObservedLaunch(started, launch, loaded.code, self._names, config.stream)
+            started = ObservedLaunch(started, launch, loaded.code, loaded.names, config.stream)
         ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code, loaded.pack_exactly)
         return ready
 
@@ -473,9 +477,10 @@ class Dispatcher(Inspection):
         chosen: LaunchConfig,
         stand_ins: Mapping[int, StandIn],
     ) -> LoadedKernel:
+        names = self._names_of(args)
         given = tuple(
             stand_ins[place].compiled_for if place in stand_ins else type_of(value, name)
-            for place, (value, name) in enumerate(zip(args, self._names, strict=True))
+            for place, (value, name) in enumerate(zip(args, names, strict=True))
         )
         kinds = self._choose(given, device.target)
         by_kinds = (device, *kinds)
@@ -486,7 +491,7 @@ class Dispatcher(Inspection):
         try:
             code = self._compile(kinds, device.target, chosen)
         except TypingError as error:
-            explain_writing(error, self.__name__, self._names, kinds)
+            explain_writing(error, self.__name__, names, kinds)
             raise
         if code.granule:
             device.driver.watch_writes()  # type: ignore[attr-defined]
@@ -500,26 +505,31 @@ class Dispatcher(Inspection):
             function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
         packed = [stand_ins[place].packed_as if place in stand_ins else kind for place, kind in enumerate(kinds)]
         if stand_ins and sum(map(leaf_count, packed)) != len(code.parameters):
-            shown = ", ".join(f"{self._names[place]} as {stand_in.packed_as}" for place, stand_in in stand_ins.items())
+            shown = ", ".join(f"{names[place]} as {stand_in.packed_as}" for place, stand_in in stand_ins.items())
             raise KernelArgumentError(
                 f"kernel {self.__name__} takes {len(code.parameters)} numbers for ({', '.join(map(str, kinds))}); "
                 f"its extensions passed {shown}, which makes {sum(map(leaf_count, packed))}"
             )
-        packing = packers(packed, code.parameters, self._names)
-        loaded = LoadedKernel(function, packing, code, record, tuple(packed), self._names)
+        packing = packers(packed, code.parameters, names)
+        loaded = LoadedKernel(function, packing, code, record, tuple(packed), names)
         places = [key] if stand_ins else [key, by_kinds]
         self._loaded.update({(*place, self._extents(chosen)): loaded for place in places})
         return loaded
 
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """*args*, and the defaults of the parameters that are left out; `KernelArgumentError` for another number."""
-        defaults = [parameter.default for parameter in self._signature.parameters.values()][len(args) :]
-        if len(args) > len(self._names) or inspect.Parameter.empty in defaults:
+        defaults = [self._signature.parameters[name].default for name in self._names[len(args) :]]
+        if (len(args) > len(self._names) and self._rest is None) or inspect.Parameter.empty in defaults:
+            least = "" if self._rest is None else "at least "
             raise KernelArgumentError(
-                f"kernel {self.__name__} takes {len(self._names)} arguments ({', '.join(self._names)}); "
+                f"kernel {self.__name__} takes {least}{len(self._names)} arguments ({', '.join(self._names)}); "
                 f"the launch passes {len(args)}"
             )
         return (*args, *defaults)
+
+    def _names_of(self, args: Sequence[Any]) -> tuple[str, ...]:
+        """What messages call each of *args*: the names of the parameters, as many as there are at least."""
+        return argument_names(self._names, self._rest, len(args))
 
     # Pickling.
 

@@ -13,9 +13,9 @@ def check_function(function: Callable[..., Any], *, device: bool, launched: bool
     """`KernelSignatureError`, or `DeviceFunctionError` where it is for the *device* alone, for code that cannot be
     compiled, whatever it does.
 
-    What kernels call may be more than what is *launched*: a generator, or a function with ``*args``.
+    What kernels call may be more than what is *launched*: a generator, or a wrapper with ``*args``.
     """
-    problem = _problem_of_code(function, launched) or _problem_of_parameters(function.__code__, launched)
+    problem = _problem_of_code(function, launched) or _problem_of_parameters(function, launched)
     if problem is None:
         return
     code = function.__code__
@@ -38,7 +38,8 @@ def _problem_of_code(function: Callable[..., Any], launched: bool) -> str | None
     return None
 
 
-def _problem_of_parameters(code: Any, launched: bool) -> str | None:
+def _problem_of_parameters(function: Callable[..., Any], launched: bool) -> str | None:
+    code = function.__code__
     names = code.co_varnames
     named = code.co_argcount + code.co_kwonlyargcount
     several = bool(code.co_flags & inspect.CO_VARARGS)
@@ -49,9 +50,6 @@ def _problem_of_parameters(code: Any, launched: bool) -> str | None:
             f"has the keyword-only parameter {names[code.co_argcount]}, and compiled code passes arguments by their "
             "places: put it before the '*'"
         )
-    if several and launched:
-        return (
-            f"has the parameter *{names[named]}, and a kernel has a fixed number of them: name each one, or pass one "
-            "tuple"
-        )
+    if several and launched and hasattr(function, "__wrapped__"):  # whose signature Python takes for this one's
+        return f"has the parameter *{names[named]}"
     return None

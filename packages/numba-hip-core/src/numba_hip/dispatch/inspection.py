@@ -54,6 +54,10 @@ class Inspection:
         self._refuse_device_function("inspect assembly")
         return self._inspect(signature, target, KernelCode.asm)
 
+    def inspect_transformed_source(self, signature: Any = None) -> Any:
+        """The source of what was compiled where that is not the function itself: see the option ``rewrite``."""
+        return self._inspect(signature, None, lambda code: code.metadata["transformed_source"])
+
     def inspect_sass(self, signature: Any = None, target: str | None = None) -> Any:
         """The instructions of the device, as `inspect_asm`: AMD GPUs run what their assembly says."""
         self._refuse_device_function("inspect SASS")

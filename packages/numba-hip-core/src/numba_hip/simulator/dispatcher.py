@@ -40,8 +40,10 @@ class SimulatedDispatcher(Dispatcher):
     def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
         """Run the kernel with plain Python. Raises what a thread of it raised; host arrays are as before then."""
         config = configured.config
-        args, _, finishers = prepare(self.extensions, self._with_defaults(args), self._names, config.stream)
-        check_arguments(args, self._names)
+        args = self._with_defaults(args)
+        names = self._names_of(args)
+        args, _, finishers = prepare(self.extensions, args, names, config.stream)
+        check_arguments(args, names)
         _check_extents(config.grid, config.block, self.options.max_block_threads)
         wait_for_device()
         arguments = Arguments()

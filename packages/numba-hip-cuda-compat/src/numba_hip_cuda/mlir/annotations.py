@@ -16,8 +16,13 @@ from numba.np.numpy_support import from_dtype
 
 
 def annotated_signature(function: Callable[..., Any]) -> Signature | None:
-    """The signature that the annotations of *function* are, or None where a parameter has none that is a type."""
+    """The signature that the annotations of *function* are, or None where a parameter has none that is a type.
+
+    None, too, for one with ``*args``, which has many.
+    """
     described = inspect.signature(function)
+    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in described.parameters.values()):
+        return None
     kinds = [annotated_type(one.annotation) for one in described.parameters.values()]
     if not kinds or None in kinds:
         return None

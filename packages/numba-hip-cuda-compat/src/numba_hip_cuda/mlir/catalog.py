@@ -14,12 +14,11 @@ MLIR = "numba_cuda_mlir"
 HERE = "numba_hip_cuda.mlir"
 
 NO_MLIR = "it is of NVIDIA's compiler, which goes through MLIR; kernels are compiled by Numba and LLVM here"
-NO_VECTOR_LOADS = "vectors have one to four components here, and are made of elements that are read one by one"
 NO_TOOLKIT = "there is no CUDA toolkit"
 NO_PTX = "PTX is NVIDIA's assembly language"
 NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
 NO_TENSOR_CORES = "it describes memory to units that NVIDIA's GPUs have and AMD's have not"
-NO_EXPERIMENT = "it rewrites the source of functions before they are compiled, which is an experiment of NVIDIA's"
+NO_EXPERIMENT = "it is an experiment of NVIDIA's, a type with a layout of its own; NumPy's records have fields"
 
 COMPILE = "compile compile_all compile_ptx compile_for compile_mlir compile_cubin".split()
 
@@ -35,7 +34,7 @@ PLANNERS = "WholeFunctionPlanner register_planner require_launch_config set_requ
 
 COMPILER_MODULES = """
     _mlir mlir mlir_compiler mlir_debuginfo mlir_lowering mlir_optimization lowering lowering_registry
-    lowering_utilities ast_transforms numbair_transforms optimization runtime type_defs linker
+    lowering_utilities numbair_transforms optimization runtime type_defs linker
 """.split()
 
 NARROW_FLOATS = """
@@ -64,25 +63,29 @@ MODULES: Mapping[str, Module] = {
             "local_array": "numba_hip.language.local:array",
             "shared_array": "numba_hip.language.shared:array",
             "inline_ptx": f"{HERE}.refusals:inline_ptx",
+            "atomic": f"{HERE}.atomic",
             **from_module(f"{HERE}.refusals", *COMPILE),
             **from_module("numba", "carray", "farray"),
-            **from_module("numba_hip", *HALF_VECTORS),
+            **from_module("numba_hip", "vector", *HALF_VECTORS),
             "DeviceNDArray": "numba_hip_cuda.arrays:DeviceNDArray",
         },
-        absent={"intrin": NO_MLIR, "tensor_map": NO_TENSOR_CORES, "vector": NO_VECTOR_LOADS},
+        absent={"intrin": NO_MLIR, "tensor_map": NO_TENSOR_CORES},
         like=CUDA,
     ),
     f"{MLIR}.cuda.vector_types": Module(
         names=from_module("numba_hip", *VECTOR_TYPES, *HALF_VECTORS), like=f"{CUDA}.vector_types"
     ),
     f"{MLIR}.cuda.experimental": Module(
-        names={"inline_ptx": f"{HERE}.refusals:inline_ptx"},
+        names=from_module(
+            f"{HERE}.experimental", "consteval", "current_target_options", "inline_ptx", "local_array_from"
+        ),
         absent={
-            **dict.fromkeys(("consteval", "local_array_from", "current_target_options"), NO_EXPERIMENT),
+            **dict.fromkeys(("struct", "union"), NO_EXPERIMENT),
             "tcgen05_descriptors": NO_TENSOR_CORES,
             "intrin": NO_MLIR,
         },
     ),
+    f"{MLIR}.ast_transforms": Module(names=from_module(f"{HERE}.experimental", "ConstevalError")),
     f"{MLIR}.compiler": Module(
         names={**from_module(f"{HERE}.refusals", *COMPILE), "declare_device": "numba_hip:declare_device"},
         absent=dict.fromkeys(("declare_mlir_library", "CompileResult"), NO_MLIR),
@@ -121,6 +124,7 @@ MODULES: Mapping[str, Module] = {
 FORWARDED: Mapping[str, str] = {
     f"{MLIR}.numba_cuda": CUDA,
     f"{MLIR}.cuda": CUDA,
+    f"{MLIR}.cuda.vector": "numba_hip.language.vector",
     f"{MLIR}.typing": "numba.core.typing",
 }
 """Modules of `numba_cuda_mlir` that another one stands for, with what is beneath and is not in `MODULES`."""

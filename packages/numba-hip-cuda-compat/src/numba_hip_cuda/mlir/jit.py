@@ -10,6 +10,7 @@ import numba_hip
 from numba_hip.compilation.options import CARVEOUTS
 from numba_hip.errors import KernelSignatureError, OptionError
 from numba_hip_cuda.mlir.annotations import annotated_signature
+from numba_hip_cuda.mlir.rewriting import Rewriter, needs_rewriting, target_options
 
 PASSED_ON = frozenset(
     "cache debug device extensions fastmath forceinline inline launch_bounds lineinfo link max_registers opt "
@@ -17,12 +18,12 @@ PASSED_ON = frozenset(
 )
 """Options that `numba_hip.jit` has under the same name."""
 
-OURS = frozenset("annotations_as_signatures fast_math help opt_level signature".split())
+OURS = frozenset("annotations_as_signatures experimental_ast_transforms fast_math help opt_level signature".split())
 """Options that are dealt with here."""
 
 WITHOUT_EFFECT = frozenset(
     "abi abi_info capi cc chip dump dump_ast dump_ast_after_all dump_cubin dump_llvmir dump_mlir dump_numba_ir "
-    "dump_ptx experimental_ast_transforms features lto no_cpython_wrapper nopython print_after_all print_before_all "
+    "dump_ptx features lto no_cpython_wrapper nopython print_after_all print_before_all "
     "profile_jit ptxas_options _dbg_optnone _nrt".split()
 )
 """Options that say for which GPU of NVIDIA's, and how, to make code, or what of that to show."""
@@ -31,6 +32,7 @@ WITHOUT_EFFECT = frozenset(
 class _Chosen(NamedTuple):
     """What the options of one use of `jit` come to."""
 
+    given: dict[str, Any]
     options: dict[str, Any]
     signatures: Any
     annotated: bool
@@ -82,7 +84,7 @@ def _choose(given: dict[str, Any]) -> _Chosen:
     signature = given.get("signature")
     inferred = signature == "infer"
     annotated = bool(given.get("annotations_as_signatures", True)) or inferred
-    return _Chosen(options, None if inferred else signature, annotated, inferred)
+    return _Chosen(given, options, None if inferred else signature, annotated, inferred)
 
 
 def _check_level(level: Any) -> int:
@@ -113,6 +115,9 @@ def _compile(function: Callable[..., Any], chosen: _Chosen) -> Any:
     if chosen.inferred and annotated is None:
         raise KernelSignatureError(f"signature='infer': not every parameter of {name!r} is annotated with a type")
     signatures = chosen.signatures if annotated is None else annotated
+    options = chosen.options
+    if chosen.given.get("experimental_ast_transforms") is not False and needs_rewriting(function):
+        options = {**options, "rewrite": Rewriter(target_options(chosen.given))}
     if signatures is None:
-        return numba_hip.jit(function, **chosen.options)
-    return numba_hip.jit(signatures, **chosen.options)(function)
+        return numba_hip.jit(function, **options)
+    return numba_hip.jit(signatures, **options)(function)

@@ -285,16 +285,17 @@ def cuda_suite(session: nox.Session) -> None:
     """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``-- test_array`` runs a part.
 
     ``-- --quick`` runs those that are run with every change. Skipped where the tests cannot be downloaded.
-    ``-- --suite numba-cuda-mlir`` runs those of `numba_cuda_mlir`, from the repository of that.
+    ``-- --suite numba-cuda-mlir`` runs those of `numba_cuda_mlir`, ``-- --suite numba-hip`` those of AMD's numba-hip,
+    from the repositories of these.
     """
     tested = local(*PACKAGES)
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
     cache = str(session.cache_dir)
-    fetch = ("python", "-m", "tools.cuda_suite.wheel", cache)
+    fetch = ("python", "-m", "tools.cuda_suite", "--cache", cache, "--fetch", *session.posargs)
     tests = str(session.run(*fetch, silent=True, success_codes=[0, NOTHING_TO_TEST])).strip()
     if not Path(tests).is_dir():
-        session.skip(f"no tests of Numba CUDA: {tests}")
+        session.skip(f"no tests to run: {tests}")
     session.run("python", "-m", "tools.cuda_suite", "--cache", cache, *session.posargs)
 
 

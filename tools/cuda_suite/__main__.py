@@ -15,9 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tools.cuda_suite import expectations, suites
-from tools.cuda_suite.repository import fetch_repository
 from tools.cuda_suite.run import Result, Results, quick_modules, run_modules, test_modules
-from tools.cuda_suite.wheel import NOT_FETCHED, FetchError, default_cache, fetch_tests
+from tools.cuda_suite.wheel import NOT_FETCHED, FetchError, default_cache
 
 COLUMNS = ("passed", "failed", "crashed", "hung", "skipped", "not applicable")
 
@@ -30,7 +29,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "--quick", action="store_true", help="the modules that expected/quick.txt names, where no WORD is given"
     )
     parser.add_argument("--suite", choices=suites.SUITES, default=suites.NUMBA_CUDA.name, help="whose tests to run")
-    parser.add_argument("--source", type=Path, help="a copy of numba-cuda-mlir's repository, instead of downloading it")
+    parser.add_argument("--source", type=Path, help="a copy of the suite's repository, instead of downloading it")
+    parser.add_argument("--fetch", action="store_true", help="print the folder of the tests, and run none")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is downloaded")
     parser.add_argument("--jobs", type=int, default=2, help="modules that run at a time (2)")
     parser.add_argument("--seconds", type=float, default=300, help="what a test may take (300)")
@@ -103,14 +103,13 @@ def main(arguments: list[str]) -> int:
     """Run, print, and return the exit status."""
     chosen = parse(arguments)
     try:
-        cache = chosen.cache.absolute()
-        if suites.choose(chosen.suite) is suites.NUMBA_CUDA_MLIR:
-            tests = fetch_repository(cache, chosen.source)
-        else:
-            tests = fetch_tests(cache)
+        tests = suites.choose(chosen.suite).fetch(chosen.cache.absolute(), chosen.source)
     except FetchError as error:
-        print(error, file=sys.stderr)
+        print(str(error).strip().splitlines()[-1] if chosen.fetch else error)
         return NOT_FETCHED
+    if chosen.fetch:
+        print(tests)
+        return 0
     os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
     report = Report()
     modules = quick_modules() if chosen.quick and not chosen.words else test_modules(tests, chosen.words)

@@ -1,11 +1,15 @@
-"""Stands for ``numba_cuda_mlir.testing``: the base class of tests, and helpers. Nothing is compared with MLIR."""
+"""Stands for ``numba_cuda_mlir.testing``: the base class of tests, and helpers."""
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+import tempfile
 import textwrap
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numba.cuda.testing import CUDATestCase as NumbaCUDATestCase
@@ -20,19 +24,39 @@ def captured_output(capfd: Any) -> str:
 
 
 def run_in_subprocess(code: str, timeout: int = 60) -> tuple[str, str]:
-    """What a program writes to both streams; it has to end well."""
-    command = [sys.executable, "-u", "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    """What a program writes to both streams; it has to end well. It is a file, as what it defines may be looked up."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"
+        program.write_text(textwrap.dedent(code))
+        command = [sys.executable, "-u", str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == 0, f"process failed with code {done.returncode}:\n{done.stdout}\n\n{done.stderr}"
     return done.stdout, done.stderr
 
 
-def filecheck(*args: Any) -> NoReturn:
-    """Patterns of MLIR are not compared with what is made here."""
-    raise AssertionError("the test compares what is made with patterns of MLIR")
+def filecheck(patterns: str, text: str) -> None:
+    """Find what lines ``CHECK:`` of *patterns* name in *text*, one after another, ``CHECK-NEXT:`` on the line after.
+
+    Within ``{{`` and ``}}`` are regular expressions, there are no variables, and spaces are alike however many.
+    Patterns of MLIR, PTX and the like are not met by what is made here.
+    """
+    lines, place = [" ".join(line.split()) for line in text.splitlines()], -1
+    for kind, wanted in re.findall(r"^\W*CHECK(-NEXT)?:\s*(.*?)\s*$", patterns, re.MULTILINE):
+        rest = lines[place + 1 : place + 2] if kind else lines[place + 1 :]
+        parts = re.split(r"\{\{(.*?)\}\}", wanted)
+        pattern = re.compile("".join(part if index % 2 else re.escape(part) for index, part in enumerate(parts)))
+        found = next((number for number, line in enumerate(rest) if pattern.search(line)), None)
+        assert found is not None, f"what is made has no line {wanted!r} after line {place + 1}:\n{text}"
+        place += found + 1
 
 
-filecheck_with_comments = filecheck
+def filecheck_with_comments(text: str) -> None:
+    """`filecheck` with the comments of the function that calls this."""
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame is not None else None
+    assert caller is not None
+    filecheck(inspect.getsource(caller), text)
+
 
 __all__ = [
     "IS_NUMPY_2", "NumbaCUDATestCase", "captured_output", "filecheck", "filecheck_with_comments", "run_in_subprocess",

@@ -1,53 +1,88 @@
-"""Where the tests of numba-cuda-mlir come from: its repository, as its wheel holds none. Nothing of it is installed."""
+"""Where the tests come from that no wheel has: repositories on GitHub. Nothing of them is installed."""
 
 from __future__ import annotations
 
+import http.client
+import io
 import tarfile
-import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.cuda_suite.wheel import FetchError
 
-VERSION = "0.5.0"
-ARCHIVE = f"https://github.com/NVIDIA/numba-cuda-mlir/archive/refs/tags/v{VERSION}.tar.gz"
 SECONDS = 120
-TAKEN = ("tests/", "src/numba_cuda_mlir/numba_cuda/tests/")
-"""What is taken out of it: tests and what they are derived from, and nothing that they test."""
 
 
-def fetch_repository(cache: Path, source: Path | None) -> Path:
-    """The folder with the tests: in *source*, a copy of the repository, or downloaded into *cache*.
+@dataclass(frozen=True)
+class Repository:
+    """One repository: who has it, the release or the commit that is taken, and which folders of it."""
+
+    owner: str
+    name: str
+    reference: str
+    tests: str
+    """The folder of the tests."""
+    besides: tuple[str, ...] = ()
+    """Folders that the tests need, too; never what they test."""
+
+    @property
+    def archive(self) -> str:
+        """The address of all of it."""
+        return f"https://github.com/{self.owner}/{self.name}/archive/{self.reference}.tar.gz"
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The folders that are taken out of it."""
+        return (self.tests, *self.besides)
+
+
+NUMBA_CUDA_MLIR = Repository(
+    "NVIDIA", "numba-cuda-mlir", "refs/tags/v0.5.0", "tests", ("src/numba_cuda_mlir/numba_cuda/tests",)
+)
+NUMBA_HIP = Repository("ROCm", "numba-hip", "3e25e074c1a08166522bb76575f324ee494156f0", "numba/hip/tests")
+"""The last commit of it that has tests: they are of the time before the release 0.2.1, whose wheel has none."""
+
+
+def fetch_repository(cache: Path, repository: Repository, source: Path | None = None) -> Path:
+    """The folder with the tests: in *source*, a copy of the *repository*, or downloaded into *cache*.
 
     Raises `FetchError` where it cannot be downloaded, or holds no tests.
     """
+    folder = cache / f"{repository.name}-{repository.reference.rpartition('/')[2]}" if source is None else source
+    if source is None and not (folder / "complete").exists():
+        _unpack(_download(repository), repository, folder)
+    if not all((folder / taken).is_dir() for taken in repository.taken):
+        names = " and ".join(repository.taken)
+        raise FetchError(f"{folder} has no {names}: is it a copy of {repository.name}'s repository?")
     if source is None:
-        source = cache / f"numba-cuda-mlir-{VERSION}"
-        if not (source / "complete").exists():
-            _download(cache, source)
-            (source / "complete").touch()
-    if not all((source / folder).is_dir() for folder in TAKEN):
-        raise FetchError(f"{source} has no {' and '.join(TAKEN)}: is it a copy of numba-cuda-mlir's repository?")
-    return source.resolve() / "tests"
+        (folder / "complete").touch()
+    return folder.resolve() / repository.tests
 
 
-def _download(cache: Path, folder: Path) -> None:
-    """The part of the archive that is taken, as *folder*."""
-    cache.mkdir(parents=True, exist_ok=True)
-    archive = cache / f"numba-cuda-mlir-{VERSION}.tar.gz"
+def _download(repository: Repository) -> bytes:
     try:
-        with urllib.request.urlopen(ARCHIVE, timeout=SECONDS) as answer:
-            archive.write_bytes(answer.read())
-    except (urllib.error.URLError, TimeoutError) as error:
+        with urllib.request.urlopen(repository.archive, timeout=SECONDS) as answer:
+            return bytes(answer.read())
+    except (OSError, http.client.HTTPException) as error:
         raise FetchError(
-            f"{ARCHIVE} could not be downloaded ({error}); give a copy of the repository with --source"
+            f"{repository.archive} could not be downloaded ({error}); give a copy of the repository with --source"
         ) from None
-    with tarfile.open(archive) as opened:
-        for member in opened.getmembers():
-            _, _, inside = member.name.partition("/")
-            if member.isfile() and inside.startswith(TAKEN) and ".." not in inside.split("/"):
-                content = opened.extractfile(member)
-                if content is not None:
+
+
+def _unpack(archive: bytes, repository: Repository, folder: Path) -> None:
+    """The part of the *archive* that is taken, as *folder*."""
+    taken = tuple(f"{name}/" for name in repository.taken)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
+            for member in opened.getmembers():
+                _, _, inside = member.name.partition("/")
+                content = opened.extractfile(member) if member.isfile() and inside.startswith(taken) else None
+                if content is not None and ".." not in inside.split("/"):
                     file = folder / inside
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(content.read())
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise FetchError(
+            f"what {repository.archive} gives cannot be unpacked into {folder} ({error}); give a copy with --source"
+        ) from None

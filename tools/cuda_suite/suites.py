@@ -6,35 +6,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.cuda_suite import repository
+from tools.cuda_suite.repository import Repository, fetch_repository
+from tools.cuda_suite.wheel import fetch_tests
+
 SUITE = "CUDA_SUITE"
 """Environment variable with the name of the suite."""
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"
-
-
-@dataclass(frozen=True)
-class Suite:
-    """One suite: where its lists of expectations are, and what is never run."""
-
-    name: str
-    expected: Path
-    copied: tuple[str, str] | None = None
-    """The folder with a copy of the tests of another suite, and its name: what does not apply there does not here."""
-    left_out: tuple[str, ...] = ()
-    """Folders of modules that its own authors do not run with the others."""
-    expects_own_faults: bool = False
-    """Whether tests that are expected to fail show what their authors have not mended: to pass them is no mistake."""
-    plugins: tuple[str, ...] = ()
-    """Modules that take the place of its ``conftest.py``."""
-    served: tuple[tuple[str, str], ...] = ()
-    """Packages that are found in a folder, which is named from that of the tests."""
-    ours: tuple[tuple[str, str], ...] = ()
-    """Modules, and the files here that stand for them."""
-
-    def modules(self) -> dict[str, Path]:
-        """The modules that files of ours stand for."""
-        return {name: HERE / file for name, file in (*STAND_INS, *self.ours)}
 
 
 STAND_INS = (
@@ -50,11 +30,46 @@ STAND_INS = (
 )
 """Modules that serve tests alone or that numba-cuda depends on, and the files here that stand for them."""
 
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite: where its lists of expectations are, and what is never run."""
+
+    name: str
+    expected: Path
+    repository: Repository | None = None
+    """Where its tests are; None for those in the wheel of numba-cuda."""
+    copied: tuple[str, str] | None = None
+    """The folder with a copy of the tests of another suite, and its name: what does not apply there does not here."""
+    left_out: tuple[str, ...] = ()
+    """Folders of modules that its own authors do not run with the others."""
+    expects_own_faults: bool = False
+    """Whether tests that are expected to fail show what their authors have not mended: to pass them is no mistake."""
+    plugins: tuple[str, ...] = ()
+    """Modules that take the place of its ``conftest.py``."""
+    served: tuple[tuple[str, str], ...] = ()
+    """Packages that are found in a folder, which is named from that of the tests."""
+    stand_ins: tuple[tuple[str, str], ...] = STAND_INS
+    ours: tuple[tuple[str, str], ...] = ()
+    """Modules, and the files here that stand for them, besides the *stand_ins*."""
+
+    def fetch(self, cache: Path, source: Path | None) -> Path:
+        """The folder of its tests: in *source*, a copy of its repository, or downloaded into *cache*; `FetchError`."""
+        if self.repository is None:
+            return fetch_tests(cache)
+        return fetch_repository(cache, self.repository, source)
+
+    def modules(self) -> dict[str, Path]:
+        """The modules that files of ours stand for."""
+        return {name: HERE / file for name, file in (*self.stand_ins, *self.ours)}
+
+
 NUMBA_CUDA = Suite("numba-cuda", EXPECTED, served=(("numba.cuda.tests", "."),))
 
 NUMBA_CUDA_MLIR = Suite(
     "numba-cuda-mlir",
     EXPECTED / "numba-cuda-mlir",
+    repository.NUMBA_CUDA_MLIR,
     copied=("numba_cuda_tests", "numba-cuda"),
     left_out=("benchmarks", "doc_examples"),
     expects_own_faults=True,
@@ -68,7 +83,15 @@ NUMBA_CUDA_MLIR = Suite(
     ),
 )
 
-SUITES = {suite.name: suite for suite in (NUMBA_CUDA, NUMBA_CUDA_MLIR)}
+NUMBA_HIP = Suite(
+    "numba-hip",
+    EXPECTED / "numba-hip",
+    repository.NUMBA_HIP,
+    served=(("numba.hip.tests", "."),),
+    stand_ins=(),
+)
+
+SUITES = {suite.name: suite for suite in (NUMBA_CUDA, NUMBA_CUDA_MLIR, NUMBA_HIP)}
 
 
 def choose(name: str) -> Suite:

@@ -1,7 +1,5 @@
 """Where the tests come from: the wheel of numba-cuda, fetched but never installed.
 
-``python -m tools.cuda_suite.wheel FOLDER`` fetches it.
-
 Installed, its redirector would take over the name `numba.cuda` at every start of Python.
 """
 
@@ -65,17 +63,3 @@ def _unpack(wheel: Path, folder: Path) -> None:
                 file = folder / name.removeprefix("numba_cuda/")
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(archive.read(name))
-
-
-def main(arguments: list[str]) -> int:
-    """Print the folder of the tests, downloaded into the folder that is the only argument, or why there is none."""
-    try:
-        print(fetch_tests(Path(arguments[0]).absolute() if arguments else default_cache()))
-    except FetchError as error:
-        print(str(error).strip().splitlines()[-1])
-        return NOT_FETCHED
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

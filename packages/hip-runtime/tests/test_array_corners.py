@@ -276,3 +276,99 @@ def test_arrays_of_two_devices(device: Device) -> None:
     target = rt.device_array(3, np.int32, device=other)
     with pytest.raises(CopyError, match=re.escape(f"cannot copy from {offset.device} to {other}: copy through")):
         target.copy_to_device(offset)
+
+
+def test_new_host_arrays_have_the_order_of_the_array(device: Device) -> None:
+    array = rt.to_device(np.arange(6).reshape(2, 3))
+    assert array.T.copy_to_host().flags.f_contiguous
+    for one in (array, array[:, ::2], array[0], array.T[:, ::2]):
+        assert one.copy_to_host().flags.c_contiguous
+    assert array.T.copy().is_c_contiguous()
+    assert array.T.empty_like().is_c_contiguous()
+    assert array.empty_like("F").is_f_contiguous()
+
+
+@pytest.mark.parametrize(("strides", "first"), [((8,), 0), ((-8,), 56), ((0,), 0), ((0,), 56)])
+def test_an_array_reaches_as_far_as_its_memory(device: Device, strides: tuple[int], first: int) -> None:
+    buffer = device.allocate(64)
+
+    def make(offset: int) -> rt.DeviceArray:
+        layout = Layout((8,), strides, 8)
+        return rt.DeviceArray(layout, np.dtype("f8"), buffer, device=device, address=buffer.address + offset)
+
+    assert make(first).address == buffer.address + first
+    beyond = (-1, 57) if strides == (0,) else (first - 1, first + 1)
+    for offset in beyond:
+        says = rf"shape \(8,\) and strides \({strides[0]},\) at {buffer.address + offset:#x} reaches outside of <Buffer"
+        with pytest.raises(ArrayError, match=says):
+            make(offset)
+
+
+def test_words_of_arrays(device: Device) -> None:
+    array = rt.to_device(np.zeros((2, 3)))
+    assert repr(array) == f"<DeviceArray (2, 3) float64 on {device!r}>"
+    with pytest.raises(AttributeError, match="^'dtype' of a device array cannot be changed; make a view instead$"):
+        array.dtype = np.dtype("f4")
+    with pytest.raises(ArrayError, match=r"^the truth of a device array of shape \(2, 3\) is ambiguous; copy it to"):
+        bool(array)
+    with pytest.raises(ArrayError, match=r"ambiguous"):
+        bool(array[:0])
+    for ask in (len, iter):
+        with pytest.raises(TypeError, match="device array without dimensions$"):
+            ask(array[0, :1].squeeze())
+    with pytest.raises(CopyError, match=r"^<DeviceArray .* is read-only$"):
+        array.read_only()[0] = 1
+    with pytest.raises(CopyError, match=r"^cannot store 'a' in an array of shape \(\) and type float64: could not"):
+        array[0, 0] = "a"
+    assert [bool(rt.to_device(np.array([number]))) for number in (0, 1)] == [False, True]
+
+
+def test_views_and_copies_are_on_the_device_of_the_array(device: Device) -> None:
+    other = Device(CpuDriver(1 << 20), 1, 0)
+    array = rt.to_device(np.arange(6, dtype=np.int32).reshape(2, 3), device=other)
+    for made in (
+        array.T,
+        array.copy(),
+        array.empty_like(),
+        array.read_only(),
+        array[1:],
+        array.view("i2"),
+        array.bind(),
+    ):
+        assert made.device is other
+    assert array.T.ravel().copy_to_host().tolist() == [0, 3, 1, 4, 2, 5]
+    assert array.T.ravel("F").copy_to_host().tolist() == [0, 1, 2, 3, 4, 5]
+    assert array.ravel("F").copy_to_host().tolist() == [0, 3, 1, 4, 2, 5]
+    assert array.reshape(3, 2).reshape([6]).copy_to_host().tolist() == [0, 1, 2, 3, 4, 5]
+    assert array.T.reshape(2, 3, order="F").copy_to_host().tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_a_record_is_there_when_the_call_returns(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = rt.to_device(np.array((3, 1.5), [("a", np.int16), ("b", np.float64)]), device=device)
+    stream, waited = Stream(device), []
+    wait = device.driver.synchronize_stream
+    monkeypatch.setattr(device.driver, "synchronize_stream", lambda handle: (waited.append(handle), wait(handle)))
+    host = np.zeros(1, record.dtype)[0]
+    assert record.copy_to_host(host, stream) is host
+    assert host.item() == (3, 1.5)
+    assert waited[-1] == stream.handle
+    with pytest.raises(CopyError, match="cannot copy elements of type"):
+        record.copy_to_host(np.zeros(1, [("a", np.int16)])[0])
+    array, before = rt.to_device(np.zeros(4), device=device), len(waited)
+    array.bind(stream).copy_to_host()
+    array.bind(stream).copy_to_device(np.zeros(4))
+    assert waited[before:] == [stream.handle] * len(waited[before:])
+    assert len(waited) >= before + 2
+
+
+def test_what_is_stored_is_made_to_fit(device: Device) -> None:
+    array = rt.to_device(np.zeros((2, 3), np.int8), device=device)
+    array[0] = [[[1, 2, 3]]]  # NumPy leaves out axes of one element in front
+    array[1, 1] = [[7]]
+    array[1, 2] = 255  # the low bits of a number, as in NumPy
+    assert array.copy_to_host().tolist() == [[1, 2, 3], [0, 7, -1]]
+    with pytest.raises(CopyError, match=re.escape("from shape (2,2) into shape (3,)")):
+        array[0] = [[1, 2], [3, 4]]
+    for key in ((0,), (slice(None), 0), ...):
+        with pytest.raises(CopyError, match="could not broadcast"):
+            array[key] = np.zeros(7, np.int8)

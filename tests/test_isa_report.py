@@ -33,6 +33,7 @@ def test_figures_are_those_of_the_metadata() -> None:
     assert figures["scratch"] == of_metadata(assembly, ".private_segment_fixed_size") == 0
     assert figures["spills"] == 0
     assert figures["occupancy"] == 16, "waves per SIMD, with so few registers"
+    assert figures["arguments"] == 5 * 8, "two arrays and a number"
     assert figures["instructions"] > figures["loop"]
 
 

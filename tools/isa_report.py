@@ -90,7 +90,8 @@ def compile_theirs(target: str) -> str | None:
 
 
 def measure(assembly: str, kernel: str, once: str) -> dict[str, float]:
-    """The figures of *kernel* in *assembly*; see `FIGURES`. Spills are registers, instructions those of one round."""
+    """The figures of *kernel* in *assembly*; see `FIGURES`. Spills are registers, instructions those of one round,
+    arguments the bytes that a launch passes before what the runtime adds."""
     _, _, rest = assembly.partition(f"\n{kernel}:")
     body, _, after = rest.partition("\n.Lfunc_end")
     found: dict[str, float] = {}
@@ -105,6 +106,8 @@ def measure(assembly: str, kernel: str, once: str) -> dict[str, float]:
     scalars = re.findall(r"\.sgpr_spill_count: +(\d+)", before)
     vectors = re.findall(r"\.vgpr_spill_count: +(\d+)", behind)
     found["spills"] = int(scalars[-1]) + int(vectors[0])
+    hidden = re.findall(r"\.offset: +(\d+)\n +\.size: +\d+\n +\.value_kind: +hidden_block_count_x", before)
+    found["arguments"] = int(hidden[-1])
     instructions, loop = hot_loop(body, once)
     rounds = sum(instruction.startswith(once) for instruction in loop) if once and loop else 1
     found |= {"instructions": len(instructions), "rounds": rounds or 1, "loop": len(loop)}
@@ -150,7 +153,7 @@ def report(targets: Sequence[str]) -> list[dict[str, Any]]:
 
 def show(rows: Sequence[dict[str, Any]]) -> None:
     """Print a table; each figure is ours, and clang's after a stroke."""
-    columns = ("vgprs", "sgprs", "lds", "scratch", "spills", "occupancy", "hot")
+    columns = ("vgprs", "sgprs", "lds", "scratch", "spills", "occupancy", "arguments", "hot")
     print("| kernel | target | " + " | ".join(columns) + " | ratio |")
     print("|---" * (len(columns) + 3) + "|")
     for row in rows:

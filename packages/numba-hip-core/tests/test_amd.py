@@ -220,7 +220,7 @@ def test_a_larger_kernel(target):
     image, _ = hip.compile(everything, signature, target=target, output="object")
     (kernel,) = metadata.read_kernels(image)
     assert kernel.name == "everything"
-    assert len(kernel.parameters) == 9 + 9 + 2
+    assert len(kernel.parameters) == 5 + 4 + 2
 
 
 def test_launch_bounds_reach_the_metadata():

@@ -51,7 +51,7 @@ def test_the_variable_of_a_kernel_that_reports(target, option):
     assert str(variable.global_value_type) == "{ ptr addrspace(1), i32, i32 }", "16 bytes"
     assert SYMBOL in code.object()
     assert opcodes(code).count("cmpxchg") == 1
-    assert len(code.parameters) == 14, "nothing is passed besides the arguments"
+    assert len(code.parameters) == 4, "nothing is passed besides the arguments"
     assert code.local_mem_per_thread == 0, "the index that was out of range is kept in registers"
 
 

@@ -181,7 +181,10 @@ class Wrong:
     [
         (None, "'values': prepare_args of Wrong has to return a Numba type and a value, got None"),
         ((1, 2), "has to return a Numba type"),
-        ((types.UniTuple(types.int64, 2), (1, 2)), r"takes 7 numbers for .*passed values as UniTuple.*, which makes 2"),
+        (
+            (types.UniTuple(types.int64, 3), (1, 2, 3)),
+            r"takes 2 numbers for .*passed values as UniTuple.*, which makes 3",
+        ),
         ((None, object()), "'values'"),
     ],
 )

@@ -17,6 +17,7 @@ from hip_runtime.interop import speaks_dlpack
 from hip_runtime.names import set_numba_type
 from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba import type_code
+from numba_hip.abi.array_parameters import count_parameters, stride_axes
 from numba_hip.bfloat import Bfloat16, is_bfloat16, know_ml_dtypes
 from numba_hip.dispatch.hints import ArgHint
 from numba_hip.dispatch.scalars import bfloat, real, whole, wrap
@@ -35,21 +36,24 @@ NOT_PACKED = (struct.error, OverflowError)
 
 
 class ArrayArgument:
-    """What a kernel needs of a device array: its Numba type and the bytes of its fields.
+    """What a kernel needs of a device array: its Numba type, and its bytes in the buffer, ``packed`` for a kernel that
+    takes any strides, and ``dense`` for one that takes the array as contiguous (`numba_hip.abi.array_parameters`).
 
     An array's shape, strides, dtype and address never change, so this is made once and kept with the array.
     """
 
-    __slots__ = ("code", "packed", "type")
+    __slots__ = ("code", "dense", "packed", "type")
 
     def __init__(self, array: DeviceArray) -> None:
         if array.dtype.hasobject:
             raise KernelArgumentError(f"an array of dtype {array.dtype} holds Python objects; kernels take numbers")
         self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array), readonly=array.readonly)
         self.code = type_code(self.type)
-        # In the order of Numba's ArrayModel: meminfo, parent, nitems, itemsize, data, shape, strides.
-        fields = (0, 0, array.size, array.itemsize, array.address, *array.shape, *array.strides)
-        self.packed = struct.pack(f"<{len(fields)}q", *fields)
+        start, steps = (array.address, *array.shape), array.strides
+        self.packed = _pack_numbers(*start, *steps)
+        self.dense = self.packed
+        if self.type.layout != "A":
+            self.dense = _pack_numbers(*start, *(steps[axis] for axis in stride_axes(self.type)))
 
 
 class RecordArgument(ArrayArgument):
@@ -60,7 +64,11 @@ class RecordArgument(ArrayArgument):
     def __init__(self, array: DeviceArray) -> None:
         self.type = element_type(array.dtype)
         self.code = type_code(self.type)
-        self.packed = struct.pack("<q", array.address)
+        self.packed = self.dense = _pack_numbers(array.address)
+
+
+def _pack_numbers(*numbers: int) -> bytes:
+    return struct.pack(f"<{len(numbers)}q", *numbers)
 
 
 def element_type(dtype: np.dtype[Any]) -> types.Type:
@@ -216,7 +224,8 @@ def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
     if isinstance(kind, types.BaseTuple):
         return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of, name)]
     if isinstance(kind, types.Array):
-        return list(struct.unpack(f"<{5 + 2 * kind.ndim}q", describe(value).packed))
+        known = describe(value)
+        return list(struct.unpack(f"<{count_parameters(kind)}q", known.packed if kind.layout == "A" else known.dense))
     if isinstance(kind, types.Record):
         return list(struct.unpack("<q", describe(value).packed))
     if isinstance(kind, types.Complex):
@@ -270,7 +279,7 @@ def leaf_count(kind: types.Type) -> int:
     if isinstance(kind, types.EnumMember):
         return leaf_count(kind.dtype)
     if isinstance(kind, types.Array):
-        return 5 + 2 * int(kind.ndim)
+        return count_parameters(kind)
     return 2 if isinstance(kind, types.Complex) else 1
 
 
@@ -283,7 +292,9 @@ def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int, name: str
     padding = text.count("x")
     if isinstance(kind, (types.Array, types.Record)):
         before = b"\0" * padding
-        return (lambda array: before + array.upper.packed) if padding else (lambda array: array.upper.packed)
+        if isinstance(kind, types.Array) and kind.layout == "A":
+            return (lambda array: before + array.upper.packed) if padding else (lambda array: array.upper.packed)
+        return (lambda array: before + array.upper.dense) if padding else (lambda array: array.upper.dense)
     if not exact and isinstance(kind, types.Float):
         return pack
     if not exact and isinstance(kind, types.Boolean):

@@ -6,13 +6,14 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from numba.core import types
+from numba.np import numpy_support
 
 from hip_devicelib.codeobject import Parameter
+from numba_hip.abi.array_parameters import stride_axes
+from numba_hip.bfloat import Bfloat16
 from numba_hip.dispatch.arguments import leaf_count
-
-_FIELDS = 5
-"""Numbers before the shape in an array's parameters; the last of them is the address."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,17 @@ def _add(places: list[ArrayPlace], name: str, kind: types.Type, leaves: Sequence
             _add(places, f"{name}[{number}]", member, leaves[position : position + count], arguments)
             position += count
     elif isinstance(kind, types.Array):
-        numbers = [struct.unpack_from("<q", arguments, leaf.offset)[0] for leaf in leaves]
-        ndim = int(kind.ndim)
-        shape, strides = numbers[_FIELDS : _FIELDS + ndim], numbers[_FIELDS + ndim :]
-        places.append(ArrayPlace(name, numbers[_FIELDS - 1], tuple(shape), tuple(strides), numbers[_FIELDS - 2]))
+        address, *numbers = (struct.unpack_from("<q", arguments, leaf.offset)[0] for leaf in leaves)
+        ndim, itemsize = int(kind.ndim), _element_bytes(kind.dtype)
+        passed = dict(zip(stride_axes(kind), numbers[ndim:], strict=True))
+        strides = tuple(passed.get(axis, itemsize) for axis in range(ndim))
+        places.append(ArrayPlace(name, address, tuple(numbers[:ndim]), strides, itemsize))
     elif isinstance(kind, types.Record):
         (address,) = struct.unpack_from("<q", arguments, leaves[0].offset)
         places.append(ArrayPlace(name, address, (), (), int(kind.size)))
+
+
+def _element_bytes(kind: types.Type) -> int:
+    if isinstance(kind, Bfloat16):
+        return kind.bitwidth // 8
+    return int(np.dtype(numpy_support.as_dtype(kind)).itemsize)

@@ -20,6 +20,7 @@ from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu import parameters_of
 from numba_hip.targets.fault_record import report_fault
+from numba_hip.targets.kernel_arguments import kernel_arguments
 from numba_hip.targets.line_tables import locate_entry
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ class AmdContext(HipContext):
         """Add the kernel *name*; its pointers are in the global address space, where all that a host passes lies."""
         descriptor = function.fndesc
         module = self.create_module(f"{name}.entry")
-        packer = self.get_arg_packer(descriptor.argtypes)
+        packer = kernel_arguments(self, descriptor.argtypes)
         flat = list(packer.argument_types)
         passed = [ir.PointerType(kind.pointee, GLOBAL) if isinstance(kind, ir.PointerType) else kind for kind in flat]
         printing = output.add_parameter(library, passed, GLOBAL)

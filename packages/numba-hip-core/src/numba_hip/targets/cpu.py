@@ -18,6 +18,7 @@ from numba_hip.compilation.codegen import SHARED_PREFIX, HipCodeLibrary
 from numba_hip.language import output
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.context import I32, HipContext
+from numba_hip.targets.kernel_arguments import kernel_arguments
 from numba_hip.targets.line_tables import locate_entry
 
 INDEX_RANGES = {"thread_idx": (0, 1024), "block_idx": (0, 2**31 - 1), "block_dim": (1, 1025), "grid_dim": (1, -(2**31))}
@@ -222,7 +223,7 @@ class CpuContext(HipContext):
         """Add the kernel *name*: ``void name(item, arguments...)``, which reports an exception as a fault."""
         descriptor = function.fndesc
         module = self.create_module(f"{name}.entry")
-        packer = self.get_arg_packer(descriptor.argtypes)
+        packer = kernel_arguments(self, descriptor.argtypes)
         hidden = self.hidden_parameters()
         passed = [*packer.argument_types, *(kind for _, kind in hidden)]
         printing = output.add_parameter(library, passed, self.global_address_space)

@@ -1,0 +1,1 @@
+"""What host and device must agree on."""

@@ -1,0 +1,57 @@
+"""The arguments of a kernel as its entry takes them, and as the function that it calls does.
+
+Both are Numba's data models, but for arrays, of which a kernel is passed less (`numba_hip.abi.array_parameters`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel import ArgPacker, models
+
+from numba_hip.abi.array_parameters import stride_axes
+
+
+class PassedArrayModel(models.ArrayModel):
+    """An array among the arguments of a kernel."""
+
+    def __init__(self, context: Any, manager: Any, kind: types.Array) -> None:
+        super().__init__(manager, kind)
+        self._context = context
+
+    def get_argument_type(self) -> tuple[Any, ...]:
+        """The address, the extents, and the strides that are passed."""
+        number = self._context.get_value_type(types.intp)
+        data = self._context.get_value_type(types.CPointer(self.fe_type.dtype))
+        return data, (number,) * self.fe_type.ndim, (number,) * len(stride_axes(self.fe_type))
+
+    def from_argument(self, builder: ir.IRBuilder, value: Sequence[Any]) -> ir.Value:
+        """The array, with what else Numba wants to know of it."""
+        context, kind = self._context, self.fe_type
+        data, shape, passed = value
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        known = dict(zip(stride_axes(kind), passed, strict=True))
+        strides = [known.get(axis, itemsize) for axis in range(kind.ndim)]
+        array = context.make_array(kind)(context, builder)
+        context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+        return array._getvalue()
+
+
+def kernel_arguments(context: Any, kinds: Sequence[types.Type]) -> ArgPacker:
+    """What makes the parameters of a kernel with arguments of types *kinds*, and Numba's values of them."""
+    manager = context.data_model_manager.copy()
+    for kind in {types.Array, *(type(array) for array in _arrays_in(kinds))}:
+        manager.register(kind, partial(PassedArrayModel, context))
+    return ArgPacker(manager, kinds)
+
+
+def _arrays_in(kinds: Iterable[types.Type]) -> Iterator[types.Array]:
+    for kind in kinds:
+        if isinstance(kind, types.BaseTuple):
+            yield from _arrays_in(kind)
+        elif isinstance(kind, types.Array):
+            yield kind

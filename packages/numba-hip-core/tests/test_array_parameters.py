@@ -1,0 +1,102 @@
+"""What kernels are passed of an array, and what they know of it nevertheless."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import hip, types
+
+
+@hip.jit
+def tell(array, out):
+    """Everything that can be asked of an array of two axes."""
+    if hip.grid(1) == 0:
+        out[0], out[1] = array.shape
+        out[2], out[3] = array.strides
+        out[4], out[5], out[6], out[7] = array.size, array.itemsize, array.nbytes, array.ndim
+        total = 0
+        for i in range(array.shape[0]):
+            for j in range(array.shape[1]):
+                total += array[i, j] * (i + 10 * j + 1)
+        out[8] = total
+        out[9] = array[-1, -1]
+
+
+def expected_of(array: np.ndarray) -> list[int]:
+    weights = np.add.outer(np.arange(array.shape[0]), 10 * np.arange(array.shape[1])) + 1
+    return [
+        *array.shape, *array.strides, array.size, array.itemsize, array.nbytes, 2, int((array * weights).sum()),
+        int(array[-1, -1]),
+    ]  # fmt: skip
+
+
+ARRAYS = {
+    "C": np.arange(35, dtype=np.int32).reshape(7, 5),
+    "F": np.asfortranarray(np.arange(35, dtype=np.int16).reshape(7, 5)),
+    "A": np.arange(140, dtype=np.int64).reshape(14, 10)[::2, 1::2],
+}
+
+
+@pytest.mark.parametrize("order", ARRAYS)
+def test_kernels_know_all_of_an_array(order):
+    array, out = ARRAYS[order], np.zeros(10, np.int64)
+    whole = hip.to_device(np.ascontiguousarray(array) if order == "C" else array if order == "F" else array.base)
+    given = whole.reshape(14, 10)[::2, 1::2] if order == "A" else whole
+    tell[1, 1](given, out)
+    assert given.strides == array.strides
+    assert out.tolist() == expected_of(array)
+
+
+@pytest.mark.parametrize("order", ARRAYS)
+def test_any_array_for_a_kernel_of_any_strides(order):
+    """A kernel that was compiled for any strides is passed all of them, whatever the array is."""
+    kernel = hip.jit("(int64[:, :], int64[::1])")(tell.py_func)
+    array, out = ARRAYS[order].astype(np.int64, order="K"), np.zeros(10, np.int64)
+    kernel[1, 1](hip.to_device(array), out)
+    assert out.tolist() == expected_of(array)
+
+
+def test_arrays_in_tuples():
+    @hip.jit
+    def add(pair, scale, out):
+        i = hip.grid(1)
+        if i < out.size:
+            out[i] = pair[0][i, 1] * scale + pair[1][i]
+
+    matrix, vector = np.asfortranarray(np.arange(20.0).reshape(10, 2)), np.arange(10, dtype=np.float32)
+    out = np.zeros(10)
+    add[1, 16]((hip.to_device(matrix), hip.to_device(vector)), 3, out)
+    np.testing.assert_array_equal(out, matrix[:, 1] * 3 + vector)
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("int8[::1]", 2), ("int8[:]", 3), ("int8[:, ::1]", 4), ("int8[::1, :]", 4), ("int8[:, :]", 5),
+        ("float64[:, :, ::1]", 6), ("Tuple((int8[::1], float32))", 3),
+    ],
+)  # fmt: skip
+def test_what_is_passed(kind, count, target):
+    """The address, the extents, and the strides but that of the axis whose elements lie side by side."""
+
+    def kernel(array):
+        pass
+
+    code = hip.jit(kernel).compile(f"({kind},)", target)
+    assert code.parameters[0].type == "ptr"
+    assert len(code.parameters) == count
+    assert [parameter.offset for parameter in code.parameters] == [8 * place for place in range(count)]
+
+
+def test_an_array_without_axes():
+    @hip.jit
+    def double(array):
+        array[()] *= 2
+
+    array = hip.to_device(np.array(21))
+    double[1, 1](array)
+    assert int(array.copy_to_host()) == 42
+    (code,) = double.overloads.values()
+    assert code.argument_types == (types.Array(types.int64, 0, "C"),)
+    assert len(code.parameters) == 1

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from numba import types
 
 import numba_hip as hip
 from hip_runtime import config as runtime_config
-from hip_runtime.errors import MemoryFaultError, TrapError
+from hip_runtime.errors import MemoryFaultError, StackOverflowError, TrapError
 from numba_hip.extending import intrinsic
 
 pytestmark = pytest.mark.cpu_device("a GPU does not tell the line of a fault")
@@ -31,6 +32,21 @@ def stop(typingctx):
         return context.get_dummy_value()
 
     return types.none(), lower
+
+
+@intrinsic
+def take_stack(typingctx, count, place):
+    """The sum of two bytes of *count* more on the stack, which nobody asks whether there are as many."""
+
+    def lower(context, builder, sig, args):
+        count, place = args
+        taken = builder.alloca(ir.IntType(8), count)
+        builder.store(ir.IntType(8)(1), builder.gep(taken, [place], source_etype=ir.IntType(8)))
+        builder.store(ir.IntType(8)(2), builder.gep(taken, [ir.IntType(64)(0)], source_etype=ir.IntType(8)))
+        last = builder.gep(taken, [builder.sub(count, ir.IntType(64)(1))], source_etype=ir.IntType(8))
+        return builder.zext(builder.load(last, typ=ir.IntType(8)), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), lower
 
 
 @hip.jit(device=True)
@@ -99,6 +115,37 @@ def report_of(kernel, kind):
 def test_line_of_a_fault(function, form, kind):
     with runtime_config.cpu_form.scope(form):
         assert f"({line_of(function)} in {function.__name__})" in report_of(hip.jit(function), kind)
+
+
+def used_up(out, count, rounds):
+    total = 0
+    for q in range(rounds):
+        total += take_stack(count, count - 1 - (q & 1) * count // 2)  # here
+    out[0] = total
+
+
+def test_line_of_a_stack_overflow():
+    """In a thread with little of it, so that what is beyond is found soon."""
+    kernel, out, found = hip.jit(used_up), np.zeros(1, np.int64), []
+
+    def launch():
+        kernel[1, 1](out, 2048, 8)
+        try:
+            kernel[1, 1](np.zeros(1, np.int64), 2048, 1 << 20)
+        except StackOverflowError as error:
+            found.append(str(error))
+        kernel[1, 1](out, 1024, 4)
+
+    size = threading.stack_size(1 << 20)
+    try:
+        thread = threading.Thread(target=launch)
+        thread.start()
+    finally:
+        threading.stack_size(size)
+    thread.join()
+    (text,) = found
+    assert f"({line_of(used_up)} in used_up)" in text
+    assert "the stack of the processor has no room for its private arrays and calls" in text
 
 
 def test_line_in_lock_step():

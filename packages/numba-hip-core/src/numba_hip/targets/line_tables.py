@@ -19,9 +19,11 @@ class LineTableBuilder(DIBuilder):
     emission = "LineTablesOnly"
 
     def initialize(self) -> None:
-        """Describe the compile unit."""
+        """Describe the compile unit, and the file again for what is in it: with the unit's directory beside its name,
+        line tables would leave that out, and lines of functions that are not inlined would be of no known place."""
         self.emission_kind = self.emission
         super().initialize()
+        self.difile = self.module.add_debug_info("DIFile", {"directory": "", "filename": self.filepath})
 
     def mark_variable(self, builder: ir.IRBuilder, *args: Any, **kws: Any) -> None:
         """Leave out a variable."""

@@ -83,11 +83,18 @@ class Njit(_Launches):
         self.check_against_numpy(self.arrays[0])
 
 
+def make_hipcc(quick: bool) -> Case:
+    """The same loop in C++, on AMD GPUs."""
+    from benchmarks.peers import hipcc
+
+    return hipcc.Launches(quick)
+
+
 BENCHMARK = Benchmark(
     name="empty-launch",
     description="one launch with three device arrays, the caller's time",
     peer="njit-parallel",
     scale=1e6,
     unit="us",
-    implementations={"hip": Hip, "njit-parallel": Njit},
+    implementations={"hip": Hip, "njit-parallel": Njit, "hipcc": make_hipcc},
 )

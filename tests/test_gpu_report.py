@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import textwrap
 from pathlib import Path
 
@@ -146,9 +145,10 @@ def test_benchmarks_without_hipcc_say_so(tmp_path: Path, monkeypatch: pytest.Mon
     program.chmod(0o755)
     assert "no such target" in programs._make_hipcc(tmp_path, "gfx942").missing
     program.write_text("#!/bin/sh\necho HIP version 7\n")
-    assert "wrote no code object" in programs._make_hipcc(tmp_path, "gfx942").missing
-    (tmp_path / "hipcc_kernels.hsaco").write_bytes(b"\x7fELF...")
+    assert "wrote no code to" in programs._make_hipcc(tmp_path, "gfx942").missing
+    for name in (hipcc.KERNELS, hipcc.LAUNCHES):
+        (tmp_path / name).write_bytes(b"\x7fELF...")
     made = programs._make_hipcc(tmp_path, "gfx942")
     assert isinstance(made, Environment)
     assert (made.missing, made.packages) == ("", {"hipcc": "HIP version 7"})
-    assert made.variables[hipcc.KERNELS] == os.path.join(tmp_path, "hipcc_kernels.hsaco")
+    assert made.variables[hipcc.FOLDER] == str(tmp_path)

@@ -1,10 +1,12 @@
 """Kernels in HIP C++ that hipcc has compiled, launched by our runtime: the machine code is theirs, all else is ours.
 
-`compile_kernels` makes the code object; a worker finds it where the environment variable `KERNELS` says.
+Only of empty launches the loop in C++ is theirs, too. `compile_sources` makes all of it; a worker finds it in the
+folder that the environment variable `FOLDER` names.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -23,10 +25,14 @@ from benchmarks import matmul, reduction
 from benchmarks import nbody as bodies
 from benchmarks import saxpy as axpy
 from benchmarks import stencil as five
+from benchmarks.empty_launch import Hip
 from benchmarks.problem import HipToolkit
 
-KERNELS = "BENCHMARKS_HIPCC_KERNELS"
-SOURCES = Path(__file__).with_name("hipcc_kernels.hip")
+FOLDER = "BENCHMARKS_HIPCC"
+KERNELS, LAUNCHES = "kernels.hsaco", "launches.so"
+"""The code object, and the library with the loop of launches."""
+
+_SOURCES = Path(__file__).parent
 _LONGEST_MESSAGE = 2000
 _ELF = b"\x7fELF"
 
@@ -35,15 +41,20 @@ class CompileError(Exception):
     """hipcc is not there, or does not compile this; the text says which."""
 
 
-def compile_kernels(target: str, output: Path) -> str:
-    """Compile the kernels for *target* into *output*; what hipcc says of its version. `CompileError` if it cannot."""
+def compile_sources(target: str, folder: Path) -> str:
+    """Compile the kernels for *target*, and the launches, into *folder*; what hipcc says of its version.
+
+    `CompileError` if it cannot.
+    """
     hipcc = os.environ.get("HIPCC") or shutil.which("hipcc") or shutil.which("hipcc", path=_rocm_programs())
     if not hipcc:
         raise CompileError("there is no hipcc: not on PATH, nor in ROCM_PATH or /opt/rocm; HIPCC can name it")
     options = ("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", f"--offload-arch={target}", "-O3")
-    _say(hipcc, *options, "-ffast-math", str(SOURCES), "-o", str(output))
-    if not output.is_file() or not output.read_bytes().startswith(_ELF):
-        raise CompileError(f"{hipcc} wrote no code object to {output}")
+    _say(hipcc, *options, "-ffast-math", str(_SOURCES / "hipcc_kernels.hip"), "-o", str(folder / KERNELS))
+    _say(hipcc, "-shared", "-fPIC", "-O3", str(_SOURCES / "hipcc_launches.cpp"), "-o", str(folder / LAUNCHES))
+    for output in (folder / KERNELS, folder / LAUNCHES):
+        if not output.is_file() or not output.read_bytes().startswith(_ELF):
+            raise CompileError(f"{hipcc} wrote no code to {output}")
     return _say(hipcc, "--version").splitlines()[0]
 
 
@@ -70,7 +81,7 @@ def _module() -> Any:
     from hip_devicelib import CodeObject, read_kernels, read_target
     from hip_runtime import Module
 
-    image = Path(os.environ[KERNELS]).read_bytes()
+    image = Path(os.environ[FOLDER], KERNELS).read_bytes()
     return Module(None, CodeObject(read_target(image), image, read_kernels(image)))
 
 
@@ -156,3 +167,24 @@ def histogram(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
 
 def stencil(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     return _square("stencil", problem.size, five.BLOCK, on.source, on.target, problem.size, problem.size)
+
+
+class Launches(Hip):
+    """Empty launches by a loop in C++."""
+
+    def __init__(self, quick: bool) -> None:
+        super().__init__(quick)
+        folder = Path(os.environ[FOLDER])
+        self.image = (folder / KERNELS).read_bytes()
+        self.library = ctypes.CDLL(str(folder / LAUNCHES))
+        self.addresses = [ctypes.c_void_p(array.address) for array in self.device_arrays]
+        self.ask(self.library.prepare(self.image))
+
+    def run(self) -> None:
+        self.ask(self.library.launch(ctypes.c_long(self.operations), *self.addresses))
+        self.launched += self.operations
+
+    def ask(self, error: int) -> None:
+        """Raise what HIP has answered."""
+        if error:
+            raise RuntimeError(f"HIP answers {error}")

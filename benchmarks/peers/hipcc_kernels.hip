@@ -2,6 +2,11 @@
 
 #include "../../tools/isa_kernels.hip"
 
+KERNEL count(double *counts, const double *x, const double *y) {
+    long i = grid_x();
+    if (i == 0) counts[i] += x[i] * y[i];
+}
+
 KERNEL clear(int *counts) { counts[grid_x()] = 0; }
 
 // Polynomial 26.2.17 of Abramowitz and Stegun.

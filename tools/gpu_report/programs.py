@@ -60,12 +60,11 @@ def run_benchmarks(
 
 def _make_hipcc(folder: Path, target: str) -> Environment:
     """What the kernels of hipcc are run with, or why there are none."""
-    kernels = folder / "hipcc_kernels.hsaco"
     try:
-        told = hipcc.compile_kernels(target, kernels)
+        told = hipcc.compile_sources(target, folder)
     except hipcc.CompileError as error:
         return Environment(missing=str(error))
-    return Environment(sys.executable, {hipcc.KERNELS: str(kernels)}, {"hipcc": told})
+    return Environment(sys.executable, {hipcc.FOLDER: str(folder)}, {"hipcc": told})
 
 
 def _result(name: str, ending: Ending, output: Path, seconds: float) -> dict[str, Any]:

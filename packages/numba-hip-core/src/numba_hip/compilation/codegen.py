@@ -144,6 +144,11 @@ class HipCodeLibrary(CodeLibrary):
         """Exceptions that any function of the closure can raise, by code."""
         return {code: fault for library in self.closure() for code, fault in library.faults.items()}
 
+    def can_fault(self) -> bool:
+        """Whether any function of the closure raises, or is of linked code that may give an error code."""
+        linked = (one for library in self.closure() for one in library.externals.values())
+        return bool(self.all_faults()) or any(function.abi == "numba" for function in linked)
+
     def all_data(self) -> dict[str, bytes]:
         """Large constants of any function of the closure, by symbol."""
         return {symbol: data for library in self.closure() for symbol, data in library.data.items()}

@@ -326,7 +326,7 @@ class AmdContext(HipContext):
         slot = self.fault_details(builder)
         hidden = [] if slot is None else [builder.bitcast(slot, ITEM)]
         status, _ = self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values, hidden)
-        if options.reports_faults and library.all_faults():
+        if options.reports_faults and library.can_fault():
             with builder.if_then(status.is_error, likely=False):
                 details = [] if slot is None else cgutils.unpack_tuple(builder, builder.load(slot))
                 report_fault(self, builder, name, status.code, details)

@@ -49,12 +49,16 @@ EXECUTOR = "tinygrad==0.14.0"
 
 EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 EMULATED = (
-    "kernels", "atomics", "shared", "warp", "records", "reduction", "print", "graphs", "streams", "random",
-    "math", "fp16",
+    "kernels", "atomics", "shared", "warp", "records", "reduction", "print", "graphs", "streams", "pointers",
+    "private_and_constant", "scalars",
 )  # fmt: skip
-EMULATED_QUICK = ("records", "warp")
-NEED_ROCM = ("random", "math", "fp16")
-"""Modules of core's tests: what runs on an emulated GPU, and what of it needs ROCm's device library."""
+EMULATED_WITH_ROCM = (
+    "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",
+    "narrow_casts", "narrowing", "words_and_lanes", "device_functions", "elements", "external", "hip_functions",
+    "user_functions", "c_helpers", "numpy_in_kernels", "linear_algebra", "captured_arrays", "ufuncs", "vectorize",
+)  # fmt: skip
+EMULATED_QUICK = ("records", "warp", "streams", "graphs", "pointers", "private_and_constant")
+"""Modules of core's tests that run on an emulated GPU: without more, with ROCm's device library, and in a hurry."""
 
 HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")
 """Extras of hip-runtime that bring each generation of hip-python."""
@@ -143,7 +147,7 @@ def emulated(session: nox.Session) -> None:
     python = "rocm-python" if has_rocm else "python"
     quick = "quick" in session.posargs
     chosen = [argument for argument in session.posargs if argument not in (*EMULATED_TARGETS, "quick")]
-    modules = [name for name in (EMULATED_QUICK if quick else EMULATED) if has_rocm or name not in NEED_ROCM]
+    modules = EMULATED_QUICK if quick else EMULATED + EMULATED_WITH_ROCM if has_rocm else EMULATED
     tests = chosen or [f"packages/numba-hip-core/tests/test_{name}.py" for name in modules]
     for target in [argument for argument in session.posargs if argument in EMULATED_TARGETS] or EMULATED_TARGETS:
         if not chosen:
@@ -152,7 +156,8 @@ def emulated(session: nox.Session) -> None:
         plugin = ("-p", "tools.amd_executor.plugin", "-n", "2", "--dist", "worksteal")
         session.run(python, "-m", "pytest", *plugin, *tests, env={"EMULATED_TARGET": target})
         if has_rocm and not (quick or chosen):
-            session.run(python, "-m", "tools.amd_executor", target, "examples/demo.py")
+            for example in sorted(Path("examples").glob("*.py")):
+                session.run(python, "-m", "tools.amd_executor", target, str(example))
 
 
 @nox.session

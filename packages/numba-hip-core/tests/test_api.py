@@ -291,3 +291,34 @@ def test_stubs_survive_pickling():
 
     for stub in (hip.grid, hip.threadIdx, hip.gridsize):
         assert pickle.loads(pickle.dumps(stub)) is stub
+
+
+def test_shapes_of_blocks_that_keep_a_device_busy():
+    @hip.jit(launch_bounds=96)
+    def small(out):
+        out[0] = 1
+
+    @hip.jit
+    def shared(out):
+        held = hip.shared.array(256, np.float32)
+        held[hip.threadIdx.x] = 1
+        hip.syncthreads()
+        out[0] = held[0]
+
+    context = hip.current_context()
+    device = context.device
+    for kernel, most in ((small, 96), (shared, device.MAX_THREADS_PER_BLOCK)):
+        kernel.compile("void(float32[:])")
+        (code,) = kernel.overloads.values()
+        function = device.load(code.code_object).function(code.name)
+        assert function.name == code.name
+        attrs = function.attrs
+        assert (attrs.shared, attrs.maxthreads) == (code.shared_mem_per_block, most)
+        for limit in (0, 64):
+            grid, block = context.get_max_potential_block_size(function, 0, 0, limit)
+            assert 1 <= block <= (limit or most)
+            active = context.get_active_blocks_per_multiprocessor(function, block, 0)
+            assert grid == active * device.MULTIPROCESSOR_COUNT
+            by_size = context.get_max_potential_block_size(function, lambda threads: 0 * threads, 1 << 30, limit)
+            assert by_size == (grid, block)
+    assert context.get_max_potential_block_size(function, None, 0, 1)[1] == 1

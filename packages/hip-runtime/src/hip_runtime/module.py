@@ -6,7 +6,7 @@ import operator
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import CodeObjectError
@@ -48,6 +48,18 @@ class Module:
         self._finalizer()
 
 
+class FunctionAttributes(NamedTuple):
+    """What a kernel takes of its device, as far as its code tells: vector registers and bytes of local memory of a
+    thread, bytes of shared memory of a block without the dynamic part, and how many threads that can have at most."""
+
+    regs: int
+    shared: int
+    local: int
+    const: int
+    """0: constants lie with other global variables."""
+    maxthreads: int
+
+
 class Function:
     """One kernel of a module, to launch.
 
@@ -61,6 +73,18 @@ class Function:
         self.kernel = kernel
         self.handle = self.device.driver.get_function(module.handle, kernel)
         self.describe_fault: Callable[[KernelFault], BaseException] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel in its code object."""
+        return self.kernel.name
+
+    @property
+    def attrs(self) -> FunctionAttributes:
+        """What the kernel takes of its device."""
+        kernel = self.kernel
+        most = min(kernel.max_block_threads, self.device.attributes.max_threads_per_block)
+        return FunctionAttributes(kernel.vector_registers or 0, kernel.shared_bytes, kernel.private_bytes, 0, most)
 
     @property
     def form(self) -> str:

@@ -165,6 +165,9 @@ _MODULES: Mapping[str, Module] = {
             **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
         },
     ),
+    f"{CUDA}.cudadrv.dummyarray": Module(
+        names=from_module("numba_hip_cuda.dummyarray", "Array", "Element", "Extent", "is_element_indexing")
+    ),
     f"{CUDA}.cudadrv.devicearray": Module(
         names={
             "is_cuda_ndarray": "numba_hip:is_device_array",

@@ -114,8 +114,8 @@ FORWARDED: Mapping[str, str] = {
 SIMULATOR = f"{CUDA}.simulator"
 
 SIMULATED = """
-    api args compiler cudadrv.devicearray cudadrv.devices cudadrv.driver cudadrv.drvapi cudadrv.error
-    cudadrv.linkable_code cudadrv.runtime dispatcher vector_types
+    api args compiler cudadrv.devicearray cudadrv.devices cudadrv.driver cudadrv.drvapi cudadrv.dummyarray
+    cudadrv.error cudadrv.linkable_code cudadrv.runtime dispatcher vector_types
 """.split()
 """Modules of the simulator that have the names of those that they stand for."""
 

@@ -101,13 +101,12 @@ LEFT_OUT = (
         cudadrv.driver.Context: create_module_image create_module_ptx unload_module modules
         cudadrv.driver.CudaPythonModule: context get_function get_global_symbol initialized object_code setup
         setup_functions teardown_functions
-        cudadrv.driver.CudaPythonFunction: attrs blockdim cache_config griddim name set_shared_memory_carveout sharedmem
-        stream
+        cudadrv.driver.CudaPythonFunction: blockdim cache_config griddim set_shared_memory_carveout sharedmem stream
         """,
     ),
     Reason(
-        "contexts are HIP's own, one for each device; dispatchers choose the size of blocks by kernel.forall",
-        names="cudadrv.driver.Context: allocations extras get_max_potential_block_size handle",
+        "contexts are HIP's own, one for each device",
+        names="cudadrv.driver.Context: allocations extras handle",
     ),
     Reason(
         "who refers to memory is counted by Python",
@@ -128,8 +127,11 @@ LEFT_OUT = (
         """,
     ),
     Reason(
-        "hip_runtime.layout describes arrays",
-        modules="cudadrv.dummyarray simulator.cudadrv.dummyarray",
+        "hip_runtime.layout describes arrays, and their axes",
+        names="""
+        cudadrv.dummyarray: Dim attempt_nocopy_reshape compute_index iter_strides_c_contig iter_strides_f_contig
+        cudadrv.dummyarray.Array: dims
+        """,
     ),
     Reason(
         "arguments are packed for a launch by numba_hip.dispatch, which reads the hints itself",

@@ -159,6 +159,30 @@ class Context:
         del flags
         return func.max_active_blocks(blocksize, memsize)
 
+    def get_max_potential_block_size(
+        self,
+        func: Function,
+        b2d_func: Callable[[int], int] | int | None,
+        memsize: int,
+        blocksizelimit: int,
+        flags: Any = None,
+    ) -> tuple[int, int]:
+        """The fewest blocks that keep the device busy with the kernel *func*, and how many threads each has then.
+
+        Each takes *memsize* bytes of dynamic shared memory, or as many as *b2d_func* says for its number of threads,
+        which are *blocksizelimit* at most, if that is not 0. Of shapes that keep as many threads busy, the largest.
+        """
+        del flags
+        wave = self.device.attributes.wave_size
+        most = min(func.attrs.maxthreads, blocksizelimit or func.attrs.maxthreads)
+        busy = {}
+        for block in [*range(wave, most + 1, wave)] or [most]:
+            shared = b2d_func(block) if callable(b2d_func) else memsize
+            active = self.get_active_blocks_per_multiprocessor(func, block, shared)
+            busy[block] = active * block
+        best = max(busy, key=lambda block: (busy[block], block))
+        return max(busy[best] // best, 1) * self.device.attributes.compute_units, best
+
     def prepare_for_use(self) -> None:
         """Nothing: the device is ready."""
 

@@ -93,6 +93,11 @@ def test_registers_of_amd_gpus_are_limited(target: str) -> None:
         registers(max_registers=2)
 
 
+def test_what_is_linked_is_always_optimised_with_the_kernel() -> None:
+    plain, named = hip.jit(sum_one), hip.jit(sum_one, lto=True)
+    assert (named.options.lto, named.options.stamp()) == (True, plain.options.stamp())
+
+
 def test_what_changes_nothing_is_taken() -> None:
     for carveout in (None, -1, 0, 100, "default", "MaxL1", "MaxShared"):
         values = np.ones(2)

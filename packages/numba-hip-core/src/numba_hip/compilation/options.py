@@ -76,6 +76,8 @@ class CompileOptions:
         ``NUMBA_HIP_BOUNDSCHECK`` decides where it is None.
     link
         LLVM bitcode and LLVM IR that define functions of `declare_device`: paths of files, or `LinkedCode`.
+    lto
+        Changes nothing: what is linked is always optimised together with the kernel.
     wave_size
         Lanes of a wave of this kernel, 32 or 64; what the device prefers where it is None. RDNA GPUs (gfx10 to gfx12)
         and the CPU device have both, CDNA GPUs (gfx9) have 64. A device function has the waves of the kernel that calls
@@ -105,6 +107,7 @@ class CompileOptions:
     shared_memory_carveout: int | str | None = None
     cache: bool = False
     link: tuple[Any, ...] = ()
+    lto: bool | None = None
     boundscheck: bool | None = None
     exceptions: bool = False
     lineinfo: bool = False
@@ -157,7 +160,7 @@ class CompileOptions:
 
     def stamp(self) -> str:
         """Text that differs where the options make different code."""
-        chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cache"}
+        chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("cache", "lto")}
         chosen["boundscheck"], chosen["races"] = self.checked, self.observed
         if callable(self.inline):
             chosen["inline"] = _stamp_of(self.inline)

@@ -35,6 +35,7 @@ def _load_features() -> None:
         const,
         division,
         dtypes,
+        fast_division,
         fp16,
         index,
         lanes,

@@ -1,0 +1,28 @@
+"""``/`` of float32 in ``fastmath`` kernels: a division alone, which raises nothing, as in Numba CUDA.
+
+Otherwise such a kernel has a branch before each division, for the exception of one by 0 that it promises not to make:
+``fastmath`` says that there are no infinities.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.cpython.numbers import real_div_impl
+
+from numba_hip.language.registry import lowering
+
+NO_INFINITIES = frozenset({"fast", "ninf"})
+"""Flags of LLVM's that let it take for granted that no result is infinite."""
+
+
+@lowering.lower(operator.truediv, types.float32, types.float32)
+@lowering.lower(operator.itruediv, types.float32, types.float32)
+def _divide(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    fastmath = context.fastmath
+    if fastmath and NO_INFINITIES & set(getattr(fastmath, "flags", ())):
+        return builder.fdiv(*args)
+    return real_div_impl(context, builder, sig, args)

@@ -152,3 +152,17 @@ def test_benchmarks_without_hipcc_say_so(tmp_path: Path, monkeypatch: pytest.Mon
     assert isinstance(made, Environment)
     assert (made.missing, made.packages) == ("", {"hipcc": "HIP version 7"})
     assert made.variables[hipcc.FOLDER] == str(tmp_path)
+
+
+def test_an_interrupted_session_reports_what_was_done(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Children, "_wait", interrupt)
+    options = __main__.parse(["--parts", "examples", "benchmarks"])
+    document = __main__.ask(options, children, tmp_path, FACTS)
+    (result,) = document["parts"]["examples"]
+    assert (result["outcome"], result["cause"]) == ("failed", "interrupted")
+    assert list(document["parts"]) == ["examples"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.gpu_report import report
-from tools.gpu_report.children import ROOT, Children
+from tools.gpu_report.children import INTERRUPTED, ROOT, Children
 from tools.gpu_report.programs import run_benchmarks, run_examples
 from tools.gpu_report.suites import run_suite
 
@@ -54,6 +54,8 @@ def describe(children: Children, folder: Path) -> dict[str, Any]:
     output = folder / "device.txt"
     ending = children.run(["-m", "tools.gpu_report.device"], output)
     lines = output.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+    if ending.is_last:
+        raise KeyboardInterrupt
     if not ending.is_good:
         raise NoGpuError(f"a simple kernel does not run on the GPU of this machine ({ending.reason}): {lines[-1]}")
     facts: dict[str, Any] = json.loads(lines[-1])
@@ -69,7 +71,7 @@ def ask(options: argparse.Namespace, children: Children, folder: Path, facts: di
     parts: dict[str, list[dict[str, Any]]] = {}
     times: dict[str, Any] = {}
     for part in options.parts:
-        print(f"{part} ...", flush=True)
+        print(f"{part} ... (what it says is in {folder})", flush=True)
         if part == "contract":
             parts[part] = run_suite(children, part, CONTRACT, folder)
         elif part == "core":
@@ -80,6 +82,8 @@ def ask(options: argparse.Namespace, children: Children, folder: Path, facts: di
             target, elements = facts["device"]["target"], facts["speed"]["elements"]
             parts[part], times = run_benchmarks(children, folder, target, elements, options.benchmarks)
         print(f"{part}: {', '.join(f'{n} {outcome}' for outcome, n in report.count(parts[part]).items())}", flush=True)
+        if any(result.get("cause") == INTERRUPTED for result in parts[part]):
+            break  # the report has what there is
     return {
         "taken": taken,
         "seconds": time.monotonic() - start,

@@ -19,6 +19,10 @@ _QUIET = {f"NUMBA_HIP_{name}_WARNINGS": "0" for name in ("LOW_OCCUPANCY", "IMPLI
 _EMULATED = Path(__file__).resolve().parent / "emulated"
 
 
+INTERRUPTED = "interrupted"
+"""Why a process was ended by whoever started the session; nothing comes after it."""
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a process ended: its status, or why there is none."""
@@ -29,6 +33,10 @@ class Ending:
     @property
     def is_good(self) -> bool:
         return self.status == 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.reason == INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,8 @@ class Children:
             )
             try:
                 return self._wait(process, progress)
+            except KeyboardInterrupt:
+                return Ending(None, INTERRUPTED)
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)

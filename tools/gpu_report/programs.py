@@ -29,6 +29,8 @@ def run_examples(children: Children, folder: Path) -> list[dict[str, Any]]:
         start = perf_counter()
         ending = children.run([str(program)], output)
         found.append(_result(f"examples/{program.name}", ending, output, perf_counter() - start))
+        if ending.is_last:
+            break
     return found
 
 
@@ -47,6 +49,8 @@ def run_benchmarks(
         command = ["-m", "benchmarks", name, *size, "--environments", str(peers), "--output", str(results)]
         ending = children.run(command, output)
         found.append(_result(f"benchmarks/{name}", ending, output, perf_counter() - start))
+        if ending.is_last:
+            break
         if ending.is_good:
             document = json.loads(results.read_text())
             times[name] = {
@@ -72,5 +76,6 @@ def _result(name: str, ending: Ending, output: Path, seconds: float) -> dict[str
     if not ending.is_good:
         text = output.read_text(errors="replace")[-_LONGEST_TEXT:]
         lines = text.strip().splitlines()
-        result |= {"cause": f"{ending.reason}: {lines[-1] if lines else 'it said nothing'}", "text": text}
+        said = "" if ending.is_last else f": {lines[-1] if lines else 'it said nothing'}"
+        result |= {"cause": ending.reason + said, "text": text}
     return result

@@ -36,6 +36,8 @@ def run_suite(children: Children, name: str, arguments: Sequence[str], folder: P
         stuck = [test for test, line in _read(results).items() if line["outcome"] == "begun"]
         if stuck:
             _add(results, stuck[0], ending.reason)
+            if ending.is_last:
+                break
         elif ending.status in _GOOD:
             break
         elif ending.status != _STOPPED:

@@ -65,6 +65,7 @@ MODULES: Mapping[str, Module] = {
         names={
             **MANAGERS,
             "HipAPIError": ERRORS["CudaDriverError"],
+            "USE_NV_BINDING": f"{HERE}.driver:USE_NV_BINDING",
             "NumbaHIPMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
         },
         like=f"{CUDA}.cudadrv.driver",
@@ -89,7 +90,7 @@ MODULES: Mapping[str, Module] = {
             "HIPTypingContext": "numba_hip.targets.typing:HipTypingContext",
         }
     ),
-    f"{HIP}.testing": Module(names=from_module(f"{HERE}.testing", *TESTING)),
+    f"{HIP}.testing": Module(names={**from_module(f"{HERE}.testing", *TESTING), "unittest": "unittest:"}),
     f"{HIP}.vector_types": Module(names={}, like=f"{CUDA}.vector_types"),
     f"{HIP}.vectorizers": Module(names={}, like=f"{CUDA}.vectorizers"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tools.cuda_suite.__main__ import main
 from tools.cuda_suite.repository import NUMBA_CUDA_MLIR, NUMBA_HIP, fetch_repository
 from tools.cuda_suite.run import test_modules as find_modules
 from tools.cuda_suite.suites import SUITE, SUITES
-from tools.cuda_suite.wheel import FetchError
+from tools.cuda_suite.wheel import NOT_FETCHED, FetchError
 
 
 @pytest.fixture(params=SUITES)
@@ -32,7 +33,7 @@ def test_every_entry_has_a_reason_and_stands_once(suite: str, name: str) -> None
 
 
 def test_what_does_not_apply_in_the_original_does_not_in_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    test = "cudapy/test_fastmath.py::TestFastMathOption::test_kernel"
+    test = "cudapy/test_mandel.py::TestCudaMandel::test_kernel"
     monkeypatch.setenv(SUITE, "numba-cuda")
     original = expectations.Index(expectations.read("not_applicable")).find(test)
     monkeypatch.setenv(SUITE, "numba-cuda-mlir")
@@ -119,3 +120,14 @@ def test_what_cannot_be_fetched_is_one_sentence(
     assert main(["--suite", "numba-cuda-mlir", "--cache", str(tmp_path), *option]) == 75
     (line,) = capsys.readouterr().out.splitlines()
     assert says in line
+
+
+def test_a_wheel_that_cannot_be_had_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), SUITE: ""}
+    for name, value in nowhere.items():
+        monkeypatch.setenv(name, value)
+    assert main(["--cache", str(tmp_path / "cache"), "--fetch"]) == NOT_FETCHED
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("pip could not download numba-cuda")

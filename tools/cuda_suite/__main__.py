@@ -105,7 +105,8 @@ def main(arguments: list[str]) -> int:
     try:
         tests = suites.choose(chosen.suite).fetch(chosen.cache.absolute(), chosen.source)
     except FetchError as error:
-        print(str(error).strip().splitlines()[-1] if chosen.fetch else error)
+        lines = str(error).strip().splitlines()
+        print(" ".join(dict.fromkeys([lines[0], lines[-1]])) if chosen.fetch else error)
         return NOT_FETCHED
     if chosen.fetch:
         print(tests)

@@ -5,6 +5,7 @@ import gc
 import numpy as np
 import pytest
 from numba import types
+from numba.core import config as numba_config
 
 import numba_hip as hip
 from hip_runtime.errors import LaunchError
@@ -184,6 +185,22 @@ def test_inspection():
     assert "v_add_f64" in kernel.inspect_asm(args, target="gfx90a")
     assert "amdgcn" in kernel.inspect_llvm("(float64[::1], float64)", target="gfx90a")
     assert "v_add_f64" in kernel.inspect_sass(target="gfx1100")[args]
+
+
+@pytest.mark.parametrize(
+    ("setting", "title", "words"),
+    [("DUMP_OPTIMIZED", "OPTIMIZED DUMP", "amdgpu_kernel void @add"), ("DUMP_ASSEMBLY", "ASSEMBLY", "v_add_f64")],
+)
+def test_what_numbas_settings_have_printed(setting, title, words, monkeypatch, capsys):
+    monkeypatch.setattr(numba_config, setting, 1)
+    hip.compile(fresh(), "(float64[::1], float64)", target="gfx942")
+    out = capsys.readouterr().out
+    assert out.startswith("-" * 20)
+    assert f"--{title} add--" in out
+    assert words in out
+    monkeypatch.undo()
+    hip.compile(fresh(), "(float64[::1], float64)", target="gfx942")
+    assert not capsys.readouterr().out
 
 
 def test_inspection_of_device_functions():

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from llvmlite import binding as llvm
+from numba.core import config as numba_config
 from numba.core import types, typing
 from numba.core.errors import TypingError
 from numba.core.ir import Loc
@@ -190,7 +191,19 @@ def compile_kernel(
     have, too; `KernelSignatureError` for a kernel that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
     """
     with announced(py_func.__name__, "type inference"):
-        return _compile_kernel(py_func, args, options, find_target(py_func, options, target))
+        code = _compile_kernel(py_func, args, options, find_target(py_func, options, target))
+    _print_dumps(code)
+    return code
+
+
+def _print_dumps(code: KernelCode) -> None:
+    """Print what Numba's settings ask for of each function that is compiled."""
+    for wanted, title, show in (
+        (numba_config.DUMP_OPTIMIZED, "OPTIMIZED DUMP", code.llvm),
+        (numba_config.DUMP_ASSEMBLY, "ASSEMBLY", code.asm),
+    ):
+        if wanted:
+            print(f"{title} {code.name}".center(80, "-"), show(), "=" * 80, sep="\n")
 
 
 def _compile_kernel(

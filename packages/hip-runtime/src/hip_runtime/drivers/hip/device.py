@@ -62,7 +62,7 @@ class HipDriver:
         self._streams = StreamTable(self._calls)
         self._captures = self._streams.captures
         self._graphs = Graphs(self._calls, self._captures, self._streams.gate)
-        self._heap = Heap(self._calls, self._reclaim, self._streams.wait_for_device, lambda: self._captures.here)
+        self._heap = Heap(self._calls, self._reclaim, self._streams.wait_for_device)
         self._copier = Copier(self._calls, self._heap)
         self._unloading: set[Module] = set()
         self._forked = False

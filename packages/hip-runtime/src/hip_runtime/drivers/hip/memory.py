@@ -15,7 +15,8 @@ from hip_runtime.errors import InvalidAddressError, InvalidHandleError, OutOfDev
 
 RETIRED_COUNT = 32
 RETIRED_BYTES = 256 << 20
-"""Freed memory goes back to the runtime, which has to stop the device for it, when there is this much of it."""
+"""Freed memory goes back to the runtime, which has to stop the device for it, when there is this much of it and more is
+wanted: not when it is freed, which finalisers do in any thread, also in one that the device waits for."""
 
 _HOST_MALLOC_PORTABLE, _HOST_MALLOC_MAPPED = 1, 2
 _MEM_ATTACH_GLOBAL = 1
@@ -36,17 +37,11 @@ class Allocation(NamedTuple):
 
 
 class Heap:
-    """Live allocations by address. *reclaim* waits for all work and lets go of what it owned, *wait* for a device.
+    """Live allocations by address. *reclaim* waits for all work and lets go of what it owned, *wait* for a device."""
 
-    While *busy* says so nothing is given back, as that would wait for the device.
-    """
-
-    def __init__(
-        self, calls: Calls, reclaim: Callable[[], None], wait: Callable[[int], None], busy: Callable[[], bool]
-    ) -> None:
+    def __init__(self, calls: Calls, reclaim: Callable[[], None], wait: Callable[[int], None]) -> None:
         self._calls = calls
         self._wait = wait
-        self._busy = busy
         self._reclaim = reclaim
         self._live: dict[int, Allocation] = {}
         self._retired: deque[Allocation] = deque()
@@ -56,6 +51,8 @@ class Heap:
     def allocate(self, device: int, nbytes: int, kind: MemoryKind) -> int:
         """Address of new memory; `OutOfDeviceMemoryError`, after everything that could be given back was."""
         size = max(nbytes, 1)  # no memory has no address of its own
+        if len(self._retired) >= RETIRED_COUNT or self._retired_bytes >= RETIRED_BYTES:
+            self.flush()
         code, name, place = self._ask(device, size, kind)
         if code == OUT_OF_MEMORY:
             self._calls.hipGetLastError()
@@ -82,12 +79,9 @@ class Heap:
         return allocation
 
     def retire(self, allocation: Allocation) -> None:
-        """Give memory back, now or with more of its kind; may be called in a finaliser."""
+        """Give memory back later, with more of its kind; waits for nothing, and may be called in a finaliser."""
         self._retired.append(allocation)
         self._retired_bytes += allocation.nbytes
-        many = len(self._retired) >= RETIRED_COUNT or self._retired_bytes >= RETIRED_BYTES
-        if many and not self._busy():
-            self.flush()
 
     def flush(self) -> None:
         """Give all freed memory back. HIP waits for the work of the device first; so do we, where it does not."""

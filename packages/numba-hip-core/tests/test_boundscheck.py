@@ -1,4 +1,4 @@
-"""Bounds checks on the CPU device: the host is told which index was out of range, where, and by which thread."""
+"""Bounds checks: the host is told which index was out of range, where, and by which thread."""
 
 import os
 import re
@@ -13,8 +13,6 @@ from numba.core.errors import NumbaError
 import numba_hip as hip
 from hip_runtime.errors import MemoryFaultError, SettingError
 from numba_hip import config
-
-pytestmark = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="bounds are checked on the CPU device")
 
 
 def line_of(function, text):
@@ -174,6 +172,7 @@ def launch_and_wait(launch, *arguments):
     hip.synchronize()
 
 
+@pytest.mark.cpu_device("a kernel on a GPU tells of one fault until somebody has waited, whatever streams it runs on")
 def test_streams():
     first, second = hip.stream(), hip.stream()
     values = hip.to_device(np.zeros(10))
@@ -277,7 +276,7 @@ def test_the_environment_variable():
         "@hip.jit\ndef kernel(values):\n    values[hip.grid(1)] = 1\n"
         "try:\n    kernel[1, 3](np.zeros(2))\nexcept IndexError as error:\n    print(error)\n"
     )
-    environment = {**os.environ, "NUMBA_HIP_BOUNDSCHECK": "1"}
+    environment = {**os.environ, "NUMBA_HIP_BOUNDSCHECK": "1", "NUMBA_HIP_DEVICE": "cpu"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
     assert "index 2 is out of range of dimension 0 with extent 2" in done.stdout, done.stderr
     assert done.returncode == 0
@@ -310,6 +309,7 @@ def test_code_that_does_not_compile_says_so_as_always():
         kernel[1, 1](np.zeros(1))
 
 
+@pytest.mark.cpu_device("an access outside of memory ends the process on a GPU")
 def test_access_outside_of_memory_without_checks():
     """An error that says where the kernel stands and how to find the index; arrays and the device are as they were."""
 

@@ -65,6 +65,13 @@ def ufunc_table(ufunc: Any) -> dict[str, Any]:
     return dict(ufunc_db.get_ufunc_info(ufunc))
 
 
+def divide_reals(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Numba's lowering of ``/`` of floats, which raises where the divisor is 0."""
+    from numba.cpython import numbers
+
+    return numbers.real_div_impl(context, builder, sig, args)
+
+
 def in_one_unit(context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     """The *values* of two timedeltas of *kinds*, counted in the smaller one of their units."""
     from numba.np import npdatetime

@@ -11,8 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.cpython.numbers import real_div_impl
 
+from numba_hip._numba import divide_reals
 from numba_hip.language.registry import lowering
 
 NO_INFINITIES = frozenset({"fast", "ninf"})
@@ -25,4 +25,4 @@ def _divide(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Valu
     fastmath = context.fastmath
     if fastmath and NO_INFINITIES & set(getattr(fastmath, "flags", ())):
         return builder.fdiv(*args)
-    return real_div_impl(context, builder, sig, args)
+    return divide_reals(context, builder, sig, args)

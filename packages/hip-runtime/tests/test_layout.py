@@ -205,3 +205,107 @@ def test_index_out_of_range(key: object) -> None:
 def test_index_of_a_kind_that_is_not_supported(key: object) -> None:
     with pytest.raises(ArrayError):
         layout.index(layout.dense((6, 4), 4), key)
+
+
+@pytest.mark.parametrize(
+    ("key", "shape", "strides", "offset"),
+    [
+        ((1, ..., 2, 3), (), (), 23),
+        ((..., 1), (2, 3), (12, 4), 1),
+        ((1, ...), (3, 4), (4, 1), 12),
+        ((..., 2, slice(1, None, 2)), (2, 2), (12, 2), 9),
+        ((slice(None), None, 1), (2, 1, 4), (12, 0, 1), 4),
+        ((None, ..., None), (1, 2, 3, 4, 1), (0, 12, 4, 1, 0), 0),
+        (slice(None, None, -1), (2, 3, 4), (-12, 4, 1), 12),
+        ((-1, -3, slice(-2, None)), (2,), (1,), 14),
+        ((slice(5, 9), 2), (0, 4), (12, 1), 8),
+        ((0, 0, slice(3, 0, -2)), (2,), (-2,), 3),
+        ((slice(0, 2, 1 << 62),), (1, 3, 4), (12, 4, 1), 0),  # a step that leads nowhere
+        ((), (2, 3, 4), (12, 4, 1), 0),
+        (..., (2, 3, 4), (12, 4, 1), 0),
+    ],
+)
+def test_indices_by_example(key: object, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> None:
+    assert layout.index(layout.dense((2, 3, 4), 1), key) == (Layout(shape, strides, 1), offset)
+
+
+def test_layouts_by_example() -> None:
+    matrix = layout.dense((2, 3), 4)
+    assert matrix == layout.dense((2, 3), 4, "C") == Layout((2, 3), (12, 4), 4)
+    assert layout.dense((2, 0, 3), 4) == Layout((2, 0, 3), (12, 12, 4), 4)
+    assert layout.dense((2, 3), 4, "F") == Layout((2, 3), (4, 8), 4)
+    assert layout.dense_like(Layout((2, 3, 4), (-8, 400, 64), 4)) == Layout((2, 3, 4), (4, 32, 8), 4)
+    assert layout.broadcast(Layout((3, 1), (4, 9), 4), (2, 3, 5)) == Layout((2, 3, 5), (0, 4, 0), 4)
+    assert layout.broadcast(Layout((1,), (9,), 4), (1,)) == Layout((1,), (9,), 4)
+    assert layout.append(matrix, (2, 2), 1) == Layout((2, 3, 2, 2), (12, 4, 2, 1), 1)
+    assert layout.reinterpret(layout.dense((2, 2, 3), 4), 2) == Layout((2, 2, 6), (24, 12, 2), 2)
+    assert layout.reinterpret(matrix, 12) == Layout((2, 1), (12, 12), 12)
+    assert layout.reinterpret(Layout((2, 1), (12, 9), 4), 2) == Layout((2, 2), (12, 2), 2)
+    assert layout.reinterpret(Layout((0, 3), (12, 9), 4), 2) == Layout((0, 6), (12, 2), 2)
+    assert layout.transpose(layout.dense((2, 3, 4), 1), (2, 0, -2)) == Layout((4, 2, 3), (1, 12, 4), 1)
+    assert layout.transpose(matrix) == Layout((3, 2), (4, 12), 4)
+    assert layout.squeeze(Layout((1, 3, 1), (7, 4, 5), 4)) == Layout((3,), (4,), 4)
+    assert layout.squeeze(Layout((1, 3, 1), (7, 4, 5), 4), -1) == Layout((1, 3), (7, 4), 4)
+    assert layout.reshape(matrix, (3, -1)) == Layout((3, 2), (8, 4), 4)
+    assert layout.reshape(layout.transpose(matrix), (-1,), "F") == Layout((6,), (4,), 4)
+    strided = Layout((2, 3), (99, 7), 4)
+    assert layout.reshape(strided, (2, 3)) is strided
+    assert [layout.check_axis(axis, 3) for axis in (-3, -1, 0, 2)] == [0, 2, 0, 2]
+    for axis in (-4, 3):
+        with pytest.raises(ArrayError, match=f"^axis {axis} is out of bounds for array of dimension 3$"):
+            layout.check_axis(axis, 3)
+
+
+@pytest.mark.parametrize("shape", [3, (3,), [3], np.array([3]), np.int8(3), np.array(3), range(3, 4)])
+def test_shapes_are_whole_numbers(shape: object) -> None:
+    assert layout.normalise_shape(shape) == layout.normalise_strides(shape, 1) == (3,)
+
+
+def test_words_about_numbers() -> None:
+    assert layout.normalise_shape((0, 2)) == (0, 2)
+    assert layout.normalise_shape(()) == ()
+    assert layout.normalise_strides((-4, 0), 2) == (-4, 0)
+    with pytest.raises(ArrayError, match=r"^shape \(2, -1\) has a negative extent; each must be 0 or more$"):
+        layout.normalise_shape((2, -1))
+    with pytest.raises(ArrayError, match=r"^strides must be whole numbers of bytes, not 'a'$"):
+        layout.normalise_strides("a", 1)
+    with pytest.raises(ArrayError, match=r"^strides \(4, 8\) are for 2 axes; the shape has 1$"):
+        layout.normalise_strides((4, 8), 1)
+    most = 1 << 63
+    with pytest.raises(ArrayError, match=r"^shape\[1\] of it has 64 bits; the numbers of an array have 63$"):
+        layout.check_numbers(Layout((0, most), (0, 0), 1), "of it")
+    with pytest.raises(ArrayError, match=r"^strides\[0\] has 64 bits"):
+        layout.check_numbers(Layout((1,), (-most,), 1))
+    says = rf"^shape \({most >> 2},\) of it with elements of 4 bytes is larger than any address space$"
+    with pytest.raises(ArrayError, match=says):
+        layout.check_numbers(Layout((most >> 2,), (4,), 4), "of it")
+    layout.check_numbers(Layout(((most >> 2) - 1,), (1 - most,), 4))
+    with pytest.raises(ArrayError, match=r"^shape \(\d+,\) with elements"):
+        layout.check_numbers(Layout((most >> 2,), (4,), 4))
+
+
+def test_words_about_indices() -> None:
+    matrix = layout.dense((2, 3), 4)
+    for key, says in [
+        ((0, 0, 0), "^3 indices given for an array of 2 dimensions$"),
+        ((..., ...), r"^an index can have only one '\.\.\.'$"),
+        ((0, 3), r"^index 3 is out of range for axis 1 of shape \(2, 3\)$"),
+        ((slice(None), None, -4), r"^index -4 is out of range for axis 1 of shape \(2, 3\)$"),
+        (slice(None, None, 0), r"^slice\(None, None, 0\): slice step cannot be zero$"),
+        (True, "^True cannot index a device array: use integers"),
+    ]:
+        with pytest.raises(ArrayError, match=says):
+            layout.index(matrix, key)
+    for target, says in [
+        ((-1, -1), r"^new shape \(-1, -1\) has more than one -1$"),
+        ((4, -1), r"^an array of shape \(2, 3\) has 6 elements; it does not fit shape \(4, -1\)$"),
+        ((-2, -3), r"^an array of shape \(2, 3\) has 6 elements; it does not fit shape \(-2, -3\)$"),
+    ]:
+        with pytest.raises(ArrayError, match=says):
+            layout.reshape(matrix, target)
+    with pytest.raises(ArrayError, match=r"^axis 1 has extent 3 in shape \(2, 3\); only 1 is squeezed$"):
+        layout.squeeze(matrix, 1)
+    with pytest.raises(ArrayError, match=r"^shape \(2, 3\) cannot be broadcast to shape \(3,\)$"):
+        layout.broadcast(matrix, (3,))
+    with pytest.raises(ArrayError, match=r"^order must be 'C' or 'F', not 'A'$"):
+        layout.dense((2,), 4, "A")

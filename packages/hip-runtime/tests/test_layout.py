@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -221,6 +223,7 @@ def test_index_of_a_kind_that_is_not_supported(key: object) -> None:
         ((slice(5, 9), 2), (0, 4), (12, 1), 8),
         ((0, 0, slice(3, 0, -2)), (2,), (-2,), 3),
         ((slice(0, 2, 1 << 62),), (1, 3, 4), (12, 4, 1), 0),  # a step that leads nowhere
+        ((..., slice(0, 2, 1 << 63)), (2, 3, 1), (12, 4, 1), 0),
         ((), (2, 3, 4), (12, 4, 1), 0),
         (..., (2, 3, 4), (12, 4, 1), 0),
     ],
@@ -248,6 +251,8 @@ def test_layouts_by_example() -> None:
     assert layout.squeeze(Layout((1, 3, 1), (7, 4, 5), 4), -1) == Layout((1, 3), (7, 4), 4)
     assert layout.reshape(matrix, (3, -1)) == Layout((3, 2), (8, 4), 4)
     assert layout.reshape(layout.transpose(matrix), (-1,), "F") == Layout((6,), (4,), 4)
+    numbers = layout.reshape(matrix, (3, -1)).shape + layout.reinterpret(matrix, 2).shape
+    assert {type(number) for number in numbers} == {int}
     strided = Layout((2, 3), (99, 7), 4)
     assert layout.reshape(strided, (2, 3)) is strided
     assert [layout.check_axis(axis, 3) for axis in (-3, -1, 0, 2)] == [0, 2, 0, 2]
@@ -284,6 +289,15 @@ def test_words_about_numbers() -> None:
         layout.check_numbers(Layout((most >> 2,), (4,), 4))
 
 
+class OneElement:
+    """An array of another library with one axis of one element, which it takes for a number."""
+
+    ndim = 1
+
+    def __index__(self) -> int:
+        return 1
+
+
 def test_words_about_indices() -> None:
     matrix = layout.dense((2, 3), 4)
     for key, says in [
@@ -292,6 +306,7 @@ def test_words_about_indices() -> None:
         ((0, 3), r"^index 3 is out of range for axis 1 of shape \(2, 3\)$"),
         ((slice(None), None, -4), r"^index -4 is out of range for axis 1 of shape \(2, 3\)$"),
         (slice(None, None, 0), r"^slice\(None, None, 0\): slice step cannot be zero$"),
+        (OneElement(), "OneElement .* cannot index a device array"),
         (True, "^True cannot index a device array: use integers"),
     ]:
         with pytest.raises(ArrayError, match=says):
@@ -305,7 +320,10 @@ def test_words_about_indices() -> None:
             layout.reshape(matrix, target)
     with pytest.raises(ArrayError, match=r"^axis 1 has extent 3 in shape \(2, 3\); only 1 is squeezed$"):
         layout.squeeze(matrix, 1)
-    with pytest.raises(ArrayError, match=r"^shape \(2, 3\) cannot be broadcast to shape \(3,\)$"):
-        layout.broadcast(matrix, (3,))
+    for target in ((3,), (3, 3), (2, 2)):
+        with pytest.raises(ArrayError, match=rf"^shape .* cannot be broadcast to shape {re.escape(str(target))}$"):
+            layout.broadcast(matrix, target)
+    with pytest.raises(ArrayError, match="cannot be broadcast"):
+        layout.broadcast(layout.dense((3, 3), 4), (2, 3))
     with pytest.raises(ArrayError, match=r"^order must be 'C' or 'F', not 'A'$"):
         layout.dense((2,), 4, "A")

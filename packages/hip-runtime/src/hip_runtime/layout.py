@@ -253,9 +253,7 @@ def check_axis(axis: int, ndim: int) -> int:
 def broadcast(layout: Layout, shape: Shape) -> Layout:
     """The layout repeated, with strides 0, to fill *shape*."""
     missing = len(shape) - layout.ndim
-    fits = missing >= 0 and all(
-        have in (1, want) for have, want in zip(layout.shape, shape[max(missing, 0) :], strict=False)
-    )
+    fits = missing >= 0 and all(have in (1, want) for have, want in zip(layout.shape, shape[missing:], strict=True))
     if not fits:
         raise ArrayError(f"shape {layout.shape} cannot be broadcast to shape {shape}")
     strides = tuple(

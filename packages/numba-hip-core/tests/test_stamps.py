@@ -3,11 +3,13 @@
 import collections
 import enum
 import functools
+import ntpath
 import os
 import sys
 import threading
 import types as python_types
 
+import numba
 import numpy as np
 import pytest
 from numba.core import types
@@ -30,6 +32,10 @@ class Plain:
 
 class Other(Plain):
     """Of the same contents, but of another class."""
+
+
+class Whole(int):
+    """A number that is shown as Python's are."""
 
 
 def stamp(value):
@@ -59,8 +65,8 @@ def array(*, dtype="f8", shape=(2, 2), order="C", writeable=True, first=0.0):
 ONE, TWO = build("def f(): return 1"), build("def f(): return 1")
 
 VALUES = {
-    "numbers": [1, True, 1.0, 1 + 0j, "1", b"1", 2, None, ..., np.int8(1), np.int16(1), np.float32(1)],
-    "sequences": [(), [], (1,), [1], (1, 2), (2, 1), (1, (2,)), ((1,), 2), ("ab", "c"), ("a", "bc"), ("abc",)],
+    "numbers": [1, True, 1.0, 1 + 0j, "1", b"1", 2, None, ..., Whole(1), np.int8(1), np.int16(1), np.float32(1)],
+    "sequences": [(), [], (1,), [1], (1, 2), (2, 1), (1, (2,)), ((1,), 2), ((1, 2),), ("ab", "c"), ("a", "bc")],
     "sets": [set(), {1}, {2}, {1, 2}, {"1"}],
     "mappings": [{}, {1: 2}, {2: 1}, {1: 3}, {1: 2, 2: 1}, {2: 1, 1: 2}, {"1": 2}],
     "arrays": [
@@ -71,11 +77,12 @@ VALUES = {
         types.int32, types.int64, types.Array(types.int32, 1, "C"), types.Array(types.int32, 1, "A"),
         types.Array(types.int32, 1, "C", readonly=True), types.Tuple((types.int32, types.int64)),
         types.NamedTuple((types.int32, types.int32), Point), types.NamedTuple((types.int32, types.int32), Place),
-        types.NumberClass(types.int32), types.NumberClass(types.int64),
+        types.NumberClass(types.int32), types.NumberClass(types.int64), types.Opaque("a"), types.Dummy("a"),
+        types.NamedTuple((types.int32, types.int32), collections.namedtuple("Point", "x y", module="another")),
     ],
     "modules": [module, os, sys, np],
     "instances": [Plain(1), Plain(2), Other(1), Point(1, 2), (1, 2), Place(1, 2)],
-    "functions of Python": [len, max, np.sin, np.cos, os.path.join, os.path.split],
+    "functions of Python": [len, max, np.sin, np.cos, os.path.join, os.path.split, ntpath.join],
     "what comes again": [(ONE, TWO, ONE), (ONE, TWO, TWO), (ONE, TWO, build("def f(): return 1"))],
 }  # fmt: skip
 
@@ -209,6 +216,7 @@ CLASSES = [
     enum.Enum("Made", {"B": 1}, module="sample_of_a_stamp"),
     Point,
     Place,
+    collections.namedtuple("Point", "x z", module=__name__),
     int,
     float,
 ]
@@ -222,6 +230,30 @@ def test_classes_are_told_apart():
     assert stamp(make_class("__slots__ = ('a',)")) == stamp(make_class("__slots__ = ('a',)"))
 
 
+def test_instances_are_as_good_as_their_classes(monkeypatch):
+    before = stamp(Plain(1))
+    monkeypatch.setattr(Plain, "more", 1, raising=False)
+    assert stamp(Plain(1)) != before
+
+
+def test_what_says_itself_what_counts():
+    class Held:
+        def __init__(self, number):
+            self.number, self.lock = number, threading.Lock()
+
+        def add_to_stamp(self, into):
+            into.add(self.number)
+
+    assert stamp(Held(1)) == stamp(Held(1)) != stamp(Held(2))
+
+
+def test_texts_of_any_kind_and_functions_of_numba():
+    stamps.Stamp().add_text("\ud800")
+    one, other = numba.njit(build("def f(): return 1")), numba.njit(build("def f(): return 2"))
+    assert stamp(one) != stamp(other)
+    assert stamp(one) != stamp(numba.njit(fastmath=True)(one.py_func))
+
+
 def test_members_of_enumerations_are_told_apart():
     one, other = (enum.Enum("Made", {"A": 1, "B": number}, module="sample_of_a_stamp") for number in (2, 3))
     found = [stamp(member) for member in (one.A, one.B, other.A, other.B)]
@@ -232,9 +264,11 @@ def test_classes_of_numba_types_of_others_count():
     def made(text):
         base = {"types": types, "__name__": "sample_of_a_stamp"}
         exec(f"class Made(types.Type):\n    def m(self): return {text}", base)
-        return stamp(base["Made"]("made"))
+        made = base["Made"]("made")
+        return [stamp(kind) for kind in (made, types.Array(made, 1, "C"), types.Tuple((types.int32, made)))]
 
-    assert made(1) == made(1) != made(2)
+    assert made(1) == made(1)
+    assert all(one != other for one, other in zip(made(1), made(2), strict=True))
     member = [types.NamedTuple((types.int32,), collections.namedtuple(name, "x")) for name in ("A", "B")]
     assert stamp(types.Tuple(member)) != stamp(types.Tuple(member[::-1]))
 

@@ -21,6 +21,7 @@ import llvmlite.binding as llvm
 
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
+from hip_devicelib.hazards import find_oversized
 from hip_devicelib.target import Target, parse_target
 
 TRIPLE = "amdgcn-amd-amdhsa"
@@ -143,6 +144,9 @@ def _optimise(source: bytes) -> None:
     is_bitcode = source.startswith(BITCODE_MAGICS)
     module = llvm.parse_bitcode(source, context) if is_bitcode else llvm.parse_assembly(source.decode(), context)
     module.verify()
+    oversized = find_oversized(str(module))
+    if oversized:
+        raise SystemExit(oversized)
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     builder = llvm.create_pass_builder(_make_machine_of(module), options)
     builder.getModulePassManager().run(module, builder)
@@ -155,6 +159,23 @@ def _make_machine_of(module: llvm.ModuleRef) -> llvm.TargetMachine:
         return make_host_machine()
     _initialise()
     return llvm.Target.from_triple(TRIPLE).create_target_machine()
+
+
+def simplify(bitcode: bytes, level: int) -> bytes:
+    """Bitcode of what LLVM's pipeline of *level* makes of *bitcode* for this processor, without vectors and loops that
+    are written out: both are for when more is known of the threads."""
+    module = llvm.parse_bitcode(bitcode, llvm.create_context())
+    run_simplification(module, make_host_machine(), level)
+    return bytes(module.as_bitcode())
+
+
+def run_simplification(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int) -> None:
+    """What `simplify` does, in place."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    module.verify()
 
 
 def _load(image: bytes) -> None:

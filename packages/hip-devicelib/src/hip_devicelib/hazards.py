@@ -71,6 +71,15 @@ _DOUBTFUL_WORDS = (
 They are only looked for, in the whole text: one inside of a name costs a compilation in another process, no more.
 """
 
+WIDEST_INTEGER = 512
+"""Bits of an integer at most: three products take LLVM 0.2 s with as many, 20 s with twice as many, 60 s with three
+times as many."""
+
+_MOST_VECTOR_WORDS = 2048
+"""Elements of a vector at most, of up to 64 bits: LLVM's time grows with the square of their number."""
+
+_INTEGER = re.compile(r"(?<![\w%@.$\"-])i(\d{3,})\b")
+_VECTOR = re.compile(r"<(\d+) x (?:i(\d+))?")
 
 _PRIVATE_BYTES_TRIED = 64 * 1024
 """Half of the least limit (131056 bytes of a thread) that the backend was seen to have."""
@@ -108,6 +117,27 @@ def check_source(module: llvm.ModuleRef, target: Target) -> None:
                     f"function {function.name!r} was compiled for {compiled_for}, not for {target.name}: build it for "
                     f"{target.name}, or leave out the attribute target-cpu"
                 )
+
+
+def vector_limit(bits: int) -> int:
+    """How many elements of *bits* bits a vector has at most."""
+    return _MOST_VECTOR_WORDS // -(-bits // 64)
+
+
+def integer_widths(text: str) -> set[int]:
+    """Bits of the integers of 100 bits and more in the module that is printed as *text*."""
+    return set(map(int, _INTEGER.findall(text)))
+
+
+def find_oversized(text: str) -> str | None:
+    """What of the module that is printed as *text* would take LLVM minutes, in words, with what it may be."""
+    widest = max(integer_widths(text), default=0)
+    if widest > WIDEST_INTEGER:
+        return f"integers of {widest} bits, and LLVM is given {WIDEST_INTEGER} at most"
+    for count, bits in set(_VECTOR.findall(text)):
+        if int(count) > (most := vector_limit(int(bits or 64))):
+            return f"vectors of {count} elements, and LLVM is given {most} at most"
+    return None
 
 
 def check_module(module: llvm.ModuleRef, target: Target) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -38,11 +39,15 @@ OWN_MACHINES = ("llvm.amdgcn.",)
 """Starts of intrinsics of a machine that our own lowering calls."""
 
 
-def is_of_a_machine(name: str) -> bool:
-    """Whether the intrinsic called *name* is one of some machine that somebody else's lowering calls."""
-    from hip_runtime.drivers.cpu.backend_limits import MACHINES  # its tables are large, and an import needs none
+def is_foreign(function: Any) -> bool:
+    """Whether *function* of llvmlite is an intrinsic that only somebody else's lowering calls: one of some machine, or
+    one that LLVM may not survive to read."""
+    name = function.name
+    if not name.startswith("llvm.") or name.startswith(OWN_MACHINES):
+        return False
+    from hip_runtime.drivers.cpu.backend_limits import is_rare  # its tables are large, and an import needs none
 
-    return name.startswith("llvm.") and name.split(".")[1] in MACHINES and not name.startswith(OWN_MACHINES)
+    return is_rare(name, len(function.args))
 
 
 Modules = Sequence[llvm.ModuleRef]
@@ -84,13 +89,17 @@ class HipCodeLibrary(CodeLibrary):
         """Bytes of the accesses that functions of this library itself tell of, where code is observed."""
         self.faults: dict[int, Fault] = {}
         """Exceptions that functions of this library itself can raise, by code."""
+        self.doubts: set[str] = set()
+        """What LLVM may not survive of this library itself."""
+        self.rare: dict[str, str] = {}
+        """Intrinsics that functions of this library itself call and that kernels have no need of: where they do."""
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Take over a module that is complete."""
         self._raise_if_finalized()
         self._codegen.supply_helpers(ir_module)
         self.access_sizes |= self._codegen.instrument(ir_module)
-        self._bitcode.append(self._codegen.to_bitcode(ir_module))
+        self._bitcode.append(self._codegen.to_bitcode(ir_module, self.doubts))
         self.symbols += self._codegen.note_definitions(ir_module, self)
 
     def add_linking_library(self, library: HipCodeLibrary) -> None:
@@ -152,6 +161,16 @@ class HipCodeLibrary(CodeLibrary):
     def all_data(self) -> dict[str, bytes]:
         """Large constants of any function of the closure, by symbol."""
         return {symbol: data for library in self.closure() for symbol, data in library.data.items()}
+
+    def all_doubts(self, external: Modules = ()) -> list[str]:
+        """What LLVM may not survive of the closure and of *external* modules, with where intrinsics are called."""
+        from hip_runtime.drivers.cpu.backend_limits import doubts
+
+        closure = self.closure()
+        found = {doubt for library in closure for doubt in library.doubts}
+        found.update(doubt for part in external for doubt in doubts(str(part)))
+        places = {name: place for library in closure for name, place in library.rare.items()}
+        return sorted(f"{doubt} ({places[doubt]})" if doubt in places else doubt for doubt in found)
 
     def all_access_sizes(self) -> set[int]:
         """Bytes of the accesses that any function of the closure tells of."""
@@ -246,17 +265,21 @@ class HipCodegen(Codegen):
     def _add_module(self, module: llvm.ModuleRef) -> None:
         """Numba's hook for execution engines; code of this target runs on a device."""
 
-    def to_bitcode(self, module: ir.Module) -> bytes:
-        """Check a complete *module* and write it as bitcode."""
+    def to_bitcode(self, module: ir.Module, doubtful: set[str] | None = None) -> bytes:
+        """Check a complete *module* and write it as bitcode; what LLVM may not survive of it goes into *doubtful*."""
         for function in module.functions:
             if not function.name.startswith("llvm.") and "readnone" not in function.attributes:
                 function.attributes.add("convergent")  # until LLVM has seen that it reaches no barrier
         text = str(module)
         try:
-            if any(is_of_a_machine(function.name) for function in module.functions):
+            if any(is_foreign(function) for function in module.functions):
                 from hip_devicelib.emission import read_apart
 
                 read_apart(text)  # LLVM ends the process on such an intrinsic of other types
+            if doubtful is not None:
+                from hip_runtime.drivers.cpu.backend_limits import doubts
+
+                doubtful.update(doubts(text))
             parsed = llvm.parse_assembly(text)
             parsed.verify()
         except (RuntimeError, UnsupportedError) as error:
@@ -339,20 +362,35 @@ class CpuCodegen(HipCodegen):
         options: Any,
         external: Sequence[llvm.ModuleRef],
     ) -> bytes:
-        for part in external:
+        reasons = library.all_doubts(external)
+        for part in external:  # which is gone then
             _link_in(module, part)
         self._link_device_library(module)
         keep_only(module, name)
-        tuning = llvm.create_pipeline_tuning_options(speed_level=2 if options.opt else 0)
-        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
-        builder = llvm.create_pass_builder(self._machine, tuning)
-        builder.getModulePassManager().run(module, builder)
-        module.verify()
+        module = self._simplify(module, name, 2 if options.opt else 0, reasons)
         from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
 
         total = lay_out_shared(function.name for function in module.functions)
         check_shared(library, name, self.target, self.most_shared_bytes, total)
         return bytes(module.as_bitcode())
+
+    def _simplify(self, module: llvm.ModuleRef, name: str, level: int, reasons: Sequence[str]) -> llvm.ModuleRef:
+        """*module*, or another one, optimised: in another process where there are *reasons* to fear for this one."""
+        from hip_devicelib.emission import run_simplification, simplify  # an import of this module needs none of it
+
+        if not reasons:
+            run_simplification(module, self._machine, level)
+            return module
+        from hip_devicelib.apart import call_apart
+        from hip_devicelib.hazards import find_oversized
+
+        oversized = find_oversized(str(module))
+        if oversized:
+            raise LoweringError(f"kernel {name} has {oversized}")
+        try:
+            return llvm.parse_bitcode(call_apart(simplify, bytes(module.as_bitcode()), level))
+        except (RuntimeError, UnsupportedError) as error:
+            raise LoweringError(f"LLVM cannot compile kernel {name} with {', '.join(reasons)}: {error}") from None
 
     def link_function(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
@@ -420,14 +458,14 @@ class AmdCodegen(HipCodegen):
         """LLVM's sizes and alignments on this GPU."""
         return self._target_data
 
-    def to_bitcode(self, module: ir.Module) -> bytes:
+    def to_bitcode(self, module: ir.Module, doubtful: set[str] | None = None) -> bytes:
         """As for any target, with stack slots in private memory."""
         from numba_hip.targets.private_memory import keep_phis_in_memory, place_in_private_memory
 
         if not self.variant.optimised:
             keep_phis_in_memory(module)
         place_in_private_memory(module)
-        return super().to_bitcode(module)
+        return super().to_bitcode(module, doubtful)
 
     def link_kernel(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
@@ -455,14 +493,27 @@ class AmdCodegen(HipCodegen):
         keep = [value.name for value in (*linked.global_variables, *linked.functions) if value.name in kept]
         own = [bytes(linked.as_bitcode()), *([adapters] if adapters else [])]
         level = 3 if options.opt else 0
+        optimise = partial(self._amdgpu.optimise, own, self.target, libraries=codes, keep=keep, level=level)
         try:
-            made: bytes = self._amdgpu.optimise(own, self.target, libraries=codes, keep=keep, level=level)
+            made = self._optimise(optimise, name, library.all_doubts())
             self._check_shared(library, name, made)
             return made
         except InvalidIRError as error:
             if not codes:
                 raise
             raise LinkedCodeError(f"link: {error}") from error
+
+    def _optimise(self, optimise: Callable[[], bytes], name: str, doubts: Sequence[str]) -> bytes:
+        """What *optimise* gives, in another process where there are *doubts* that this one survives it."""
+        reasons = [doubt for doubt in doubts if not doubt.startswith(OWN_MACHINES)]
+        if not reasons:
+            return optimise()
+        from hip_devicelib.apart import call_apart
+
+        try:
+            return call_apart(optimise)
+        except UnsupportedError as error:
+            raise LoweringError(f"LLVM cannot compile kernel {name} with {', '.join(reasons)}: {error}") from None
 
     def _check_shared(self, library: HipCodeLibrary, name: str, bitcode: bytes) -> None:
         """Raise `SharedMemoryError` where all shared arrays of the kernel together are more than a block has."""

@@ -18,8 +18,10 @@ from hip_runtime.compile_notice import announced
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accesses import accessed_array
+from numba_hip.compilation.codegen import is_foreign
 from numba_hip.compilation.described_code import DescribingLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
+from numba_hip.compilation.intrinsic_code import find_oversized, goes_past_end, name_of_called
 from numba_hip.compilation.linked_code import read_all
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.language.captured import TakeDeviceArrays
@@ -59,8 +61,34 @@ class LocatedLower(DescribingLower):
                 self._note_sites()
         except NotImplementedError as error:  # Numba's, of an operation that types and that nobody has lowering for
             raise LoweringError(str(error), loc=self.loc) from error
-        written = [before.instructions[position:], *(block.instructions for block in self.function.blocks[blocks:])]
-        for instruction in chain.from_iterable(written):
+        except AssertionError:  # llvmlite's, where something is written behind the end of a block
+            if self.builder.block.is_terminated:
+                raise self._behind_end(self.builder.block, inst) from None
+            raise
+        made = self.function.blocks[blocks:]
+        for block in (before, *made):
+            if goes_past_end(block) or (block is self.builder.block and block.is_terminated and not inst.is_terminator):
+                raise self._behind_end(block, inst)
+        self._check_written([*before.instructions[position:], *chain.from_iterable(b.instructions for b in made)], inst)
+
+    def _behind_end(self, block: ir.Block, inst: Any) -> LoweringError:
+        """What to say where instructions of *inst*, or what follows it, are written behind the end of *block*."""
+        return LoweringError(
+            f"{name_of_called(self.func_ir, inst)} ends a block with {str(block.terminator).strip()!r} and more is "
+            "written behind that: what ends a block has to leave the builder in another one that has no end yet",
+            loc=self.loc,
+        )
+
+    def _check_written(self, written: list[ir.Instruction], inst: Any) -> None:
+        """`LoweringError` for what the target, or LLVM, does not take of the instructions that *inst* became."""
+        oversized = find_oversized(written)
+        if oversized:
+            raise LoweringError(
+                f"{name_of_called(self.func_ir, inst)} writes {oversized} at most, as it would take "
+                "minutes for much larger ones: make it of several, or keep it in memory and loop over it",
+                loc=self.loc,
+            )
+        for instruction in written:
             if isinstance(instruction, ir.CallInstr):
                 self._check_callee(instruction.callee)
 
@@ -69,6 +97,8 @@ class LocatedLower(DescribingLower):
         if isinstance(callee, ir.InlineAsm):
             self._check_assembly(callee)
         elif isinstance(callee, ir.Function):
+            if is_foreign(callee):
+                self.library.rare[callee.name] = str(self.library.location)
             try:
                 c_helpers.supply(self.context, callee, in_process=self.context.runs_in_process)
             except LoweringError as error:

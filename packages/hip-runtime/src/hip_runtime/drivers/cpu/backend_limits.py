@@ -1,8 +1,8 @@
-"""What LLVM's code generator may not survive, looked for in the text of an optimised module.
+"""What LLVM may not survive, looked for in the text of a module.
 
-It ends the process on IR that verifies but that it has no instruction for, and on assembly that it cannot read. Where
-nothing of what is listed here occurs, machine code is made in this process; else `hip_devicelib.emission` makes it in
-another one.
+Its code generator ends the process on IR that verifies but that it has no instruction for, and on assembly that it
+cannot read; its passes do so on intrinsics that are not where they expect them, and its reader on such as it takes for
+those of an older LLVM. Where nothing of what is listed here occurs, all that is done in this process, else in another.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hip_devicelib.hazards import (
     FLOAT_INTRINSICS_NOT_DOUBLE,
     INTEGER_INTRINSICS,
     PLAIN_INTRINSICS,
+    integer_widths,
 )
 
 _WORDS = (
@@ -35,17 +36,18 @@ _OTHER_INTRINSICS = frozenset(
 )
 """Further intrinsics that every processor has, or a function of the C library."""
 
-_KNOWN = (
+_PLAIN = (
     FLOAT_INTRINSICS | FLOAT_INTRINSICS_NOT_BFLOAT | FLOAT_INTRINSICS_NOT_DOUBLE | INTEGER_INTRINSICS | PLAIN_INTRINSICS
-    | _OTHER_INTRINSICS
 )  # fmt: skip
+_KNOWN = _PLAIN | _OTHER_INTRINSICS
+_COPYING = ("memcpy", "memmove", "memset")
+_COPYING_PARAMETERS = 4
 
 _OWN_PREFIXES = ("x86.sse", "x86.avx", "x86.fma", "x86.f16c", "x86.bmi")
 """Starts of intrinsics that LLVM's own passes put in for this processor."""
 
 _INTRINSIC = re.compile(r'^declare [^@\n]*@"?llvm\.([a-z0-9_.]+)', re.MULTILINE)
-_TYPE = re.compile(r"\.(?:nx)?(?:v\d+)?(?:i\d+|f\d+|bf16|p\d+)$")
-_INTEGER = re.compile(r"(?<![\w%@.$\"-])i(\d{3,})\b")
+_TYPE = re.compile(r"\.(?:nx)?(?:v\d+)?(?:i\d+|f\d+|bf16|p\d+\w*)$")
 _WIDEST = 128
 
 
@@ -60,10 +62,22 @@ def doubts(text: str) -> list[str]:
     """Why machine code of the module that is printed as *text* may not be possible; empty where nothing is known."""
     reasons = [word.strip() for word in _WORDS if word in text]
     for name in _INTRINSIC.findall(text):
-        base = name
-        while (shorter := _TYPE.sub("", base)) != base:
-            base = shorter
+        base = _without_types(name)
         if base not in _KNOWN and name not in _KNOWN and not base.startswith(_OWN_PREFIXES):
             reasons.append(f"llvm.{name}")
-    wide = {number for number in map(int, _INTEGER.findall(text)) if number > _WIDEST}
+    wide = {number for number in integer_widths(text) if number > _WIDEST}
     return [*reasons, *(f"i{number}" for number in sorted(wide))]
+
+
+def is_rare(intrinsic: str, parameters: int) -> bool:
+    """Whether LLVM may not survive to read a call of *intrinsic*, by its name, with so many *parameters*: where those
+    are of an older LLVM it changes them to today's, and ends the process if they are none of either."""
+    base = _without_types(intrinsic.removeprefix("llvm."))
+    return base not in _PLAIN or (base in _COPYING and parameters != _COPYING_PARAMETERS)
+
+
+def _without_types(name: str) -> str:
+    """What an intrinsic does, of a name that ends in the types that it is for."""
+    while (shorter := _TYPE.sub("", name)) != name:
+        name = shorter
+    return name

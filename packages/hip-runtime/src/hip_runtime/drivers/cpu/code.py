@@ -11,6 +11,7 @@ from hip_devicelib.forking import compiling
 from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.doubtful_code import check, finalise
 from hip_runtime.drivers.cpu.kept import KeptCode
 from hip_runtime.errors import ModuleLoadError
 
@@ -28,7 +29,7 @@ class Module:
     launched."""
 
     def __init__(self, code: CodeObject) -> None:
-        finaliser.check(code)
+        check(code)
         self.code = code
         self.unloaded = False
         self.functions: weakref.WeakSet[Function] = weakref.WeakSet()
@@ -65,9 +66,9 @@ class Function:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
-                finalise = finaliser.finalise if self._kept is None else self._kept.finalise
+                make = finalise if self._kept is None else self._kept.finalise
                 with announced(self.kernel.name, f"machine code for blocks of {block}"):
-                    program = finalise(self.module.code, self.kernel, block)
+                    program = make(self.module.code, self.kernel, block)
                 program.name_kernel(self.kernel.name)
                 program.block = block
                 self.workers[block] = program

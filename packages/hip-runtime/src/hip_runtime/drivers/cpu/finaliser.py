@@ -22,6 +22,7 @@ from hip_devicelib.constants import define_data
 from hip_devicelib.emission import BITCODE_MAGICS, emit_for_host_apart, make_host_machine
 from hip_devicelib.errors import UnsupportedError as NoCodeError
 from hip_devicelib.forking import compiling
+from hip_devicelib.hazards import find_oversized
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
@@ -176,8 +177,9 @@ class _ProgramWords(ctypes.Structure):
     )
 
 
-def check(code: CodeObject) -> None:
-    """Raise `ModuleLoadError` where *code* is not code of the CPU device, or is not what its kernels say."""
+def check(code: CodeObject) -> list[str]:
+    """Raise `ModuleLoadError` where *code* is not code of the CPU device, is not what its kernels say, or would take
+    LLVM minutes; gives what LLVM may not survive of it."""
     if code.target != CPU_TARGET:
         raise ModuleLoadError(
             f"a code object for target {code.target!r} cannot be loaded on the CPU device; compile for target "
@@ -193,6 +195,11 @@ def check(code: CodeObject) -> None:
         _check_machine(module)
         for kernel in code.kernels:
             _check_kernel(module, kernel)
+        text = str(module)
+    oversized = find_oversized(text)
+    if oversized:
+        raise ModuleLoadError(f"code with kernels {', '.join(kernel.name for kernel in code.kernels)} has {oversized}")
+    return doubts(text)
 
 
 def _read(code: CodeObject, scratch: Scratch) -> Any:
@@ -468,9 +475,18 @@ def _compile(module: Any, kernel: Kernel, data: Mapping[str, bytes], scratch: Sc
     return _load_checked(_emit(module, kernel, doubts(optimised)), entries)
 
 
+_emits_here = False
+
+
+def emit_here() -> None:
+    """Make all machine code in this process, which may die of it."""
+    global _emits_here
+    _emits_here = True
+
+
 def _emit(module: Any, kernel: Kernel, reasons: Sequence[str]) -> bytes:
     """The object file of *module*: made in another process where there are *reasons* to fear for this one."""
-    if not reasons:
+    if _emits_here or not reasons:
         return bytes(target_machine().emit_object(module))
     try:
         return emit_for_host_apart(bytes(module.as_bitcode()), "object", loads="asm" in reasons)

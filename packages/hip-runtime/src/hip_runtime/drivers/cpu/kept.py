@@ -9,7 +9,6 @@ directory are the affair of `hip_devicelib.cache`.
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from functools import cache
 from pathlib import Path
@@ -24,9 +23,9 @@ from hip_devicelib.errors import CacheError
 from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.doubtful_code import finalise
 from hip_runtime.drivers.cpu.finaliser import Program
-
-_LENGTH_BYTES = 8
+from hip_runtime.drivers.cpu.program_image import read_program, write_program
 
 
 class KeptCode:
@@ -45,12 +44,12 @@ class KeptCode:
             data = self._cache.get(key)
         except CacheError as error:
             _warn(f"machine code of kernel {kernel.name!r} is not looked up, nor kept: {error}")
-            return finaliser.finalise(code, kernel, block)
+            return finalise(code, kernel, block)
         if data is not None:
-            return _read(data)
-        program = finaliser.finalise(code, kernel, block)
+            return read_program(data)
+        program = finalise(code, kernel, block)
         try:
-            self._cache.put(key, _write(program))
+            self._cache.put(key, write_program(program))
         except CacheError as error:
             _warn(f"machine code of kernel {kernel.name!r} is not kept: {error}")
         return program
@@ -78,26 +77,3 @@ def _source_digest() -> str:
     for path in sorted(directory.rglob("*.py")):
         digest.update(make_key(str(path.relative_to(directory)), path.read_bytes()).encode())
     return digest.hexdigest()
-
-
-def _write(program: Program) -> bytes:
-    header = {
-        "form": program.form,
-        "reason": program.reason,
-        "locations": program.locations,
-        "takes_dynamic_shared": program.takes_dynamic_shared,
-        "context_bytes": program.context_bytes,
-    }
-    text = json.dumps(header).encode()
-    return len(text).to_bytes(_LENGTH_BYTES, "little") + text + program.image
-
-
-def _read(data: bytes) -> Program:
-    start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
-    header = json.loads(data[_LENGTH_BYTES:start])
-    program = finaliser.load_image(data[start:])
-    program.form, program.reason = header["form"], header["reason"]
-    program.locations = tuple(header["locations"])
-    program.takes_dynamic_shared = header["takes_dynamic_shared"]
-    program.context_bytes = header["context_bytes"]
-    return program

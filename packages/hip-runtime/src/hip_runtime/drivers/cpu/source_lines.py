@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 
 from hip_devicelib.codeobject import CodeObject
 from hip_devicelib.forking import compiling
+from hip_runtime.drivers.cpu.doubtful_code import check, finalise
 from hip_runtime.drivers.cpu.elf import find_symbol, section_data
-from hip_runtime.drivers.cpu.finaliser import Program, finalise
+from hip_runtime.drivers.cpu.finaliser import Program
 from hip_runtime.drivers.cpu.line_table import LineTable
 from hip_runtime.drivers.cpu.worker import WORKER_SYMBOL
 
@@ -49,6 +50,7 @@ def _make_table(program: Program, compile_again: Callable[[], CodeObject]) -> Li
         return own
     with compiling:
         code = compile_again()
+        check(code)
         (kernel,) = code.kernels
         image = finalise(code, kernel, program.block).image
     return LineTable(image, WORKER_SYMBOL) if _code(image) == _code(program.image) else own

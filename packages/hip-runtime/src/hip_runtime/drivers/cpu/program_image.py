@@ -1,0 +1,35 @@
+"""A program as bytes, for a file or another process: a header in JSON, and the object file."""
+
+from __future__ import annotations
+
+import json
+
+from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.finaliser import Program
+
+_LENGTH_BYTES = 8
+
+
+def write_program(program: Program) -> bytes:
+    """What `read_program` makes *program* of again."""
+    header = {
+        "form": program.form,
+        "reason": program.reason,
+        "locations": program.locations,
+        "takes_dynamic_shared": program.takes_dynamic_shared,
+        "context_bytes": program.context_bytes,
+    }
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(_LENGTH_BYTES, "little") + text + program.image
+
+
+def read_program(data: bytes) -> Program:
+    """Load the program that *data* holds."""
+    start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header = json.loads(data[_LENGTH_BYTES:start])
+    program = finaliser.load_image(data[start:])
+    program.form, program.reason = header["form"], header["reason"]
+    program.locations = tuple(header["locations"])
+    program.takes_dynamic_shared = header["takes_dynamic_shared"]
+    program.context_bytes = header["context_bytes"]
+    return program

@@ -194,3 +194,25 @@ def test_members_of_the_same_name_in_kernels_and_elsewhere(order, parallel):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "same names\n"
+
+
+@pytest.mark.parametrize("opt", [True, False])
+def test_a_kernel_is_one_function_however_large_it_is(opt):
+    """Otherwise only its entry, which calls the rest, becomes vectors on the CPU device."""
+
+    @extending.intrinsic
+    def grind(context, value):
+        def lower(context, builder, signature, args):
+            (word,) = args
+            for number in range(1 if not opt else 4000):
+                word = builder.mul(builder.xor(word, word.type(number)), word)
+            return word
+
+        return types.int64(types.int64), lower
+
+    @hip.jit(opt=opt)
+    def kernel(values):
+        values[0] = grind(values[0])
+
+    text, _ = hip.compile(kernel, (types.int64[::1],), target="cpu", output="llvm")
+    assert text.count("\ndefine ") == (1 if opt else 2)

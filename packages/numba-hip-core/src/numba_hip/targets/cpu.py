@@ -243,12 +243,21 @@ class CpuContext(HipContext):
         callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
         values = packer.from_arguments(builder, arguments[: len(packer.argument_types)])
         status, _ = self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values)
+        if options.opt:
+            _inline_call(builder.block, callee)
         with builder.if_then(status.is_error, likely=False):
             fault_type = ir.FunctionType(ir.VoidType(), [ITEM, I32])
             builder.call(ir.Function(module, fault_type, "spmd.fault"), [item, status.code])
         builder.ret_void()
         library.add_ir_module(module)
         return parameters_of(descriptor.args, packer, arguments)
+
+
+def _inline_call(block: ir.Block, callee: ir.Function) -> None:
+    """Have LLVM inline the call of *callee* in *block*, however large that is: only the entry can become vectors."""
+    for instruction in block.instructions:
+        if isinstance(instruction, ir.CallInstr) and instruction.callee is callee:
+            instruction.attributes.add("alwaysinline")
 
 
 def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argument]) -> tuple[tuple[str, str], ...]:

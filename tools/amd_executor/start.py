@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hip_devicelib.target import STACK_BYTES
 from tools.amd_executor import layout
 from tools.amd_executor.control import FLOAT_BITS, FLOAT_MODE
 from tools.amd_executor.decoding import PRIVATE_HIGH, SHARED_HIGH
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from tools.amd_executor.machine import Block
 
 _POISON = 0xDB
-_STACK = 4096
-"""Bytes of private memory for calls whose depth the compiler does not know."""
-
 _LARGEST_SHARED = 65536
 
 
@@ -53,7 +51,7 @@ class Start:
         self.shared_bytes = kernel.shared_bytes + launch.shared
         if self.shared_bytes > _LARGEST_SHARED:
             raise ImageError(f"{kernel.name}: {self.shared_bytes} bytes of shared memory of {_LARGEST_SHARED}")
-        stack = kernel.private_bytes + (_STACK if kernel.has_dynamic_stack else 0)
+        stack = max(kernel.private_bytes, STACK_BYTES if kernel.has_dynamic_stack else 0)  # as the driver asks HIP for
         self.private_bytes = (stack + 15) // 16 * 16
         self.queue, self.packet, self.sync = (np.zeros(64, np.uint64) for _ in range(3))
         self.arguments = np.frombuffer(self.packed_arguments(), np.uint8)

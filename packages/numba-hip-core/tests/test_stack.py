@@ -1,4 +1,4 @@
-"""Private arrays and recursion on the CPU device: what the stack cannot hold does not end the process."""
+"""Private arrays and recursion: what the stack cannot hold does not end the process."""
 
 import threading
 
@@ -10,7 +10,7 @@ import numba_hip as hip
 from hip_runtime import UnsupportedError
 from hip_runtime import config as runtime_config
 
-pytestmark = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="an AMD GPU has limits of its own")
+on_the_cpu = pytest.mark.cpu_device("an AMD GPU has limits of its own")
 
 LENGTH = 0  # each test has one of its own
 FORMS = ["auto", "loop", "regions", "vectors"]
@@ -38,6 +38,36 @@ def descend(depths, out):
     out[i] = count_down(depths[i], 0.0)
 
 
+def test_recursion_that_the_stack_has_no_room_for():
+    kernel = hip.jit(exceptions=True)(descend)
+    depths, out = np.arange(64), np.zeros(64)
+    for _ in range(2):
+        kernel[2, 32](depths, out)
+        np.testing.assert_array_equal(out, 2.0 * np.arange(64))
+        depths[37] = 10**12
+        with pytest.raises(
+            RecursionError, match=r"tid=\[5, 0, 0\] ctaid=\[1, 0, 0\]: functions call one another so often"
+        ):
+            kernel[2, 32](depths, np.zeros(64))
+        depths[37] = 37
+
+
+@pytest.mark.skipif(hip.get_current_device().is_cpu, reason="the CPU device has megabytes for each thread")
+def test_recursion_with_private_arrays_that_leave_no_room_for_it():
+    @hip.jit
+    def kernel(n, out):
+        own = hip.local.array(1500, np.float64)
+        for i in range(n):
+            own[(i * 7) % 1500] = i
+        out[0] = count_down(n, own[n])
+
+    with pytest.raises(
+        UnsupportedError, match="bytes for its private arrays and one call of each function; with recursion"
+    ):
+        kernel[1, 1](5, np.zeros(1))
+
+
+@on_the_cpu
 @pytest.mark.parametrize("form", FORMS)
 def test_recursion_without_end_is_an_error(form):
     with runtime_config.cpu_form.scope(form):
@@ -58,6 +88,7 @@ def test_recursion_without_end_is_an_error(form):
             depths[37] = -1
 
 
+@on_the_cpu
 def test_functions_that_call_one_another():
     @hip.jit
     def kernel(numbers, out):
@@ -71,6 +102,7 @@ def test_functions_that_call_one_another():
         kernel[1, 4](np.array([0, 1, -1, 3]), out)
 
 
+@on_the_cpu
 def test_the_stack_of_every_thread_is_looked_at():
     """Those of threads of Python, of which this one has little, and of the pool."""
     kernel, found = hip.jit(descend), []
@@ -110,6 +142,7 @@ def filled(length, threads):
     return steps.sum() + steps.size * np.arange(threads)
 
 
+@on_the_cpu
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("length", [20_000, 4_000_000])
@@ -122,6 +155,7 @@ def test_private_arrays_that_the_stack_cannot_hold(length, form):
     np.testing.assert_array_equal(out, filled(length, 32))
 
 
+@on_the_cpu
 def test_a_form_that_cannot_hold_them_says_so():
     with runtime_config.cpu_form.scope("loop"):
         with pytest.raises(UnsupportedError, match="at most 262144 bytes, and this kernel has 32000000; set NUMBA_HIP"):
@@ -131,6 +165,7 @@ def test_a_form_that_cannot_hold_them_says_so():
         np.testing.assert_array_equal(out, filled(20_000, 32))
 
 
+@on_the_cpu
 def test_private_arrays_of_functions_that_call_themselves():
     @hip.jit(device=True)
     def hold(n, x):

@@ -95,7 +95,20 @@ class KernelCode:
 
         complete = link_device_library(self.bitcode, machine)
         signature = [(parameter.name, parameter.type) for parameter in self.parameters]
-        return link(object_code(complete, machine), signatures={self.name: signature})
+        linked = link(object_code(complete, machine), signatures={self.name: signature})
+        self._check_stack(linked.kernel(self.name))
+        return linked
+
+    def _check_stack(self, kernel: Kernel) -> None:
+        """Refuse functions that call one another in circles and need more of the stack than their checks leave."""
+        from hip_devicelib.target import STACK_BYTES
+        from hip_runtime.errors import UnsupportedError
+
+        if kernel.has_dynamic_stack and kernel.private_bytes > STACK_BYTES // 2:
+            raise UnsupportedError(
+                f"kernel {self.name}: a thread needs {kernel.private_bytes} bytes for its private arrays and one call "
+                f"of each function; with recursion it has {STACK_BYTES // 2} on AMD GPUs: use smaller arrays, or a loop"
+            )
 
     @cached_property
     def kernel(self) -> Kernel:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from hip_devicelib.target import STACK_BYTES
 from numba_hip._numba import lowered_symbol
 from numba_hip.compilation.codegen import HipCodeLibrary
 from numba_hip.language import output
@@ -68,6 +69,17 @@ class AmdContext(HipContext):
     def __init__(self, typing_context: HipTypingContext, numba_name: str, codegen: AmdCodegen) -> None:
         super().__init__(typing_context, numba_name, codegen)
         self.most_shared_bytes, self.most_private_bytes = codegen.limits
+
+    def stack_is_low(self, builder: ir.IRBuilder) -> ir.Value:
+        """Whether the function's own frame lies in the second half of the thread's stack.
+
+        A slot of it tells where: the low half of an address of private memory, also of a flat one, counts the thread's
+        bytes. The second half of the stack is for the frame, and for functions that do not call in circles: that it is
+        enough for them is seen to when the kernel is linked.
+        """
+        slot = cgutils.alloca_once(builder, ir.IntType(8))
+        place = builder.trunc(builder.ptrtoint(slot, ir.IntType(64)), I32)
+        return builder.icmp_unsigned(">=", place, ir.Constant(I32, STACK_BYTES // 2))
 
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the thread in its block, from a vector register."""

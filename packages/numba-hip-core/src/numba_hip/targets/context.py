@@ -20,7 +20,7 @@ from numba.core.datamodel import default_manager
 from hip_devicelib.constants import spell_bytes
 from hip_runtime import DeviceArray
 from numba_hip import language
-from numba_hip._numba import NoAllocation, import_lowering_of_builtins, mark_fastmath
+from numba_hip._numba import NoAllocation, import_lowering_of_builtins, lowered_symbol, mark_fastmath
 from numba_hip.language.arrays import CANNOT_ALLOCATE
 from numba_hip.language.captured import refer
 from numba_hip.language.fp16 import models
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from numba_hip.targets.typing import HipTypingContext
 
 I32 = ir.IntType(32)
+
+TOO_DEEP = "functions call one another so often that the stack is full"
 
 
 class HipContext(BaseContext):
@@ -70,7 +72,27 @@ class HipContext(BaseContext):
         if isinstance(rectyp.typeof(attr), types.NestedArray):
             super().sentry_record_alignment(rectyp, attr)
 
+    def call_unresolved(self, builder: ir.IRBuilder, name: str, sig: Any, args: Any) -> ir.Value:
+        """A call that closes a circle of functions."""
+        self._check_stack(builder)
+        return super().call_unresolved(builder, name, sig, args)
+
+    def call_internal(self, builder: ir.IRBuilder, fndesc: Any, sig: Any, args: Any) -> ir.Value:
+        """A call of a function whose descriptor is at hand, such as that of a function by itself."""
+        if lowered_symbol(fndesc) == builder.function.name:
+            self._check_stack(builder)
+        return super().call_internal(builder, fndesc, sig, args)
+
+    def _check_stack(self, builder: ir.IRBuilder) -> None:
+        """Raise `RecursionError` where the stack has no room for one more call."""
+        with builder.if_then(self.stack_is_low(builder), likely=False):
+            self.call_conv.return_user_exc(builder, RecursionError, (TOO_DEEP,))
+
     # What a device defines.
+
+    @abstractmethod
+    def stack_is_low(self, builder: ir.IRBuilder) -> ir.Value:
+        """Whether the stack has no room for one more call of functions that call one another, an i1."""
 
     @abstractmethod
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:

@@ -34,9 +34,6 @@ PLACE = "spmd.place"
 """Name of the metadata that says where in the source a synchronising operation stands."""
 
 
-TOO_DEEP = "functions call one another so often that the stack is full"
-
-
 class CpuContext(HipContext):
     """Lowering for the CPU device."""
 
@@ -54,22 +51,9 @@ class CpuContext(HipContext):
         """Names and types, pointers, of what kernels take behind their arguments and hand on to what they call."""
         return ()
 
-    def call_unresolved(self, builder: ir.IRBuilder, name: str, sig: Any, args: Any) -> ir.Value:
-        """A call that closes a circle of functions."""
-        self._check_stack(builder)
-        return super().call_unresolved(builder, name, sig, args)
-
-    def call_internal(self, builder: ir.IRBuilder, fndesc: Any, sig: Any, args: Any) -> ir.Value:
-        """A call of a function whose descriptor is at hand, such as that of a function by itself."""
-        if lowered_symbol(fndesc) == builder.function.name:
-            self._check_stack(builder)
-        return super().call_internal(builder, fndesc, sig, args)
-
-    def _check_stack(self, builder: ir.IRBuilder) -> None:
-        """Raise `RecursionError` where the stack has no room for one more call."""
-        low = self._call(builder, "spmd.stack_is_low", ir.IntType(1))
-        with builder.if_then(low, likely=False):
-            self.call_conv.return_user_exc(builder, RecursionError, (TOO_DEEP,))
+    def stack_is_low(self, builder: ir.IRBuilder) -> ir.Value:
+        """Whether the stack of the processor has no room for one more call."""
+        return self._call(builder, "spmd.stack_is_low", ir.IntType(1))
 
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the thread in its block."""

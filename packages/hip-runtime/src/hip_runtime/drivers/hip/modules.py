@@ -14,14 +14,11 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_devicelib.elf import read_elf
 from hip_devicelib.errors import DevicelibError
 from hip_devicelib.metadata import read_target
-from hip_devicelib.target import TARGETS, parse_target
+from hip_devicelib.target import STACK_BYTES, TARGETS, parse_target
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_FOUND
 from hip_runtime.drivers.hip.faults import FaultRecord, Write, find_record
 from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
-
-STACK_BYTES = 16 << 10
-"""What a thread has for its calls where their depth is not known: clr gives no more, its releases 6 without a word."""
 
 _STACK_SIZE = 0
 """``hipLimitStackSize``"""

@@ -25,7 +25,9 @@ def main() -> int:
     sys.path[0] = str(given.program.parent)
     runpy.run_path(str(given.program), run_name="__main__")
     print(f"{given.target}: {executor.summary()}", file=sys.stderr)
-    return int(bool(executor.errors))
+    if not executor.instructions:
+        print(f"{given.target}: nothing was executed", file=sys.stderr)
+    return int(bool(executor.errors) or not executor.instructions)
 
 
 if __name__ == "__main__":

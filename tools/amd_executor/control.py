@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Instruction, UnknownInstruction
-from tools.amd_executor.frames import LONG, WORD, Frame, word
+from tools.amd_executor.frames import LONG, WORD, Frame, long, word
 from tools.amd_executor.values import Values
 
 _NOTHING = re.compile(
@@ -23,7 +23,7 @@ FLOAT_MODE, FLOAT_BITS = 0xF0, 0xFF
 
 _ENDS = {"S_ENDPGM": layout.END, "S_BARRIER": layout.BARRIER, "S_BARRIER_WAIT": layout.BARRIER, "S_TRAP": layout.TRAP}
 _CLOCKS = ("S_MEMTIME", "S_MEMREALTIME", "S_SENDMSG_RTN_B32", "S_SENDMSG_RTN_B64")
-_MODE, _CYCLES = 1, 29
+_MODE, _CYCLES, _HIGH_CYCLES = 1, 29, 30
 _MODES = {"S_ROUND_MODE": FLOAT_MODE & 15, "S_DENORM_MODE": FLOAT_MODE >> 4}
 
 
@@ -72,6 +72,8 @@ def _build_read(frame: Frame) -> None:
     value = frame.load(frame.place(layout.HARDWARE + register))
     if register == _CYCLES and frame.instruction.family != "cdna":
         value = builder.trunc(_cycles(frame), WORD)
+    elif register == _HIGH_CYCLES and frame.instruction.family == "rdna4":
+        value = builder.trunc(builder.lshr(_cycles(frame), long(32)), WORD)
     part = builder.and_(builder.lshr(value, word(first)), word((1 << size) - 1))
     frame.store(part, frame.operand_place("sd"))
 

@@ -99,6 +99,8 @@ def clocks(out):
 def test_clocks_go_on():
     out = np.ones((4, 3))
     clocks[2, 2](out)
+    if hip.get_current_device().target.startswith("gfx11"):
+        out[:, 0] %= 2**20  # what the clock of RDNA 3 counts to, as HIP has it
     assert (out[:, :2] > 0).all()
     assert (out[:, 2] == 499500).all()
 

@@ -13,7 +13,7 @@ from numba_hip.language.stub import Lower, device_function, number_type
 
 @device_function("clock64")
 def clock64() -> tuple[types.Type, Lower]:
-    """``clock64()``: cycles that a counter of this thread's processor has counted, an int64."""
+    """``clock64()``: cycles that a counter of this thread's processor has counted, an int64; modulo 2**20 on RDNA 3."""
     return types.int64, lambda context, builder, sig, args: context.clock(builder)
 
 

@@ -8,6 +8,7 @@ everything; a test that the command line names by its ``::`` is run with all of 
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib.util import find_spec
 
 import pytest
 
@@ -20,6 +21,15 @@ CHOICES = ("default", "long", "all")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare ``--cases``."""
     parser.addoption("--cases", choices=CHOICES, default="default", help="which tests are run: %(choices)s")
+
+
+def pytest_configure() -> None:
+    """Let Hypothesis take its time: how long it needs for an example is a matter of what else the machine does."""
+    if find_spec("hypothesis") is not None:
+        from hypothesis import HealthCheck, settings
+
+        settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        settings.load_profile("patient")
 
 
 @pytest.hookimpl(tryfirst=True)

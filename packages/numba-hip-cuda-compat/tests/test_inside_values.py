@@ -14,12 +14,14 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba.core import config as numba_config
 from numba.core import types
 from numba.core.errors import TypingError
 
 import hip_runtime
 import numba_hip
 from hip_runtime.errors import ArrayError, LaunchError, UnknownDeviceError
+from numba_hip import config
 from numba_hip.host.contexts import ContextError
 
 
@@ -341,6 +343,12 @@ def test_cases_for_unittest(cuda: ModuleType) -> None:
     ran = []
 
     class Case(testing.CUDATestCase):  # type: ignore[misc, name-defined]
+        def test_advice(self) -> None:
+            assert not config.low_occupancy_warnings()
+            numba_config.CUDA_LOW_OCCUPANCY_WARNINGS = 1
+            assert config.low_occupancy_warnings()
+            ran.append("advice")
+
         @testing.skip_on_cudasim("compiled")
         def test_compiled(self) -> None:
             ran.append(cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS)
@@ -362,7 +370,7 @@ def test_cases_for_unittest(cuda: ModuleType) -> None:
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)
     assert result.wasSuccessful(), result.failures + result.errors
-    assert (result.testsRun, len(result.skipped), ran) == (4, 2, [0])
+    assert (result.testsRun, len(result.skipped), ran) == (5, 2, ["advice", 0])
     assert cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS == 1
     foreign = testing.ForeignArray(cuda.to_device(np.arange(3)))
     np.testing.assert_array_equal(cuda.as_cuda_array(foreign).copy_to_host(), [0, 1, 2])

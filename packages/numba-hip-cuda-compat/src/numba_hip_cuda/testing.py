@@ -17,6 +17,7 @@ from numba_hip_cuda.amd.testing import (
     Decorator,
     ForeignArray,
     HIPTestCase,
+    silence_numba,
     skip_if_external_memmgr,
     skip_on_arm,
     skip_on_cudasim,
@@ -32,6 +33,10 @@ class CUDATestCase(HIPTestCase):
     """A test that uses the device; without advice on its performance."""
 
     FLOAT16_RTOL = np.finfo(np.float16).eps
+
+    def setUp(self) -> None:
+        """Turn the advice off by Numba CUDA's settings, which a test may change back."""
+        silence_numba(self)
 
     def assertFileCheckAsm(self, *args: Any, **options: Any) -> None:
         """Patterns of NVIDIA's assembly are not compared with ours."""

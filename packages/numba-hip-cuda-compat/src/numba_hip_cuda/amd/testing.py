@@ -25,6 +25,13 @@ ADVICE = ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY")
 """Settings of Numba's that advice follows while posing."""
 
 
+def silence_numba(test: TestCase) -> None:
+    """Turn the advice off that Numba's settings ask for, until *test* is over; it may turn some on again."""
+    for name in ADVICE:
+        test.addCleanup(setattr, numba_config, name, getattr(numba_config, name))
+        setattr(numba_config, name, 0)
+
+
 class HIPTestCase(SerialMixin, TestCase):
     """A test that uses the device; without advice on its performance, as the grids of tests are small."""
 
@@ -34,9 +41,7 @@ class HIPTestCase(SerialMixin, TestCase):
         self.addCleanup(scopes.close)
         for setting in (config.low_occupancy_warnings, config.implicit_copy_warnings):
             scopes.enter_context(setting.scope(False))
-        for name in ADVICE:
-            self.addCleanup(setattr, numba_config, name, getattr(numba_config, name))
-            setattr(numba_config, name, 0)
+        silence_numba(self)
 
 
 CUDATestCase = HIPTestCase

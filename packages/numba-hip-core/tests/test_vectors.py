@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba.core import types
 from numba.core.errors import NumbaError, TypingError
 
 import numba_hip as hip
@@ -78,6 +79,8 @@ def test_names():
     assert hip.float4 is hip.float32x4 is VECTORS["float4"]
     assert hip.uchar2 is hip.uint8x2
     assert hip.longlong3 is hip.long3 is hip.int64x3
+    assert (hip.float4.name, hip.float4.shape, hip.float4.length) == ("float32x4", (4,), 4)
+    assert hip.float4.dtype == types.float32
     with pytest.raises(AttributeError, match="float5"):
         hip.float5  # noqa: B018
     with pytest.raises(TypeError, match="hip.float32x2 means something in a kernel only"):

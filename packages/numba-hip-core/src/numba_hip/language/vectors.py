@@ -66,6 +66,21 @@ class VectorStub(Stub):
         """The name of the type, such as ``float32x4``."""
         return str(self.kind.name)
 
+    @property
+    def dtype(self) -> types.Type:
+        """The type of the components."""
+        return self.kind.base
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many components there are, along each axis."""
+        return self.kind.shape
+
+    @property
+    def length(self) -> int:
+        """How many components there are."""
+        return self.kind.count
+
 
 class VectorClass(types.Function, types.DTypeSpec):
     """The type of a `VectorStub` in kernels: it is called for a vector, and names the elements of an array."""

@@ -73,7 +73,12 @@ MODULES: Mapping[str, Module] = {
         like=CUDA,
     ),
     f"{MLIR}.cuda.vector_types": Module(
-        names=from_module("numba_hip", *VECTOR_TYPES, *HALF_VECTORS), like=f"{CUDA}.vector_types"
+        names={
+            **from_module("numba_hip", *VECTOR_TYPES, *HALF_VECTORS),
+            "_vector_types": f"{HERE}.vector_types:VECTOR_TYPES",
+            **from_module(f"{HERE}.vector_types", "vector_types_by_alias", "vector_types_by_name"),
+        },
+        like=f"{CUDA}.vector_types",
     ),
     f"{MLIR}.cuda.experimental": Module(
         names=from_module(

@@ -19,8 +19,8 @@ WRITTEN = (int, float, complex, str, bytes, bool, type(None))
 class Constants:
     """What is known when a kernel is compiled: globals, closure, the types of parameters, and what was evaluated."""
 
-    def __init__(self, known: Mapping[str, Any], options: Mapping[str, Any], markers: Mapping[str, Any]) -> None:
-        self._known = {**known, **markers, OPTIONS: lambda: dict(options)}
+    def __init__(self, known: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        self._known = {**known, OPTIONS: lambda: dict(options)}
         self._options = options
         self.locals: dict[str, Any] = {}
         """Variables of the kernel whose values are known from here on."""

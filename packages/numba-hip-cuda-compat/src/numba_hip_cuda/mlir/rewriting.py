@@ -18,7 +18,7 @@ from numba.core import types
 from numba_hip.language import local
 from numba_hip_cuda.mlir import experimental
 from numba_hip_cuda.mlir.constants import Constants, Folder
-from numba_hip_cuda.mlir.experimental import ConstevalError, current_target_options
+from numba_hip_cuda.mlir.experimental import ConstevalError
 from numba_hip_cuda.mlir.local_arrays import LocalArrays
 
 Types = tuple[types.Type, ...]
@@ -40,7 +40,7 @@ class Rewriter:
         definition = _parse(function)
         parameters = dict(zip(inspect.signature(function, follow_wrapped=False).parameters, args, strict=False))
         known = {**function.__globals__, **_closure(function), **parameters}
-        constants = Constants(known, self.options, _names_of(function))
+        constants = Constants(known, self.options)
         folded = Folder(constants).visit(definition)
         assert isinstance(folded, ast.FunctionDef)
         local_arrays = LocalArrays()
@@ -91,11 +91,6 @@ def _closure(function: PyFunc) -> dict[str, Any]:
     return found
 
 
-def _names_of(function: PyFunc) -> Mapping[str, Any]:
-    """The markers by the names that the source calls them by."""
-    return {marker.__name__: marker for marker in experimental.MARKERS}
-
-
 def _parse(function: PyFunc) -> ast.FunctionDef:
     """The definition of *function*, at its lines; `ConstevalError` where its source cannot be read."""
     try:
@@ -134,6 +129,3 @@ def _build(function: PyFunc, definition: ast.FunctionDef, stored: Mapping[str, A
 def target_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """What ``current_target_options()`` gives where a kernel was decorated with *given*."""
     return {"opt_level": 3, "fastmath": False, "debug": False, **given}
-
-
-__all__ = ["Rewriter", "current_target_options", "needs_rewriting", "target_options"]

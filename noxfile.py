@@ -56,6 +56,7 @@ EMULATED_WITH_ROCM = (
     "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",
     "narrow_casts", "narrowing", "words_and_lanes", "device_functions", "elements", "external", "hip_functions",
     "user_functions", "c_helpers", "numpy_in_kernels", "linear_algebra", "captured_arrays", "ufuncs", "vectorize",
+    "hinted_access", "hints",
 )  # fmt: skip
 EMULATED_QUICK = ("records", "warp", "streams", "graphs", "pointers", "private_and_constant")
 """Modules of core's tests that run on an emulated GPU: without more, with ROCm's device library, and in a hurry."""

@@ -14,6 +14,9 @@ from tools.amd_executor.start import Launch
 
 _ILLEGAL_ADDRESS, _TIMEOUT, _LAUNCH_FAILURE, _NOT_SUPPORTED = 700, 702, 719, 801
 
+_WORD = 4
+"""Bytes that allocations end at a multiple of: an atomic operation on the last half of an array is one on its word."""
+
 
 class Order(Protocol):
     """A launch as the stand-in describes it."""
@@ -59,9 +62,8 @@ class StandinExecutor:
         launch = Launch(order.grid, order.block, order.shared, order.arguments, order.cooperative)
         with self.lock:
             machine = self.machines[base]
-            ranges = self.ranges() + [
-                (other.image.base, other.image.size) for other in self.machines.values() if other is not machine
-            ]
+            ranges = [(start, (size + _WORD - 1) // _WORD * _WORD) for start, size in self.ranges()]
+            ranges += [(other.image.base, other.image.size) for other in self.machines.values() if other is not machine]
             try:
                 machine.execute(order.name, launch, ranges)
             except (UnknownInstruction, ImageError) as error:

@@ -155,7 +155,7 @@ def test_hints_are_for_arrays(value):
 
 
 def test_arrays_are_as_they_were_when_the_kernel_raises():
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(values, record):
         values[hip.grid(1)] = 1
         record.a = 5

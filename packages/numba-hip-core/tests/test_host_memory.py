@@ -79,6 +79,7 @@ def test_arrays_like_others(order):
     assert not hip.is_device_array(hip.pinned_array_like(np.zeros(3)))
 
 
+@pytest.mark.cpu_device("what a GPU has free does not tell of memory of the host")
 def test_mapped_memory_is_given_back_with_the_last_view():
     free = free_memory()
     array = hip.mapped_array(1000)
@@ -171,6 +172,7 @@ def test_numpy_takes_device_arrays_by_dlpack():
     np.testing.assert_array_equal(seen, np.arange(10.0) + 1)
 
 
+@pytest.mark.cpu_device("HIP opens no handle in the process that it comes from")
 def test_arrays_of_other_processes():
     array = hip.to_device(np.arange(4.0))
     handle = array.get_ipc_handle().memory.handle

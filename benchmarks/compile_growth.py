@@ -1,4 +1,4 @@
-"""``python -m benchmarks.compile_growth``: how the time of compiling grows with a kernel, ours and that of ``njit``.
+"""``python -m benchmarks.compile_growth [KIND ...]``: how the time of compiling grows with a kernel, beside ``njit``.
 
 Each line is a kind of kernel in two sizes, the second four times the first: seconds of processor time for both, and the
 ratio, which is 4 where time grows in proportion. Every measurement has a process of its own.
@@ -6,10 +6,12 @@ ratio, which is 4 where time grows in proportion. Every measurement has a proces
 
 from __future__ import annotations
 
+import argparse
 import linecache
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
@@ -17,57 +19,121 @@ import numpy as np
 from numba import hip, njit
 
 
-def _lines(count: int) -> str:
-    return "".join(f"    a = a * {number % 7}.5 + b\n    b -= a * 0.5\n" for number in range(count // 2))
+@dataclass(frozen=True)
+class Source:
+    """What a kernel of some size is made of."""
+
+    body: str
+    parameters: tuple[str, ...] = ()
+    """Further parameters, which are arrays."""
+    functions: tuple[str, ...] = ()
+    """Functions that the body calls."""
+    elements: int = 0
+    """Elements of an array ``TABLE``, which the body refers to."""
 
 
-def _branches(count: int) -> str:
+def _lines(count: int) -> Source:
+    return Source("".join(f"    a = a * {number % 7}.5 + b\n    b -= a * 0.5\n" for number in range(count // 2)))
+
+
+def _branches(count: int) -> Source:
     test = "    if a > {0}.0:\n        b += math.sin(a * {0}.5)\n    else:\n        b -= math.exp(a)\n"
-    return "".join(test.format(number) for number in range(count))
+    return Source("".join(test.format(number) for number in range(count)))
 
 
-def _loops(count: int) -> str:
-    return "".join(f"    for j in range(n):\n        b += a * j + {number}.5\n" for number in range(count))
+def _loops(count: int) -> Source:
+    return Source("".join(f"    for j in range(n):\n        b += a * j + {number}.5\n" for number in range(count)))
 
 
-def _captured(count: int) -> str:
-    return f"    b += TABLE_{count}[x.size]\n"
+def _nested(count: int) -> Source:
+    loops = "".join(f"{'    ' * (depth + 1)}for j{depth} in range(n):\n" for depth in range(count))
+    return Source(f"{loops}{'    ' * (count + 1)}b += a * j0 + j{count - 1}\n")
 
 
-KINDS: dict[str, tuple[Callable[[int], str], int]] = {
-    "lines": (_lines, 250), "branches": (_branches, 15), "loops": (_loops, 20), "captured": (_captured, 750_000),
+def _calls(count: int) -> Source:
+    functions = (
+        f"def function_{number}(a, b):\n    if a > b:\n        return math.sqrt(a) * {number}.5\n    return a - b\n"
+        for number in range(count)
+    )
+    return Source("".join(f"    b += function_{number}(a, b)\n" for number in range(count)), functions=tuple(functions))
+
+
+def _arguments(count: int) -> Source:
+    names = tuple(f"y{number}" for number in range(count))
+    return Source("".join(f"    b += {name}[i]\n" for name in names), parameters=names)
+
+
+def _captured(count: int) -> Source:
+    return Source("    b += TABLE[x.size]\n", elements=count)
+
+
+KINDS: dict[str, tuple[Callable[[int], Source], int, int]] = {
+    "lines": (_lines, 750, 3000), "branches": (_branches, 15, 60), "loops": (_loops, 40, 160),
+    "nested": (_nested, 2, 8), "calls": (_calls, 30, 120), "arguments": (_arguments, 50, 200),
+    "captured": (_captured, 750_000, 3_000_000),
 }  # fmt: skip
-"""For each kind how a body is written, and the smaller of the two sizes."""
+"""For each kind how a kernel is written, and its two sizes."""
 
 
-def compile_once(kind: str, count: int, ours: bool) -> float:
+def define(text: str, names: dict[str, Any]) -> None:
+    """Execute *text* among *names*, so that its lines can be found, as Numba wants."""
+    file = f"<growth {hash(text)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), names)
+
+
+def make_kernel(source: Source, index: str, decorate: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
+    """The Python function of a kernel made of *source*, which works at *index*, and arguments for it. Functions that it
+    calls are decorated."""
+    names: dict[str, Any] = {"hip": hip, "math": math, "TABLE": np.arange(float(source.elements))}
+    for number, function in enumerate(source.functions):
+        define(function, names)
+        names[f"function_{number}"] = decorate(names[f"function_{number}"])
+    parameters = ", ".join(("x", "n", *source.parameters))
+    start = f"def kernel({parameters}):\n    i = {index}\n    a = x[i]\n    b = a + 1.0\n"
+    define(f"{start}{source.body}    x[i] = a + b\n", names)
+    return names["kernel"], [np.ones(64), 2, *(np.ones(64) for _ in source.parameters)]
+
+
+def first_run(source: Source, ours: bool) -> float:
+    """Seconds of processor time of the first run of *source*."""
+    if ours:
+        kernel, arguments = make_kernel(source, "hip.grid(1)", hip.jit(device=True))
+        run = hip.jit(kernel)[1, 64]
+    else:
+        kernel, arguments = make_kernel(source, "0", njit)
+        run = njit(kernel)
+    began = time.process_time()
+    run(*arguments)
+    return time.process_time() - began
+
+
+def compile_once(kind: str, size: int, ours: bool) -> float:
     """Seconds of processor time that compiling takes, in a process that has compiled before."""
-
-    def first_run(body: str) -> float:
-        index = "hip.grid(1)" if ours else "0"
-        text = f"def kernel(x, n):\n    i = {index}\n    a = x[i]\n    b = a + 1.0\n{body}    x[i] = a + b\n"
-        name = f"<growth {hash(body)}>"
-        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-        names: dict[str, Any] = {"hip": hip, "math": math, f"TABLE_{count}": np.arange(float(count))}
-        exec(compile(text, name, "exec"), names)
-        values = np.ones(64)
-        run = hip.jit(names["kernel"])[1, 64] if ours else njit(names["kernel"])
-        began = time.process_time()
-        run(values, 2)
-        return time.process_time() - began
-
-    first_run("    b += math.sin(a)\n")
-    return first_run(KINDS[kind][0](count))
+    first_run(Source("    b += math.sin(a)\n"), ours)
+    return first_run(KINDS[kind][0](size), ours)
 
 
-def main() -> int:
-    """Print a line for each kind."""
-    print(f"{'':10}{'hip':>8}{'x 4':>8}{'ratio':>8}{'njit':>8}{'x 4':>8}{'ratio':>8}")
-    for kind, (_, least) in KINDS.items():
-        tasks = [(kind, count, ours) for ours in (True, False) for count in (least, 4 * least)]
+def measure(kinds: list[str]) -> Iterator[tuple[str, list[float]]]:
+    """For each of *kinds*, ours in both sizes and then ``njit``, each in a process of its own."""
+    for kind in kinds:
+        tasks = [(kind, size, ours) for ours in (True, False) for size in KINDS[kind][1:]]
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-            a, b, c, d = pool.starmap(compile_once, tasks, chunksize=1)
-        print(f"{kind:10}{a:8.2f}{b:8.2f}{b / a:8.1f}{c:8.2f}{d:8.2f}{d / c:8.1f}", flush=True)
+            yield kind, pool.starmap(compile_once, tasks, chunksize=1)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a line for each kind."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_growth", description=__doc__)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; all by default")
+    kinds = parser.parse_args(arguments).kinds or list(KINDS)
+    if unknown := sorted(set(kinds) - set(KINDS)):
+        parser.error(f"{', '.join(unknown)}: no kind; there are {', '.join(KINDS)}")
+    print(f"{'':10}{'sizes':>19}{'hip':>8}{'larger':>8}{'ratio':>7}{'njit':>8}{'larger':>8}{'ratio':>7}")
+    for kind, (a, b, c, d) in measure(kinds):
+        least, most = KINDS[kind][1:]
+        sizes = f"{least:,} {most:,}"
+        print(f"{kind:10}{sizes:>19}{a:8.2f}{b:8.2f}{b / a:7.1f}{c:8.2f}{d:8.2f}{d / c:7.1f}", flush=True)
     return 0
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from benchmarks import __main__, compile_time, environments, report, runner, worker
+from benchmarks import __main__, compile_growth, compile_time, environments, report, runner, worker
 from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS
 from benchmarks.environments import ON_GPUS, REQUIREMENTS, Environment
@@ -278,3 +278,21 @@ def test_compile_time_of_nothing_is_an_error(
     with pytest.raises(SystemExit):
         compile_time.main(arguments)
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", compile_growth.KINDS)
+def test_the_kernels_that_grow_do_something(kind: str) -> None:
+    """As plain Python, in a small size."""
+    write, least, most = compile_growth.KINDS[kind]
+    assert most == 4 * least
+    source = write(100 if kind == "captured" else 3)
+    kernel, arguments = compile_growth.make_kernel(source, "0", lambda function: function)
+    kernel(*arguments)
+    assert np.isfinite(arguments[0][0])
+    assert arguments[0][0] != 3, "what a body that does nothing gives"
+
+
+def test_growth_of_nothing_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        compile_growth.main(["lines", "gemm"])
+    assert "gemm: no kind" in capsys.readouterr().err

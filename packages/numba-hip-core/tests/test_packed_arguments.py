@@ -81,6 +81,7 @@ OTHERS = [
         b"\1\0\0\0\2\0\0\0\3",
     ),
     ([types.Tuple(()), types.int8], "i8", [(), 3], b"\3"),
+    ([types.Tuple((types.complex64, types.int8))], "float float i8", [(1j, 2)], struct.pack("<2fb", 0, 1, 2)),
 ]  # fmt: skip
 
 
@@ -101,6 +102,16 @@ def test_numbers_that_do_not_fit_are_left_to_the_exact_packer(kind, leaf, value)
         pack([kind], leaf, [value], exact=False)
     with pytest.raises(KernelArgumentError, match="^argument 'a0' is "):
         pack([kind], leaf, [value], exact=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "leaves", "value"),
+    [(types.complex64, "float float", 1e300), (types.UniTuple(types.int8, 2), "i8 i8", (1, 128)),
+     (bfloat16, "i16", 1e300), (types.IntEnumMember(Colour, types.int8), "i8", enum.IntEnum("Large", {"A": 128}).A)],
+)  # fmt: skip
+def test_parts_that_do_not_fit_are_named_by_the_argument(kind, leaves, value):
+    with pytest.raises(KernelArgumentError, match="^argument 'a0' is "):
+        pack([kind], leaves, [value], exact=False)
 
 
 @pytest.mark.parametrize("address", [-1, 2**64])
@@ -144,7 +155,33 @@ def test_types_of_arguments(value, expected):
     assert str(found) == expected if isinstance(expected, str) else found == expected
 
 
+@pytest.mark.parametrize("value", ["a", (1, "a"), In("a"), (1, ("a", 2))])
+def test_what_has_no_type_is_named(value):
+    with pytest.raises(KernelArgumentError, match="^argument 'given' is a "):
+        arguments.argument_type(value, "given")
+
+
+class Speaker:
+    """An array of another library, which hands it on by DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
 def test_types_of_device_arrays():
+    spoken = Speaker(hip.to_device(np.zeros((2, 3), np.int8)))
+    assert arguments.is_on_device(spoken)
+    assert arguments.argument_type(spoken, "a") == types.Array(types.int8, 2, "C")
+    arguments.check_arguments([spoken], ["a"])
+    assert not arguments.is_on_device(np.zeros(1))
+    record = hip.to_device(np.zeros((), [("a", "i4")]))
+    assert str(arguments.argument_type(record, "a")).startswith("Record(a[type=int32")
     array = hip.to_device(np.zeros((2, 3)))
     for view, order in ((array, "C"), (array.T, "F"), (array[:, ::2], "A")):
         assert arguments.argument_type(view, "a") == types.Array(types.float64, 2, order)
@@ -198,8 +235,14 @@ def test_launch_configurations():
     assert LaunchConfig.of((1, 1, stream))[2:] == (stream, 0)
     assert LaunchConfig.of(((4, 6, 8), 1, 0, 0, (2, 3, 4))) == LaunchConfig.of(((4, 6, 8), 1))
     assert LaunchConfig.of((1, 1, None, None, None)) == LaunchConfig.of((1, 1))
+    for given, name in (((0, 1), "griddim"), ((1, 0), "blockdim"), ((1, 1, 0, 0, 0), "cluster")):
+        with pytest.raises(LaunchError, match=f"^{name} has extent 0 along x"):
+            LaunchConfig.of(given)
     for given in ((), (1,), {1: 2, 3: 4}, "12", (1,) * 6):
-        with pytest.raises(LaunchError, match=r"kernel\[grid, block, stream, dynamic_shared, cluster\], .* got "):
+        with pytest.raises(
+            LaunchError,
+            match=r"^a launch is configured as kernel\[grid, block, stream, dynamic_shared, cluster\], .* got ",
+        ):
             LaunchConfig.of(given)
     for cluster in ((3, 1, 1), (1, 4, 1), (1, 1, 3), (8, 1, 1)):
         says = rf"griddim \(4, 6, 8\) is not a multiple of the cluster \({cluster[0]}, {cluster[1]}, {cluster[2]}\)"

@@ -79,7 +79,7 @@ def test_pageable_memory_is_filled_when_the_call_returns(device: Device, size: i
 
 
 @pytest.mark.parametrize("layout", ["dense", "strided"])
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", [1, SMALL, LARGE])
 def test_pageable_memory_can_change_after_it_was_copied_from(device: Device, size: int, layout: str) -> None:
     stream = Stream()
     array = rt.device_array(size, np.float64)

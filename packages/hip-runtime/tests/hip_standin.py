@@ -33,7 +33,7 @@ LAUNCH_FAILURE = 719
 RESOURCES = ("memory", "streams", "events", "modules", "graphs", "executables")
 
 _SOURCES = Path(__file__).parent / "standin"
-_FLAGS = "-std=gnu11 -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -pthread -Wl,-soname,libamdhip64.so".split()
+_FLAGS = "-std=gnu11 -O1 -Wall -Werror -shared -fPIC -fvisibility=hidden -pthread -Wl,-soname,libamdhip64.so".split()
 _LAUNCHES = 256
 _NAME = 512
 _ARGUMENTS = 4096

@@ -10,6 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from hip_runtime.drivers.cpu.spmd.regions.states import (
+    SPINS,
+    WAITS_FOR_BLOCK,
+    WAITS_FOR_WAVE,
+    describe_states,
+    state_bytes,
+)
+
 PREAMBLE = """
 import sys, warnings
 sys.path.insert(0, {tests!r})
@@ -151,3 +159,17 @@ def test_never() -> None:
         0,
     )
     assert out == "interrupted\n"
+
+
+def test_what_threads_wait_for_in_words() -> None:
+    kinds, locations = (WAITS_FOR_WAVE, SPINS, WAITS_FOR_BLOCK), ("there.py:1", "there.py:2", "")
+    described = describe_states([1, 1, 3, 0, 1, 2, 255, 3], kinds, locations)
+    assert described == (
+        "threads 2, 7 have returned; threads 0 to 1, 4 go round; thread 3 waits for its wave at there.py:1; "
+        "thread 5 waits for the block"
+    )
+    assert describe_states([1, 1, 255], kinds, locations) == "", "nobody waits for them"
+    assert describe_states([0, 1] * 10, kinds, locations).endswith(
+        "threads 0, 2, 4, 6, 8, 10, ... wait for their wave at there.py:1"
+    )
+    assert (state_bytes(254), state_bytes(255)) == (1, 2)

@@ -191,18 +191,31 @@ def test_lines_of_a_kernel_that_does_not_go_on(tmp_path):
                     out[0] = 2  # line 11
                 out[2] = 3
 
+            @hip.jit
+            def meets(flag, out):
+                if hip.threadIdx.x % 5 != 2:
+                    while hip.atomic.add(flag, 0, 0) == 0:
+                        pass
+                hip.syncthreads()  # line 19
+                flag[0] = 1
+
             warnings.simplefilter("error", StalledKernelWarning)
             flag = hip.to_device(np.zeros(1, np.int32))
-            try:
-                waits[1, 1](flag, np.zeros(3))
-            except StalledKernelWarning as warning:
-                print(warning)
+            for kernel, shape in ((waits, (1, 1)), (meets, (2, 10))):
+                try:
+                    kernel[shape](flag, np.zeros(3))
+                except StalledKernelWarning as warning:
+                    print(warning)
             """
         )
     )
     environment = {**os.environ, "NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_STALL_SECONDS": "1"}
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
-    named = done.stdout.partition(f"({script}:")[2].partition(" in waits)")[0]
+    alone, together = done.stdout.splitlines()
+    named = alone.partition(f"({script}:")[2].partition(" in waits)")[0]
     assert named
+    assert "go round" not in alone
+    assert "(block 0: threads 0 to 1, 3 to 6, 8 to 9 go round; " in together
+    assert f"; threads 2, 7 wait for the block at {script}:19 in meets)" in together
     assert {int(line) for line in named.split(", ")} <= {10, 11}, done.stdout

@@ -68,6 +68,7 @@ from hip_runtime.drivers.cpu.spmd.overloads import define_overloads
 from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
 from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
+from hip_runtime.drivers.cpu.spmd.regions.states import kind_of
 from hip_runtime.drivers.cpu.spmd.rewording import reword
 from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, shield_loads
 from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
@@ -126,6 +127,7 @@ class Program:
         "kernel_name",
         "lines",
         "locations",
+        "point_kinds",
         "reason",
         "takes_dynamic_shared",
     )
@@ -140,6 +142,8 @@ class Program:
             self._note_code()
         self.form = self.reason = ""
         self.locations: tuple[str, ...] = ()
+        self.point_kinds: tuple[int, ...] = ()
+        """Where the points stand at which threads wait, and what they do there, see `states`."""
         self.takes_dynamic_shared = False
         self.context_bytes = 0
         self.kernel_name = ""
@@ -326,6 +330,7 @@ def _finalise_as(
         stack_bytes(module, machine.target_data) if reach.watches_stack else None, reach.observed,
     )  # fmt: skip
     notes: tuple[str, ...] = ()
+    kinds: tuple[int, ...] = ()
     body: Body
     if not whole:
         body = run_threads(kernel, item)
@@ -367,6 +372,7 @@ def _finalise_as(
             cut = cut_function(function, (SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING) | {YIELD})
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
             notes = tuple(point.call.location for point in cut.points)
+            kinds = tuple(map(kind_of, cut.points))
     build_worker(kernel, item, body)
     if isinstance(body, Groups):
         why = f"{why}; {body.describe()}"
@@ -374,7 +380,7 @@ def _finalise_as(
         why = f"{why}; {grouping.describe()}"
     _link(module, worker, kernel, scratch)
     program = _compile(module, kernel, data, scratch)
-    program.form, program.reason, program.locations = form, why, notes
+    program.form, program.reason, program.locations, program.point_kinds = form, why, notes, kinds
     program.takes_dynamic_shared = reach.uses_dynamic_shared
     program.context_bytes = item.context_bytes
     return program

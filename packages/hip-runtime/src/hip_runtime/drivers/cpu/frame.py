@@ -127,6 +127,6 @@ WORKER_TYPE = ir.FunctionType(I64, [PTR, PTR])
 """Type of a worker: it is given the frame, and the address of its `NOTES`. It returns when no blocks are left to take,
 with how many it ran."""
 
-NOTES = Struct(chunk=I64, memory=PTR)
-"""What a worker notes for whoever finds that it did not return: the first block of the chunk that it took, and memory
-of the heap that is to be freed, or null."""
+NOTES = Struct(chunk=I64, memory=PTR, states=PTR)
+"""What a worker notes for whoever finds that it did not return: the first block of the chunk that it took, memory of
+the heap that is to be freed, and where it keeps what each thread of the block waits for, or null."""

@@ -60,7 +60,7 @@ class Item:
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
-            contexts=PTR, stack_limit=I64, memory_word=PTR,
+            contexts=PTR, stack_limit=I64, memory_word=PTR, states_word=PTR,
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ def write_program(program: Program) -> bytes:
         "form": program.form,
         "reason": program.reason,
         "locations": program.locations,
+        "point_kinds": program.point_kinds,
         "takes_dynamic_shared": program.takes_dynamic_shared,
         "context_bytes": program.context_bytes,
     }
@@ -30,6 +31,7 @@ def read_program(data: bytes) -> Program:
     program = finaliser.load_image(data[start:])
     program.form, program.reason = header["form"], header["reason"]
     program.locations = tuple(header["locations"])
+    program.point_kinds = tuple(header["point_kinds"])
     program.takes_dynamic_shared = header["takes_dynamic_shared"]
     program.context_bytes = header["context_bytes"]
     return program

@@ -36,6 +36,7 @@ RECORD = Struct(
     outer=PTR,  # record of the run in which a handler of Python's launched this one
     chunk=I64,  # first block of the chunk that is being run; from here on they are `frame.NOTES`
     memory=PTR,  # from the heap, of the block that is being run, or null
+    states=PTR,  # the number of the point that each of its threads waits at, or null where that is not kept
 )
 """One call of a worker, on the stack of the thread."""
 
@@ -277,7 +278,8 @@ class SlotsBuilder:
         RECORD.store(builder, frame, record, "frame")
         RECORD.store(builder, outer, record, "outer")
         RECORD.store(builder, I64(-1), record, "chunk")
-        RECORD.store_atomic(builder, PTR(None), record, "memory")
+        for name in ("memory", "states"):
+            RECORD.store_atomic(builder, PTR(None), record, name)
         SLOT.store(builder, frame, slot, "running")
         self._count_run(builder, slot)
         status = builder.call(setjmp, [RECORD.field(builder, record, "place")])

@@ -8,6 +8,7 @@ nobody writes comes back to what it had before.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 import warnings
 import weakref
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from hip_runtime import config
 from hip_runtime.drivers.cpu.finaliser import Program
 from hip_runtime.drivers.cpu.slots import SAMPLES
+from hip_runtime.drivers.cpu.spmd.regions.states import describe_states, state_bytes
 from hip_runtime.errors import StalledKernelWarning
 
 FEWEST = SAMPLES // 16
@@ -42,6 +44,8 @@ class _Record(ctypes.Structure):
         ("frame", ctypes.c_uint64),
         ("outer", ctypes.c_uint64),
         ("chunk", ctypes.c_int64),
+        ("memory", ctypes.c_uint64),
+        ("states", ctypes.c_uint64),
     )
 
 
@@ -111,10 +115,12 @@ class Reporter:
             if calls == self._told:
                 return
             self._told = calls
-            blocks = sorted({_Record.from_address(slot.record or slot.polled).chunk for slot in busy})
-            warnings.warn(self._describe(program, blocks, sorted(counters)), StalledKernelWarning, stacklevel=2)
+            records = {record.chunk: record for record in (_record_of(slot) for slot in busy)}
+            threads = next((text for _, record in sorted(records.items()) if (text := _describe(program, record))), "")
+            message = self._describe(program, sorted(records), sorted(counters), threads)
+            warnings.warn(message, StalledKernelWarning, stacklevel=2)
 
-    def _describe(self, program: Program, blocks: list[int], counters: list[int]) -> str:
+    def _describe(self, program: Program, blocks: list[int], counters: list[int], threads: str) -> str:
         place = "" if program.describe_place is None else program.describe_place(counters)
         where = f" ({place})" if place else ""
         numbers = ", ".join(map(str, blocks[:_MOST])) + (", ..." if len(blocks) > _MOST else "")
@@ -122,8 +128,8 @@ class Reporter:
         return (
             f"kernel {program.kernel_name!r}{where}: no block has ended for {self.seconds} s; in {which}, counted "
             "along x first, the same instructions are run with the same values again and again, as by threads that "
-            "wait for what no other thread writes. Ctrl-C ends a launch on the default stream, Stream.abort() one on "
-            f"another; {config.cpu_stall_seconds.variable} says when this is looked for"
+            f"wait for what no other thread writes{threads}. Ctrl-C ends a launch on the default stream, "
+            f"Stream.abort() one on another; {config.cpu_stall_seconds.variable} says when this is looked for"
         )
 
     def _slots(self) -> Iterator[_Slot]:
@@ -132,6 +138,21 @@ class Reporter:
             slot = _Slot.from_address(address)
             yield slot
             address = slot.next
+
+
+def _record_of(slot: _Slot) -> _Record:
+    """The record of the call of a worker that the thread of *slot* is in."""
+    return _Record.from_address(slot.record or slot.polled)
+
+
+def _describe(program: Program, record: _Record) -> str:
+    """What the threads of the block that *record* is of do, where that is known and some wait."""
+    if not record.states:
+        return ""
+    kind = ctypes.c_uint8 if state_bytes(len(program.point_kinds)) == 1 else ctypes.c_uint16
+    states = (kind * math.prod(program.block)).from_address(record.states)
+    text = describe_states(list(states), program.point_kinds, program.locations)
+    return f" (block {record.chunk}: {text})" if text else ""
 
 
 programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()

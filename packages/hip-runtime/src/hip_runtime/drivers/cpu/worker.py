@@ -69,7 +69,8 @@ def build_worker(kernel: Kernel, item: Item, body: Body) -> None:
         keep_lines(builder)
     place = allocate(builder, item.layout.type, "item")
     item.layout.store(builder, frame, place, "frame")
-    item.layout.store(builder, NOTES.field(builder, notes, "memory"), place, "memory_word")
+    for name in ("memory", "states"):
+        item.layout.store(builder, NOTES.field(builder, notes, name), place, f"{name}_word")
     item.store_stack_limit(builder, place)
     buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]

@@ -15,7 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.frame import I1, I8, I32, I64, PTR, VOID, allocate, store_atomic
 from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.spmd import operations
 from hip_runtime.drivers.cpu.spmd.analyses.exclusive import find_exclusive
@@ -31,6 +31,7 @@ from hip_runtime.drivers.cpu.spmd.regions.keeping import Keeping, decide_keeping
 from hip_runtime.drivers.cpu.spmd.regions.private import find_kept_allocas, private_type
 from hip_runtime.drivers.cpu.spmd.regions.regioncode import RegionCode, Surroundings
 from hip_runtime.drivers.cpu.spmd.regions.regions import Point, Program, Region
+from hip_runtime.drivers.cpu.spmd.regions.states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.spmd.regions.storage import Place, Storage
 from hip_runtime.drivers.cpu.spmd.regions.threads import Bounds, ThreadLoop
 from hip_runtime.drivers.cpu.spmd.vectors.regiongraph import Notes
@@ -111,6 +112,7 @@ class BlockFunction:
             there = self.storage.make(builder, self._load_memory_word)
             if there is not None:
                 self._check_memory(there)
+            self._show_states()
         if self.waves:
             scheduler = waves.WaveScheduler(self)
             scheduler.write()
@@ -118,11 +120,28 @@ class BlockFunction:
             self._write_lockstep()
         self.entry.branch(first)
         finish = ir.IRBuilder(self.finish)
+        if self._shows_states:
+            store_atomic(finish, PTR(None), self.item.layout.load(finish, self.place, "states_word"))
         self.storage.give_back(finish, self._load_memory_word)
         if self.context is not None:
             self.context.end(finish)
         finish.ret_void()
         return self.function
+
+    @property
+    def _shows_states(self) -> bool:
+        """Whether others can see what each thread waits for: where some spin, so that the kernel may not go on."""
+        return self.states is not None and self.context is None and bool(self.program.yields)
+
+    def _show_states(self) -> None:
+        """Note where it is kept what each thread waits for, which is not known of any yet."""
+        if not self._shows_states:
+            return
+        assert self.states is not None
+        clear = self.builder.module.declare_intrinsic("llvm.memset", (PTR, I64))
+        nbytes = self.states.count * state_bytes(self.returned)
+        self.builder.call(clear, [self.states.base, I8(UNKNOWN_BYTE), I64(nbytes), I1(0)])
+        store_atomic(self.builder, self.states.base, self.item.layout.load(self.builder, self.place, "states_word"))
 
     def _load_memory_word(self, builder: ir.IRBuilder) -> ir.Value:
         return self.item.layout.load(builder, self.place, "memory_word")
@@ -132,7 +151,7 @@ class BlockFunction:
     def _place_states(self) -> Place | None:
         if not self.waves and not any(region.parts for region in self.program.regions):
             return None
-        kind = I8 if self.returned < 255 else ir.IntType(16)
+        kind = ir.IntType(8 * state_bytes(self.returned))
         return self.storage.per_thread(kind, "waiting.at")
 
     def _plan(self, symbols: Symbols) -> Surroundings:

@@ -77,6 +77,7 @@ NUMBA_CUDA_MLIR = Suite(
     served=(("numba.cuda.tests", "../src/numba_cuda_mlir/numba_cuda/tests"),),
     ours=(
         ("gpu_utils", "gpu_utils.py"),
+        ("numba.cuda.cudadrv.nvvm", "absent.py"),
         ("numba_cuda_mlir.testing", "mlir_testing.py"),
         ("numba_cuda_mlir.memory_management", "memory.py"),
         ("numba_cuda_mlir.memory_management.rtsys", "memory.py"),

@@ -21,3 +21,9 @@ class CUDATestCase(TestCase, testing.CUDATestCase):  # type: ignore[misc]
 
 
 __all__ = [*testing.__all__, "test_data_dir", "unittest"]
+
+
+def _get_device_compute_capability() -> tuple[int, int]:
+    """What the device answers with."""
+    major, minor = cuda.get_current_device().compute_capability
+    return major, minor

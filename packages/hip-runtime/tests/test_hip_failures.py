@@ -187,9 +187,16 @@ def attempt(action: Callable[..., Any], *arguments: Any) -> HipError | None:
     return None
 
 
+def limit_stacks(standin: Standin) -> None:
+    """As in a new process: what a run sets stays, and the next one would have no need to."""
+    standin.call("hipSetDevice", 0)
+    standin.call("hipDeviceSetLimit", 0, 1024)
+
+
 @cache
 def calls_of_a_run(standin: Standin) -> list[str]:
     driver = HipDriver()
+    limit_stacks(standin)
     standin.calls()
     run(driver)
     driver.close()
@@ -214,6 +221,7 @@ def test_every_failure_is_raised_and_nothing_leaks(standin: Standin, name: str, 
     before = standin.live()
     driver = HipDriver()
     errors: list[HipError | None] = []
+    limit_stacks(standin)
     standin._library.standin_fail(name.encode(), UNKNOWN, after)
     try:
         errors.append(attempt(run, driver))

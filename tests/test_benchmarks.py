@@ -55,7 +55,7 @@ def test_no_kernel_of_the_benchmarks_races(monkeypatch: pytest.MonkeyPatch) -> N
             case.check()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_benchmark_runs_and_is_right(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")

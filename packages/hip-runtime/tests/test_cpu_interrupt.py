@@ -291,6 +291,7 @@ print("works")
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_ctrl_c(threads: str) -> None:
     process = subprocess.Popen(
@@ -319,6 +320,7 @@ print("end")
 """
 
 
+@pytest.mark.long
 def test_end_of_the_process_while_kernels_do_not_end() -> None:
     done = subprocess.run(
         [sys.executable, "-c", END, str(Path(__file__).parent)], capture_output=True, text=True, timeout=60,

@@ -34,7 +34,7 @@ def test_program_whose_threads_return_in_a_loop_of_barriers(device: Device, seed
     check_case(device, seed)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_program_that_compares_where_threads_are(device: Device, seed: int) -> None:
     check_case(device, seed, bounds=True)

@@ -147,6 +147,7 @@ def test_kernels_that_compute_for_long() -> None:
     assert out == "[1 1]\n"
 
 
+@pytest.mark.long
 def test_never() -> None:
     out = run_script(
         """

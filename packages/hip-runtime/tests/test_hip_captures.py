@@ -172,6 +172,7 @@ def while_capturing(scene: Scene, work: Callable[[], None]) -> int:
     return int(found[0])
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_other_threads_do_not_cost_a_capture(scene: Scene, action: str) -> None:
     assert while_capturing(scene, getattr(scene, action)) == 21

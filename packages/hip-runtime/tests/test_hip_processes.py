@@ -55,6 +55,7 @@ def execute(program: str, environment: Mapping[str, str]) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("choice", ["auto", "hip"])
 def test_gpus(library: Path, choice: str) -> None:
     assert run(library, DEVICES, NUMBA_HIP_DEVICE=choice, STANDIN_DEVICES="3") == [
@@ -71,6 +72,7 @@ import hip_runtime as rt
 )
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("variable", "name"), [("LD_LIBRARY_PATH", "libamdhip64.so.6"), ("ROCM_PATH", "libamdhip64.so.7")]
 )

@@ -209,6 +209,7 @@ def test_files_of_another_package_among_ours_are_named(
     assert "pip install --force-reinstall --no-deps numba-hip-core" in message
 
 
+@pytest.mark.long
 def test_our_own_file_beside_numba_is_no_stranger(tmp_path: Path) -> None:
     result = run(
         "import numba, numba_hip; from numba import hip; print(numba.__file__, hip is numba_hip)",

@@ -274,6 +274,7 @@ def test_the_cpu_device_has_no_occupancy():
         assert hip.jit(saxpy.py_func).compile(SAXPY, target="cpu").occupancy
 
 
+@pytest.mark.long
 def test_code_is_the_same_every_time_and_in_threads():
     results: dict[tuple[str, str], list[bytes | str]] = {(t, o): [] for t in TARGETS for o in ("object", "llvm")}
 

@@ -41,7 +41,7 @@ def written(text: str, constraint: str, side_effect: bool = False) -> Any:
     return assembly
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("side_effect", [False, True])
 @pytest.mark.parametrize("form", ["auto", "loop", "vectors", "regions"])
 def test_assembly_runs_for_each_thread(form: str, side_effect: bool) -> None:
@@ -77,6 +77,7 @@ def test_assembly_between_barriers() -> None:
     np.testing.assert_array_equal(values, np.arange(64)[::-1])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("text", "constraint", "message"),
     [
@@ -258,6 +259,7 @@ def test_an_assertion_of_an_intrinsic_is_its_own() -> None:
         kernel[1, 1](np.zeros(1, np.int32))
 
 
+@pytest.mark.long
 def test_doubtful_code_is_finalised_in_another_process() -> None:
     """A product of i256: its passes and its machine code are elsewhere, in the form that is asked for here."""
     word = ir.IntType(256)

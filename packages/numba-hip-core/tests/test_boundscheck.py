@@ -270,6 +270,7 @@ def test_the_setting():
         assert hip.jit(boundscheck=True)(kernel).compile("(float64[::1],)").target.checked
 
 
+@pytest.mark.long
 def test_the_environment_variable():
     code = (
         "import numpy as np, numba_hip as hip\n"

@@ -20,7 +20,7 @@ def read_in_other_shapes(x, out):
     out[3, hip.threadIdx.x] = np.reshape(x, (1, 24, 1))[0, hip.threadIdx.x, 0]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_in_the_order_of_c(shape):
     values = np.arange(24.0)
@@ -69,6 +69,7 @@ def test_arrays_of_no_elements():
     assert out[0] == 7
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("kind", "closeness"), [(np.complex128, 1e-13), (np.complex64, 2e-5)])
 def test_complex_powers(kind, closeness):
     @hip.jit

@@ -174,6 +174,7 @@ def test_kernel_that_has_changed():
     assert f"({__file__}:{kernel.__code__.co_firstlineno} in kernel)" in report_of(compiled, MemoryFaultError)
 
 
+@pytest.mark.long
 def test_lines_of_a_kernel_that_does_not_go_on(tmp_path):
     script = tmp_path / "waits.py"
     script.write_text(

@@ -82,6 +82,7 @@ def test_children_compile_while_the_parent_does(what: str) -> None:
     assert out == f"{[0] * forks} True True\n"
 
 
+@pytest.mark.long
 def test_a_fork_within_compiling() -> None:
     """Whoever compiles may fork, as something that Numba calls while it does: the locks are its own."""
     out = run(

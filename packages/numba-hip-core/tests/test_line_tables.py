@@ -127,6 +127,7 @@ def test_barriers_that_not_all_threads_reach_are_named_by_their_lines(options):
         assert any(one.endswith(place) for one in caught.value.places)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options", [{"lineinfo": True}, {"debug": True}, {"debug": True, "opt": False}])
 def test_results_are_the_same(options):
     x = np.arange(64, dtype=np.float32)

@@ -76,6 +76,7 @@ def test_closures_and_captured_arrays_in_another_process(tmp_path):
     run_elsewhere(pickle.dumps(kernel), (OFFSETS + 12).tolist(), tmp_path)
 
 
+@pytest.mark.long
 def test_kernels_of_a_module_in_another_process(tmp_path):
     run_elsewhere(pickle.dumps(in_module), OFFSETS.tolist(), tmp_path)
 

@@ -318,6 +318,7 @@ print("copied")
 """
 
 
+@pytest.mark.long
 def test_lines_of_an_asynchronous_default_stream_are_there_after_a_wait():
     environment = os.environ | {"NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_ASYNC": "1"}
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, timeout=300)

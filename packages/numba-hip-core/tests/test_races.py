@@ -93,6 +93,7 @@ def test_shared_number_that_is_cleared_while_others_read_it():
     assert "lock step hides it on AMD hardware" in str(finding)
 
 
+@pytest.mark.long
 def test_number_that_all_read_and_then_overwrite():
     @hip.jit(debug="race")
     def kernel(a):

@@ -140,6 +140,7 @@ def test_what_is_no_seed():
         random.init_xoroshiro128p_states(hip.device_array(4), 1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 def test_for_amd_gpus(target):
     from numba import types

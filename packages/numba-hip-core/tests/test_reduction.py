@@ -100,6 +100,7 @@ def test_a_barrier_of_the_grid_makes_a_cooperative_kernel():
         assert not is_cooperative(compile_kernel(alone, kinds, CompileOptions(), target).bitcode)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 def test_for_amd_gpus(target):
     from numba.core import types

@@ -174,7 +174,7 @@ def assembly(function, signature, target):
     return text.partition(f"\n{function.__name__}:")[2].partition(".Lfunc_end")[0]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["gfx900", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"])
 def test_amd_gpus_convert_what_differs_from_lane_to_lane_and_what_does_not(target):
     def to_int(x, y, out):

@@ -51,7 +51,7 @@ def cases(ufunc):
         yield loop, operands, wanted if isinstance(wanted, tuple) else (wanted,)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 def test_every_loop_of_a_ufunc(ufunc):
     kernel = hip.jit(kernel_of(ufunc))
@@ -81,7 +81,7 @@ def test_ufuncs_for_amd_gpus(kind, target):
         assert image[:4] == b"\x7fELF"
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 def test_every_loop_compiles_for_an_amd_gpu(ufunc):
     for loop, operands, wanted in cases(ufunc):

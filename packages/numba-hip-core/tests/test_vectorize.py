@@ -24,7 +24,7 @@ def multiply(a, b, c):
             c[i, j] = total
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 @pytest.mark.parametrize(
     ("left", "right"),
@@ -285,6 +285,7 @@ def test_what_does_not_fit_a_gufunc():
         hip.guvectorize(["void(float32[:], float32[:])"], "(n)->(m)")(lambda a, b: None)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 def test_for_amd_gpus(target):
     from numba_hip.array_functions.elementwise import Operand, elementwise_kernel

@@ -25,6 +25,7 @@ SHUFFLES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64, np.int8])
 @pytest.mark.parametrize("kind", SHUFFLES)
 def test_shuffles(kind, dtype):
@@ -65,6 +66,7 @@ def test_a_sum_by_shuffles():
     np.testing.assert_array_equal(sums, values.reshape(8, WAVE).sum(axis=1))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("block", [WAVE, 2 * WAVE, 3 * WAVE // 2, 5, (4, 4, 4), (3, 7)])
 def test_lanes_and_votes(block):
     @hip.jit

@@ -61,6 +61,7 @@ def test_kernels_in_the_cache_differ_by_it(tmp_path):
                 assert sum(kernel.stats.cache_hits.values()) == expected_hits
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", RDNA)
 def test_in_the_metadata_of_rdna(target):
     sizes, codes = [], set()

@@ -86,6 +86,7 @@ print("all right")
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("simulator", ["0", "1"])
 def test_a_notebooks_cells_run_as_they_are(
     run_python: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulator: str

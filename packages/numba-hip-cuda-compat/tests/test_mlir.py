@@ -70,6 +70,7 @@ def test_one_that_is_imported_already_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert sys.modules["numba_cuda_mlir"] is stranger
 
 
+@pytest.mark.long
 def test_processes_that_are_started_pose_too(check: Callable[..., str]) -> None:
     printed = check("""
         import subprocess, sys

@@ -170,6 +170,7 @@ def test_importing_a_name_that_is_not_there_gives_the_same_reason(check: Callabl
     assert len(printed) == 6
 
 
+@pytest.mark.long
 def test_modules_beneath(check: Callable[..., str]) -> None:
     check("""
         from numba_hip_cuda import pose_as_cuda
@@ -203,6 +204,7 @@ def test_a_module_that_numba_hip_lacks_is_refused_by_name(monkeypatch: pytest.Mo
         importlib.import_module("numba.cuda.elsewhere")
 
 
+@pytest.mark.long
 def test_a_star_import_takes_what_there_is(check: Callable[..., str]) -> None:
     check("""
         from numba_hip_cuda import pose_as_cuda

@@ -9,6 +9,7 @@ import pytest
 HEADER = "from numba_hip_cuda import pose_as_cuda; pose_as_cuda(); import math; import numpy as np"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("statement", "cuda"),
     [
@@ -41,6 +42,7 @@ def test_vector_add(check: Callable[..., str], statement: str, cuda: str) -> Non
     """)
 
 
+@pytest.mark.long
 def test_the_parts_of_an_index(check: Callable[..., str]) -> None:
     check(f"""
         {HEADER}
@@ -59,6 +61,7 @@ def test_the_parts_of_an_index(check: Callable[..., str]) -> None:
     """)
 
 
+@pytest.mark.long
 def test_a_stream_and_a_device_function(check: Callable[..., str]) -> None:
     check(f"""
         {HEADER}

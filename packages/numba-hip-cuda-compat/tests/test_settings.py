@@ -133,6 +133,7 @@ print(values.tolist(), out.tolist(), total, squares.tolist(), sum_of_squares(3.0
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("variable", "name"), [("0", "Dispatcher"), ("1", "SimulatedDispatcher")])
 def test_programs_run_compiled_and_simulated(
     variable: str, name: str, check: Callable[..., str], monkeypatch: pytest.MonkeyPatch

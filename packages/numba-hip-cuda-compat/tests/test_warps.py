@@ -55,6 +55,7 @@ def test_who_chose_a_wave_size_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None
         assert set(votes.tolist()) == {0x55555555}, "a mask of 32 bits is that of the lower half"
 
 
+@pytest.mark.long
 def test_children_pose_on_request(check: Callable[..., str]) -> None:
     printed = check("""
         import os, subprocess, sys
@@ -81,6 +82,7 @@ def test_children_that_ask_for_nothing_pay_nothing(check: Callable[..., str]) ->
     """)
 
 
+@pytest.mark.long
 def test_another_sitecustomize_is_run_too(check: Callable[..., str], tmp_path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "sitecustomize.py").write_text("print('mine')\n")
     printed = check(
@@ -95,6 +97,7 @@ def test_another_sitecustomize_is_run_too(check: Callable[..., str], tmp_path) -
     assert printed.split() == ["mine", "mine", "HIP"]
 
 
+@pytest.mark.long
 def test_processes_of_multiprocessing_pose_too(run_python: Callable[..., object], tmp_path) -> None:  # type: ignore[no-untyped-def]
     program = tmp_path / "program.py"
     program.write_text(

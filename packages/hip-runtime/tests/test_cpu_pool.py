@@ -250,6 +250,7 @@ def test_many_launches_leave_nothing_behind(device: Device) -> None:
     assert len(os.listdir("/proc/self/task")) <= threads + os.cpu_count()
 
 
+@pytest.mark.long
 def test_launches_leave_the_list_in_any_order() -> None:
     """With one helper, which is kept busy: the launches behind it leave the list from its middle and its end, another
     joins it there, the first leaves, and the helper then finds the one that is left."""

@@ -240,6 +240,7 @@ def run_script(text: str, **environment: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_helpers() -> None:
     out = run_script(
         """
@@ -254,6 +255,7 @@ def test_helpers() -> None:
     assert out == (0, "caught\n" * 5, "")
 
 
+@pytest.mark.long
 def test_forked_child() -> None:
     out = run_script(
         """
@@ -303,7 +305,7 @@ def test_handler_that_came_late_is_told_the_kernel() -> None:
     assert f"signal {int(signal.SIGSEGV)} while kernel k was running" in errors
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGURG"])
 def test_handlers_of_the_program_are_called(name: str) -> None:
     text = f"signal.signal(signal.{name}, lambda *_: print('mine', flush=True))\n"

@@ -70,6 +70,7 @@ def views(draw: st.DrawFn) -> tuple[Array, Array]:
     return base, view.transpose(draw(st.permutations(range(ndim))))
 
 
+@pytest.mark.long
 @given(views(), st.sampled_from(["to device", "to host", "on device"]), st.booleans(), st.randoms())
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_layout_to_any_other(

@@ -110,7 +110,7 @@ def test_no_gpu_is_one_sentence_where_one_is_asked_for(library: Path) -> None:
     ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("choice", ["auto", "hip"])
 @pytest.mark.parametrize(
     ("function", "reason"),
@@ -132,6 +132,7 @@ def test_a_runtime_that_does_not_work_is_shown(library: Path, choice: str, funct
     assert "NUMBA_HIP_DEVICE=cpu" in line
 
 
+@pytest.mark.long
 def test_a_function_that_the_runtime_does_not_have(tmp_path: Path) -> None:
     hip_standin.standin()  # or skip
     old = hip_standin.build(tmp_path, "-DhipMemcpy2DAsync=standin_absent")

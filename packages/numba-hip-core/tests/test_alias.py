@@ -28,7 +28,7 @@ def check(code: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -123,7 +123,7 @@ def fake_distribution(folder: Path, name: str, version: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["numba.hip", "numba_hip"])
 def test_a_rival_distribution_is_refused(tmp_path: Path, module: str) -> None:
     fake_distribution(tmp_path, "numba-hip", "0.2.1")
@@ -178,7 +178,7 @@ def lay_out_numba(folder: Path, **files: str) -> Path:
 OURS = (Path(numba_hip.__file__).parents[1] / "numba" / "hip" / "__init__.py").read_text()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "files", "named"),
     [

@@ -131,7 +131,7 @@ def test_another_process_finds_machine_code(workplace):
     assert len(workplace.machine_code()) == 1
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "old", "new", "value"),
     [
@@ -174,7 +174,7 @@ def test_an_overload_that_changed_is_noticed(workplace):
     assert workplace.run() == (2103, 0, 1)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "directory", "link"])
 def test_damaged_entries_are_repaired(workplace, damage):
     workplace.run()

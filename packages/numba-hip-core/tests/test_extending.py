@@ -184,7 +184,7 @@ print("same names")
 """
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["pkpk", "kpkp"])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_members_of_the_same_name_in_kernels_and_elsewhere(order, parallel):

@@ -48,7 +48,7 @@ def run(script: str) -> str:
     return done.stdout
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["kernels", "functions of njit"])
 def test_children_compile_while_the_parent_does(what: str) -> None:
     forks = 4 if what == "kernels" else 20

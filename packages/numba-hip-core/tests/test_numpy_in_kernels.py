@@ -239,7 +239,7 @@ def test_rounding_to_decimals_is_that_of_numpy(dtype, decimals):
     np.testing.assert_array_equal(run(round_all, values, decimals, np.zeros_like(values)), np.round(values, decimals))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_for_amd_gpus(target):
     def assign(a, out):

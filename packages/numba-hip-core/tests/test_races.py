@@ -622,6 +622,7 @@ def test_setting():
     assert a[0] == np.arange(32).sum()
 
 
+@pytest.mark.long
 def test_kernels_of_the_library_do_not_race():
     with runtime_config.cpu_races.scope("1"):
 

@@ -67,7 +67,7 @@ def test_every_loop_of_a_ufunc(ufunc):
                 np.testing.assert_array_equal(result, array, loop)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 @pytest.mark.parametrize("kind", [types.float32, types.float64, types.complex128, types.int32], ids=str)
 def test_ufuncs_for_amd_gpus(kind, target):

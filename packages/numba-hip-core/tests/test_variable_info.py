@@ -160,6 +160,7 @@ def test_not_optimised_each_has_its_place_in_memory():
             assert one["operations"] == {"DW_OP_fbreg"}, name
 
 
+@pytest.mark.long
 def test_optimised_they_are_in_registers_where_they_are_anywhere():
     for target in TARGETS:
         image, _ = hip.compile(kernel, SIGNATURE, target=target, output="codeobject")

@@ -119,6 +119,7 @@ def test_arrays_of_given_strides(cuda: ModuleType) -> None:
     assert record.copy_to_host().item() == (1, 2.5)
 
 
+@pytest.mark.long
 def test_every_module_is_there_without_being_imported(check: Callable[..., str]) -> None:
     check("""
         import numba_hip_cuda

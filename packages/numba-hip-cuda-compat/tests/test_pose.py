@@ -18,7 +18,7 @@ import numba_hip_cuda
 from numba_hip_cuda import PoseError, is_posing, pose_as_cuda, posing, stop_posing
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "statement",
     [

@@ -20,7 +20,7 @@ from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_runtime import Device, ModuleLoadError, SymbolError, device_array, to_device
 from hip_runtime.drivers.cpu import finaliser
 from hip_runtime.drivers.cpu.device import CpuDriver
-from hip_runtime.drivers.cpu.elf import undefined_symbols
+from hip_runtime.drivers.cpu.object_file import read_object
 
 
 def run(device: Device, text: str, parameters: list[tuple[str, str]], *values: Any, threads: int = 1) -> None:
@@ -222,7 +222,7 @@ def test_index_wraparound_folds_away(device: Device) -> None:
     }}"""
     code_object = code(text, "k", [("out", "ptr")])
     program = finaliser.finalise(code_object, code_object.kernels[0], (128, 1, 1))
-    assert "exit" not in undefined_symbols(program.image)
+    assert "exit" not in read_object(program.image).undefined_symbols()
 
 
 def test_undefined_symbol_is_named_and_nothing_is_loaded(device: Device) -> None:
@@ -292,7 +292,7 @@ def test_parameter_beyond_the_buffer_is_refused(device: Device) -> None:
 
 def test_object_of_another_system_is_refused() -> None:
     with pytest.raises(ModuleLoadError, match="ELF"):
-        undefined_symbols(b"MZ\x90\x00" + bytes(100))
+        read_object(b"MZ\x90\x00" + bytes(100))
 
 
 def test_each_block_shape_is_compiled_once(device: Device) -> None:

@@ -1,4 +1,4 @@
-"""A reader for the little of ELF that code objects need: notes, symbols, and the bytes that symbols stand for.
+"""A reader for the little of ELF that code objects and object files need: notes, sections, symbols, relocations.
 
 64-bit, little-endian files only (System V ABI, chapters 4 and 5). Nothing in the file is believed: every offset and
 size is checked against the bytes that there are.
@@ -14,30 +14,54 @@ from hip_devicelib.errors import CodeObjectError
 
 EM_AMDGPU = 224
 _ET_REL = 1
-_SHT_SYMTAB, _SHT_NOTE, _SHT_NOBITS, _SHT_DYNSYM = 2, 7, 8, 11
+_SHT_SYMTAB, _SHT_RELA, _SHT_NOTE, _SHT_NOBITS, _SHT_DYNSYM = 2, 4, 7, 8, 11
+_SHN_UNDEF = 0
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
 _NOTE = struct.Struct("<III")
 _IDENT = b"\x7fELF\x02\x01"
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class Section:
+    """A row of the section table, its fields as the ABI has them."""
+
+    name: int
     kind: int
     address: int
     offset: int
     size: int
     link: int
+    info: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol: the number of the section that defines it, 0 for none, with its value and size.
+
+    In a relocatable file ``value`` counts from the start of the section, in a linked one it is an address.
+    """
+
+    name: str
+    section: int
+    value: int
+    size: int
 
 
 @dataclass(frozen=True)
 class ElfFile:
-    """An ELF file whose header and section table have been checked. ``kind`` is the header's ``e_type``."""
+    """An ELF file whose header and section table have been checked. ``kind`` is the header's ``e_type``.
+
+    Sections are known by their numbers. Whatever reads the file raises `CodeObjectError` where it is damaged.
+    """
 
     data: bytes
     kind: int
-    sections: tuple[_Section, ...]
+    sections: tuple[Section, ...]
+    name_table: int
+    """The number of the section with the names of the sections."""
 
     @property
     def is_linked(self) -> bool:
@@ -50,43 +74,93 @@ class ElfFile:
             if section.kind == _SHT_NOTE:
                 yield from _split_notes(self._content(section))
 
+    def symbol(self, name: str) -> Symbol:
+        """The symbol called *name* that the file defines; `CodeObjectError` if there is none."""
+        wanted = name.encode() + b"\0"
+        for table in self._symbol_tables():
+            names = self._content(self._section(table.link))
+            for start, section, value, size in self._symbols(table):
+                if section != _SHN_UNDEF and names.startswith(wanted, start):
+                    return Symbol(name, section, value, size)
+        raise CodeObjectError(f"this ELF file does not define {name!r}")
+
+    def undefined_symbols(self) -> list[str]:
+        """The names of what the file refers to and does not define, in the order of its symbol tables."""
+        return [
+            name
+            for table in self._symbol_tables()
+            for start, section, _, _ in self._symbols(table)
+            if section == _SHN_UNDEF and (name := self._name(table.link, start))
+        ]
+
     def symbol_bytes(self, name: str, size: int, *, sized: bool = True) -> bytes:
         """The *size* bytes that the symbol called *name* stands for. Raises `CodeObjectError` if it has fewer.
 
         The symbols of an assembler often have no size: with *sized* false, only the end of the section is a limit.
         """
-        for section in self.sections:
-            if section.kind in (_SHT_SYMTAB, _SHT_DYNSYM):
-                found = self._find_symbol(section, name.encode())
-                if found is not None:
-                    return self._symbol_content(name, *found, size, sized)
-        raise CodeObjectError(f"this ELF file has no symbol {name!r}")
-
-    def _find_symbol(self, table: _Section, name: bytes) -> tuple[int, int, int] | None:
-        names = self._content(self._section(table.link))
-        content = self._content(table)
-        if len(content) % _SYMBOL.size:
-            raise CodeObjectError(f"damaged ELF file: a symbol table of {len(content)} bytes")
-        for start, _, _, section, value, size in _SYMBOL.iter_unpack(content):
-            if names[start : start + len(name) + 1] == name + b"\0":
-                return section, value, size
-        return None
-
-    def _symbol_content(self, name: str, index: int, value: int, size: int, wanted: int, sized: bool) -> bytes:
-        section = self._section(index)
-        # In a relocatable file a symbol's value counts from its section, in a linked one it is an address.
-        start = value if self.kind == _ET_REL else value - section.address
+        symbol = self.symbol(name)
+        section = self._section(symbol.section)
+        start = symbol.value - section.address if self.is_linked else symbol.value
         content = self._content(section)
-        if (sized and size < wanted) or not 0 <= start <= len(content) - wanted:
+        if (sized and symbol.size < size) or not 0 <= start <= len(content) - size:
             raise CodeObjectError(f"damaged ELF file: symbol {name!r} lies outside of its section, or is too short")
-        return content[start : start + wanted]
+        return content[start : start + size]
 
-    def _section(self, index: int) -> _Section:
+    def find_section(self, name: str) -> int | None:
+        """The number of the first section called *name*."""
+        names = self._content(self._section(self.name_table))
+        wanted = name.encode() + b"\0"
+        numbers = range(1, len(self.sections))
+        return next((number for number in numbers if names.startswith(wanted, self.sections[number].name)), None)
+
+    def section_bytes(self, number: int) -> bytes:
+        """What is in section *number*."""
+        return self._content(self._section(number))
+
+    def relocations(self, number: int) -> dict[int, tuple[int, int]]:
+        """What the places in section *number* that are to be relocated refer to: a section, and an offset in it.
+
+        For relocatable files: the offsets of places count from the start of the section.
+        """
+        found = {}
+        for section in self.sections:
+            if section.kind == _SHT_RELA and section.info == number:
+                symbols = list(self._symbols(self._section(section.link)))
+                for place, information, addend in self._entries(section, _RELOCATION):
+                    if information >> 32 >= len(symbols):
+                        raise CodeObjectError(f"damaged ELF file: there is no symbol {information >> 32}")
+                    _, home, value, _ = symbols[information >> 32]
+                    found[place] = home, value + addend
+        return found
+
+    def _symbol_tables(self) -> Iterator[Section]:
+        return (section for section in self.sections if section.kind in (_SHT_SYMTAB, _SHT_DYNSYM))
+
+    def _symbols(self, table: Section) -> Iterator[tuple[int, int, int, int]]:
+        """Where the name begins, the section, the value and the size of each symbol of *table*."""
+        for start, _, _, section, value, size in self._entries(table, _SYMBOL):
+            yield start, section, value, size
+
+    def _entries(self, table: Section, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
+        content = self._content(table)
+        if len(content) % layout.size:
+            raise CodeObjectError(f"damaged ELF file: a table of {len(content)} bytes, {layout.size} for each entry")
+        return layout.iter_unpack(content)
+
+    def _name(self, table: int, start: int) -> str:
+        """The text that begins at *start* in section *table*."""
+        names = self._content(self._section(table))
+        end = names.find(b"\0", start)
+        if end < 0:
+            raise CodeObjectError("damaged ELF file: a name lies outside of its section")
+        return names[start:end].decode(errors="replace")
+
+    def _section(self, index: int) -> Section:
         if not 0 < index < len(self.sections):
             raise CodeObjectError(f"damaged ELF file: there is no section {index}")
         return self.sections[index]
 
-    def _content(self, section: _Section) -> bytes:
+    def _content(self, section: Section) -> bytes:
         if section.kind == _SHT_NOBITS or section.offset + section.size > len(self.data):
             raise CodeObjectError("damaged ELF file: a section lies outside of the file")
         return self.data[section.offset : section.offset + section.size]
@@ -101,18 +175,18 @@ def read_elf(data: bytes, *, machine: int | None = EM_AMDGPU) -> ElfFile:
         raise CodeObjectError(f"an ELF file is bytes, not {type(data).__name__}")
     if len(data) < _HEADER.size or not data.startswith(_IDENT):
         raise CodeObjectError(f"not a 64-bit little-endian ELF file ({len(data)} bytes, starting {data[:6]!r})")
-    _, kind, found, _, _, _, start, _, _, _, _, entry_size, count, _ = _HEADER.unpack_from(data)
+    _, kind, found, _, _, _, start, _, _, _, _, entry_size, count, names = _HEADER.unpack_from(data)
     if machine not in (None, found):
         raise CodeObjectError(f"this ELF file is for machine {found}, not for {machine} (AMD GPUs are {EM_AMDGPU})")
     if entry_size != _SECTION.size or start + count * entry_size > len(data):
         raise CodeObjectError("damaged ELF file: the section table lies outside of the file")
     sections = []
     for number in range(count):
-        _, section_kind, _, address, offset, size, link, _, _, _ = _SECTION.unpack_from(
+        name, section_kind, _, address, offset, size, link, info, _, _ = _SECTION.unpack_from(
             data, start + number * entry_size
         )
-        sections.append(_Section(section_kind, address, offset, size, link))
-    return ElfFile(data, kind, tuple(sections))
+        sections.append(Section(name, section_kind, address, offset, size, link, info))
+    return ElfFile(data, kind, tuple(sections), names)
 
 
 def _split_notes(content: bytes) -> Iterator[tuple[bytes, int, bytes]]:

@@ -27,7 +27,6 @@ from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
 from hip_runtime.drivers.cpu.bfloats import FROM_DOUBLE, FROM_FLOAT, build_conversions
-from hip_runtime.drivers.cpu.elf import find_in_section, undefined_symbols
 from hip_runtime.drivers.cpu.forms import (
     AUTO,
     LEAST_LANES,
@@ -45,6 +44,7 @@ from hip_runtime.drivers.cpu.item import Item
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.line_table import LineTable
 from hip_runtime.drivers.cpu.lockstep import REASON, explain_no_step, group_waves, read_in_step
+from hip_runtime.drivers.cpu.object_file import read_object
 from hip_runtime.drivers.cpu.observation import OBSERVER, OBSERVER_STATE, build_observer
 from hip_runtime.drivers.cpu.optimisation import optimise
 from hip_runtime.drivers.cpu.scratch import Scratch
@@ -157,9 +157,10 @@ class Program:
     def _note_code(self) -> None:
         """Find out where the machine code lies, and tell those who come across it in a signal handler."""
         words = _ProgramWords.from_address(self.entry)
-        offset, nbytes = find_in_section(self.image, WORKER_SYMBOL)
-        self.code_start = words.worker - offset
-        self.code_end = self.code_start + nbytes
+        image = read_object(self.image)
+        worker = image.symbol(WORKER_SYMBOL)
+        self.code_start = words.worker - worker.value
+        self.code_end = self.code_start + image.sections[worker.section].size
         words.code_start, words.code_end = self.code_start, self.code_end
 
     def name_kernel(self, name: str) -> None:
@@ -519,7 +520,7 @@ def load_image(image: bytes) -> Program:
 
 
 def _load_checked(image: bytes, entries: Sequence[str]) -> Program:
-    symbols = undefined_symbols(image)
+    symbols = read_object(image).undefined_symbols()
     observed = OBSERVER in symbols
     if observed:
         _define_observer()

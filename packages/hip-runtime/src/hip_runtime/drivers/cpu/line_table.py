@@ -11,7 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hip_runtime.drivers.cpu.elf import find_section, find_symbol, relocations, section_data
+from hip_devicelib.elf import ElfFile
+from hip_runtime.drivers.cpu.object_file import read_object
 
 _SECTION = ".debug_line"
 _HEADER = struct.Struct("<IHIBBBbBB")
@@ -33,9 +34,11 @@ class LineTable:
     """The lines of the section that the function *symbol* is in, in the object file *image*."""
 
     def __init__(self, image: bytes, symbol: str) -> None:
-        self._section, self.start = find_symbol(image, symbol)
+        elf = read_object(image)
+        function = elf.symbol(symbol)
+        self._section, self.start = function.section, function.value
         """Where the function begins in its section."""
-        rows = [row for program in _programs(image) for row in _run(program, self._section)]
+        rows = [row for program in _programs(elf) for row in _run(program, self._section)]
         self._rows = sorted(rows, key=lambda row: (row.start, row.line >= 0))
         self._starts = [row.start for row in self._rows]
 
@@ -76,11 +79,11 @@ class _Program(NamedTuple):
     """Section and offset of what is relocated, by its place."""
 
 
-def _programs(image: bytes) -> Iterator[_Program]:
-    section = find_section(image, _SECTION)
+def _programs(elf: ElfFile) -> Iterator[_Program]:
+    section = elf.find_section(_SECTION)
     if section is None:
         return
-    data, addresses = section_data(image, section), relocations(image, section)
+    data, addresses = elf.section_bytes(section), elf.relocations(section)
     place = 0
     while place < len(data):
         length, version, header, step, _, _, base, span, opcodes = _HEADER.unpack_from(data, place)

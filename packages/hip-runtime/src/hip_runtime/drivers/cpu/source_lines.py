@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from hip_devicelib.codeobject import CodeObject
 from hip_devicelib.forking import compiling
 from hip_runtime.drivers.cpu.doubtful_code import check, finalise
-from hip_runtime.drivers.cpu.elf import find_symbol, section_data
 from hip_runtime.drivers.cpu.finaliser import Program
 from hip_runtime.drivers.cpu.line_table import LineTable
+from hip_runtime.drivers.cpu.object_file import read_object
 from hip_runtime.drivers.cpu.worker import WORKER_SYMBOL
 
 _MOST = 8
@@ -58,4 +58,5 @@ def _make_table(program: Program, compile_again: Callable[[], CodeObject]) -> Li
 
 def _code(image: bytes) -> bytes:
     """The section that the worker in *image* is in."""
-    return section_data(image, find_symbol(image, WORKER_SYMBOL)[0])
+    elf = read_object(image)
+    return elf.section_bytes(elf.symbol(WORKER_SYMBOL).section)

@@ -246,7 +246,8 @@ def lowest_versions() -> list[str]:
     lowest = set()
     for package in PACKAGES:
         project = tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text())["project"]
-        for text in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
+        extras = project["optional-dependencies"]
+        for text in [*project["dependencies"], *extras.get("headers", []), *extras["test"]]:
             requirement = Requirement(text)
             if requirement.name in PACKAGES:
                 continue
@@ -294,7 +295,7 @@ def cuda_suite(session: nox.Session) -> None:
     ``-- --suite numba-cuda-mlir`` runs those of `numba_cuda_mlir`, ``-- --suite numba-hip`` those of AMD's numba-hip,
     from the repositories of these.
     """
-    tested = local(*PACKAGES)
+    tested = [*local("hip-devicelib", extra="[headers]"), *local(*PACKAGES[1:])]
     # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
     cache = str(session.cache_dir)

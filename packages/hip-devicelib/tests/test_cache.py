@@ -478,6 +478,7 @@ def test_the_package_loads_no_cache_by_itself(tmp_path: Path) -> None:
 # What follows needs a real ROCm.
 
 
+@pytest.mark.usefixtures("libclang")
 def test_own_declarations_are_made_once(real_rocm: Rocm, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     from hip_devicelib import supply
 

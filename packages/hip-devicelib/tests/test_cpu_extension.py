@@ -30,6 +30,7 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
 
 
+@pytest.mark.usefixtures("libclang")
 def test_its_functions_do_what_they_say(cache: Cache) -> None:
     library = supply_cpu_extension(Extension(SOURCE, options=("-DFIRST=100",)), cache=cache)
     assert library.target == CPU_TARGET
@@ -50,6 +51,7 @@ def test_its_functions_do_what_they_say(cache: Cache) -> None:
     assert bits(engine.get_function_address(names["bits"]))(0b10110) == 103
 
 
+@pytest.mark.usefixtures("libclang")
 def test_it_is_kept_until_it_changes(cache: Cache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from hip_devicelib.cpu import extension as module
 
@@ -69,6 +71,7 @@ def test_it_is_kept_until_it_changes(cache: Cache, monkeypatch: pytest.MonkeyPat
     assert supply_cpu_extension(including, cache=cache).bitcode != before
 
 
+@pytest.mark.usefixtures("libclang")
 def test_mistakes_are_told_with_the_line_of_the_user(cache: Cache) -> None:
     with pytest.raises(CompileError, match=r"mine\.hip:2:.*undeclared identifier 'missing'"):
         supply_cpu_extension(Extension("\n__device__ int f() { return missing; }", name="mine.hip"), cache=cache)

@@ -16,6 +16,8 @@ from hip_devicelib.extension import build_extension
 from hip_devicelib.header import Header, read_header
 from hip_devicelib.parse import parse_extension
 
+pytestmark = pytest.mark.usefixtures("libclang")
+
 HEADER = Header("__attribute__((device)) float sinf(float x) { return x; }\n", None)
 
 SOURCE = """

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import llvmlite.binding as llvm
 import pytest
 
 import hip_devicelib as hip
-from hip_devicelib import CompileError, InvalidIRError, NotFoundError, Rocm
+from hip_devicelib import CompileError, InvalidIRError, MissingExtraError, NotFoundError, Rocm
+from hip_devicelib.cache import Cache
 from hip_devicelib.compilers import Compiler, Hiprtc, find_compiler, find_compilers
 from hip_devicelib.declarations import Declarations, Function
 from hip_devicelib.device_libraries import read_device_libraries
+from hip_devicelib.emission import make_host_machine
 from hip_devicelib.library import build_library
 from hip_devicelib.linkers import find_linkers
 from hip_devicelib.manifest import load_reference
+from hip_devicelib.rocm import look_up
+from hip_devicelib.supply import supply_declarations, supply_library
 from hip_devicelib.target import Target
 from hip_devicelib.wrappers import FILE_NAME, write_wrappers
 
@@ -177,6 +183,34 @@ def test_device_libraries_that_are_missing_are_named(tmp_path: Path) -> None:
         (tmp_path / f"{name}.bc").write_bytes(b"")
     with pytest.raises(NotFoundError, match="for gfx11-generic need .*oclc_isa_version_11-generic.bc"):
         read_device_libraries(tmp_path, "gfx11-generic")
+
+
+def test_a_library_for_another_header_is_made_without_libclang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the shipped declarations, with what the compiler rejects dropped; and made again when the header changes."""
+    monkeypatch.setitem(sys.modules, "clang", None)
+    cache, writer = Cache(tmp_path / "cache"), Writer(rejects={COS: "use of undeclared identifier 'cosf'"})
+    rocms = [rocm_with_header(tmp_path / name, f"// {name}\n") for name in ("one", "other")]
+    for rocm, rounds in ((rocms[0], 2), (rocms[0], 2), (rocms[1], 4)):
+        library = supply_library("gfx90a", rocm=rocm, compiler=cast(Compiler, writer), cache=cache)
+        assert writer.rounds == rounds
+        assert len(library.functions) == len(load_reference().functions) - 1
+        (dropped,) = library.dropped
+        assert (dropped.name, "undeclared identifier" in dropped.reason) == ("cosf", True)
+    with pytest.raises(MissingExtraError, match="HIP C\\+\\+ is read by libclang"):
+        supply_declarations(rocms[0], cache)
+
+
+def rocm_with_header(root: Path, text: str) -> Rocm:
+    """A ROCm at *root* that has nothing but the library with HIP's header, which is *text*."""
+    size = len(text)
+    encoded = "".join(f"\\{byte:02x}" for byte in text.encode())
+    module = llvm.parse_assembly(
+        f'@__hipRTC_header = constant [{size} x i8] c"{encoded}"\n@__hipRTC_header_size = constant i32 {size}\n'
+    )
+    path = root / "lib" / "libhiprtc-builtins.so.7.0.0"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(make_host_machine().emit_object(module))
+    return Rocm(root, "a test", look_up(root))
 
 
 # What follows needs a real ROCm.

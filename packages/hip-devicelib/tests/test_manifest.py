@@ -84,6 +84,7 @@ def test_a_changed_byte_is_refused(position: int, change: int) -> None:
         assert load(bytes(data)) == SMALL, "a few bits mean nothing; a changed declaration is never believed"
 
 
+@pytest.mark.usefixtures("libclang")
 def test_the_shipped_manifest_says_what_the_header_says(real_rocm: Rocm) -> None:
     header = read_header(real_rocm)
     if header.version != load_reference().version:

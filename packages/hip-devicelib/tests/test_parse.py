@@ -1,8 +1,9 @@
+import pickle
 from collections import Counter
 
 import pytest
 
-from hip_devicelib import HeaderError, NotFoundError, Rocm
+from hip_devicelib import HeaderError, MissingExtraError, NotFoundError, Rocm
 from hip_devicelib.declarations import Function
 from hip_devicelib.header import Header, read_header
 from hip_devicelib.parse import INSTANCES, parse_header
@@ -49,7 +50,7 @@ struct group { __device__ int method(int x) { return x; } };
 
 
 @pytest.fixture(scope="module")
-def functions() -> dict[str, list[Function]]:
+def functions(libclang: object) -> dict[str, list[Function]]:
     declarations = parse_header(Header(HEADER, "1.2.3"))
     assert declarations.version == "1.2.3"
     assert [(item.name, item.reason) for item in declarations.omissions] == [
@@ -130,6 +131,7 @@ def test_symbols_are_c_identifiers_and_all_different(functions: dict[str, list[F
         ("}}}}", "error"),
     ],
 )
+@pytest.mark.usefixtures("libclang")
 def test_headers_that_are_wrong(text: str, message: str) -> None:
     with pytest.raises(HeaderError, match=message):
         parse_header(Header(text, None))
@@ -139,8 +141,11 @@ def test_without_libclang(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "clang", None)
-    with pytest.raises(NotFoundError, match="pip install libclang"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'hip-devicelib\[headers\]'") as caught:
         parse_header(Header(HEADER, None))
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert isinstance(error, NotFoundError)
+        assert error.extra == "hip-devicelib[headers]"
 
 
 def test_a_library_without_a_header(tmp_path: object) -> None:
@@ -158,6 +163,7 @@ def test_a_library_without_a_header(tmp_path: object) -> None:
             read_header(rocm)
 
 
+@pytest.mark.usefixtures("libclang")
 def test_the_real_header(real_rocm: Rocm) -> None:
     header = read_header(real_rocm)
     assert header.version is not None

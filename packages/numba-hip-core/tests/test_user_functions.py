@@ -17,6 +17,8 @@ from hip_devicelib.rocm import find_rocm
 from numba_hip.errors import HipExtensionError
 from numba_hip.language import user_functions
 
+pytest.importorskip("clang", reason="needs libclang: pip install 'hip-devicelib[headers]'")
+
 SOURCE = """
 __device__ float my_scale(float x, int n) { return sinf(x) * n; }
 __device__ double my_scale(double x, int n) { return sin(x) * n; }

@@ -85,6 +85,7 @@ def test_posed_programs_find_them_in_numba_cuda(cuda: ModuleType) -> None:
 def test_posed_programs_call_their_own_hip(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_functions, "_chosen", user_functions._Chosen())
     pytest.importorskip("ziglang")
+    pytest.importorskip("clang")
     cuda.set_hip_extensions(code="__device__ int my_posed_number() { return 42; }")
 
     @cuda.jit

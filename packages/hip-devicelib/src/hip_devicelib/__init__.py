@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hip_devicelib.errors import InvalidIRError as InvalidIRError
     from hip_devicelib.errors import LinkError as LinkError
     from hip_devicelib.errors import ManifestError as ManifestError
+    from hip_devicelib.errors import MissingExtraError as MissingExtraError
     from hip_devicelib.errors import NotFoundError as NotFoundError
     from hip_devicelib.errors import UnknownTargetError as UnknownTargetError
     from hip_devicelib.errors import UnsupportedError as UnsupportedError
@@ -71,6 +72,7 @@ _HOMES = {
         "InvalidIRError",
         "LinkError",
         "ManifestError",
+        "MissingExtraError",
         "NotFoundError",
         "UnknownTargetError",
         "UnsupportedError",

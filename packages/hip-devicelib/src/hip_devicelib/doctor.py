@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import Literal
 
 from hip_devicelib.errors import NotFoundError
+from hip_devicelib.parse import EXTRA
 from hip_devicelib.rocm import CATALOG, Rocm, find_rocm
 
 Verdict = Literal["ok", "missing", "problem"]
@@ -17,11 +18,12 @@ Verdict = Literal["ok", "missing", "problem"]
 _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 _PYTHON_PARTS = {
     "llvmlite": "makes code for AMD GPUs",
-    "libclang": "reads HIP headers",
+    "libclang": "reads HIP C++: headers of other releases of ROCm, device functions of a program's own",
     "msgpack": "reads the metadata of code objects",
     "ziglang": "compiles HIP C++ and links code objects where there is no ROCm",
 }
-_OPTIONAL = ("ziglang",)
+_OPTIONAL = {"libclang": EXTRA, "ziglang": "ziglang"}
+"""Those that not everybody needs, and what to install to have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def _examine_python() -> Iterator[Finding]:
             yield Finding(name, "ok", f"{metadata.version(name)} ({purpose})")
         except metadata.PackageNotFoundError:
             verdict: Verdict = "missing" if name in _OPTIONAL else "problem"
-            yield Finding(name, verdict, f"not installed ({purpose}): pip install {name}")
+            yield Finding(name, verdict, f"not installed ({purpose}): pip install '{_OPTIONAL.get(name, name)}'")
 
 
 def _examine_rocm(root: str | None) -> Iterator[Finding]:

@@ -26,6 +26,17 @@ class NotFoundError(DevicelibError):
     """A file, library or tool that was looked for and is not there."""
 
 
+class MissingExtraError(NotFoundError):
+    """What an optional dependency is needed for; ``extra`` is what brings it, such as ``hip-devicelib[headers]``."""
+
+    def __init__(self, message: str, extra: str) -> None:
+        super().__init__(message)
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), (str(self), self.extra)
+
+
 class ForkWarning(RuntimeWarning):
     """A process was forked while another of its threads compiled and did not come to an end."""
 

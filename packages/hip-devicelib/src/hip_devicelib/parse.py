@@ -1,7 +1,8 @@
 """HIP's header text into declarations, with libclang.
 
 One fixed GPU is parsed for: what the header declares does not depend on it, and PyPI's libclang (LLVM 18) refuses
-GPUs that are newer than it is. libclang is loaded when `parse_header` is called, not when this module is.
+GPUs that are newer than it is. libclang, which the extra `EXTRA` brings, is loaded when `parse_header` is called, not
+when this module is.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from hip_devicelib.declarations import CType, Declarations, Function, Intent, Omission, Parameter, make_symbol
-from hip_devicelib.errors import HeaderError, NotFoundError
+from hip_devicelib.errors import HeaderError, MissingExtraError
 from hip_devicelib.header import Header
 
 Cursor: TypeAlias = Any
 ClangType: TypeAlias = Any
+
+EXTRA = "hip-devicelib[headers]"
+"""What to install to have libclang."""
 
 MACROS = ("HIP_ENABLE_WARP_SYNC_BUILTINS",)
 """Macros that are defined wherever the header is compiled: it hides ``__shfl_sync`` and the like behind this one."""
@@ -59,7 +63,7 @@ _EXCLUDED = {
 def parse_header(header: Header) -> Declarations:
     """The device functions that *header* declares.
 
-    Raises `HeaderError` if libclang finds an error in it or no device function, `NotFoundError` without libclang.
+    Raises `HeaderError` if libclang finds an error in it or no device function, `MissingExtraError` without libclang.
     """
     plain = _collect(_parse(header.text))
     if plain.templates:
@@ -117,7 +121,9 @@ def _parse(text: str, options: Sequence[str] = (), *, first_line: int = 1) -> Cu
     try:
         from clang import cindex
     except ImportError as error:
-        raise NotFoundError(f"libclang is needed to read a HIP header: pip install libclang ({error})") from None
+        raise MissingExtraError(
+            f"HIP C++ is read by libclang, which is not installed: pip install '{EXTRA}' ({error})", EXTRA
+        ) from None
     try:
         unit = cindex.Index.create().parse(_FILE_NAME, args=[*FLAGS, *options], unsaved_files=[(_FILE_NAME, text)])
     except (cindex.LibclangError, cindex.TranslationUnitLoadError) as error:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import llvmlite
@@ -16,9 +16,9 @@ from hip_devicelib import __version__
 from hip_devicelib.cache import Cache, make_key
 from hip_devicelib.compilers import Compiler, find_compiler
 from hip_devicelib.declarations import Declarations, Omission
-from hip_devicelib.errors import HeaderError, ManifestError
+from hip_devicelib.errors import HeaderError, ManifestError, MissingExtraError
 from hip_devicelib.extension import Extension, build_declared, declare_extension
-from hip_devicelib.header import read_header
+from hip_devicelib.header import Header, read_header
 from hip_devicelib.library import Library, build_library
 from hip_devicelib.manifest import load, load_reference, save
 from hip_devicelib.parse import INSTANCES, parse_header
@@ -33,7 +33,11 @@ def supply_declarations(rocm: Rocm, cache: Cache | None = None) -> Declarations:
 
     Raises as `read_header` and `parse_header` do, and `CacheError`.
     """
-    header = read_header(rocm)
+    return _declare(rocm, read_header(rocm), cache)
+
+
+def _declare(rocm: Rocm, header: Header, cache: Cache | None) -> Declarations:
+    """The declarations of *header*, which is that of *rocm*."""
     reference = load_reference()
     if header.digest == reference.header_digest:
         return reference
@@ -56,14 +60,19 @@ def supply_library(
 ) -> Library:
     """The library of HIP's device functions for *target*, from the cache or built into it.
 
-    *rocm* and *compiler* are the first that are found unless given. Raises as `find_rocm`, `find_compiler` and
-    `build_library` do, and `CacheError`.
+    *rocm* and *compiler* are the first that are found unless given. Without libclang to read a header that is not that
+    of the shipped declarations, the library is made of those all the same: what the header lacks of them is dropped.
+    Raises as `find_rocm`, `find_compiler` and `build_library` do, and `CacheError`.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
     found = rocm if rocm is not None else find_rocm()
     chosen = compiler if compiler is not None else find_compiler(found)
     store = cache if cache is not None else Cache()
-    declarations = supply_declarations(found, store)
+    header = read_header(found)
+    try:
+        declarations = _declare(found, header, store)
+    except MissingExtraError:
+        declarations = replace(load_reference(), header_digest=header.digest, version=header.version)
     key = make_key(
         "library",
         __version__,

@@ -62,8 +62,9 @@ def set_hip_extensions(
     function writes through its pointers is returned behind its own result. On the CPU device, and to be read without
     ROCm, functions take and give numbers, and call the functions of HIP's that do.
 
-    Raises `HipExtensionError` unless there is exactly one of *code* and *filepath*, and
-    `hip_devicelib.errors.CompileError` or `HeaderError` for source that cannot be read, and changes nothing then.
+    Raises `HipExtensionError` unless there is exactly one of *code* and *filepath*, and of `hip_devicelib.errors`
+    `CompileError` or `HeaderError` for source that cannot be read, and `MissingExtraError` without libclang, which
+    ``hip-devicelib[headers]`` brings. Nothing is changed then.
     """
     if (code is None) == (filepath is None):
         given = "both" if code is not None else "neither"

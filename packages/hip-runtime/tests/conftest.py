@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from hip_runtime.device import Device
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 
 MEMORY = 64 << 20
 

@@ -19,7 +19,7 @@ from spmd_kernels import code, pack
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, to_device
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 
 INTEGERS = ("a", "b", "c", "d")
 FLOATS = ("x", "y")

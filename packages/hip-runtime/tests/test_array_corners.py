@@ -11,7 +11,7 @@ import pytest
 
 import hip_runtime as rt
 from hip_runtime import Device, Stream
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.errors import ArrayError, ArrayTypeError, CopyError
 from hip_runtime.layout import Layout, check_numbers, dense, index, reinterpret, reshape, squeeze
 from hip_runtime.protocols import array_interface

@@ -15,7 +15,7 @@ import pytest
 from test_driver_contract import HOST_CASES, Bench
 
 from hip_runtime.driver import DEFAULT_STREAM
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.errors import KernelFault
 
 ONE = (1, 1, 1)

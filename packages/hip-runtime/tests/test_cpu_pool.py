@@ -56,8 +56,8 @@ def test_any_number_of_threads(threads: int) -> None:
         results = []
         workers = [threading.Thread(target=lambda: results.append(sums())) for _ in range(3)]
         [worker.start() for worker in workers]; [worker.join() for worker in workers]
-        from hip_runtime.drivers.cpu.dispatcher import dispatcher
-        print(results, dispatcher().helpers, device.attributes.compute_units)
+        from hip_runtime.drivers.cpu.execution.block_scheduler import block_scheduler
+        print(results, block_scheduler().helpers, device.attributes.compute_units)
         """,
         threads=threads,
     )

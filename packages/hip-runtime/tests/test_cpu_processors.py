@@ -15,7 +15,7 @@ from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu import finaliser
-from hip_runtime.drivers.cpu.forms import most_lanes
+from hip_runtime.drivers.cpu.strategies.choice import most_lanes
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"

@@ -10,14 +10,14 @@ import pytest
 from llvmlite import ir
 
 from hip_runtime import UnsupportedError
-from hip_runtime.drivers.cpu.spmd.ir.graph import Constant, Function, Instruction, Symbol
-from hip_runtime.drivers.cpu.spmd.ir.instructions import write_instruction
-from hip_runtime.drivers.cpu.spmd.ir.metadata import MetadataTable
-from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule, split_blocks
-from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
-from hip_runtime.drivers.cpu.spmd.ir.symbols import Symbols
-from hip_runtime.drivers.cpu.spmd.ir.text import Cursor, TokenKind, tokenize
-from hip_runtime.drivers.cpu.spmd.ir.types import TypeTable
+from hip_runtime.drivers.cpu.ir.lexer import Cursor, TokenKind, tokenize
+from hip_runtime.drivers.cpu.ir.metadata import MetadataTable
+from hip_runtime.drivers.cpu.ir.model import Constant, Function, Instruction, Symbol
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule, split_blocks
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.types import TypeTable
+from hip_runtime.drivers.cpu.ir.writer import write_instruction
 
 GLOBALS = r"""
 %pair = type { i32, [2 x float] }

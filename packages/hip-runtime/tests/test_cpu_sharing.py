@@ -16,7 +16,7 @@ import pytest
 import hip_runtime as rt
 from hip_runtime.device import Device
 from hip_runtime.drivers.cpu import memory, pages
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.interop import from_interface
 from hip_runtime.protocols import array_interface
 

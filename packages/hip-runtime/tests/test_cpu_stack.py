@@ -8,8 +8,8 @@ import pytest
 from spmd_blocks import kernel, launch
 
 from hip_runtime import Device, UnsupportedError, config, to_device
+from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.finaliser import target_machine
-from hip_runtime.drivers.cpu.spmd.analyses.stack import stack_bytes
 
 RECURSIVE = """
 declare i1 @spmd.stack_is_low(ptr)

@@ -17,7 +17,7 @@ import pytest
 from spmd_kernels import code, pack, sample
 
 from hip_runtime import Device, Function, KernelFault, Stream, config, to_device
-from hip_runtime.drivers.cpu.handlers import Handlers
+from hip_runtime.drivers.cpu.execution.signal_handlers import Handlers
 from hip_runtime.errors import MemoryFaultError, TrapError
 
 STORE = """
@@ -323,9 +323,9 @@ def test_signals_that_nobody_handles() -> None:
 
 
 def test_handlers_are_not_installed_twice(device: Device) -> None:
-    from hip_runtime.drivers.cpu.dispatcher import dispatcher
+    from hip_runtime.drivers.cpu.execution.block_scheduler import block_scheduler
 
-    found = dispatcher().handlers
+    found = block_scheduler().handlers
     assert isinstance(found, Handlers)
     counts = found.counts()
     found.install()

@@ -19,7 +19,7 @@ import hip_runtime as rt
 from hip_runtime import Device, DeviceFallbackWarning, DeviceUnavailableError, SettingError, UnknownDeviceError, config
 from hip_runtime import device as devices
 from hip_runtime.device import compute_capability
-from hip_runtime.drivers.cpu import attributes
+from hip_runtime.drivers.cpu import device_attributes
 from hip_runtime.drivers.hip.probe import State, probe
 from hip_runtime.processors import usable_processors
 
@@ -354,6 +354,6 @@ def test_what_linux_tells_of_the_processor(tmp_path: Path, monkeypatch: pytest.M
         (index / "size").write_text(size + "\n")
     (first / "cpufreq").mkdir()
     (first / "cpufreq" / "cpuinfo_max_freq").write_text("3500000\n")
-    monkeypatch.setattr(attributes, "FIRST", first)
-    assert [attributes.cache_size.__wrapped__(level) for level in (1, 2, 3, 4)] == [49152, 1048576, 0, 0]
-    assert attributes.clock_rate.__wrapped__() == 3_500_000
+    monkeypatch.setattr(device_attributes, "FIRST", first)
+    assert [device_attributes.cache_size.__wrapped__(level) for level in (1, 2, 3, 4)] == [49152, 1048576, 0, 0]
+    assert device_attributes.clock_rate.__wrapped__() == 3_500_000

@@ -22,7 +22,7 @@ import spmd_kernels
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import config
 from hip_runtime.driver import DEFAULT_STREAM, Driver, MemoryKind, Strided
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.drivers.hip.device import HipDriver
 from hip_runtime.errors import (
     EventError,

@@ -21,7 +21,7 @@ from hip_runtime import (
     device_array,
     to_device,
 )
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 
 
 @pytest.fixture

@@ -256,7 +256,7 @@ def find_device(device: int | str | Device) -> Device:
 
 
 def _find() -> tuple[Device, ...]:
-    from hip_runtime.drivers.cpu.device import CpuDriver
+    from hip_runtime.drivers.cpu.driver import CpuDriver
 
     if _registry.withheld is not None:
         raise DeviceUnavailableError(_registry.withheld.why)

@@ -34,7 +34,8 @@ def stream_handle(stream: Any) -> int:
 
 
 def _protocol_handle(stream: Any) -> Any:
-    """The handle that ``__cuda_stream__`` gives: https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html"""
+    """The handle that ``__cuda_stream__`` gives:
+    https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html"""
     answer = stream.__cuda_stream__
     if callable(answer):
         answer = answer()

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hip_runtime import Device
-from hip_runtime.drivers.cpu.device import CpuDriver
+from hip_runtime.drivers.cpu.driver import CpuDriver
 from spmd_fuzz.cases import Mismatch, choose_forms, find_mismatch
 from spmd_fuzz.generator import make_program
 from spmd_fuzz.kept import Case, write_case

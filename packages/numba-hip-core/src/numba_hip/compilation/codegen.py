@@ -368,7 +368,7 @@ class CpuCodegen(HipCodegen):
         self._link_device_library(module)
         keep_only(module, name)
         module = self._simplify(module, name, 2 if options.opt else 0, reasons)
-        from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
+        from hip_runtime.drivers.cpu.abi.intrinsics import lay_out_shared
 
         total = lay_out_shared(function.name for function in module.functions)
         check_shared(library, name, self.target, self.most_shared_bytes, total)

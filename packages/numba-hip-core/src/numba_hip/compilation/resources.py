@@ -29,7 +29,7 @@ def is_cooperative(bitcode: bytes) -> bool:
 
 def shared_bytes(bitcode: bytes) -> int:
     """Bytes of the shared arrays of code of the CPU device together."""
-    from hip_runtime.drivers.cpu.spmd.operations import lay_out_shared
+    from hip_runtime.drivers.cpu.abi.intrinsics import lay_out_shared
 
     return lay_out_shared(function.name for function in llvm.parse_bitcode(bitcode).functions)
 

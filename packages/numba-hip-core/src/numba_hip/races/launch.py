@@ -8,7 +8,7 @@ from typing import Any
 
 from hip_runtime import config
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.observers import observed
+from hip_runtime.drivers.cpu.diagnostics.observers import observed
 from hip_runtime.errors import CaptureError
 from hip_runtime.module import Launch
 from hip_runtime.stream_handle import stream_handle

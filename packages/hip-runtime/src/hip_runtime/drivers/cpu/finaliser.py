@@ -25,9 +25,48 @@ from hip_devicelib.forking import compiling
 from hip_devicelib.hazards import find_oversized
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.abi.intrinsics import (
+    FAULT,
+    GRID_BARRIER,
+    OBSERVE,
+    SYNCHRONISING,
+    WAVE_WIDE,
+    YIELD,
+    SharedArray,
+    lay_out_shared,
+)
+from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_STATE, build_observer
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.worker import (
+    PROGRAM_SYMBOL,
+    WORKER_SYMBOL,
+    Body,
+    build_worker,
+    kernel_type,
+    run_threads,
+)
+from hip_runtime.drivers.cpu.analyses.callgraph import Reach, survey
+from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops, insert_yields
+from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
-from hip_runtime.drivers.cpu.bfloats import FROM_DOUBLE, FROM_FLOAT, build_conversions
-from hip_runtime.drivers.cpu.forms import (
+from hip_runtime.drivers.cpu.bfloat_conversions import FROM_DOUBLE, FROM_FLOAT, build_conversions
+from hip_runtime.drivers.cpu.diagnostics.line_table import LineTable
+from hip_runtime.drivers.cpu.ir.model import Function
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.object_file import read_object
+from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
+from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
+from hip_runtime.drivers.cpu.passes.inline import build_declarations, find_functions, inline_functions, prepare
+from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
+from hip_runtime.drivers.cpu.passes.optimize import optimise
+from hip_runtime.drivers.cpu.regions.block_function import run_block
+from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
+from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
+from hip_runtime.drivers.cpu.regions.thread_states import kind_of
+from hip_runtime.drivers.cpu.strategies.choice import (
     AUTO,
     LEAST_LANES,
     LOOP,
@@ -40,41 +79,9 @@ from hip_runtime.drivers.cpu.forms import (
     explain_refusal,
     fit_stack,
 )
-from hip_runtime.drivers.cpu.item import Item
-from hip_runtime.drivers.cpu.limits import SHARED_BYTES
-from hip_runtime.drivers.cpu.line_table import LineTable
-from hip_runtime.drivers.cpu.lockstep import REASON, explain_no_step, group_waves, read_in_step
-from hip_runtime.drivers.cpu.object_file import read_object
-from hip_runtime.drivers.cpu.observation import OBSERVER, OBSERVER_STATE, build_observer
-from hip_runtime.drivers.cpu.optimisation import optimise
-from hip_runtime.drivers.cpu.scratch import Scratch
-from hip_runtime.drivers.cpu.spmd.analyses.callgraph import Reach, survey
-from hip_runtime.drivers.cpu.spmd.analyses.spinning import find_spin_loops, let_spinning_threads_yield
-from hip_runtime.drivers.cpu.spmd.analyses.stack import stack_bytes
-from hip_runtime.drivers.cpu.spmd.ir.graph import Function
-from hip_runtime.drivers.cpu.spmd.ir.printed import PrintedModule
-from hip_runtime.drivers.cpu.spmd.ir.reader import read_function
-from hip_runtime.drivers.cpu.spmd.operations import (
-    FAULT,
-    GRID_BARRIER,
-    OBSERVE,
-    SYNCHRONISING,
-    WAVE_WIDE,
-    YIELD,
-    SharedArray,
-    lay_out_shared,
-)
-from hip_runtime.drivers.cpu.spmd.overloads import define_overloads
-from hip_runtime.drivers.cpu.spmd.preparation import build_declarations, find_functions, inline_functions, prepare
-from hip_runtime.drivers.cpu.spmd.regions.emission import run_block
-from hip_runtime.drivers.cpu.spmd.regions.regions import cut_function
-from hip_runtime.drivers.cpu.spmd.regions.states import kind_of
-from hip_runtime.drivers.cpu.spmd.rewording import reword
-from hip_runtime.drivers.cpu.spmd.shielding import LOADS_ARE_LATE, shield_loads
-from hip_runtime.drivers.cpu.spmd.vectors.groups import Groups
-from hip_runtime.drivers.cpu.spmd.vectors.regiongroups import Grouping
-from hip_runtime.drivers.cpu.spmd.vectors.waveops import waves_are_groups
-from hip_runtime.drivers.cpu.worker import PROGRAM_SYMBOL, WORKER_SYMBOL, Body, build_worker, kernel_type, run_threads
+from hip_runtime.drivers.cpu.strategies.lockstep import REASON, explain_no_step, plan_lockstep, read_in_step
+from hip_runtime.drivers.cpu.vectorize.gangs import GangBody
+from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 from hip_runtime.errors import ModuleLoadError, SymbolError, UnsupportedError
 
 LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
@@ -143,7 +150,7 @@ class Program:
         self.form = self.reason = ""
         self.locations: tuple[str, ...] = ()
         self.point_kinds: tuple[int, ...] = ()
-        """Where the points stand at which threads wait, and what they do there, see `states`."""
+        """Where the points stand at which threads wait, and what they do there, see `thread_states`."""
         self.takes_dynamic_shared = False
         self.context_bytes = 0
         self.kernel_name = ""
@@ -171,7 +178,7 @@ class Program:
 
 
 class _ProgramWords(ctypes.Structure):
-    """A `frame.PROGRAM` in memory."""
+    """A `launch_frame.PROGRAM` in memory."""
 
     _fields_ = (
         ("worker", ctypes.c_uint64),
@@ -195,7 +202,7 @@ def check(code: CodeObject) -> list[str]:
             f"the image of a code object for target {CPU_TARGET!r} must be LLVM bitcode; this one, of "
             f"{len(code.image)} bytes, starts with {code.image[:4]!r}"
         )
-    with compiling, _lock, Scratch() as scratch:
+    with compiling, _lock, LlvmContext() as scratch:
         module = _read(code, scratch)
         _check_machine(module)
         for kernel in code.kernels:
@@ -207,7 +214,7 @@ def check(code: CodeObject) -> list[str]:
     return doubts(text)
 
 
-def _read(code: CodeObject, scratch: Scratch) -> Any:
+def _read(code: CodeObject, scratch: LlvmContext) -> Any:
     try:
         module = scratch.read_bitcode(code.image)
         module.verify()
@@ -255,8 +262,8 @@ def _check_kernel(module: Any, kernel: Kernel) -> None:
 
 
 def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
-    """Machine code of *kernel* for blocks of the shape *block*; its entry is a `frame.PROGRAM`."""
-    with _lock, Scratch() as scratch:
+    """Machine code of *kernel* for blocks of the shape *block*; its entry is a `launch_frame.PROGRAM`."""
+    with _lock, LlvmContext() as scratch:
         module = _read_for_here(code, scratch)
         reach = survey(module, kernel.name)
         wanted, width = config.cpu_form(), choose_width(block[0], config.cpu_width())
@@ -272,7 +279,7 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         foreign: dict[bool, list[str]] = {}
         if config.cpu_lockstep() and block_threads(block) > 1:
             try:
-                form, why, grouping = REGIONS, REASON, group_waves(reach.observed, block, kernel.wave_size)
+                form, why, grouping = REGIONS, REASON, plan_lockstep(reach.observed, block, kernel.wave_size)
                 return _finalise_as(
                     form, why, module, kernel, block, reach, grouping, whole, scratch, foreign, code.data
                 )
@@ -292,22 +299,22 @@ def finalise(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
                     whole = False
                 else:
                     raise
-            module, grouping = _read_for_here(code, scratch), Grouping(width, grouping.everywhere)
+            module, grouping = _read_for_here(code, scratch), GangPlan(width, grouping.everywhere)
 
 
-def _group(reach: Reach, wanted: str, width: int, block: Dim3, wave_size: int) -> Grouping:
+def _group(reach: Reach, wanted: str, width: int, block: Dim3, wave_size: int) -> GangPlan:
     """Which regions run how many threads at a time, where the kernel is cut into some."""
     everywhere = wanted == VECTORS
     waves = not WAVE_WIDE.isdisjoint(reach.functions)
     across = block_threads(block) if waves else block[0]
     if wanted == REGIONS or across < (2 if everywhere else LEAST_LANES):
-        return Grouping(1)
+        return GangPlan(1)
     if waves:
-        return Grouping(wave_size, everywhere, True, numbered=not waves_are_groups(block, wave_size))
-    return Grouping(width, everywhere, exact=config.cpu_width() is not None)
+        return GangPlan(wave_size, everywhere, True, numbered=not waves_are_gangs(block, wave_size))
+    return GangPlan(width, everywhere, exact=config.cpu_width() is not None)
 
 
-def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
+def _read_for_here(code: CodeObject, scratch: LlvmContext) -> Any:
     machine = target_machine()
     module = _read(code, scratch)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
@@ -316,8 +323,8 @@ def _read_for_here(code: CodeObject, scratch: Scratch) -> Any:
 
 
 def _finalise_as(
-    form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: Grouping, whole: bool,
-    scratch: Scratch, foreign: dict[bool, list[str]], data: Mapping[str, bytes],
+    form: str, why: str, module: Any, kernel: Kernel, block: Dim3, reach: Reach, grouping: GangPlan, whole: bool,
+    scratch: LlvmContext, foreign: dict[bool, list[str]], data: Mapping[str, bytes],
 ) -> Program:  # fmt: skip
     """The program in *form*. Where the kernel is not read as a *whole* it stays as it is, which `LOOP` can do.
 
@@ -326,7 +333,7 @@ def _finalise_as(
     machine = target_machine()
     limit = max(SHARED_BYTES - kernel.shared_bytes, 0) if reach.uses_dynamic_shared else None
     worker = ir.Module("spmd.worker", context=ir.Context())
-    item = Item(
+    item = WorkItem(
         worker, block, kernel.wave_size, reach.shared_arrays, limit, GRID_BARRIER in reach.functions,
         stack_bytes(module, machine.target_data) if reach.watches_stack else None, reach.observed,
     )  # fmt: skip
@@ -338,7 +345,7 @@ def _finalise_as(
     elif grouping.in_step:
         module = _declare_first(module, reach, item, scratch)
         function = read_in_step(module, kernel, machine, item)
-        cut = cut_function(function, SYNCHRONISING - WAVE_WIDE)
+        cut = cut_at_sync_points(function, SYNCHRONISING - WAVE_WIDE)
         body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
         notes = tuple(point.call.location for point in cut.points)
     else:
@@ -358,24 +365,26 @@ def _finalise_as(
             printed = PrintedModule(module)
         item.has_lines = printed.has_lines
         function = read_function(printed, kernel.name, item.module.context)
-        shielded = LOADS_ARE_LATE and shield_loads(function)
-        spins = 0 if alone else let_spinning_threads_yield(function)
+        shielded = LOADS_ARE_LATE and freeze_loads(function)
+        spins = 0 if alone else insert_yields(function)
         if spins:
             form, why, grouping = _take_turns(form, why, spins, grouping, choose_width(block[0], config.cpu_width()))
         if form == LOOP and not shielded:
             body = run_threads(kernel, item)
         elif form == VECTORS:
-            body = Groups(
+            body = GangBody(
                 function, item, kernel_type(kernel), module, machine.target_data, grouping.width,
                 judge=config.cpu_form() == AUTO, exact=config.cpu_width() is not None,
             )  # fmt: skip
         else:
-            cut = cut_function(function, (SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING) | {YIELD})
+            cut = cut_at_sync_points(
+                function, (SYNCHRONISING - WAVE_WIDE if grouping.waves else SYNCHRONISING) | {YIELD}
+            )
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
             notes = tuple(point.call.location for point in cut.points)
             kinds = tuple(map(kind_of, cut.points))
     build_worker(kernel, item, body)
-    if isinstance(body, Groups):
+    if isinstance(body, GangBody):
         why = f"{why}; {body.describe()}"
     if form == REGIONS and grouping.describe():
         why = f"{why}; {grouping.describe()}"
@@ -390,14 +399,14 @@ def _finalise_as(
 def _is_foreign(function: Function, alone: bool) -> bool:
     """Whether *function* has to be a part of the kernel for what is in it to be run right; *alone* is whether a block
     has one thread."""
-    return (LOADS_ARE_LATE and shield_loads(function)) or not (alone or not find_spin_loops(function))
+    return (LOADS_ARE_LATE and freeze_loads(function)) or not (alone or not find_spin_loops(function))
 
 
-def _take_turns(form: str, why: str, loops: int, grouping: Grouping, width: int) -> tuple[str, str, Grouping]:
+def _take_turns(form: str, why: str, loops: int, grouping: GangPlan, width: int) -> tuple[str, str, GangPlan]:
     """The form of a kernel whose threads wait for one another in *loops* loops, why, and which regions are groups."""
     found = f"threads wait for one another in {'a loop' if loops == 1 else f'{loops} loops'}"
     if grouping.waves or config.cpu_form() == LOOP:
-        grouping = Grouping(1 if config.cpu_form() == LOOP else width, grouping.everywhere)
+        grouping = GangPlan(1 if config.cpu_form() == LOOP else width, grouping.everywhere)
     return REGIONS, f"{why}; {found}" if form == REGIONS else found, grouping
 
 
@@ -410,7 +419,7 @@ def _check_shared(kernel: Kernel, arrays: list[SharedArray]) -> None:
         )
 
 
-def _declare_first(module: Any, reach: Reach, item: Item, scratch: Scratch) -> Any:
+def _declare_first(module: Any, reach: Reach, item: WorkItem, scratch: LlvmContext) -> Any:
     """*module* linked into one that declares the operations it calls with attributes that hold, or defines them."""
     names = sorted(name for name in reach.functions if name.startswith("spmd.") and name not in (FAULT, OBSERVE))
     declarations = scratch.read_text(str(build_declarations(names, item.known)))
@@ -419,7 +428,7 @@ def _declare_first(module: Any, reach: Reach, item: Item, scratch: Scratch) -> A
     return declarations
 
 
-def _link(module: Any, worker: ir.Module, kernel: Kernel, scratch: Scratch) -> None:
+def _link(module: Any, worker: ir.Module, kernel: Kernel, scratch: LlvmContext) -> None:
     parsed = scratch.read_text(str(worker))
     parsed.triple, parsed.data_layout = module.triple, module.data_layout
     try:
@@ -434,7 +443,7 @@ def _link(module: Any, worker: ir.Module, kernel: Kernel, scratch: Scratch) -> N
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
 
 
-def _define_data(module: Any, data: Mapping[str, bytes], scratch: Scratch) -> None:
+def _define_data(module: Any, data: Mapping[str, bytes], scratch: LlvmContext) -> None:
     """Define the large constants that *module* still refers to."""
     wanted = {variable.name for variable in module.global_variables} & data.keys()
     parsed = scratch.read_text(str(define_data({name: data[name] for name in sorted(wanted)})))
@@ -453,7 +462,7 @@ def compile_quickly(module: Any, *entries: str) -> Program:
 
 
 def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
-    with Scratch() as scratch:
+    with LlvmContext() as scratch:
         machine = target_machine()
         parsed = scratch.read_text(str(module))
         parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
@@ -466,13 +475,13 @@ def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
         return _load_checked(make_host_machine(0).emit_object(parsed), entries)
 
 
-def _compile(module: Any, kernel: Kernel, data: Mapping[str, bytes], scratch: Scratch) -> Program:
+def _compile(module: Any, kernel: Kernel, data: Mapping[str, bytes], scratch: LlvmContext) -> Program:
     """Optimise *module*, of which only the program stays visible, put its large constants *data* beside it, load it."""
     entries = (PROGRAM_SYMBOL,)
     _hide_all_but(entries, module)
     optimise(module, target_machine())
     optimised = str(module)
-    reworded = reword(optimised)
+    reworded = avoid_miscompiled_patterns(optimised)
     if reworded is not optimised:
         module = scratch.read_text(reworded)
         module.verify()
@@ -567,13 +576,13 @@ def _define_observer() -> Any:
 
 
 def observer_words() -> Any:
-    """What `observation.OBSERVER` looks at: the address of the function that is told, or 0, and its first argument."""
+    """What `observer.OBSERVER` looks at: the address of the function that is told, or 0, and its first argument."""
     with _lock:
         return _define_observer()[0]
 
 
 def observer_address() -> int:
-    """The address of `observation.OBSERVER`."""
+    """The address of `observer.OBSERVER`."""
     with _lock:
         return int(_define_observer()[1].entry)
 

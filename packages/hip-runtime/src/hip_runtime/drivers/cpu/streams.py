@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from hip_runtime.drivers.captures import check_recorded
-from hip_runtime.drivers.cpu import dispatcher
+from hip_runtime.drivers.cpu.execution import block_scheduler
 from hip_runtime.drivers.cpu.graphs import Recording
 from hip_runtime.errors import EventError, HipRuntimeError, KernelFault
 
@@ -150,7 +150,7 @@ class Stream:
     def _abort_launch(self) -> None:
         thread = self._thread
         if thread is not None and thread.native_id is not None:
-            dispatcher.abort(thread.native_id)
+            block_scheduler.abort(thread.native_id)
 
     def take_fault(self) -> BaseException | None:
         """The error that stopped this stream, which is thereby usable again."""

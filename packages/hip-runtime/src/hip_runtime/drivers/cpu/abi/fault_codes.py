@@ -1,0 +1,87 @@
+"""Codes of the faults that the device itself reports: those below ``-(1 << 30)``, which kernels must not use.
+
+A barrier that not all threads reach is ``-(1 << 31) + (a << 15 | b)``, with the numbers of two synchronising operations
+at which threads wait for one another for ever. `make_fault` reads it back.
+"""
+
+from __future__ import annotations
+
+import signal
+import struct
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.abi.launch_frame import I32
+from hip_runtime.errors import (
+    BarrierDivergenceError,
+    BlockMemoryError,
+    Index3,
+    KernelFault,
+    LaunchAbortedError,
+    MemoryFaultError,
+    StackOverflowError,
+    TrapError,
+)
+
+_BITS = 15
+_FIRST = -(1 << 31)
+
+MAX_POINTS = (1 << _BITS) - 1
+"""Synchronising operations that one kernel can have, so that two of their numbers make a code."""
+
+MEMORY_CODE = -(1 << 30) - 1
+"""There was no memory for the threads of a block."""
+
+ABORT_CODE = -(1 << 30) - 2
+"""The launch was to end."""
+
+TRAP_CODE = -(1 << 30) - 1000
+"""Less the number of a signal: the processor found something. The words behind such a code are numbers of 64 bits: the
+address of the instruction, that of the access, and the number of the first block of the chunk."""
+
+STACK_CODE = TRAP_CODE - 1000
+"""The same, for an access just beyond the stack."""
+
+_SIGNALS = 64
+"""Above the numbers of signals."""
+
+
+def divergence_code(builder: ir.IRBuilder, low: ir.Value, high: ir.Value) -> ir.Value:
+    """The code for threads that wait at the operations *low* and *high*."""
+    return builder.add(I32(_FIRST), builder.or_(builder.shl(low, I32(_BITS)), high))
+
+
+def make_fault(
+    kernel: str, code: int, block: Index3, thread: Index3, locations: Sequence[str], grid: Dim3
+) -> KernelFault:
+    """The exception for fault *code*; *locations* are where the synchronising operations stand, by number."""
+    if STACK_CODE - _SIGNALS <= code <= TRAP_CODE:
+        return _make_trap(kernel, code, struct.unpack("<3q", struct.pack("<6i", *block, *thread)), grid)
+    if code == ABORT_CODE:
+        return LaunchAbortedError(kernel, code, (0, 0, 0), (0, 0, 0))
+    if code == MEMORY_CODE:
+        return BlockMemoryError(kernel, code, block, thread)
+    if code < MEMORY_CODE:
+        both = code - _FIRST
+        numbers = both >> _BITS, both & ((1 << _BITS) - 1)
+        here, there = (locations[number] for number in numbers)
+        return BarrierDivergenceError(kernel, code, block, thread, (here, there))
+    return KernelFault(kernel, code, block, thread)
+
+
+def _make_trap(kernel: str, code: int, words: tuple[int, ...], grid: Dim3) -> TrapError:
+    instruction, address, chunk = words
+    overflow = code < STACK_CODE
+    number = (STACK_CODE if overflow else TRAP_CODE) - code
+    kind = MemoryFaultError if number in (signal.SIGSEGV, signal.SIGBUS) else TrapError
+    block = block_index(max(chunk, 0), grid)
+    return (StackOverflowError if overflow else kind)(
+        kernel, code, block, (0, 0, 0), number, instruction, address & (1 << 64) - 1
+    )
+
+
+def block_index(number: int, grid: Dim3) -> Index3:
+    """The three indices of the block with *number*, counted along x first."""
+    return number % grid[0], number // grid[0] % grid[1], number // grid[0] // grid[1]

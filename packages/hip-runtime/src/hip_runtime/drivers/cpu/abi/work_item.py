@@ -1,0 +1,232 @@
+"""The work item: what a thread is, and the functions of docs/design/spmd-bitcode.md that read it, as LLVM IR.
+
+The functions are inlined; LLVM then sees through the item, so that an index is the variable of the loop over the
+threads and the address of a shared array the memory of the worker itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.abi.intrinsics import SharedArray
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, I1, I32, I64, PTR, VOID, Struct, allocate
+from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_TYPE
+from hip_runtime.drivers.cpu.analyses.stack_usage import define_limit, is_below
+
+LINE = 64
+"""Bytes of a line of the cache on x86-64 and most AArch64. Shared arrays begin with one, so that vectors of as many
+bytes do not lie across two, which takes twice as long."""
+
+AXES = ("x", "y", "z")
+FAULT_RECORD = "spmd.fault.record"
+"""``void (frame, code, block x, y, z, thread x, y, z)``: keep the fault if it is the first of the launch."""
+
+MAX_GRID = 2**31 - 1
+
+
+class WorkItem:
+    """The layout of the work item of one program, and what it refers to."""
+
+    def __init__(
+        self,
+        module: ir.Module,
+        block: Dim3,
+        wave_size: int,
+        arrays: Sequence[SharedArray] = (),
+        dynamic_limit: int | None = None,
+        waits_for_grid: bool = False,
+        stack_bytes: int | None = None,
+        observed: bool = False,
+    ) -> None:
+        self.module = module
+        self.dynamic_limit = dynamic_limit
+        """Bytes that the dynamic shared memory can have, where the kernel uses any."""
+        self.waits_for_grid = waits_for_grid
+        self.stack_bytes = stack_bytes
+        """Bytes that the kernel's functions keep on the stack, where some of them ask how much is left."""
+        self.observed = observed
+        """Whether the kernel tells the observer of the process what its threads do."""
+        self.has_lines = False
+        """Whether the kernel's bitcode says which lines of the source it comes from."""
+        self.context_bytes = 0
+        """What a block that waits for the grid needs; known when its function was written."""
+        self.block = block
+        self.wave_size = wave_size
+        self.arrays = {array.symbol: array for array in arrays}
+        self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
+        self.layout = Struct(
+            thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
+            contexts=PTR, stack_limit=I64, memory_word=PTR, states_word=PTR,
+            **dict.fromkeys(self._shared.values(), PTR),
+        )  # fmt: skip
+
+    @property
+    def known(self) -> dict[str, int]:
+        """What some functions of the contract give all threads of this program."""
+        extents = {f"spmd.block_dim.{axis}": extent for axis, extent in zip(AXES, self.block, strict=True)}
+        return {**extents, "spmd.wave_size": self.wave_size}
+
+    @property
+    def shared_memory(self) -> dict[str, tuple[int, int]]:
+        """The arrays of shared memory by the field of the item that refers to each: bytes and alignment."""
+        memory = {self._shared[symbol]: (array.nbytes, array.align) for symbol, array in self.arrays.items()}
+        if self.dynamic_limit is not None:
+            memory["dynamic_shared"] = self.dynamic_limit, 64
+        return memory
+
+    def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
+        """Let *item* be the thread number *index* of its row."""
+        self.layout.store(builder, index, item, "thread", 0)
+
+    def store_shared(self, builder: ir.IRBuilder, item: ir.Value) -> None:
+        """Make room for the shared memory of a block on the stack, and let *item* refer to it."""
+        for field, (nbytes, align) in self.shared_memory.items():
+            place = allocate(builder, ir.ArrayType(ir.IntType(8), max(nbytes, 1)), "shared")
+            place.align = max(align, LINE) if nbytes >= LINE else align
+            self.layout.store(builder, place, item, field)
+
+    def store_stack_limit(self, builder: ir.IRBuilder, item: ir.Value) -> None:
+        """Find out how far the stack of this thread of the processor goes, where the kernel wants to know."""
+        if self.stack_bytes is not None:
+            limit = builder.call(define_limit(self.module, self.stack_bytes), [])
+            self.layout.store(builder, limit, item, "stack_limit")
+
+    def define_functions(self) -> None:
+        """Define everything that a kernel may call and that is not an operation at which threads wait."""
+        for name, number in self.known.items():
+            self._define(name, lambda b, item, n=number: I32(n))
+        for number, axis in enumerate(AXES):
+            self._define(f"spmd.grid_dim.{axis}", lambda b, item, n=number: self._grid_dim(b, item, n))
+            for what, member, limits in (
+                ("thread_idx", "thread", self.block), ("block_idx", "block", (MAX_GRID,) * 3)
+            ):  # fmt: skip
+                self._define(
+                    f"spmd.{what}.{axis}",
+                    lambda b, item, m=member, n=number, limit=limits[number]: self._load_below(
+                        b, self.layout.field(b, item, m, n), limit
+                    ),
+                )
+        self._define("spmd.lane", self._lane)
+        self._define(intrinsics.NUMBER, self._number)
+        self._define(intrinsics.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
+        self._define(intrinsics.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
+        if self.stack_bytes is not None:
+            self._define(
+                intrinsics.STACK_IS_LOW,
+                lambda b, item: is_below(b, self.layout.load(b, item, "stack_limit")),
+                I1,
+            )
+        for symbol, name in self._shared.items():
+            self._define(symbol, lambda b, item, n=name: self.layout.load(b, item, n), PTR)
+        if self.observed:
+            self._define_observe()
+        self._define_fault()
+
+    def _define_observe(self) -> None:
+        """``spmd.observe``: the observer is told the same, with the numbers of block and thread."""
+        kind = ir.FunctionType(VOID, [PTR, I32, I32, PTR, I64, I64])
+        builder = new_function(self.module, intrinsics.OBSERVE, kind, "alwaysinline")
+        item, event, site, address, nbytes, value = builder.function.args
+        frame = self.layout.load(builder, item, "frame")
+        block: ir.Value = I64(0)
+        for number in (2, 1, 0):
+            extent = builder.zext(FRAME.load(builder, frame, "grid", number), I64)
+            index = builder.zext(self.layout.load(builder, item, "block", number), I64)
+            block = builder.add(builder.mul(block, extent), index)
+        thread = builder.zext(self.linear_index(builder, item), I64)
+        numbers = [builder.zext(event, I64), builder.zext(site, I64), builder.ptrtoint(address, I64), nbytes, value]
+        observer = ir.Function(self.module, OBSERVER_TYPE, OBSERVER)
+        builder.call(observer, [*numbers, block, thread])
+        builder.ret_void()
+
+    def _define(self, name: str, value: object, result: ir.Type = I32) -> None:
+        assert callable(value)
+        builder = new_function(self.module, name, ir.FunctionType(result, [PTR]), "alwaysinline")
+        builder.ret(value(builder, builder.function.args[0]))
+
+    def _grid_dim(self, builder: ir.IRBuilder, item: ir.Value, axis: int) -> ir.Value:
+        frame = self.layout.load(builder, item, "frame")
+        return self._load_below(builder, FRAME.field(builder, frame, "grid", axis), MAX_GRID + 1, first=1)
+
+    def _number(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        return self._load_below(builder, self.layout.field(builder, item, "thread", 0), self.threads)
+
+    def _lane(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        return builder.urem(self.linear_index(builder, item), I32(self.wave_size))
+
+    def linear_index(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        """Number of the thread in its block, x first."""
+        index = I32(0)
+        for number in (2, 1, 0):
+            part = self._load_below(builder, self.layout.field(builder, item, "thread", number), self.block[number])
+            index = builder.add(builder.mul(index, I32(self.block[number])), part, flags=("nuw", "nsw"))
+        return index
+
+    def _load_below(self, builder: ir.IRBuilder, place: ir.Value, limit: int, first: int = 0) -> ir.Value:
+        """Load an i32 that is at least *first* and below *limit*, and let LLVM know it."""
+        value = builder.load(place, typ=I32)
+        value.set_metadata("range", self.module.add_metadata([I32(first), ir.Constant(I32, limit & 0xFFFFFFFF)]))
+        return value
+
+    def _define_fault(self) -> None:
+        """``spmd.fault``: hands over values, not the work item, whose fields can then stay registers."""
+        record = ir.Function(self.module, ir.FunctionType(VOID, [PTR] + [I32] * 7), FAULT_RECORD)
+        record.linkage = "internal"
+        for attribute in ("noinline", "cold", "nounwind"):
+            record.attributes.add(attribute)
+        _fill_record(record)
+        builder = new_function(self.module, intrinsics.FAULT, ir.FunctionType(VOID, [PTR, I32]), "alwaysinline")
+        item, code = builder.function.args
+        self.record_fault(
+            builder, item, code, [self.layout.load(builder, item, "thread", number) for number in range(3)]
+        )
+        builder.ret_void()
+
+    def record_fault(self, builder: ir.IRBuilder, item: ir.Value, code: ir.Value, thread: Sequence[ir.Value]) -> None:
+        """Keep fault *code* of a thread of the block that *item* is in."""
+        block = [self.layout.load(builder, item, "block", number) for number in range(3)]
+        frame = self.layout.load(builder, item, "frame")
+        builder.call(self.module.globals[FAULT_RECORD], [frame, code, *block, *thread])
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return block_threads(self.block)
+
+
+class NumberedWorkItem(WorkItem):
+    """*item* where threads are grouped by their numbers in the block, x first: all are in one row, and the field for
+    the index along x holds the number, but while a single thread runs."""
+
+    def __init__(self, item: WorkItem) -> None:
+        self.__dict__.update(item.__dict__)
+        self._extents = item.block
+        self.block = (item.threads, 1, 1)
+
+    def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
+        """Let *item* be thread number *index* of the block."""
+        for axis, extent in enumerate(self._extents):
+            self.layout.store(builder, builder.urem(index, I32(extent)), item, "thread", axis)
+            index = builder.udiv(index, I32(extent))
+
+
+def new_function(module: ir.Module, name: str, kind: ir.FunctionType, *attributes: str) -> ir.IRBuilder:
+    """A builder at the start of a new function."""
+    function = ir.Function(module, kind, name)
+    for attribute in ("nounwind", *attributes):
+        function.attributes.add(attribute)
+    return ir.IRBuilder(function.append_basic_block("entry"))
+
+
+def _fill_record(record: ir.Function) -> None:
+    builder = ir.IRBuilder(record.append_basic_block("entry"))
+    frame, *values = record.args
+    taken = builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "acq_rel")
+    with builder.if_then(builder.icmp_unsigned("==", taken, I32(0))):
+        for number, value in enumerate(values):
+            FRAME.store(builder, value, frame, "fault", number)
+    builder.ret_void()

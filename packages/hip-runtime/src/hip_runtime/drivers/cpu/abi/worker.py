@@ -1,0 +1,209 @@
+"""The worker: the loop over the blocks of a launch, as LLVM IR.
+
+`build_worker` makes a module with the definitions of the ``spmd.*`` functions of docs/design/spmd-bitcode.md, a
+function ``i64 worker(ptr frame)`` and the global variable `PROGRAM_SYMBOL` that a launch is given. The block shape is
+a constant in all of it, so the loops over the threads have constant trip counts and no remainder that the shape does
+not ask for, and the index of a thread is a loop variable.
+
+How the threads of one block are run is up to a *body*: `run_threads` calls the kernel for one after the other, which
+is all that a kernel needs whose threads do not wait for one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from hip_devicelib.codeobject import Kernel, Parameter
+from hip_runtime.drivers.cpu.abi.launch_frame import (
+    FRAME,
+    I1,
+    I8,
+    I32,
+    I64,
+    NOTES,
+    PROGRAM,
+    PTR,
+    UNKNOWN_COST,
+    VOID,
+    WORKER_TYPE,
+    allocate,
+    function_address,
+    store_atomic,
+)
+from hip_runtime.drivers.cpu.abi.work_item import AXES, MAX_GRID, WorkItem
+from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
+from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
+from hip_runtime.drivers.cpu.ir.types import NamedType
+
+PROGRAM_SYMBOL = "spmd.program"
+WORKER_SYMBOL = "spmd.worker"
+
+PARAMETER_TYPES: dict[str, ir.Type] = {
+    "i1": I1, "i8": I8, "i16": ir.IntType(16), "i32": I32, "i64": I64,
+    "half": ir.HalfType(), "bfloat": NamedType("bfloat"), "float": ir.FloatType(), "double": ir.DoubleType(),
+    "ptr": PTR,
+}  # fmt: skip
+
+Body = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value]], None]
+"""Runs the threads of one block: it is given a builder, the work item, whose block index is set, and the arguments."""
+
+
+def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
+    """Define the worker of *kernel* in the module of *item*, and what the kernel calls.
+
+    Behind the packed arguments stand, in words of 64 bits: the bytes of dynamic shared memory, where the kernel uses
+    it; the address of the contexts of the blocks, where it waits for the grid.
+    """
+    module = item.module
+    item.define_functions()
+    worker = ir.Function(module, WORKER_TYPE, WORKER_SYMBOL)
+    worker.attributes.add("nounwind")
+    frame, notes = worker.args
+    frame.add_attribute("noalias")
+    notes.add_attribute("noalias")
+    builder = ir.IRBuilder(worker.append_basic_block("entry"))
+    if item.has_lines:
+        keep_lines(builder)
+    place = allocate(builder, item.layout.type, "item")
+    item.layout.store(builder, frame, place, "frame")
+    for name in ("memory", "states"):
+        item.layout.store(builder, NOTES.field(builder, notes, name), place, f"{name}_word")
+    item.store_stack_limit(builder, place)
+    buffer = FRAME.load(builder, frame, "arguments")
+    arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
+    _store_hidden(builder, buffer, kernel.argument_bytes, item, place)
+    if not item.waits_for_grid:
+        item.store_shared(builder, place)
+    grid = [FRAME.load(builder, frame, "grid", number) for number in range(3)]
+
+    def run_block(index: ir.Value) -> None:
+        _store_block_index(item, builder, place, index, grid)
+        body(builder, place, arguments)
+
+    builder.ret(_loop_over_chunks(builder, frame, NOTES.field(builder, notes, "chunk"), run_block))
+    _define_program(module, worker, item.observed)
+
+
+def kernel_type(kernel: Kernel) -> ir.FunctionType:
+    """LLVM's type of a kernel."""
+    return ir.FunctionType(VOID, [PTR, *(PARAMETER_TYPES[parameter.type] for parameter in kernel.parameters)])
+
+
+def run_threads(kernel: Kernel, item: WorkItem) -> Body:
+    """A body that runs one thread after another."""
+    target = ir.Function(item.module, kernel_type(kernel), kernel.name)
+
+    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        with _threads(builder, item, place):
+            builder.call(target, [place, *arguments], attrs=("alwaysinline",))
+
+    return body
+
+
+def _define_program(module: ir.Module, worker: ir.Function, serial: bool) -> None:
+    program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
+    unknown = I64(0)
+    fields = [function_address(worker), ir.DoubleType()(UNKNOWN_COST), unknown, unknown, PTR(None), I32(int(serial))]
+    program.initializer = ir.Constant(PROGRAM.type, fields)
+
+
+def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Parameter) -> ir.Value:
+    """Load one kernel parameter. The buffer has no particular alignment: it is the inside of a Python bytes object."""
+    place = builder.gep(buffer, [I64(parameter.offset)], inbounds=True, source_etype=I8)
+    if parameter.type == "i1":
+        return builder.trunc(builder.load(place, align=1, typ=I8), I1)
+    return builder.load(place, name=parameter.name, align=1, typ=PARAMETER_TYPES[parameter.type])
+
+
+def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: WorkItem, place: ir.Value) -> None:
+    """Put the words behind the arguments into the work item."""
+    fields = (("dynamic_bytes", item.dynamic_limit is not None), ("contexts", item.waits_for_grid))
+    for field in (name for name, used in fields if used):
+        word = builder.gep(buffer, [I64(offset)], inbounds=True, source_etype=I8)
+        item.layout.store(builder, builder.load(word, align=1, typ=item.layout.fields[field]), place, field)
+        offset += 8
+
+
+def _store_block_index(
+    item: WorkItem, builder: ir.IRBuilder, place: ir.Value, linear: ir.Value, grid: list[ir.Value]
+) -> None:
+    """Split the number of a block, counted along x first, into its three indices; say that each is in range."""
+    module = item.module
+    assume = module.globals.get("llvm.assume") or ir.Function(module, ir.FunctionType(VOID, [I1]), "llvm.assume")
+    rest = linear
+    for number in range(3):
+        extent = builder.zext(grid[number], I64)
+        index = rest if number == 2 else builder.urem(rest, extent)
+        if number < 2:
+            rest = builder.udiv(rest, extent)
+        index = builder.trunc(index, I32, name=f"block.{AXES[number]}")
+        builder.call(assume, [builder.icmp_unsigned("<", index, I32(MAX_GRID))])
+        item.layout.store(builder, index, place, "block", number)
+
+
+def _loop_over_chunks(
+    builder: ir.IRBuilder, frame: ir.Value, chunk_place: ir.Value, run_block: Callable[[ir.Value], None]
+) -> ir.Value:
+    """Take chunks of blocks until there are none left or a thread has faulted. Gives the number of blocks that were
+    run. The first block of each chunk is stored at *chunk_place*, for reports of what goes wrong in it."""
+    count = FRAME.load(builder, frame, "block_count")
+    chunk = FRAME.load(builder, frame, "chunk")
+    entry = builder.block
+    head, take, body, done = (builder.append_basic_block(f"chunk.{name}") for name in ("head", "take", "body", "done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    ran = builder.phi(I64, name="ran")
+    ran.add_incoming(I64(0), entry)
+    first = builder.atomic_rmw("add", FRAME.field(builder, frame, "next_block"), chunk, "monotonic")
+    builder.cbranch(builder.icmp_unsigned("<", first, count), take, done)
+    builder.position_at_end(take)
+    fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
+    builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), body, done)
+    builder.position_at_end(body)
+    store_atomic(builder, first, chunk_place)
+    limit = builder.add(first, chunk)
+    limit = builder.select(builder.icmp_unsigned("<", limit, count), limit, count)
+    with counted(builder, "block", first, limit) as index:
+        run_block(index)
+    ran.add_incoming(builder.add(ran, builder.sub(limit, first)), builder.block)
+    builder.branch(head)
+    builder.position_at_end(done)
+    return ran
+
+
+@contextmanager
+def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator[None]:
+    """Loop over the threads of a block, x innermost, with the indices stored in the work item."""
+    with (
+        counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
+        counted(builder, "thread.y", I32(0), I32(item.block[1])) as y,
+        counted(builder, "thread.x", I32(0), I32(item.block[0])) as x,
+    ):
+        for number, index in enumerate((x, y, z)):
+            item.layout.store(builder, index, place, "thread", number)
+        yield
+
+
+@contextmanager
+def counted(
+    builder: ir.IRBuilder, name: str, first: ir.Value, limit: ir.Value, rolled: bool = False
+) -> Iterator[ir.Value]:
+    """A loop from *first* to below *limit*, tested at its end: it runs at least once. With *rolled* LLVM does not write
+    out its rounds."""
+    before = builder.block
+    loop = builder.append_basic_block(name)
+    after = builder.append_basic_block(f"{name}.end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    index = builder.phi(first.type, name=name)
+    index.add_incoming(first, before)
+    yield index
+    following = builder.add(index, first.type(1), flags=("nuw", "nsw"))
+    index.add_incoming(following, builder.block)
+    branch = builder.cbranch(builder.icmp_unsigned("<", following, limit), loop, after)
+    if rolled:
+        keep_rolled(branch, builder.module)
+    builder.position_at_end(after)

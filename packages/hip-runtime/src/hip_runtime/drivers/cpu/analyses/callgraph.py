@@ -1,0 +1,143 @@
+"""Who calls whom in a module of SPMD bitcode: what a kernel reaches, and through which functions it synchronises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.abi.intrinsics import SharedArray
+from hip_runtime.drivers.cpu.ir.lexer import TokenKind, tokenize
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.errors import ModuleLoadError, UnsupportedError
+
+
+@dataclass
+class Reach:
+    """What a kernel reaches through its calls."""
+
+    functions: set[str] = field(default_factory=set)
+    """Functions, the kernel and what is only declared among them."""
+    synchronising: set[str] = field(default_factory=set)
+    """Functions with code of their own that come to a synchronising operation."""
+
+    @property
+    def waiting(self) -> list[str]:
+        """The synchronising operations, at which its threads wait."""
+        return sorted(self.functions & intrinsics.SYNCHRONISING)
+
+    @property
+    def shared_arrays(self) -> list[SharedArray]:
+        """The arrays of shared memory, in the order of their names."""
+        return [
+            intrinsics.read_shared_array(name) for name in sorted(self.functions) if name.startswith(intrinsics.SHARED)
+        ]
+
+    @property
+    def uses_dynamic_shared(self) -> bool:
+        """Whether the size of shared memory is up to the launch."""
+        return not self.functions.isdisjoint({intrinsics.DYNAMIC_SHARED, intrinsics.DYNAMIC_SHARED_BYTES})
+
+    @property
+    def watches_stack(self) -> bool:
+        """Whether functions ask how much of the stack is left."""
+        return intrinsics.STACK_IS_LOW in self.functions
+
+    @property
+    def observed(self) -> bool:
+        """Whether threads tell the observer of the process what they do."""
+        return intrinsics.OBSERVE in self.functions
+
+
+def survey(module: Any, kernel: str) -> Reach:
+    """What *kernel* reaches in *module*; `ModuleLoadError` for a function that starts with ``spmd.`` and does not
+    exist, `UnsupportedError` for what cannot be inlined."""
+    names: set[str] = set()
+    for number, function in enumerate(module.functions):
+        if not function.name:
+            function.name = f"unnamed.{number}"  # what refers to it prints a number that is not to be had otherwise
+        name = function.name
+        names.add(name)
+        if not name.startswith("spmd."):
+            continue
+        if not function.is_declaration:
+            raise ModuleLoadError(
+                f"bitcode that defines {name!r} cannot be linked: names that start with 'spmd.' are the CPU device's"
+            )
+        if not intrinsics.is_known(name):
+            raise ModuleLoadError(f"the bitcode calls {name!r}, which the CPU device does not have")
+    if not any(intrinsics.matters(name) for name in names):
+        return Reach({kernel})
+    calls, addressed = _read_calls(module, names)
+    reach = Reach(_closure([kernel], calls))
+    callers: dict[str, list[str]] = {}
+    for caller, callees in calls.items():
+        for callee in callees:
+            callers.setdefault(callee, []).append(caller)
+    reach.synchronising = _closure(intrinsics.SYNCHRONISING & names, callers) & reach.functions & calls.keys()
+    _check_inlining(module, kernel, reach, calls, addressed)
+    return reach
+
+
+def _read_calls(module: Any, names: set[str]) -> tuple[dict[str, set[str]], set[str]]:
+    """The direct calls of each function that has code, and the functions whose address is used otherwise.
+
+    They are read from the printed module: asking for the operands of each instruction takes five times as long.
+    """
+    calls: dict[str, set[str]] = {}
+    addressed: set[str] = set()
+    printed = PrintedModule(module)
+    for name in printed.functions:
+        callees = calls.setdefault(name, set())
+        for instruction in printed.instructions(name):
+            if "@" in instruction:
+                _read_references(instruction, names, callees, addressed)
+    for caller in calls:
+        calls[caller] |= addressed - {caller}  # whoever has an address may call it
+    return calls, addressed
+
+
+def _read_references(instruction: str, names: set[str], callees: set[str], addressed: set[str]) -> None:
+    """Note the functions among *names* that *instruction* calls, and those whose address it uses otherwise."""
+    tokens = tokenize(instruction)
+    for token, following in pairwise(tokens):
+        if token.kind is TokenKind.GLOBAL and token.text in names:
+            called = following.kind is TokenKind.MARK and following.text == "("
+            (callees if called else addressed).add(token.text)
+    if tokens[-1].kind is TokenKind.GLOBAL and tokens[-1].text in names:
+        addressed.add(tokens[-1].text)
+
+
+def _closure(start: Iterable[str], edges: dict[str, Any]) -> set[str]:
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        for name in edges.get(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
+def _check_inlining(module: Any, kernel: str, reach: Reach, calls: dict[str, set[str]], addressed: set[str]) -> None:
+    among = {name: calls[name] & reach.synchronising for name in reach.synchronising}
+    for name in sorted(reach.synchronising):
+        if name in _closure(among[name], among):
+            raise UnsupportedError(
+                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, which calls itself; the "
+                "CPU device needs all of these to be inlined: synchronise outside of the recursion"
+            )
+        if name in addressed:
+            raise UnsupportedError(
+                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, whose address is taken; "
+                "the CPU device needs it to be called by its name"
+            )
+        attributes = b" ".join(module.get_function(name).attributes).split()
+        forbidden = [word.decode() for word in (b"noinline", b"optnone") if word in attributes]
+        if forbidden and name != kernel:
+            raise UnsupportedError(
+                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, which is marked "
+                f"{' and '.join(forbidden)}; the CPU device needs it to be inlined: remove the mark"
+            )

@@ -1,0 +1,191 @@
+"""The flow of control of a graph: loops, an order of the blocks that respects them, postdominators, liveness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction
+
+Successors = Callable[[Block], Sequence[Block]]
+
+
+@dataclass
+class Order:
+    """The blocks that can be reached, so that a block stands behind all that lead to it other than by going round a
+    loop, and the blocks of a loop stand together; and the loops that each block is in, outermost first."""
+
+    blocks: list[Block] = field(default_factory=list)
+    loops: dict[Block, tuple[frozenset[Block], ...]] = field(default_factory=dict)
+
+
+def order_blocks(entry: Block, successors: Successors) -> Order:
+    """The order of everything that can be reached from *entry*."""
+    order = Order()
+    reachable = _reachable(entry, successors)
+    # Each entry: blocks to order, the block to begin with, blocks whose edges are left out, loops around.
+    pending: list[tuple[list[Block], frozenset[Block], tuple[frozenset[Block], ...]]] = [(reachable, frozenset(), ())]
+    while pending:
+        blocks, cut, loops = pending.pop()
+        inside = frozenset(blocks)
+        components = _components(blocks, lambda block, i=inside, c=cut: _edges(block, successors, i, c))  # type: ignore[misc]
+        if len(components) == 1 and len(components[0]) == 1:
+            order.blocks.append(components[0][0])
+            order.loops[components[0][0]] = loops
+            continue
+        for component in reversed(components):  # the last to be pushed is the first to be ordered
+            first = component[0]
+            if len(component) > 1 or first in _edges(first, successors, inside, cut):
+                header = _header(component, entry, successors, reachable)
+                members = [header, *(block for block in component if block is not header)]
+                pending.append((members, frozenset({header}), (*loops, frozenset(component))))
+            else:
+                pending.append(([first], frozenset({first}), loops))
+    return order
+
+
+def _edges(block: Block, successors: Successors, inside: frozenset[Block], cut: frozenset[Block]) -> list[Block]:
+    return [target for target in successors(block) if target in inside and target not in cut]
+
+
+def _reachable(entry: Block, successors: Successors) -> list[Block]:
+    found = {entry: None}
+    waiting = [entry]
+    while waiting:
+        for target in successors(waiting.pop()):
+            if target not in found:
+                found[target] = None
+                waiting.append(target)
+    return list(found)
+
+
+def _header(component: list[Block], entry: Block, successors: Successors, reachable: list[Block]) -> Block:
+    """Where a loop is entered."""
+    inside = frozenset(component)
+    if entry in inside:
+        return entry
+    for block in reachable:
+        if block not in inside:
+            for target in successors(block):
+                if target in inside:
+                    return target
+    return component[0]
+
+
+def _components(blocks: list[Block], edges: Callable[[Block], list[Block]]) -> list[list[Block]]:
+    """Strongly connected components in topological order, by Tarjan's algorithm without recursion."""
+    index: dict[Block, int] = {}
+    low: dict[Block, int] = {}
+    stack: list[Block] = []
+    on_stack: set[Block] = set()
+    found: list[list[Block]] = []
+    for root in blocks:
+        if root in index:
+            continue
+        work = [(root, iter(edges(root)))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            block, rest = work[-1]
+            target = next(rest, None)
+            if target is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[block])
+                if low[block] == index[block]:
+                    found.append(_pop_component(stack, on_stack, block))
+            elif target not in index:
+                index[target] = low[target] = len(index)
+                stack.append(target)
+                on_stack.add(target)
+                work.append((target, iter(edges(target))))
+            elif target in on_stack:
+                low[block] = min(low[block], index[target])
+    return found[::-1]
+
+
+def _pop_component(stack: list[Block], on_stack: set[Block], first: Block) -> list[Block]:
+    component: list[Block] = []
+    while True:
+        block = stack.pop()
+        on_stack.discard(block)
+        component.append(block)
+        if block is first:
+            return component
+
+
+def immediate_postdominators(blocks: Sequence[Block], successors: Successors) -> dict[Block, Block | None]:
+    """For each of *blocks* the first block that every way from it to the end leads through, ``None`` where that is the
+    end itself. *blocks* are in the order of `order_blocks`; targets that are not among them are the end."""
+    position = {block: number for number, block in enumerate(blocks)}
+    everything = (1 << len(blocks)) - 1
+    sets = dict.fromkeys(blocks, everything)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            common = everything
+            targets = [target for target in successors(block) if target in position]
+            if len(targets) < len(successors(block)) or not targets:
+                common = 0  # one way ends here
+            for target in targets:
+                common &= sets[target]
+            common |= 1 << position[block]
+            if common != sets[block]:
+                sets[block] = common
+                changed = True
+    result: dict[Block, Block | None] = {}
+    ending = _reaching_end(blocks, successors, position)
+    for block in blocks:
+        if block not in ending:
+            result[block] = None
+            continue
+        rest = sets[block] & ~(1 << position[block])
+        nearest = None
+        best = -1
+        while rest:
+            low_bit = rest & -rest
+            candidate = blocks[low_bit.bit_length() - 1]
+            count = sets[candidate].bit_count()
+            if count > best:
+                nearest, best = candidate, count
+            rest ^= low_bit
+        result[block] = nearest
+    return result
+
+
+def _reaching_end(blocks: Sequence[Block], successors: Successors, position: Mapping[Block, int]) -> set[Block]:
+    """Blocks from which the end can be reached; the others only go round for ever."""
+    ending: set[Block] = set()
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            targets = successors(block)
+            if block not in ending and (
+                not targets or any(target in ending or target not in position for target in targets)
+            ):
+                ending.add(block)
+                changed = True
+    return ending
+
+
+def live_values(
+    blocks: Sequence[Block],
+    successors: Successors,
+    uses: Mapping[Block, Iterable[Instruction]],
+    definitions: Mapping[Block, Iterable[Instruction]],
+) -> dict[Block, frozenset[Instruction]]:
+    """What is needed at the start of each block: *uses* are values that a block needs from others."""
+    live: dict[Block, frozenset[Instruction]] = {block: frozenset(uses[block]) for block in blocks}
+    defined = {block: frozenset(definitions[block]) for block in blocks}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            needed = live[block].union(*(live[target] - defined[block] for target in successors(block)))
+            if len(needed) != len(live[block]):
+                live[block] = needed
+                changed = True
+    return live

@@ -1,0 +1,53 @@
+"""Conditions as comparisons of numbers, taken apart."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import I1
+from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
+
+_INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
+            "ule": "ugt"}  # fmt: skip
+_SPELLED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def split_condition(condition: Value, wanted: bool) -> list[Value]:
+    """Two conditions of which both have to be *wanted* for *condition* to be; empty where there are none. Where the
+    first is not, the second may be poison."""
+    if not isinstance(condition, Instruction):
+        return []
+    if condition.opcode == ("and" if wanted else "or"):
+        return condition.operands
+    if condition.opcode == "select" and condition.type == I1:
+        first, taken, otherwise = condition.operands
+        if wanted and _is_constant(otherwise, 0):
+            return [first, taken]
+        if not wanted and _is_constant(taken, 1):
+            return [first, otherwise]
+    return []
+
+
+def _is_constant(value: Value, number: int) -> bool:
+    return isinstance(value, Constant) and value.number == number
+
+
+def read_order(condition: Value, wanted: bool) -> str:
+    """The predicate that tells whether *condition* is *wanted*, where it says which of two integers is less than the
+    other; else empty."""
+    if not isinstance(condition, Instruction) or condition.opcode != "icmp":
+        return ""
+    if not isinstance(condition.operands[0].type, ir.IntType) or condition.predicate not in _INVERSE:
+        return ""
+    return condition.predicate if wanted else _INVERSE[condition.predicate]
+
+
+def compare(builder: ir.IRBuilder, predicate: str, left: ir.Value, right: ir.Value) -> ir.Value:
+    """Whether *left* and *right* are in the order *predicate*, one that `read_order` gave."""
+    write = builder.icmp_signed if predicate[0] == "s" else builder.icmp_unsigned
+    return write(_SPELLED[predicate[1:]], left, right)
+
+
+def have_same_sign(builder: ir.IRBuilder, left: ir.Value, right: ir.Value) -> ir.Value:
+    """Whether two integers are both negative, or neither: then all between them are in the same order without sign."""
+    return builder.icmp_signed(">=", builder.xor(left, right), ir.Constant(left.type, 0))

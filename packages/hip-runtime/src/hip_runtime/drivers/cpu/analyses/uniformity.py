@@ -1,0 +1,172 @@
+"""Which values are the same for all threads of a block, and at which branches threads can part.
+
+A value *varies* when threads of the same block that are at the same step of the program can hold different ones. Where
+it comes from: the index of the thread, memory (other threads write it), and what was computed from something that
+varies; and a ``phi`` where ways join that started at a branch on something that varies. A value of a loop that threads
+leave in different rounds varies behind the loop, though it does not inside; inside it does too where a thread can go
+round without waiting for the others.
+
+What is called uniform here is so for the threads that are together; those that returned do not count.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+
+_FROM_MEMORY = frozenset({"load", "atomicrmw", "cmpxchg", "alloca"})
+
+
+def _successors(block: Block) -> list[Block]:
+    return block.successors
+
+
+def _yields(block: Block) -> bool:
+    return block.terminator.opcode == "synchronise" and block.synchronising.callee == intrinsics.YIELD
+
+
+class Uniformity:
+    """The result for one graph, whose blocks were cut at synchronising operations."""
+
+    def __init__(self, order: Order, homes: dict[Instruction, Block]) -> None:
+        self._order = order
+        self._homes = homes
+        self._position = {block: number for number, block in enumerate(order.blocks)}
+        self._postdominators = immediate_postdominators(order.blocks, _successors)
+        self._parting: set[frozenset[Block]] = set()
+        self.unsteady: set[frozenset[Block]] = set()
+        """Loops in which a thread can go a round without waiting for the others."""
+        self.varying: set[Instruction] = set()
+        self.branches: set[Block] = set()
+        """Blocks at whose end threads can part."""
+        for block in order.blocks:
+            if _yields(block):  # each thread goes round such a loop, and those around it, by itself
+                self._parting.update(order.loops[block])
+                self.unsteady.update(order.loops[block])
+        self._solve()
+
+    def varies(self, value: Value, block: Block) -> bool:
+        """Whether *value* varies as *block* sees it."""
+        if not isinstance(value, Instruction):
+            return False
+        if value in self.varying:
+            return True
+        if not self._parting:
+            return False
+        loops = self._order.loops[self._homes[value]]
+        return any(loop in self.unsteady or (loop in self._parting and block not in loop) for loop in loops)
+
+    def _solve(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for block in self._order.blocks:
+                for instruction in block.instructions:
+                    if instruction not in self.varying and self._becomes_varying(instruction, block):
+                        self.varying.add(instruction)
+                        changed = True
+                if block not in self.branches and self._parts(block):
+                    self.branches.add(block)
+                    self._spread(block)
+                    changed = True
+            changed |= self._update_results()
+
+    def _update_results(self) -> bool:
+        """What synchronising operations give."""
+        results = [block.synchronising for block in self._order.blocks if block.terminator.opcode == "synchronise"]
+        count = len(self.varying)
+        self.varying.update(call for call in results if call.callee not in intrinsics.BLOCK_WIDE)
+        return len(self.varying) != count
+
+    def _becomes_varying(self, instruction: Instruction, block: Block) -> bool:
+        if instruction.opcode in _FROM_MEMORY:
+            return True
+        if instruction.opcode == "call":
+            name = instruction.callee
+            if intrinsics.is_uniform(name):
+                return False
+            if not is_arithmetic(name):
+                return True
+        if instruction.opcode == "phi":
+            pairs = zip(instruction.operands, instruction.targets, strict=True)
+            return any(self.varies(value, source) for value, source in pairs)
+        return any(self.varies(value, block) for value in instruction.operands)
+
+    def _parts(self, block: Block) -> bool:
+        terminator = block.terminator
+        return len(block.successors) > 1 and self.varies(terminator.operands[0], block)
+
+    def _spread(self, branch: Block) -> None:
+        """Threads can part at *branch*: what varies because of that?
+
+        Each way out of the branch has a label, which spreads along the order of the blocks up to where all meet again;
+        where two labels meet, the phis vary, and the block becomes a label of its own."""
+        meeting = self._postdominators[branch]
+        for loop in self._order.loops[branch]:
+            if meeting not in loop:
+                self._parting.add(loop)
+                if self._can_go_round(branch, loop):
+                    self.unsteady.add(loop)
+        arrived: dict[Block, set[Block]] = {}
+        labels: dict[Block, Block] = {}
+        waiting: list[int] = []
+
+        def go(block: Block, label: Block) -> None:
+            arrived.setdefault(block, set()).add(label)
+            heapq.heappush(waiting, self._position[block])
+
+        for target in branch.successors:
+            go(target, target)
+        while waiting:
+            block = self._order.blocks[heapq.heappop(waiting)]
+            joined = len(arrived[block]) > 1
+            label = block if joined else next(iter(arrived[block]))
+            if labels.get(block) is label:
+                continue
+            labels[block] = label
+            if joined:
+                self.varying.update(block.phis)
+            if block is not meeting and block is not branch:
+                for target in block.successors:
+                    go(target, label)
+
+    @staticmethod
+    def _can_go_round(branch: Block, loop: frozenset[Block]) -> bool:
+        """Whether a thread can stay away from the synchronising operations of *loop* for a round, after which the
+        others wait for it there a round behind."""
+        if not any(block.terminator.opcode == "synchronise" and not _yields(block) for block in loop):
+            return False
+        found: set[Block] = set()
+        waiting = [branch]
+        while waiting:
+            block = waiting.pop()
+            if block.terminator.opcode == "synchronise" and not _yields(block):
+                continue
+            for target in block.successors:
+                if target is branch:
+                    return True
+                if target in loop and target not in found:
+                    found.add(target)
+                    waiting.append(target)
+        return False
+
+
+def is_arithmetic(name: str) -> bool:
+    """Whether a function only computes, from its arguments. LLVM's intrinsics that touch memory take pointers, which
+    those of C's math library that are called by name here do not."""
+    return name.startswith(_ARITHMETIC)
+
+
+_ARITHMETIC = tuple(
+    f"llvm.{name}."
+    for name in (
+        "abs smin smax umin umax fabs sqrt exp exp2 log log2 log10 pow powi sin cos tan fma fmuladd floor ceil trunc "
+        "rint round roundeven nearbyint minnum maxnum minimum maximum copysign ctpop ctlz cttz bswap bitreverse fshl "
+        "fshr sadd.with.overflow uadd.with.overflow ssub.with.overflow usub.with.overflow "
+        "smul.with.overflow umul.with.overflow sadd.sat uadd.sat ssub.sat usub.sat is.fpclass "
+        "lrint llrint lround llround fptosi.sat fptoui.sat"
+    ).split()
+)

@@ -1,0 +1,120 @@
+"""Loops in which each thread goes along a row of its own, of which LLVM can make vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
+from hip_runtime.drivers.cpu.analyses.stride_speculation import find_choices
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
+
+_REORDERING = frozenset({"fast", "reassoc"})
+
+
+class UnitStrideLoops:
+    """Tells such loops of one kernel from others. *size_of* gives the bytes of a type in memory."""
+
+    def __init__(self, shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> None:
+        self._shapes = shapes
+        self._size_of = size_of
+        self._choices = find_choices(shapes)
+        self._steps: dict[Instruction, int | None] = {}
+
+    def is_row(self, loop: frozenset[Block]) -> bool:
+        """Whether everything that a round of *loop* loads and stores lies behind what the last one did, or is the same,
+        and nothing else depends on the order of the rounds."""
+        shapes = self._shapes
+        if any(shapes.order.loops[block][-1] != loop for block in loop):
+            return False
+        if sum(target not in loop for block in loop for target in shapes.successors(block)) != 1:
+            return False
+        if sum(len(shapes.successors(block)) > 1 for block in loop) != 1:
+            return False
+        return all(self._fits(value, loop) for block in loop for value in block.instructions)
+
+    def _fits(self, value: Instruction, loop: frozenset[Block]) -> bool:
+        if value.opcode == "phi" and self._is_header(value, loop):
+            return self._can_be_reordered(value, loop)
+        if value.opcode not in ("load", "store"):
+            return not needs_a_lane(value) or value.opcode in ("sdiv", "udiv", "srem", "urem")
+        if value.volatile or value.atomic is not None:
+            return False
+        step = self.step(value.operands[-1], loop)
+        held = value.type if value.opcode == "load" else value.operands[0].type
+        return step == self._size_of(held) or (step == 0 and value.opcode == "load")
+
+    def _is_header(self, phi: Instruction, loop: frozenset[Block]) -> bool:
+        return any(source not in loop for source in phi.targets)
+
+    def _can_be_reordered(self, phi: Instruction, loop: frozenset[Block]) -> bool:
+        if isinstance(phi.type, ir.IntType | ir.PointerType):
+            return True
+        for value, source in zip(phi.operands, phi.targets, strict=True):
+            if source in loop and not (isinstance(value, Instruction) and _REORDERING.intersection(value.flags)):
+                return False
+        return True
+
+    def step(self, value: Value, loop: frozenset[Block]) -> int | None:
+        """How much more *value* is in the next round; ``None`` where that is not always the same."""
+        if not isinstance(value, Instruction) or self._shapes.homes.get(value) not in loop:
+            return 0
+        if value not in self._steps:
+            self._steps[value] = None  # while it is being looked for
+            self._steps[value] = self._find_step(value, loop)
+        return self._steps[value]
+
+    def _find_step(self, value: Instruction, loop: frozenset[Block]) -> int | None:
+        if value.opcode == "phi":
+            return self._step_of_phi(value, loop)
+        if value.opcode == "select":
+            chosen = self._choices.get(value)
+            return None if chosen is None else self.step(chosen, loop)
+        steps = [self.step(operand, loop) for operand in value.operands]
+        if value.opcode in ("add", "sub", "or") and None not in steps:
+            left, right = steps
+            assert left is not None
+            assert right is not None
+            return left - right if value.opcode == "sub" else left + right
+        if value.opcode in ("mul", "shl"):
+            return _scale(value, steps)
+        if value.opcode in ("zext", "sext", "trunc", "freeze"):
+            return steps[0]
+        if value.opcode == "getelementptr" and None not in steps and len(steps) == 2:
+            base, index = steps
+            assert value.source_type is not None
+            assert base is not None
+            assert index is not None
+            return base + index * self._size_of(value.source_type)
+        return 0 if all(step == 0 for step in steps) and value.opcode != "load" else None
+
+    def _step_of_phi(self, phi: Instruction, loop: frozenset[Block]) -> int | None:
+        if not self._is_header(phi, loop) or len(phi.operands) != 2:
+            return None
+        following = next(
+            (value for value, source in zip(phi.operands, phi.targets, strict=True) if source in loop), None
+        )
+        if not isinstance(following, Instruction) or phi not in following.operands:
+            return None
+        other = next((value for value in following.operands if value is not phi), None)
+        if not isinstance(other, Constant) or other.number is None or not isinstance(other.type, ir.IntType):
+            return None
+        number = other.number - (1 << other.type.width if other.number >> other.type.width - 1 else 0)
+        if following.opcode == "getelementptr" and len(following.operands) == 2:
+            assert following.source_type is not None
+            return number * self._size_of(following.source_type)
+        return {"add": number, "sub": -number}.get(following.opcode)
+
+
+def _scale(value: Instruction, steps: list[int | None]) -> int | None:
+    """The step of a product with a constant."""
+    factor = value.operands[1]
+    number = factor.number if isinstance(factor, Constant) else None
+    step = steps[0]
+    if steps == [0, 0]:
+        return 0
+    if step is None or number is None:
+        return None
+    return step * number if value.opcode == "mul" else step << min(number, 64)

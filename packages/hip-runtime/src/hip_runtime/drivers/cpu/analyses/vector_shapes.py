@@ -1,0 +1,288 @@
+"""How each value of a kernel differs among the lanes of a group of threads, and which blocks need a mask.
+
+The *shape* of a value is its stride: lane number *n* holds the value of lane 0 plus *n* strides, computed without
+regard to overflow. So 0 is *uniform*. `VARYING` values have one element for each lane.
+
+A branch on something that varies *parts* the lanes. Blocks between it and where all ways from it meet are *masked*:
+they are run one after another for the lanes that came there. All others are run by all lanes of the group, and
+branches between them stay branches. A loop that lanes leave in different rounds is masked as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
+from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Constant, Function, Instruction, Value
+
+VARYING = None
+Shape = int | None
+_UNKNOWN = "unknown"
+_STEPPING = frozenset({"spmd.thread_idx.x", intrinsics.NUMBER})
+"""What is one more from each lane to the next, and never overflows."""
+
+
+class VectorShapes:
+    """The result for one function. *assumed* are branches that all lanes are known to take, and where they go."""
+
+    def __init__(
+        self,
+        function: Function,
+        assumed: Mapping[Block, Block],
+        size_of: Callable[[ir.Type], int],
+        private_bytes: Callable[[Instruction], int],
+        lanes_follow: bool,
+    ) -> None:
+        self._assumed = assumed
+        self._size_of = size_of
+        self._private_bytes = private_bytes
+        self._lanes_follow = lanes_follow
+        self.order = order_blocks(function.blocks[0], self.successors)
+        self.homes = {value: block for block in self.order.blocks for value in block.instructions}
+        self._postdominators = immediate_postdominators(self.order.blocks, self.successors)
+        self._shapes: dict[Instruction, Shape] = {}
+        self.masked: set[Block] = set()
+        self.parting: set[Block] = set()
+        """Blocks at whose end lanes can part."""
+        self._solve()
+
+    @cached_property
+    def uses(self) -> Counter[Value]:
+        """How often each value is an operand."""
+        return Counter(operand for value in self.homes for operand in value.operands)
+
+    def successors(self, block: Block) -> list[Block]:
+        """Where *block* can go."""
+        return [self._assumed[block]] if block in self._assumed else block.successors
+
+    def of(self, value: Value, block: Block) -> Shape:
+        """The shape of *value* as *block* sees it: what comes out of a masked loop varies."""
+        found = self._find(value, block)
+        return VARYING if isinstance(found, str) else found
+
+    def own(self, value: Instruction) -> Shape:
+        """The shape of *value* where it is defined."""
+        return self._shapes.get(value, VARYING)
+
+    def leaves_masked_loop(self, value: Instruction, block: Block) -> bool:
+        """Whether *block* is outside of a masked loop that *value* is defined in."""
+        loops = self.order.loops[self.homes[value]]
+        return any(block not in loop and loop <= self.masked for loop in loops)
+
+    def meeting(self, block: Block) -> Block | None:
+        """Where all lanes that part at *block* go on; ``None`` where that is the end."""
+        return self._postdominators[block]
+
+    def _find(self, value: Value, block: Block) -> Shape | str:
+        if not isinstance(value, Instruction):
+            return 0
+        shape = self._shapes.get(value, _UNKNOWN)
+        if shape is not VARYING and value in self.homes and self.leaves_masked_loop(value, block):
+            return VARYING
+        return shape
+
+    def _solve(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for block in self.order.blocks:
+                for instruction in block.instructions:
+                    found = self._infer(instruction, block)
+                    known = self._shapes.get(instruction, _UNKNOWN)
+                    if found in (_UNKNOWN, known) or known is VARYING:
+                        continue
+                    self._shapes[instruction] = found if known == _UNKNOWN else VARYING  # type: ignore[assignment]
+                    changed = True
+                changed |= self._part(block)
+
+    def _part(self, block: Block) -> bool:
+        targets = self.successors(block)
+        if len(targets) < 2 or block in self.parting:
+            return False
+        if self._find(block.terminator.operands[0], block) in (0, _UNKNOWN):
+            return False
+        self.parting.add(block)
+        meeting = self._postdominators[block]
+        waiting = [target for target in targets if target is not meeting]
+        seen: set[Block] = set()
+        while waiting:
+            found = waiting.pop()
+            if found not in seen:
+                seen.add(found)
+                waiting += [target for target in self.successors(found) if target is not meeting]
+        self.masked |= seen
+        return True
+
+    def _infer(self, instruction: Instruction, block: Block) -> Shape | str:
+        if instruction.opcode == "phi":
+            return self._infer_phi(instruction, block)
+        shapes = [self._find(operand, block) for operand in instruction.operands]
+        if _UNKNOWN in shapes:
+            return _UNKNOWN
+        return self.infer_from(instruction, block, shapes)
+
+    def infer_from(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+        """The shape that *instruction*, which is no ``phi``, has where its operands have *shapes*."""
+        special = _RULES.get(instruction.opcode)
+        found = special(self, instruction, block, shapes) if special is not None else _uniform_if_all(shapes)
+        if found and (
+            not isinstance(instruction.type, ir.IntType | ir.PointerType) or instruction.type == ir.IntType(1)
+        ):
+            return VARYING
+        return found
+
+    def _infer_phi(self, phi: Instruction, block: Block) -> Shape | str:
+        pairs = [
+            (value, source) for value, source in zip(phi.operands, phi.targets, strict=True)
+            if source in self.order.loops and block in self.successors(source)
+        ]  # fmt: skip
+        # What comes out of a masked loop varies here, where lanes left in different rounds, though not at its source.
+        shapes = {self._find(value, place) for value, source in pairs for place in (source, block)} - {_UNKNOWN}
+        if not shapes:
+            return _UNKNOWN
+        if len(shapes) > 1 or VARYING in shapes:
+            return VARYING
+        joined = block in self.masked or any(source in self.masked or source in self.parting for _, source in pairs)
+        if joined and len(pairs) > 1 and not self._is_steady_header(block, [source for _, source in pairs]):
+            return VARYING
+        return shapes.pop()
+
+    def _is_steady_header(self, block: Block, sources: list[Block]) -> bool:
+        """Whether lanes come to *block* together at first, and then all in the same round: it is the start of a
+        masked loop with one way in and one way round."""
+        loops = self.order.loops[block]
+        if block not in self.masked or not loops or len(sources) != 2:
+            return False
+        return sum(source in loops[-1] for source in sources) == 1 and self._is_first(block, loops[-1])
+
+    def _is_first(self, block: Block, loop: frozenset[Block]) -> bool:
+        return next(found for found in self.order.blocks if found in loop) is block
+
+    def follows(self, value: Value, block: Block) -> bool:
+        """Whether an integer is the same number with more bits, for all lanes: none has overflowed."""
+        if not isinstance(value, Instruction):
+            return True
+        if value.opcode == "call":
+            return value.callee in _STEPPING or self._find(value, block) == 0
+        if value.opcode in ("zext", "sext"):
+            return self.follows(value.operands[0], block)
+        if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
+            return block not in self.masked and all(self.follows(operand, block) for operand in value.operands)
+        return self._find(value, block) == 0
+
+    def _stride_of_pointer(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+        if any(shape is VARYING for shape in shapes):
+            return VARYING
+        kind = instruction.source_type
+        total = shapes[0]
+        assert kind is not None
+        assert isinstance(total, int)
+        for number, (index, shape) in enumerate(zip(instruction.operands[1:], shapes[1:], strict=True)):
+            if number:
+                if isinstance(kind, ir.ArrayType):
+                    kind = kind.element
+                elif (
+                    shape == 0
+                    and isinstance(index, Constant)
+                    and index.number is not None
+                    and hasattr(kind, "elements")
+                ):
+                    kind = kind.elements[index.number]
+                    continue
+                else:
+                    return VARYING if any(shapes) else 0
+            if shape and index.type != ir.IntType(64) and not self.follows(index, block):
+                return VARYING
+            assert isinstance(shape, int)
+            total += shape * self._size_of(kind)
+        return total
+
+
+def _signed(constant: Value) -> int | None:
+    if not isinstance(constant, Constant) or constant.number is None or not isinstance(constant.type, ir.IntType):
+        return None
+    bits = constant.type.width
+    return constant.number - (1 << bits) if constant.number >> (bits - 1) & 1 else constant.number
+
+
+def _uniform_if_all(shapes: Sequence[Shape | str]) -> Shape:
+    return 0 if all(shape == 0 for shape in shapes) else VARYING
+
+
+def _infer_sum(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    left, right = shapes
+    if not isinstance(left, int) or not isinstance(right, int):
+        return VARYING
+    if instruction.opcode == "or" and "disjoint" not in instruction.flags:
+        return _uniform_if_all(shapes)
+    return left - right if instruction.opcode == "sub" else left + right
+
+
+def _infer_product(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    for operand, shape in zip(instruction.operands[::-1], shapes, strict=True):
+        factor = _signed(operand)
+        if instruction.opcode == "mul" and factor is not None and isinstance(shape, int):
+            return factor * shape
+    if instruction.opcode == "shl" and isinstance(shapes[0], int):
+        factor = _signed(instruction.operands[1])
+        if factor is not None and 0 <= factor < 63:
+            return shapes[0] << factor
+    return _uniform_if_all(shapes)
+
+
+def _infer_extension(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    (shape,) = shapes
+    if shape and not of.follows(instruction.operands[0], block):
+        return VARYING
+    if shape and instruction.opcode == "zext" and "nneg" not in instruction.flags:
+        (operand,) = instruction.operands
+        if not isinstance(operand, Instruction) or operand.callee not in _STEPPING:
+            return VARYING
+    assert not isinstance(shape, str)
+    return shape
+
+
+def _infer_same(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    (shape,) = shapes
+    assert not isinstance(shape, str)
+    return shape
+
+
+def _infer_choice(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    condition, left, right = shapes
+    return left if condition == 0 and left == right and isinstance(left, int) else VARYING
+
+
+def _infer_load(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    return VARYING if instruction.volatile or instruction.atomic else _uniform_if_all(shapes)
+
+
+def _infer_call(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    name = instruction.callee
+    if name in _STEPPING:
+        return 1
+    if name == "spmd.lane":
+        return 1 if of._lanes_follow else VARYING
+    if intrinsics.is_pure(name) or name in (intrinsics.BALLOT, intrinsics.ACTIVE_LANES):
+        return 0
+    return _uniform_if_all(shapes) if is_arithmetic(name) else VARYING
+
+
+def _infer_varying(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    return VARYING
+
+
+_RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | str]], Shape]] = {
+    "add": _infer_sum, "sub": _infer_sum, "or": _infer_sum, "mul": _infer_product, "shl": _infer_product,
+    "zext": _infer_extension, "sext": _infer_extension, "trunc": _infer_same, "freeze": _infer_same,
+    "select": _infer_choice, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
+    "cmpxchg": _infer_varying, "getelementptr": VectorShapes._stride_of_pointer,
+    AGREE: lambda of, instruction, block, shapes: 0,
+    "alloca": lambda of, instruction, block, shapes: of._private_bytes(instruction),
+}  # fmt: skip

@@ -1,0 +1,79 @@
+"""Machine code of the CPU device on disk, from one process to the next.
+
+An entry is found by everything that it was made from: the bitcode and what a launch knows of the kernel, the block
+shape, the form and the lanes that were asked for, the processor with its features, LLVM, and the modules of this
+driver. It holds a header in JSON and the object file; checksums, whole writes, limits and who may write to the
+directory are the affair of `hip_devicelib.cache`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from functools import cache
+from pathlib import Path
+
+import llvmlite
+import llvmlite.binding as llvm
+
+import hip_runtime
+from hip_devicelib.cache import Cache, make_key
+from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_devicelib.errors import CacheError
+from hip_runtime import config
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.finaliser import Program
+from hip_runtime.drivers.cpu.isolated_finalise import finalise
+from hip_runtime.drivers.cpu.program_image import read_program, write_program
+
+
+class CodeCache:
+    """Machine code that is kept in *directory*; *variable* is the setting that errors advise to change.
+
+    Raises `hip_devicelib.errors.CacheError` where the directory cannot be used, or others can write to it.
+    """
+
+    def __init__(self, directory: Path, variable: str) -> None:
+        self._cache = Cache(directory, variable=variable)
+
+    def finalise(self, code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
+        """The program that `finaliser.finalise` makes, read where it was kept, else made and kept."""
+        key = make_key(*_parts(code, kernel, block))
+        try:
+            data = self._cache.get(key)
+        except CacheError as error:
+            _warn(f"machine code of kernel {kernel.name!r} is not looked up, nor kept: {error}")
+            return finalise(code, kernel, block)
+        if data is not None:
+            return read_program(data)
+        program = finalise(code, kernel, block)
+        try:
+            self._cache.put(key, write_program(program))
+        except CacheError as error:
+            _warn(f"machine code of kernel {kernel.name!r} is not kept: {error}")
+        return program
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
+    machine = finaliser.target_machine()
+    features = llvm.get_host_cpu_features().flatten()
+    asked = repr((kernel, block, config.cpu_form(), config.cpu_width(), config.cpu_lockstep()))
+    return (
+        "program of the CPU device", hip_runtime.__version__, _source_digest(), llvmlite.__version__,
+        repr(llvm.llvm_version_info), machine.triple, llvm.get_host_cpu_name(), features, code.digest, asked,
+    )  # fmt: skip
+
+
+@cache
+def _source_digest() -> str:
+    """SHA-256 of the modules that make machine code: two states of a source tree may have the same version."""
+    directory = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(directory.rglob("*.py")):
+        digest.update(make_key(str(path.relative_to(directory)), path.read_bytes()).encode())
+    return digest.hexdigest()

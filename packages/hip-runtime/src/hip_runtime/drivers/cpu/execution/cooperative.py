@@ -1,0 +1,51 @@
+"""Launches of kernels that wait for the whole grid: the grid is run again and again, until all blocks have returned."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.abi.fault_codes import block_index
+from hip_runtime.drivers.cpu.finaliser import Program
+from hip_runtime.drivers.cpu.regions.grid_barrier import FINISHED
+from hip_runtime.drivers.cpu.regions.storage import ALIGNMENT
+from hip_runtime.errors import BarrierDivergenceError, OutOfDeviceMemoryError
+
+_WORD = struct.Struct("<q")
+
+
+def run_phases(
+    dispatch: Callable[..., int | None], kernel: str, program: Program, arguments: bytes, grid: Dim3, memory: int
+) -> int | None:
+    """Run all blocks from one barrier of the grid to the next. Gives what *dispatch* gives: a fault, or nothing.
+
+    *memory* is what the device has in all, for the error where there is too little. Raises `BarrierDivergenceError`
+    where blocks wait at different barriers of the grid.
+    """
+    blocks = grid[0] * grid[1] * grid[2]
+    nbytes = blocks * program.context_bytes
+    try:
+        contexts = np.zeros(nbytes + ALIGNMENT, np.uint8)
+    except MemoryError:
+        raise OutOfDeviceMemoryError(
+            nbytes, 0, memory, "a kernel that waits for the grid keeps all of its blocks; launch fewer or smaller ones"
+        ) from None
+    first = -contexts.ctypes.data % ALIGNMENT
+    arguments += _WORD.pack(contexts.ctypes.data + first)
+    waiting = contexts[first : first + nbytes].view(np.int32)[:: program.context_bytes // 4]
+    while True:
+        fault = dispatch(program.entry, arguments, *grid)
+        if fault:
+            return fault
+        places = np.unique(waiting[waiting != FINISHED])
+        if places.size == 0:
+            return None
+        if places.size > 1:
+            here, there = (int(place) - 1 for place in places[:2])
+            number = int(np.flatnonzero(waiting == places[1])[0])
+            raise BarrierDivergenceError(
+                kernel, 0, block_index(number, grid), (0, 0, 0), (program.locations[here], program.locations[there])
+            )

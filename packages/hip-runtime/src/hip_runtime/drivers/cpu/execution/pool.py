@@ -1,0 +1,348 @@
+"""The pool: native threads that help the launching thread with its blocks, as LLVM IR.
+
+The launching thread puts its frame in a list with a number of *tickets* and wakes two helpers. Each helper takes a
+ticket from the first frame of the list, wakes two more while there are tickets left, runs blocks until none are left,
+and waits for the next. The launching thread runs blocks too; when there are none left it withdraws its remaining
+tickets, so that it waits only for helpers that have really begun. Any number of threads can launch at once; a frame is
+never touched once its tickets are gone and no helper is active.
+
+A helper that finds nothing to do spins for a few microseconds, in which the next launch costs no system call, and then
+sleeps on a semaphore. A helper that is woken for a frame that was withdrawn finds an empty list and sleeps again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import (  # fmt: skip
+    FRAME,
+    I32,
+    I64,
+    MUTEX,
+    PTR,
+    SEMAPHORE,
+    VOID,
+    Struct,
+    allocate,
+    function_address,
+)
+from hip_runtime.drivers.cpu.execution.slots import GOES_ON, SLOT, SlotsBuilder
+from hip_runtime.drivers.cpu.execution.traps import GRACE, POKE, TrapsBuilder
+
+SPINS = 200
+"""Pauses of the processor, 40 to 140 cycles each, before a waiting thread sleeps."""
+
+PATIENCE = 50_000_000
+"""Nanoseconds after which a launching thread that waits for helpers gives handlers of signals a turn."""
+
+_SECOND = 1_000_000_000
+_CLOCK_REALTIME = 0
+_POOL = Struct(lock=MUTEX, wake=SEMAPHORE, first_job=PTR, last_job=PTR, queued=I32, helpers=I32)
+_PAUSES = {"x86_64": ("llvm.x86.sse2.pause", []), "aarch64": ("llvm.aarch64.hint", [I32(1)])}
+
+
+class PoolBuilder:
+    """Puts the pool into a module: its state, and functions to start, use and reset it."""
+
+    def __init__(self, module: ir.Module, machine: str, slots: SlotsBuilder, traps: TrapsBuilder) -> None:
+        self.module = module
+        self._slots = slots
+        self._traps = traps
+        self._pause = _PAUSES.get(machine)
+        self._state = ir.GlobalVariable(module, _POOL.type, "spmd.pool")
+        self._state.type = PTR
+        self._state.linkage = "internal"
+        self._state.initializer = ir.Constant(_POOL.type, None)
+        self._libc = {
+            name: ir.Function(module, ir.FunctionType(result, arguments), name)
+            for name, result, arguments in (
+                ("pthread_mutex_lock", I32, [PTR]),
+                ("pthread_mutex_unlock", I32, [PTR]),
+                ("pthread_create", I32, [PTR, PTR, PTR, PTR]),
+                ("pthread_detach", I32, [I64]),
+                ("sem_init", I32, [PTR, I32, I32]),
+                ("sem_wait", I32, [PTR]),
+                ("sem_post", I32, [PTR]),
+                ("sem_timedwait", I32, [PTR, PTR]),
+                ("clock_gettime", I32, [I32, PTR]),
+            )
+        }
+        self.join = self._define_join()
+        self.leave = self._define_leave()
+        self._define_start()
+        self._define_reset()
+
+    def helpers(self, builder: ir.IRBuilder) -> ir.Value:
+        """How many helpers there are."""
+        return _POOL.load(builder, self._state, "helpers")
+
+    # what the launching thread calls
+
+    def _define_join(self) -> ir.Function:
+        """``void join(frame, tickets)``: ask for the help of as many threads."""
+        function, builder = self._function("spmd.pool.join", VOID, [PTR, I32])
+        frame, tickets = function.args
+        FRAME.store(builder, tickets, frame, "tickets")
+        FRAME.store(builder, I32(0), frame, "active")
+        FRAME.store(builder, I32(0), frame, "waiting")
+        FRAME.store(builder, PTR(None), frame, "next_job")
+        with self._locked(builder):
+            first = _POOL.load(builder, self._state, "first_job")
+            with builder.if_else(builder.icmp_unsigned("==", first, PTR(None))) as (empty, other):
+                with empty:
+                    _POOL.store(builder, frame, self._state, "first_job")
+                with other:
+                    last = _POOL.load(builder, self._state, "last_job")
+                    FRAME.store(builder, frame, last, "next_job")
+            _POOL.store(builder, frame, self._state, "last_job")
+            self._add_queued(builder, tickets)
+        self._wake(builder, tickets)
+        builder.ret_void()
+        return function
+
+    def _define_leave(self) -> ir.Function:
+        """``void leave(frame, slot)``: withdraw the tickets nobody took, and return when no helper touches the frame
+        any more. ``slot`` is that of the thread that launched and calls this."""
+        abandon = self._define_abandon()
+        function, builder = self._function("spmd.pool.leave", VOID, [PTR, PTR])
+        frame, slot = function.args
+        active = FRAME.field(builder, frame, "active")
+        with self._locked(builder):
+            tickets = FRAME.load(builder, frame, "tickets")
+            with builder.if_then(builder.icmp_unsigned("!=", tickets, I32(0))):
+                self._unlink(builder, frame)
+                self._add_queued(builder, builder.neg(tickets))
+                FRAME.store(builder, I32(0), frame, "tickets")
+            busy = builder.load(active, typ=I32)
+        with builder.if_then(builder.icmp_unsigned("!=", busy, I32(0))):
+            self._spin(builder, active, I32(0), "==")
+            self._sleep_until_left(builder, frame, slot, abandon)
+        builder.ret_void()
+        return function
+
+    def _sleep_until_left(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
+        """Taking the lock also waits for a helper that has counted itself out but is still inside of it."""
+        with self._locked(builder):
+            busy = builder.icmp_unsigned("!=", FRAME.load(builder, frame, "active"), I32(0))
+            with builder.if_then(busy):
+                FRAME.store(builder, I32(1), frame, "waiting")
+                builder.call(self._libc["sem_init"], [FRAME.field(builder, frame, "done"), I32(0), I32(0)])
+        with builder.if_then(busy):
+            self._wait_patiently(builder, frame, slot, abandon)
+            with self._locked(builder):
+                pass
+
+    def _wait_patiently(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
+        """Sleep until the helpers are done with *frame*, with turns for handlers of signals. Where the launch is to
+        end, helpers that do not come to the end of their blocks abandon them after a while."""
+        time, rounds = allocate(builder, ir.ArrayType(I64, 2), "time"), allocate(builder, I32, "rounds")
+        builder.store(I32(0), rounds)
+        again, late, ends, after = (
+            builder.append_basic_block(f"patiently.{name}") for name in ("again", "late", "ends", "after")
+        )
+        builder.branch(again)
+        builder.position_at_end(again)
+        self._store_deadline(builder, time)
+        status = builder.call(self._libc["sem_timedwait"], [FRAME.field(builder, frame, "done"), time])
+        builder.cbranch(builder.icmp_unsigned("==", status, I32(0)), after, late)
+        builder.position_at_end(late)
+        goes_on = builder.icmp_unsigned("==", SLOT.load_atomic(builder, slot, "stop"), I32(GOES_ON))
+        with builder.if_then(goes_on):
+            builder.call(self._traps.poll, [slot])
+            builder.branch(again)
+        builder.branch(ends)
+        builder.position_at_end(ends)
+        self._traps.note_end(builder, frame)
+        builder.store(builder.add(builder.load(rounds, typ=I32), I32(1)), rounds)
+        with builder.if_then(builder.icmp_unsigned(">", builder.load(rounds, typ=I32), I32(GRACE))):
+            builder.call(abandon, [frame])
+        builder.branch(again)
+        builder.position_at_end(after)
+
+    def _store_deadline(self, builder: ir.IRBuilder, place: ir.Value) -> None:
+        """`PATIENCE` from now, as a ``timespec``."""
+        builder.call(self._libc["clock_gettime"], [I32(_CLOCK_REALTIME), place])
+        rest = builder.gep(place, [I64(1)], source_etype=I64)
+        sum_ = builder.add(builder.load(rest, typ=I64), I64(PATIENCE))
+        builder.store(builder.add(builder.load(place, typ=I64), builder.udiv(sum_, I64(_SECOND))), place)
+        builder.store(builder.urem(sum_, I64(_SECOND)), rest)
+
+    def _define_abandon(self) -> ir.Function:
+        """``void abandon(frame)``: have all other threads that run blocks of *frame* abandon them."""
+        function, builder = self._function("spmd.pool.abandon", VOID, [PTR])
+        with self._slots.each(builder) as slot:
+            runs = SLOT.load_atomic(builder, slot, "runs")
+            same = builder.icmp_unsigned("==", SLOT.load_atomic(builder, slot, "running"), function.args[0])
+            inside = builder.icmp_unsigned("!=", SLOT.load_atomic(builder, slot, "record"), PTR(None))
+            with builder.if_then(builder.and_(same, inside)):
+                SLOT.store_atomic(builder, runs, slot, "abandoned")
+                self._slots.poke(builder, slot, POKE)
+        builder.ret_void()
+        return function
+
+    def _unlink(self, builder: ir.IRBuilder, frame: ir.Value) -> None:
+        """Take *frame*, which is in the list, out of it. The lock is held."""
+        previous = allocate(builder, PTR)
+        builder.store(PTR(None), previous)
+        place = allocate(builder, PTR)
+        builder.store(_POOL.load(builder, self._state, "first_job"), place)
+        head, step, found = (builder.append_basic_block(f"unlink.{name}") for name in ("head", "step", "found"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        job = builder.load(place, typ=PTR)
+        builder.cbranch(builder.icmp_unsigned("==", job, frame), found, step)
+        builder.position_at_end(step)
+        builder.store(job, previous)
+        builder.store(FRAME.load(builder, job, "next_job"), place)
+        builder.branch(head)
+        builder.position_at_end(found)
+        before = builder.load(previous, typ=PTR)
+        following = FRAME.load(builder, frame, "next_job")
+        with builder.if_else(builder.icmp_unsigned("==", before, PTR(None))) as (is_first, is_later):
+            with is_first:
+                _POOL.store(builder, following, self._state, "first_job")
+            with is_later:
+                FRAME.store(builder, following, before, "next_job")
+        with builder.if_then(builder.icmp_unsigned("==", following, PTR(None))):
+            _POOL.store(builder, before, self._state, "last_job")
+
+    # the helpers
+
+    def _define_start(self) -> None:
+        """``i32 spmd.start(helpers)``: start threads; gives how many of them there are now."""
+        main = self._define_helper()
+        function, builder = self._function("spmd.start", I32, [I32], "external")
+        (wanted,) = function.args
+        identity = allocate(builder, I64)
+        started = allocate(builder, I32)
+        builder.store(I32(0), started)
+        builder.call(self._libc["sem_init"], [_POOL.field(builder, self._state, "wake"), I32(0), I32(0)])
+        with builder.if_then(builder.icmp_signed(">", wanted, I32(0))), loop(builder, wanted):
+            status = builder.call(
+                self._libc["pthread_create"], [identity, PTR(None), function_address(main), self._state]
+            )
+            with builder.if_then(builder.icmp_unsigned("==", status, I32(0))):
+                builder.call(self._libc["pthread_detach"], [builder.load(identity, typ=I64)])
+                builder.store(builder.add(builder.load(started, typ=I32), I32(1)), started)
+        total = builder.load(started, typ=I32)
+        _POOL.store(builder, total, self._state, "helpers")
+        builder.ret(total)
+
+    def _define_reset(self) -> None:
+        """``void spmd.reset()``: forget all threads and frames, in a forked child that has neither."""
+        _, builder = self._function("spmd.reset", VOID, [], "external")
+        builder.store(ir.Constant(_POOL.type, None), self._state)
+        builder.ret_void()
+
+    def _define_helper(self) -> ir.Function:
+        """What a helper does, for ever."""
+        function, builder = self._function("spmd.helper", PTR, [PTR])
+        slot = self._slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
+        again, work = (builder.append_basic_block(name) for name in ("again", "work"))
+        builder.branch(again)
+        builder.position_at_end(again)
+        self._spin(builder, _POOL.field(builder, self._state, "queued"), I32(0), "!=")
+        self._wait_for(builder, _POOL.field(builder, self._state, "wake"))
+        with self._locked(builder):
+            job = _POOL.load(builder, self._state, "first_job")
+            there = builder.icmp_unsigned("!=", job, PTR(None))
+            with builder.if_then(there):
+                self._take_ticket(builder, job)
+            left = _POOL.load(builder, self._state, "queued")
+        builder.cbranch(there, work, again)
+        builder.position_at_end(work)
+        self._wake(builder, left)
+        builder.call(self._slots.run, [job, slot])
+        with self._locked(builder):
+            active = builder.atomic_rmw("sub", FRAME.field(builder, job, "active"), I32(1), "release")
+            waiting = builder.icmp_unsigned("!=", FRAME.load(builder, job, "waiting"), I32(0))
+            last = builder.icmp_unsigned("==", active, I32(1))
+            with builder.if_then(builder.and_(waiting, last)):
+                builder.call(self._libc["sem_post"], [FRAME.field(builder, job, "done")])
+        builder.branch(again)
+        return function
+
+    def _take_ticket(self, builder: ir.IRBuilder, job: ir.Value) -> None:
+        builder.atomic_rmw("add", FRAME.field(builder, job, "active"), I32(1), "monotonic")
+        tickets = builder.sub(FRAME.load(builder, job, "tickets"), I32(1))
+        FRAME.store(builder, tickets, job, "tickets")
+        self._add_queued(builder, I32(-1))
+        with builder.if_then(builder.icmp_unsigned("==", tickets, I32(0))):
+            _POOL.store(builder, FRAME.load(builder, job, "next_job"), self._state, "first_job")
+
+    # pieces
+
+    def _function(
+        self, name: str, result: ir.Type, arguments: list[ir.Type], linkage: str = "internal"
+    ) -> tuple[ir.Function, ir.IRBuilder]:
+        function = ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        if linkage == "internal":
+            function.linkage = linkage
+        return function, ir.IRBuilder(function.append_basic_block("entry"))
+
+    @contextmanager
+    def _locked(self, builder: ir.IRBuilder) -> Iterator[None]:
+        lock = _POOL.field(builder, self._state, "lock")
+        builder.call(self._libc["pthread_mutex_lock"], [lock])
+        yield
+        builder.call(self._libc["pthread_mutex_unlock"], [lock])
+
+    def _wake(self, builder: ir.IRBuilder, tickets: ir.Value) -> None:
+        """Wake up to two helpers for *tickets* in the list; each of them wakes two more while there are tickets
+        left."""
+        for number in range(2):
+            with builder.if_then(builder.icmp_signed(">", tickets, I32(number))):
+                builder.call(self._libc["sem_post"], [_POOL.field(builder, self._state, "wake")])
+
+    def _add_queued(self, builder: ir.IRBuilder, change: ir.Value) -> None:
+        builder.atomic_rmw("add", _POOL.field(builder, self._state, "queued"), change, "monotonic")
+
+    def _wait_for(self, builder: ir.IRBuilder, semaphore: ir.Value) -> None:
+        """Sleep on *semaphore*; again where a signal handler ended the sleep."""
+        again, after = (builder.append_basic_block(f"wait.{name}") for name in ("again", "after"))
+        builder.branch(again)
+        builder.position_at_end(again)
+        status = builder.call(self._libc["sem_wait"], [semaphore])
+        builder.cbranch(builder.icmp_unsigned("==", status, I32(0)), after, again)
+        builder.position_at_end(after)
+
+    def _spin(self, builder: ir.IRBuilder, place: ir.Value, value: ir.Value, condition: str) -> None:
+        """Until the word at *place* compares to *value* as wanted, but not for long."""
+        before = builder.block
+        head, rest, after = (builder.append_basic_block(f"spin.{name}") for name in ("head", "rest", "after"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        turn = builder.phi(I32)
+        turn.add_incoming(I32(0), before)
+        word = builder.load_atomic(place, "acquire", 4, typ=I32)
+        reached = builder.icmp_unsigned(condition, word, value)
+        builder.cbranch(builder.or_(reached, builder.icmp_unsigned("==", turn, I32(SPINS))), after, rest)
+        builder.position_at_end(rest)
+        if self._pause is not None:
+            name, arguments = self._pause
+            pause = self.module.globals.get(name)
+            if pause is None:
+                pause = ir.Function(self.module, ir.FunctionType(VOID, [argument.type for argument in arguments]), name)
+            builder.call(pause, arguments)
+        turn.add_incoming(builder.add(turn, I32(1)), rest)
+        builder.branch(head)
+        builder.position_at_end(after)
+
+
+@contextmanager
+def loop(builder: ir.IRBuilder, count: ir.Value) -> Iterator[None]:
+    """Do the block *count* times; *count* is at least 1."""
+    before = builder.block
+    body, after = (builder.append_basic_block(f"loop.{name}") for name in ("body", "after"))
+    builder.branch(body)
+    builder.position_at_end(body)
+    turn = builder.phi(count.type)
+    turn.add_incoming(count.type(0), before)
+    yield
+    following = builder.add(turn, count.type(1))
+    turn.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_unsigned("<", following, count), body, after)
+    builder.position_at_end(after)

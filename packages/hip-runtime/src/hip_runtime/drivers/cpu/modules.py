@@ -1,0 +1,75 @@
+"""Loaded code objects of the CPU device: modules, and functions with their machine code per block shape."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from pathlib import Path
+
+from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_devicelib.forking import compiling
+from hip_runtime.compile_notice import announced
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu.code_cache import CodeCache
+from hip_runtime.drivers.cpu.isolated_finalise import check, finalise
+from hip_runtime.errors import ModuleLoadError
+
+_lock = threading.RLock()
+
+
+def renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
+    global _lock
+    _lock = threading.RLock()
+
+
+class CpuModule:
+    """A code object that was checked. Machine code is made function by function, when a block shape is first
+    launched."""
+
+    def __init__(self, code: CodeObject) -> None:
+        check(code)
+        self.code = code
+        self.unloaded = False
+        self.functions: weakref.WeakSet[CpuFunction] = weakref.WeakSet()
+
+    def unload(self) -> None:
+        """Let the machine code go. A launch that has begun holds its own program."""
+        self.unloaded = True
+        for function in list(self.functions):
+            function.workers = {}
+
+
+class CpuFunction:
+    """One kernel, and its program for each block shape that it was launched with."""
+
+    def __init__(self, module: CpuModule, kernel: Kernel) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.workers: dict[Dim3, finaliser.Program] = {}
+        self._kept: CodeCache | None = None
+        module.functions.add(self)
+
+    @property
+    def forms(self) -> dict[Dim3, tuple[str, str]]:
+        """For each block shape that it was compiled for: the form of its code (see `choice`), and why it has it."""
+        return {block: (program.form, program.reason) for block, program in self.workers.items()}
+
+    def keep_code(self, directory: Path, variable: str) -> None:
+        """Keep programs in *directory* from one process to the next, see `code_cache`."""
+        self._kept = CodeCache(directory, variable)
+
+    def worker(self, block: Dim3) -> finaliser.Program:
+        """The program for blocks of the shape *block*, compiled at the first call."""
+        with compiling, _lock:
+            if self.module.unloaded:
+                raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
+            if block not in self.workers:
+                make = finalise if self._kept is None else self._kept.finalise
+                with announced(self.kernel.name, f"machine code for blocks of {block}"):
+                    program = make(self.module.code, self.kernel, block)
+                program.name_kernel(self.kernel.name)
+                program.block = block
+                self.workers[block] = program
+            return self.workers[block]

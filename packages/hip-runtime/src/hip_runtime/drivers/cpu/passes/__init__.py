@@ -1,0 +1,1 @@
+"""Steps that change a kernel before, or independently of, how its threads are run."""

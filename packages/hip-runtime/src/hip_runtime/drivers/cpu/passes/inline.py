@@ -1,0 +1,189 @@
+"""Bitcode made ready to be cut: everything that synchronises inlined into the kernel, simplified, everything named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.abi.launch_frame import I1, I32, I64, PTR, VOID
+from hip_runtime.drivers.cpu.abi.work_item import new_function
+from hip_runtime.drivers.cpu.ir.model import Function
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.errors import UnsupportedError
+
+_SHUFFLED: dict[str, ir.Type] = {"i32": I32, "i64": I64, "float": ir.FloatType(), "double": ir.DoubleType()}
+
+_SIGNATURES: dict[str, ir.FunctionType] = {
+    intrinsics.BARRIER: ir.FunctionType(VOID, [PTR]),
+    intrinsics.BARRIER_COUNT: ir.FunctionType(I32, [PTR, I1]),
+    intrinsics.GRID_BARRIER: ir.FunctionType(VOID, [PTR]),
+    intrinsics.WAVE_BARRIER: ir.FunctionType(VOID, [PTR]),
+    intrinsics.ACTIVE_LANES: ir.FunctionType(I64, [PTR]),
+    intrinsics.STACK_IS_LOW: ir.FunctionType(I1, [PTR]),
+    intrinsics.BALLOT: ir.FunctionType(I64, [PTR, I1]),
+    **{intrinsics.SHUFFLE + name: ir.FunctionType(kind, [PTR, kind, I32]) for name, kind in _SHUFFLED.items()},
+}
+
+
+def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
+    """A module that declares the functions *names* with what LLVM may and may not assume of them, and defines those
+    of which it is *known* what they give."""
+    module = ir.Module(name="spmd.declarations")
+    for name in names:
+        if name in known:
+            builder = new_function(module, name, ir.FunctionType(I32, [PTR]), "alwaysinline")
+            builder.ret(I32(known[name]))
+            continue
+        signature = _SIGNATURES.get(name)
+        if signature is None:
+            result = I32
+            if name.startswith(intrinsics.SHARED) or name == intrinsics.DYNAMIC_SHARED:
+                result = PTR
+            elif name == intrinsics.DYNAMIC_SHARED_BYTES:
+                result = I64
+            signature = ir.FunctionType(result, [PTR])
+        function = ir.Function(module, signature, name)
+        function.attributes.add("nounwind")
+        if name != intrinsics.STACK_IS_LOW:  # which each function has to ask for itself
+            function.attributes.add("convergent" if name in intrinsics.SYNCHRONISING else "readnone")
+    return module
+
+
+def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unroll: bool = False) -> None:
+    """Inline the functions *synchronising* into *kernel* and simplify *module*, of which only the kernel stays.
+
+    With *unroll* loops of a few rounds are written out, as far as LLVM finds that worth it.
+    """
+    others = synchronising - {kernel}
+    for function in module.functions:
+        if function.is_declaration or function.name == kernel:
+            continue
+        function.linkage = "internal"
+        if function.name in others and _can_mark_functions():
+            function.add_function_attribute("alwaysinline")
+    _simplify(module, machine, bool(others) and not _can_mark_functions(), unroll)
+    _check_inlined(module, kernel, others)
+    _name_globals(module)
+
+
+def prepare_in_order(module: Any, kernel: str, machine: Any) -> None:
+    """Inline all functions into *kernel* that can be, and change nothing about when it reads and writes memory.
+
+    What could not be inlined stays, where the kernel calls it.
+    """
+    for function in module.functions:
+        if not function.is_declaration and function.name != kernel:
+            function.linkage = "internal"
+            if _can_mark_functions() and not _forbids_inlining(function):
+                function.add_function_attribute("alwaysinline")
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_namer_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    _name_globals(module)
+
+
+def _forbids_inlining(function: Any) -> bool:
+    return bool({b"noinline", b"optnone"}.intersection(b" ".join(function.attributes).split()))
+
+
+def find_functions(
+    module: PrintedModule, kernel: str, context: ir.Context, suits: Callable[[Function], bool]
+) -> list[str]:
+    """The functions of *module* beside *kernel* that can be read and *suit*; structs become types of *context*."""
+    found = []
+    for name in module.functions:
+        if name != kernel:
+            try:
+                graph = read_function(module, name, context)
+            except UnsupportedError:
+                continue
+            if suits(graph):
+                found.append(name)
+    return found
+
+
+def inline_functions(module: Any, kernel: str, names: Collection[str], machine: Any) -> None:
+    """Inline the functions *names* of *module*, which was prepared, as far as that can be: into *kernel* in the end."""
+    for function in module.functions:
+        if function.name in names and not _forbids_inlining(function) and _can_mark_functions():
+            function.linkage = "internal"
+            function.add_function_attribute("alwaysinline")
+    _simplify(module, machine, inline_everything=False, unroll=False)
+    _name_globals(module)
+
+
+def _simplify(module: Any, machine: Any, inline_everything: bool, unroll: bool) -> None:
+    """LLVM's O2 pipeline without vectorising and, but for *unroll*, unrolling; then everything gets a name."""
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    options.loop_interleaving = False
+    if inline_everything:
+        options.inlining_threshold = _EVERYTHING
+    builder = llvm.create_pass_builder(machine, options)
+    first = llvm.create_new_module_pass_manager()
+    first.add_always_inliner_pass()
+    first.add_global_dead_code_eliminate_pass()
+    first.run(module, builder)
+    builder.getModulePassManager().run(module, builder)
+    if unroll:
+        _unroll(module, options)
+    last = llvm.create_new_module_pass_manager()
+    last.add_simplify_cfg_pass()
+    last.add_instruction_namer_pass()
+    last.run(module, builder)
+
+
+def _unroll(module: Any, options: Any) -> None:
+    """Write out loops that have few rounds, where LLVM can tell how many. It is not told of a processor: for some it
+    writes out a few rounds of other loops, too."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_loop_unroll_pass()
+    passes.add_instruction_combine_pass()
+    passes.run(module, llvm.create_pass_builder(None, options))
+
+
+_EVERYTHING = 10_000_000
+"""A threshold of LLVM's inliner above the cost of any function; LLVM multiplies it, in 32 bits."""
+
+
+@cache
+def _can_mark_functions() -> bool:
+    """Whether this llvmlite gives attributes to functions; versions up to 0.47 give them to the result instead, where
+    LLVM does not allow them. There everything that the kernel calls is inlined."""
+    module = llvm.parse_assembly("define void @probe() {\n ret void\n}", llvm.create_context())
+    module.get_function("probe").add_function_attribute("alwaysinline")
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _check_inlined(module: Any, kernel: str, others: set[str]) -> None:
+    left = sorted(function.name for function in module.functions if function.name in others)
+    if left:
+        raise UnsupportedError(
+            f"kernel {kernel!r} reaches a barrier or an operation of a wave in {', '.join(map(repr, left))}, which "
+            "LLVM did not inline, as the CPU device needs; make that smaller, or synchronise in the kernel itself"
+        )
+
+
+def _name_globals(module: Any) -> None:
+    """Give every global a name that other modules can refer to it by."""
+    for number, value in enumerate([*module.functions, *module.global_variables]):
+        if not value.name:
+            value.name = f"spmd.unnamed.{number}"
+        if not value.is_declaration and value.linkage.name in ("internal", "private"):
+            value.linkage = "external"

@@ -1,0 +1,270 @@
+"""Cutting a graph at its synchronising operations into regions: what a thread runs between two of them.
+
+A region begins where the kernel does or behind an operation, and ends at the operations that come next, or where the
+thread returns. Threads run a region one after another; what they need in later regions has to be kept for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators, live_values, order_blocks
+from hip_runtime.drivers.cpu.analyses.uniformity import Uniformity
+from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
+from hip_runtime.drivers.cpu.regions import reconvergence_keys
+
+
+@dataclass(eq=False)
+class SyncPoint:
+    """A synchronising operation: a place where threads wait.
+
+    Numbers are given to operations of a wave and to yields first, in the order of the blocks, and then to those of the
+    block.
+    """
+
+    number: int
+    call: Instruction
+    waiting: Block
+    resume: Block
+
+    @property
+    def operation(self) -> str:
+        """Name of the function that is called."""
+        return self.call.callee
+
+    @property
+    def end(self) -> Instruction:
+        """The terminator of the block that waits here."""
+        return self.waiting.terminator
+
+    @property
+    def is_block_wide(self) -> bool:
+        """Whether all threads of the block come here together."""
+        return _is_block_wide(self.operation)
+
+    @property
+    def yields(self) -> bool:
+        """Whether a thread waits here for nothing but the turns of the others."""
+        return self.operation == intrinsics.YIELD
+
+
+@dataclass(eq=False)
+class Region:
+    """What threads run from *start*: the operation that they waited at, or ``None`` for the start of the kernel."""
+
+    start: SyncPoint | None
+    entry: Block
+    blocks: list[Block]
+    exits: list[SyncPoint]
+    returns: bool
+    parts: bool
+    """Whether threads that run it together can end at different places."""
+    masked: bool = False
+    """Whether some threads may have returned before."""
+    live: frozenset[Instruction] = frozenset()
+    """Values of other regions that are needed at the start of this one."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether threads come here from a yield, or to one from here."""
+        return _comes_by_yields(self.start, self.exits)
+
+
+@dataclass(eq=False)
+class RegionGraph:
+    """A kernel that was cut."""
+
+    function: Function
+    order: Order
+    uniformity: Uniformity
+    homes: dict[Instruction, Block]
+    crossing: frozenset[Instruction]
+    """Values that are used in another block than the one that defines them."""
+    points: list[SyncPoint]
+    regions: list[Region]
+
+    @property
+    def wave_scheduled(self) -> bool:
+        """Whether waves have to be run one at a time: their lanes can wait at different operations."""
+        return any(
+            region.parts and (len(region.exits) > 1 or region.takes_turns or self._in_unsteady_loop(point))
+            for region in self.regions
+            for point in region.exits
+            if not (point.is_block_wide or point.yields)
+        )
+
+    @property
+    def yields(self) -> list[SyncPoint]:
+        """Where threads wait for nothing but the turns of the others."""
+        return [point for point in self.points if point.yields]
+
+    def _in_unsteady_loop(self, point: SyncPoint) -> bool:
+        return any(loop in self.uniformity.unsteady for loop in self.order.loops[point.waiting])
+
+
+def cut_at_sync_points(function: Function, at: frozenset[str] = intrinsics.SYNCHRONISING) -> RegionGraph:
+    """Cut *function*, which is changed: a block ends at each call of an operation of *at*."""
+    calls = _cut_blocks(function, at)
+    program = _analyse(function, calls)
+    if program.wave_scheduled and reconvergence_keys.insert_reconvergence_keys(
+        program.order, program.uniformity.branches
+    ):
+        program = _analyse(function, calls)
+    return program
+
+
+def _analyse(function: Function, calls: dict[Instruction, Block]) -> RegionGraph:
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    homes = {instruction: block for block in order.blocks for instruction in block.instructions}
+    for call, resume in calls.items():
+        homes[call] = resume
+    points = _number_points(order, calls)
+    crossing, live = _liveness(order, homes)
+    uniformity = Uniformity(order, homes)
+    regions = _form_regions(order, points, uniformity, live)
+    _mark_masked(regions)
+    return RegionGraph(function, order, uniformity, homes, crossing, points, regions)
+
+
+def _cut_blocks(function: Function, at: frozenset[str]) -> dict[Instruction, Block]:
+    """End blocks at operations of *at*; the block behind each."""
+    calls: dict[Instruction, Block] = {}
+    blocks: list[Block] = []
+    moved: dict[Block, Block] = {}
+    for original in function.blocks:
+        block, rest = original, original.instructions
+        block.instructions = []
+        for instruction in rest:
+            if instruction.opcode == "call" and instruction.callee in at:
+                blocks.append(block)
+                resume = Block(f"{original.name}.{len(calls)}")
+                calls[instruction] = resume
+                end = Instruction(ir.VoidType(), "synchronise", [instruction], targets=[resume])
+                block.instructions.append(end)
+                block = resume
+            else:
+                block.instructions.append(instruction)
+        blocks.append(block)
+        moved[original] = block
+    function.blocks[:] = blocks
+    for block in blocks:
+        for phi in block.phis:
+            phi.targets = [moved[source] for source in phi.targets]
+    return calls
+
+
+def _number_points(order: Order, calls: dict[Instruction, Block]) -> list[SyncPoint]:
+    waiting = [block for block in order.blocks if _waits(block)]
+    waiting.sort(key=lambda block: _is_block_wide(block.synchronising.callee))
+    return [
+        SyncPoint(number, block.synchronising, block, calls[block.synchronising])
+        for number, block in enumerate(waiting)
+    ]
+
+
+def block_uses(block: Block) -> Iterable[Instruction]:
+    """Values of instructions that *block* reads, those that it hands to the phis behind it among them."""
+    for instruction in block.instructions:
+        if instruction.opcode == "phi":
+            continue
+        operands = instruction.operands
+        if instruction.opcode == "synchronise":
+            operands = [*block.synchronising.operands, *operands[1:]]
+        for operand in operands:
+            if isinstance(operand, Instruction):
+                yield operand
+    for successor in block.successors:
+        for phi in successor.phis:
+            for operand, source in zip(phi.operands, phi.targets, strict=True):
+                if source is block and isinstance(operand, Instruction):
+                    yield operand
+
+
+def _liveness(
+    order: Order, homes: dict[Instruction, Block]
+) -> tuple[frozenset[Instruction], dict[Block, frozenset[Instruction]]]:
+    uses: dict[Block, list[Instruction]] = {}
+    definitions: dict[Block, list[Instruction]] = {block: [] for block in order.blocks}
+    for block in order.blocks:
+        # The place of an alloca is known everywhere; what is in it is not a value of this graph.
+        uses[block] = [value for value in block_uses(block) if homes[value] is not block and value.opcode != "alloca"]
+    for value, home in homes.items():
+        if home in definitions:
+            definitions[home].append(value)
+    crossing = frozenset(value for used in uses.values() for value in used)
+    return crossing, live_values(order.blocks, lambda block: block.successors, uses, definitions)
+
+
+def within(block: Block) -> list[Block]:
+    """Where a thread can go from *block* without waiting."""
+    return [] if block.terminator.opcode == "synchronise" else block.successors
+
+
+def _form_regions(
+    order: Order, points: list[SyncPoint], uniformity: Uniformity, live: dict[Block, frozenset[Instruction]]
+) -> list[Region]:
+    by_call = {point.call: point for point in points}
+    starts: list[SyncPoint | None] = [None, *points]
+    regions = []
+    for start in starts:
+        entry = order.blocks[0] if start is None else start.resume
+        blocks = order_blocks(entry, within).blocks
+        exits = {block: by_call[block.synchronising] for block in blocks if _waits(block)}
+        returns = any(block.terminator.opcode == "ret" for block in blocks)
+        kept = live[entry] - {start.call} if start is not None else frozenset()
+        reached = sorted(set(exits.values()), key=lambda point: point.number)
+        parts = _comes_by_yields(start, reached) or _can_part(blocks, exits, uniformity)
+        regions.append(Region(start, entry, blocks, reached, returns, parts, live=kept))
+    return regions
+
+
+def _is_block_wide(operation: str) -> bool:
+    return operation not in intrinsics.WAVE_WIDE and operation != intrinsics.YIELD
+
+
+def _waits(block: Block) -> bool:
+    return block.terminator.opcode == "synchronise"
+
+
+def _comes_by_yields(start: SyncPoint | None, exits: list[SyncPoint]) -> bool:
+    """Whether threads do not start a region together, or go on one by one behind it."""
+    return (start is not None and start.yields) or any(point.yields for point in exits)
+
+
+def _can_part(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity: Uniformity) -> bool:
+    """Whether a branch at which threads part decides where they end."""
+    branches = [block for block in blocks if block in uniformity.branches]
+    if not branches:
+        return False
+    meeting = immediate_postdominators(blocks, within)
+    ends: dict[Block, set[SyncPoint | None]] = {block: set() for block in blocks}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            size = len(ends[block])
+            if block in exits:
+                ends[block].add(exits[block])
+            elif block.terminator.opcode == "ret":
+                ends[block].add(None)
+            for target in within(block):
+                ends[block] |= ends[target]
+            changed |= len(ends[block]) != size
+    return any(meeting[branch] is None and len(ends[branch]) > 1 for branch in branches)
+
+
+def _mark_masked(regions: list[Region]) -> None:
+    """Find the regions that some threads may not run because they returned."""
+    by_start = {region.start: region for region in regions}
+    changed = True
+    while changed:
+        changed = False
+        for region in regions:
+            if region.masked or (region.parts and region.returns):
+                for point in region.exits:
+                    changed |= not by_start[point].masked
+                    by_start[point].masked = True

@@ -1,0 +1,79 @@
+"""Blocks that wait for the whole grid.
+
+A block that comes to such a barrier puts the number of the operation into its context and returns; when all blocks have
+done so, all are run again, and go on where they stopped. What they need then is in the context: all that their threads
+keep, and the shared memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.intrinsics import GRID_BARRIER
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, I8, I32, I64
+from hip_runtime.drivers.cpu.regions.form import SyncPoint
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.cpu.regions.block_function import BlockFunction
+
+FINISHED = -1
+"""What a block that has returned leaves in its context. It is 0 before the block was first run, and one more than the
+number of the operation that the block waits at."""
+
+
+class Context:
+    """The part of a block function that stops it and lets it go on."""
+
+    def __init__(self, code: BlockFunction) -> None:
+        self._code = code
+        self._points = [point for point in code.program.points if point.operation == GRID_BARRIER]
+        self._resumed = {point: code.function.append_basic_block("resume") for point in self._points}
+        self._done = code.function.append_basic_block("done")
+        self._stopped = code.function.append_basic_block("stopped")
+        for block in (self._done, self._stopped):
+            ir.IRBuilder(block).ret_void()
+
+    def begin(self) -> None:
+        """At the start of the function: find the context, make what is kept in it, and jump to where the block was."""
+        code, builder, item = self._code, self._code.builder, self._code.item
+        shared = {
+            field: code.storage.private(ir.ArrayType(I8, max(nbytes, 1)), align, "shared", each=False)
+            for field, (nbytes, align) in item.shared_memory.items()
+        }
+        item.context_bytes = code.storage.context_bytes
+        offset = builder.mul(self._block_number(builder), I64(item.context_bytes))
+        contexts = item.layout.load(builder, code.place, "contexts")
+        self._context = builder.gep(contexts, [offset], inbounds=True, source_etype=I8)
+        code.storage.make_in(builder, self._context)
+        for field, place in shared.items():
+            item.layout.store(builder, place.base, code.place, field)
+        start = builder.append_basic_block("start")
+        switch = builder.switch(builder.load(self._context, typ=I32), self._done)
+        switch.add_case(I32(0), start)
+        for point in self._points:
+            switch.add_case(I32(point.number + 1), self._resumed[point])
+        builder.position_at_end(start)
+
+    def _block_number(self, builder: ir.IRBuilder) -> ir.Value:
+        code = self._code
+        layout = code.item.layout
+        frame = layout.load(builder, code.place, "frame")
+        number = I64(0)
+        for axis in (2, 1, 0):
+            extent = builder.zext(FRAME.load(builder, frame, "grid", axis), I64)
+            index = builder.zext(layout.load(builder, code.place, "block", axis), I64)
+            number = builder.add(builder.mul(number, extent), index)
+        return number
+
+    def wait(self, point: SyncPoint) -> None:
+        """Stop at *point*; the builder is where the block goes on."""
+        builder = self._code.builder
+        builder.store(I32(point.number + 1), self._context)
+        builder.branch(self._stopped)
+        builder.position_at_end(self._resumed[point])
+
+    def end(self, builder: ir.IRBuilder) -> None:
+        """The block has returned."""
+        builder.store(I32(FINISHED), self._context)

@@ -1,0 +1,69 @@
+"""In which round of each loop a lane is: what orders the operations of a wave that its lanes wait at.
+
+Lanes that part meet again where their ways join. With loops the place in the program does not say who has to wait for
+whom: a lane that has begun the next round of a loop has to wait for one that is still inside of the last. So the lanes
+count the rounds of loops in which they can part. The *key* of a lane that waits at an operation is, from the outermost
+loop around it inwards, the place of the loop and the round, and last the place of the operation itself; the lanes with
+the lowest key go first, and only lanes with the same key are together.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.cfg import Order
+from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
+
+_I32 = ir.IntType(32)
+
+
+def insert_reconvergence_keys(order: Order, branches: set[Block]) -> bool:
+    """Let lanes count the rounds of each loop with an operation of a wave in it and a branch of *branches*, at which
+    they part, and give each operation its key, as further operands of its ``synchronise``. Whether there was a loop."""
+    waiting = [block for block in order.blocks if _waits_for_wave(block)]
+    counters: dict[frozenset[Block], Instruction] = {}
+    for block in waiting:
+        for loop in order.loops[block]:
+            if loop not in counters and not loop.isdisjoint(branches):
+                counters[loop] = _insert_counter(order, loop)
+    if not counters:
+        return False
+    position = {block: number for number, block in enumerate(order.blocks)}
+    for block in [block for block in order.blocks if _waits_in_wave(block)]:
+        key: list[Value] = []
+        for loop in order.loops[block]:
+            if loop in counters:
+                key += [_number(min(position[member] for member in loop)), counters[loop]]
+        block.terminator.operands += [*key, _number(position[block])]
+    return True
+
+
+def _waits_for_wave(block: Block) -> bool:
+    return block.terminator.opcode == "synchronise" and block.synchronising.callee in intrinsics.WAVE_WIDE
+
+
+def _waits_in_wave(block: Block) -> bool:
+    """Whether a lane waits there for its wave, or spins, and the wave waits for it."""
+    yields = block.terminator.opcode == "synchronise" and block.synchronising.callee == intrinsics.YIELD
+    return yields or _waits_for_wave(block)
+
+
+def _number(number: int) -> Constant:
+    return Constant(_I32, str(number), number)
+
+
+def _insert_counter(order: Order, loop: frozenset[Block]) -> Instruction:
+    """A value that is 0 in the first round of *loop*, and one more in each that follows."""
+    header = next(block for block in order.blocks if block in loop)
+    counter = Instruction(_I32, "phi", [], "round")
+    for source in order.blocks:
+        if header in source.successors:
+            value: Value = _number(0)
+            if source in loop:
+                value = Instruction(_I32, "add", [counter, _number(1)], "round.next")
+                source.instructions.insert(len(source.instructions) - 1, value)
+            counter.operands.append(value)
+            counter.targets.append(source)
+    header.instructions.insert(0, counter)
+    return counter

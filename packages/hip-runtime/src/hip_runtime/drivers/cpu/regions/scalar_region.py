@@ -1,0 +1,228 @@
+"""The code of one region for one thread: what `block_function` puts into the loop over the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import I32, allocate
+from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
+from hip_runtime.drivers.cpu.regions.context_values import Transfer
+from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint, block_uses, within
+from hip_runtime.drivers.cpu.regions.storage import Place
+
+
+@dataclass
+class RegionContext:
+    """What all regions of a block function have in common."""
+
+    program: RegionGraph
+    symbols: Symbols
+    arguments: list[ir.Value]
+    entry: ir.IRBuilder
+    """At the start of the function, for the places of local variables."""
+    keeping: Mapping[Instruction, Transfer]
+    kept: Mapping[Instruction, Place]
+    """Where values are kept between regions."""
+    allocas: Mapping[Instruction, Place]
+    results: Mapping[SyncPoint, Place]
+    """What synchronising operations give."""
+    passed: Mapping[SyncPoint, list[Place]]
+    """What threads pass to them, behind the work item."""
+    keys: list[Place]
+    """Who goes first among the lanes of a wave, see `reconvergence_keys`."""
+    exclusive: frozenset[Instruction] = frozenset()
+    """Atomic operations on memory of this block alone, see `demote_atomics`."""
+
+
+class ScalarRegion:
+    """Writes one region. Values that cross blocks are variables here, which LLVM makes registers of."""
+
+    def __init__(self, around: RegionContext, region: Region, builder: ir.IRBuilder) -> None:
+        self._around = around
+        self._region = region
+        self._builder = builder
+        self._variables: dict[Instruction, ir.Value] = {}
+        self._incoming: dict[Instruction, ir.Value] = {}
+        self._blocks: dict[Block, ir.Block] = {}
+        self._values: dict[Instruction, ir.Value] = {}
+        """What is known in the block that is being written."""
+        self._linear: ir.Value | None = None
+        self._ways: Mapping[Block, Block] = {}
+        inside = frozenset(region.blocks)
+        self._defined = {value for value, home in around.program.homes.items() if home in inside}
+        self._used = {value for block in region.blocks for value in block_uses(block)}
+        self._restored = [value for value in region.live if value in self._used or value in self._defined]
+        self.once: dict[Instruction, ir.Value] = {}
+        """What `load_common` loaded."""
+
+    @property
+    def variables(self) -> set[ir.Value]:
+        """The places of the local variables."""
+        return {*self._variables.values(), *self._incoming.values()}
+
+    def load_common(self) -> None:
+        """In front of the loop: load what is the same for all threads, before any of them changes it."""
+        around = self._around
+        for value in self._restored:
+            if around.keeping[value] is Transfer.PER_BLOCK:
+                self.once[value] = around.kept[value].load(self._builder)
+        start = self._region.start
+        if start is not None and start in around.results and around.results[start].count == 1:
+            self.once[start.call] = around.results[start].load(self._builder)
+
+    def copy(self) -> ScalarRegion:
+        """The same to be written once more, with what `load_common` loaded."""
+        other = ScalarRegion(self._around, self._region, self._builder)
+        other.once = self.once
+        return other
+
+    def write(
+        self, linear: ir.Value, leave: Callable[[SyncPoint | None], None], ways: Mapping[Block, Block] | None = None
+    ) -> None:
+        """The turn of thread number *linear*. *leave* ends it, waiting at a point or returning; *ways* are branches of
+        which it is known where the thread goes."""
+        self._linear = linear
+        self._ways = ways or {}
+        self._restore()
+        builder = self._builder
+        reached = order_blocks(self._region.entry, self._next).blocks if ways else self._region.blocks
+        for block in reached:
+            self._blocks[block] = builder.append_basic_block(block.name)
+        builder.branch(self._blocks[self._region.entry])
+        for block in reached:
+            builder.position_at_end(self._blocks[block])
+            self._values = {}
+            self._write_block(block, leave)
+
+    def _next(self, block: Block) -> list[Block]:
+        return [self._ways[block]] if block in self._ways else within(block)
+
+    def _restore(self) -> None:
+        around, builder = self._around, self._builder
+        start = self._region.start
+        if start is not None and start in around.results:
+            result = self.once.get(start.call)
+            if result is None:
+                result = around.results[start].load(builder, self._linear)
+            builder.store(result, self._variable(start.call))
+        for value in self._restored:
+            if around.keeping[value] is Transfer.COMPUTED:
+                loaded = self._compute(value)
+            elif value in self.once:
+                loaded = self.once[value]
+            else:
+                loaded = around.kept[value].load(builder, self._linear)
+            builder.store(loaded, self._variable(value))
+
+    def _compute(self, value: Instruction) -> ir.Value:
+        """Compute *value* again."""
+        known = self._values.get(value)
+        if known is None:
+            if value.opcode == "alloca":
+                return self._operand(value)
+            operands = [
+                self._compute(operand) if isinstance(operand, Instruction) else self._operand(operand)
+                for operand in value.operands
+            ]
+            known = self._values[value] = write_instruction(self._builder, value, operands)
+        return known
+
+    def _write_block(self, block: Block, leave: Callable[[SyncPoint | None], None]) -> None:
+        builder = self._builder
+        crossing = self._around.program.crossing
+        for phi in block.phis:
+            self._values[phi] = builder.load(self._incoming_variable(phi), typ=phi.type, name=phi.name)
+        for instruction in block.instructions:
+            stand_at(builder, instruction.location)
+            if instruction.is_terminator:
+                self._pass_on(block)
+                self._write_end(block, leave)
+                return
+            if instruction.opcode == "alloca":
+                continue
+            if instruction.opcode != "phi":
+                operands = [self._operand(operand) for operand in instruction.operands]
+                write = write_demoted if instruction in self._around.exclusive else write_instruction
+                self._values[instruction] = write(builder, instruction, operands)
+            if instruction in crossing:
+                builder.store(self._values[instruction], self._variable(instruction))
+
+    def _pass_on(self, block: Block) -> None:
+        """Give the phis of the next blocks their values: all are read before any is written."""
+        if block.terminator.opcode == "synchronise":
+            return
+        pairs = [
+            (phi, self._operand(operand))
+            for successor in self._next(block)
+            for phi in successor.phis
+            for operand in [dict(zip(phi.targets, phi.operands, strict=True))[block]]
+        ]
+        for phi, value in pairs:
+            self._builder.store(value, self._incoming_variable(phi))
+
+    def _write_end(self, block: Block, leave: Callable[[SyncPoint | None], None]) -> None:
+        builder, end = self._builder, block.terminator
+        if end.opcode == "synchronise":
+            point = next(point for point in self._region.exits if point.end is end)
+            self._keep(point)
+            leave(point)
+        elif end.opcode == "ret":
+            leave(None)
+        elif end.opcode == "unreachable":
+            builder.unreachable()
+        elif len(self._next(block)) == 1:
+            builder.branch(self._blocks[self._next(block)[0]])
+        elif end.opcode == "switch":
+            kind = end.operands[0].type
+            switch = builder.switch(self._operand(end.operands[0]), self._blocks[end.targets[0]])
+            for number, target in zip(end.cases, end.targets[1:], strict=True):
+                switch.add_case(ir.Constant(kind, number), self._blocks[target])
+        else:
+            builder.cbranch(self._operand(end.operands[0]), *(self._blocks[target] for target in end.targets))
+
+    def _keep(self, point: SyncPoint) -> None:
+        """Put away what is needed behind *point*, and what the thread passes to it."""
+        around, builder = self._around, self._builder
+        for place, operand in zip(around.passed[point], point.call.arguments[1:], strict=True):
+            place.store(builder, self._operand(operand), self._linear)
+        for number, place in enumerate(around.keys if not point.is_block_wide else ()):
+            key = point.end.operands[1:]
+            place.store(builder, self._operand(key[number]) if number < len(key) else I32(0), self._linear)
+        region = next(region for region in around.program.regions if region.start is point)
+        for value in region.live:
+            if value in self._defined and around.keeping[value] is not Transfer.COMPUTED:
+                index = self._linear if around.keeping[value] is Transfer.PER_THREAD else None
+                around.kept[value].store(builder, self._operand(value), index)
+
+    def _operand(self, value: Value) -> ir.Value:
+        around, builder = self._around, self._builder
+        if not isinstance(value, Instruction):
+            return around.symbols.leaf(value, around.arguments)
+        known = self._values.get(value)
+        if known is None:
+            if value.opcode == "alloca":
+                known = around.allocas[value].address(builder, self._linear)
+            else:
+                known = builder.load(self._variable(value), typ=value.type, name=value.name)
+            self._values[value] = known
+        return known
+
+    def _variable(self, value: Instruction) -> ir.Value:
+        found = self._variables.get(value)
+        if found is None:
+            found = self._variables[value] = allocate(self._around.entry, value.type, f"{value.name}.variable")
+        return found
+
+    def _incoming_variable(self, phi: Instruction) -> ir.Value:
+        found = self._incoming.get(phi)
+        if found is None:
+            found = self._incoming[phi] = allocate(self._around.entry, phi.type, f"{phi.name}.incoming")
+        return found

@@ -1,0 +1,68 @@
+"""The turns of threads that wait in spin loops: round by round, until all wait for the block or have returned.
+
+A thread that comes to a yield has ended its turn. When all threads have had theirs, each that waits at a yield is given
+another, in the order of the yields and then of the threads, which runs to its next yield. Threads that wait for the
+block have no turns, and the block goes on when none is at a yield.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, I32, I64
+from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.cpu.regions.block_function import BlockFunction
+
+
+class SpinSchedule:
+    """Writes the rounds of a block function whose threads do not part at operations of waves."""
+
+    def __init__(self, code: BlockFunction) -> None:
+        self._code = code
+        self._yields = code.program.yields
+        self._end = code.function.append_basic_block("round.end")
+        blocks = [*(code.starts[point] for point in self._yields), self._end]
+        self.start = blocks[0]
+        """Where a round begins."""
+        self._behind = dict(zip(self._yields, blocks[1:], strict=True))
+
+    def go_on(self, region: Region) -> bool:
+        """Where threads can come to a yield behind *region*, or come from one: jump to the next turns."""
+        builder = self._code.builder
+        if region.start is not None and region.start.yields:
+            builder.branch(self._behind[region.start])
+            return True
+        if any(point.yields for point in region.exits):
+            builder.branch(self.start)
+            return True
+        return False
+
+    def write_end(self) -> None:
+        """What follows a round: another, or the block goes on."""
+        code, builder = self._code, self._code.builder
+        builder.position_at_end(self._end)
+        leave_after_fault(code)
+        go = builder.append_basic_block("nobody.spins")
+        extremes = code.find_extremes((I64(0), I64(code.item.threads)))
+        builder.cbranch(is_below(code, extremes[0], self._yields), self.start, go)
+        builder.position_at_end(go)
+        code.go_where_all_wait([point for point in code.program.points if point.is_block_wide], True, extremes)
+
+
+def is_below(code: BlockFunction, number: ir.Value, points: list[SyncPoint]) -> ir.Value:
+    """Whether *number* is that of one of *points*, or of one with a lower number."""
+    return code.builder.icmp_unsigned("<=", number, I32(points[-1].number))
+
+
+def leave_after_fault(code: BlockFunction) -> None:
+    """End the block where a thread of the launch has faulted: others may wait for what it would have written."""
+    builder = code.builder
+    frame = code.item.layout.load(builder, code.place, "frame")
+    fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
+    go = builder.append_basic_block("no.fault")
+    builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), go, code.finish)
+    builder.position_at_end(go)

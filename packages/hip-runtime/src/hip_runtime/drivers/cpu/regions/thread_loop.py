@@ -1,0 +1,70 @@
+"""Loops over the threads of a block, and over those of one wave."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import I32, I64
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+
+Bounds = tuple[ir.Value, ir.Value]
+"""The numbers, as ``i64``, of the first thread and of the one behind the last."""
+
+
+class ThreadLoop:
+    """A loop whose body may have many blocks: everything that ends the turn of a thread goes to ``latch``.
+
+    Made with the builder in front of the loop; inside, ``linear`` is the number of the thread in the block, and the
+    work item holds its indices. Without *bounds* it goes over all threads, x innermost, with constant trip counts.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, item: WorkItem, place: ir.Value, bounds: Bounds | None = None) -> None:
+        self._builder = builder
+        self._levels: list[tuple[ir.PhiInstr, ir.Value, ir.Block]] = []
+        self.latch = builder.append_basic_block("latch")
+        if bounds is None:
+            extents = item.block
+            z, y, x = (self._begin(I64(0), I64(extent)) for extent in reversed(extents))
+            rows = builder.add(builder.mul(z, I64(extents[1]), flags=("nuw", "nsw")), y, flags=("nuw", "nsw"))
+            self.linear = builder.add(builder.mul(rows, I64(extents[0]), flags=("nuw", "nsw")), x, flags=("nuw", "nsw"))
+            indices = [builder.trunc(index, I32) for index in (x, y, z)]
+        else:
+            self.linear = self._begin(*bounds)
+            indices = self._split(builder.trunc(self.linear, I32), item.block)
+        for number, index in enumerate(indices):
+            item.layout.store(builder, index, place, "thread", number)
+
+    def _begin(self, first: ir.Value, limit: ir.Value) -> ir.Value:
+        builder = self._builder
+        before = builder.block
+        head = builder.append_basic_block("thread")
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(I64)
+        index.add_incoming(first, before)
+        self._levels.append((index, limit, head))
+        return index
+
+    def _split(self, linear: ir.Value, extents: tuple[int, int, int]) -> list[ir.Value]:
+        builder = self._builder
+        indices = []
+        for number, extent in enumerate(extents):
+            if number == 2 or all(rest == 1 for rest in extents[number + 1 :]):
+                indices.append(linear)
+                return indices + [I32(0)] * (2 - number)
+            indices.append(builder.urem(linear, I32(extent)))
+            linear = builder.udiv(linear, I32(extent))
+        return indices
+
+    def end(self) -> list[ir.Instruction]:
+        """Close the loop; the builder is behind it. Gives the branches that go back to the start of each level."""
+        builder = self._builder
+        builder.position_at_end(self.latch)
+        branches = []
+        for index, limit, head in reversed(self._levels):
+            following = builder.add(index, I64(1), flags=("nuw", "nsw"))
+            index.add_incoming(following, builder.block)
+            after = builder.append_basic_block("threads.end")
+            branches.append(builder.cbranch(builder.icmp_unsigned("<", following, limit), head, after))
+            builder.position_at_end(after)
+        return branches

@@ -1,0 +1,217 @@
+"""Operations among the lanes of a wave, and the schedule of waves whose lanes do not stay together.
+
+In that schedule a wave runs until all of its lanes wait for the block or have returned. As long as one can run on, of
+the operations of the wave that its lanes wait at, the one with the lowest number is performed for the lanes that wait
+there, which then run on. The numbers follow the order of the blocks, so that lanes which took the sides of a branch, or
+left a loop early, are waited for where their ways join. Lanes that spin have a turn each time it is their wave's; all
+waves have theirs, one after another, until no lane spins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.abi.launch_frame import I1, I32, I64, allocate
+from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
+from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
+from hip_runtime.drivers.cpu.regions.spin_schedule import is_below, leave_after_fault
+from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.cpu.regions.block_function import BlockFunction, Condition
+
+
+class WaveOperation:
+    """One operation of a wave: from what its active lanes passed to the result of each. Without *active* all are."""
+
+    def __init__(self, code: BlockFunction, point: SyncPoint, active: Condition | None) -> None:
+        self._code = code
+        self._builder = code.builder
+        self._active = active
+        self._operation = point.operation
+        self._result = code.around.results.get(point)
+        self._passed = code.around.passed[point]
+        self._wave_size = code.item.wave_size
+
+    def write_all(self) -> None:
+        """Perform it for every wave of the block."""
+        code, builder = self._code, self._builder
+        threads = code.item.threads
+        whole, rest = divmod(threads, self._wave_size)
+        if whole:
+            with code.each_thread((I64(0), I64(whole))) as number:
+                first = builder.mul(number, I64(self._wave_size), flags=("nuw", "nsw"))
+                self.write((first, builder.add(first, I64(self._wave_size), flags=("nuw", "nsw"))))
+        if rest:
+            self.write((I64(whole * self._wave_size), I64(threads)))
+
+    def write(self, bounds: Bounds) -> None:
+        """Perform it for the wave of the threads in *bounds*."""
+        if self._result is None:
+            return
+        if self._operation.startswith(intrinsics.SHUFFLE):
+            self._shuffle(bounds)
+        else:
+            self._collect(bounds)
+
+    def _is_active(self, linear: ir.Value) -> ir.Value:
+        return I1(1) if self._active is None else self._active(linear)
+
+    def _collect(self, bounds: Bounds) -> None:
+        """A bit for each active lane, or for each that votes."""
+        builder, code = self._builder, self._code
+        assert self._result is not None
+        lanes = allocate(code.entry, I64, "lanes")
+        builder.store(I64(0), lanes)
+        with code.each_thread(bounds) as linear:
+            bit = self._is_active(linear)
+            if self._operation == intrinsics.BALLOT:
+                bit = builder.select(bit, self._passed[0].load(builder, linear), I1(0))
+            bit = builder.shl(builder.zext(bit, I64), builder.sub(linear, bounds[0]))
+            builder.store(builder.or_(builder.load(lanes, typ=I64), bit), lanes)
+        found = builder.load(lanes, typ=I64)
+        with code.each_thread(bounds) as linear:
+            self._result.store(builder, found, linear)
+
+    def _shuffle(self, bounds: Bounds) -> None:
+        """The value of another lane, where that is active, else the own."""
+        builder, code = self._builder, self._code
+        assert self._result is not None
+        values, sources = self._passed
+        with code.each_thread(bounds) as linear, builder.if_then(self._is_active(linear)):
+            lane = builder.zext(sources.load(builder, linear), I64)
+            exists = builder.icmp_unsigned("<", lane, builder.sub(bounds[1], bounds[0]))
+            source = builder.select(exists, builder.add(bounds[0], lane), linear)
+            source = builder.select(self._is_active(source), source, linear)
+            self._result.store(builder, values.load(builder, source), linear)
+
+
+class WaveScheduler:
+    """Writes the body of a block function that runs one wave at a time."""
+
+    def __init__(self, code: BlockFunction) -> None:
+        self._code = code
+        self._builder = code.builder
+        self._first = allocate(code.entry, I64, "wave")
+        self._points = code.program.points
+        self._yields = code.program.yields
+        self._in_waves = [point for point in self._points if not point.is_block_wide]
+        self._of_block = [point for point in self._points if point.is_block_wide]
+        self._next_wave = code.function.append_basic_block("next.wave")
+        self._step = code.function.append_basic_block("step")
+        self._visit = code.starts[self._yields[0]] if self._yields else self._step
+        """Where the turn of a wave begins."""
+        self._keys = code.around.keys
+
+    def write(self) -> None:
+        """All of the schedule."""
+        code, builder = self._code, self._builder
+        regions = {region.start: region for region in code.program.regions}
+        self._write_region(regions[None], None)
+        builder.store(I64(0), self._first)
+        builder.branch(self._visit)
+        self._write_step()
+        stops = [*(code.starts[point] for point in self._yields), self._step]
+        behind = dict(zip(self._yields, stops[1:], strict=True))
+        for point, block in code.starts.items():
+            builder.position_at_end(block)
+            if point.is_block_wide:
+                code.perform(point, masked=True)
+                self._write_region(regions[point], None)
+                builder.store(I64(0), self._first)
+            else:
+                bounds = self._bounds()
+                WaveOperation(code, point, self._chosen(point)).write(bounds)
+                self._write_region(regions[point], bounds)
+            builder.branch(behind.get(point, self._visit if point.is_block_wide else self._step))
+
+    def _bounds(self) -> Bounds:
+        builder = self._builder
+        first = builder.load(self._first, typ=I64)
+        last = builder.add(first, I64(self._code.item.wave_size))
+        threads = I64(self._code.item.threads)
+        return first, builder.select(builder.icmp_unsigned("<", last, threads), last, threads)
+
+    def _write_step(self) -> None:
+        """Go on with the present wave, or with the next, or with the block when all waves wait for it."""
+        code, builder = self._code, self._builder
+        builder.position_at_end(self._step)
+        first, last = self._bounds()
+        low, _ = code.find_extremes((first, last))
+        if self._keys:
+            low = self._choose_by_keys((first, last))
+        switch = builder.switch(low, self._next_wave)
+        for point in self._in_waves:
+            if not point.yields:
+                switch.add_case(I32(point.number), code.starts[point])
+        builder.position_at_end(self._next_wave)
+        builder.store(builder.add(first, I64(code.item.wave_size)), self._first)
+        together = builder.append_basic_block("block.waits")
+        more = builder.icmp_unsigned("<", builder.load(self._first, typ=I64), I64(code.item.threads))
+        builder.cbranch(more, self._visit, together)
+        builder.position_at_end(together)
+        if self._yields:
+            self._visit_again()
+        code.go_where_all_wait(self._of_block, may_finish=True)
+
+    def _visit_again(self) -> None:
+        """Begin with the first wave again where a lane of any spins, or waits for one that does."""
+        code, builder = self._code, self._builder
+        leave_after_fault(code)
+        low, _ = code.find_extremes((I64(0), I64(code.item.threads)))
+        again, go = builder.append_basic_block("again"), builder.append_basic_block("nobody.spins")
+        builder.cbranch(is_below(code, low, self._in_waves), again, go)
+        builder.position_at_end(again)
+        builder.store(I64(0), self._first)
+        builder.branch(self._visit)
+        builder.position_at_end(go)
+
+    def _chosen(self, point: SyncPoint) -> Condition:
+        """Whether a thread takes part when *point* is performed."""
+        code = self._code
+        if self._keys and not (point.is_block_wide or point.yields):
+            return lambda linear: self._code.turn.load(self._builder, linear)
+        return lambda linear: code.waits("==", point.number, linear)
+
+    def _choose_by_keys(self, bounds: Bounds) -> ir.Value:
+        """Find the lanes with the lowest key; the number of the operation that they wait at."""
+        code, builder = self._code, self._builder
+        chosen, lowest = (allocate(code.entry, I32, name) for name in ("chosen", "lowest"))
+        with code.each_thread(bounds) as linear:
+            waits = code.waits("<", len(self._in_waves), linear)
+            self._code.turn.store(builder, waits, linear)
+        for word in self._keys:
+            builder.store(I32(0xFFFFFFFF), lowest)
+            with code.each_thread(bounds) as linear:
+                value, known = word.load(builder, linear), builder.load(lowest, typ=I32)
+                lower = builder.and_(self._code.turn.load(builder, linear), builder.icmp_unsigned("<", value, known))
+                builder.store(builder.select(lower, value, known), lowest)
+            least = builder.load(lowest, typ=I32)
+            with code.each_thread(bounds) as linear:
+                same = builder.icmp_unsigned("==", word.load(builder, linear), least)
+                self._code.turn.store(builder, builder.and_(self._code.turn.load(builder, linear), same), linear)
+        assert code.states is not None
+        builder.store(I32(code.returned), chosen)
+        with code.each_thread(bounds) as linear:
+            state = builder.zext(code.states.load(builder, linear), I32)
+            known = builder.load(chosen, typ=I32)
+            builder.store(builder.select(self._code.turn.load(builder, linear), state, known), chosen)
+        return builder.load(chosen, typ=I32)
+
+    def _write_region(self, region: Region, bounds: Bounds | None) -> None:
+        code, builder = self._code, self._builder
+        body = ScalarRegion(code.around, region, builder)
+        body.load_common()
+        loop = ThreadLoop(builder, code.item, code.place, bounds)
+        if region.start is not None:
+            code.skip_unless(self._chosen(region.start), loop)
+
+        def leave(point: SyncPoint | None) -> None:
+            code.note(code.returned if point is None else point.number, loop.linear)
+            builder.branch(loop.latch)
+
+        body.write(loop.linear, leave)
+        loop.end()

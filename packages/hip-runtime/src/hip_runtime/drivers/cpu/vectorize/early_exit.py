@@ -1,0 +1,31 @@
+"""Branches at the start of a kernel at which threads that have nothing to do return: ``if i < n``."""
+
+from __future__ import annotations
+
+from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block
+
+_NOTING = frozenset({"getelementptr", "store"})
+
+
+def find_early_exit(shapes: VectorShapes, known: dict[Block, Block]) -> tuple[Block, Block] | None:
+    """A branch of which one side only returns, in front of which nothing was written; and the other side."""
+    loops = shapes.order.loops
+    for block in shapes.order.blocks:
+        if any(has_effect(instruction) for instruction in block.instructions):
+            return None
+        if block not in shapes.parting or block in shapes.masked or block in known or loops[block]:
+            continue
+        targets = block.terminator.targets
+        if block.terminator.opcode == "br" and len(targets) == 2:
+            for number in (0, 1):
+                if _only_returns(targets[number]) and not _only_returns(targets[1 - number]):
+                    return block, targets[1 - number]
+    return None
+
+
+def _only_returns(block: Block) -> bool:
+    """Whether threads return in *block*, and do no more there than to note it, as they do where others wait."""
+    *others, end = block.instructions
+    return end.opcode == "ret" and all(instruction.opcode in _NOTING for instruction in others)

@@ -1,0 +1,123 @@
+"""What has no form for vectors: one lane after another, as far as they are active."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
+from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
+from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands
+
+if TYPE_CHECKING:
+    from hip_runtime.drivers.cpu.vectorize.widen import Widener
+
+
+class Scalarizer:
+    """Writes *instruction* for each active lane. What differs among lanes goes through memory of the stack.
+
+    Where all lanes are active, which is told when the code runs, the loop over them has no test in it, so that LLVM can
+    write it out; else it goes from one bit of the mask to the next, as a jump over each lane that is not active would
+    often be foreseen wrongly.
+    """
+
+    def __init__(self, code: Widener, instruction: Instruction) -> None:
+        self._code = code
+        self._builder = code.builder
+        self._lanes = code.lanes
+        self._instruction = instruction
+        self._kinds = self._result_kinds(instruction.type)
+        self._knows_thread = any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands)
+
+    def write(self) -> ir.Value | None:
+        """Everything; the results of all lanes."""
+        code, builder, lanes = self._code, self._builder, self._lanes
+        self._given = prepare_operands(code, self._instruction)
+        self._results = [
+            allocate(code.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in self._kinds
+        ]
+        self._first = code.item.layout.load(builder, code.arguments[0], "thread", 0)
+        if code.mask is None:
+            self._run_all()
+        else:
+            bits = builder.bitcast(code.mask, ir.IntType(lanes.width))
+            everyone = builder.icmp_unsigned("==", bits, bits.type((1 << lanes.width) - 1))
+            with builder.if_else(everyone) as (every, some):
+                with every:
+                    self._run_all()
+                with some:
+                    self._run_some(bits)
+        if self._knows_thread:
+            code.item.layout.store(builder, self._first, code.arguments[0], "thread", 0)
+        return self._collect()
+
+    def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:
+        if kind == VOID:
+            return []
+        self._lanes.type_of(kind)
+        return list(kind.elements) if isinstance(kind, ir.LiteralStructType) else [kind]
+
+    # loops
+
+    def _run_all(self) -> None:
+        builder = self._builder
+        before = builder.block
+        turn, after = (builder.append_basic_block(f"lane{part}") for part in ("", ".end"))
+        builder.branch(turn)
+        builder.position_at_end(turn)
+        lane = builder.phi(I32, "lane")
+        lane.add_incoming(I32(0), before)
+        self._run(lane)
+        following = builder.add(lane, I32(1))
+        lane.add_incoming(following, builder.block)
+        builder.cbranch(builder.icmp_unsigned("<", following, I32(self._lanes.width)), turn, after)
+        builder.position_at_end(after)
+
+    def _run_some(self, bits: ir.Value) -> None:
+        builder, kind = self._builder, bits.type
+        before = builder.block
+        head, turn, after = (builder.append_basic_block(f"active{part}") for part in ("", ".run", ".end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        rest = builder.phi(kind, "rest")
+        rest.add_incoming(bits, before)
+        builder.cbranch(builder.icmp_unsigned("!=", rest, kind(0)), turn, after)
+        builder.position_at_end(turn)
+        lane = self._lanes.call(f"llvm.cttz.i{kind.width}", kind, [rest, I1(1)])
+        self._run(lane if kind == I32 else builder.trunc(lane, I32) if kind == I64 else builder.zext(lane, I32))
+        rest.add_incoming(builder.and_(rest, builder.sub(rest, kind(1))), builder.block)
+        builder.branch(head)
+        builder.position_at_end(after)
+
+    def _run(self, lane: ir.Value) -> None:
+        """The turn of *lane*."""
+        code, builder, instruction = self._code, self._builder, self._instruction
+        if self._knows_thread:
+            code.item.store_lane(builder, code.arguments[0], builder.add(self._first, lane))
+        operands = [given(lane) for given in self._given]
+        write_one = write_demoted if instruction in code.exclusive else write_instruction
+        found = write_one(builder, instruction, operands)
+        for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):
+            part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found
+            part = builder.zext(part, I8) if kind == I1 else part
+            builder.store(part, element_address(builder, place, _stored(kind), lane))
+
+    def _collect(self) -> ir.Value | None:
+        builder, kind = self._builder, self._instruction.type
+        parts = []
+        for place, part in zip(self._results, self._kinds, strict=True):
+            loaded = builder.load(place, typ=self._lanes.type_of(_stored(part)), align=1)
+            parts.append(builder.trunc(loaded, self._lanes.type_of(I1)) if part == I1 else loaded)
+        if not isinstance(kind, ir.LiteralStructType):
+            return parts[0] if parts else None
+        whole = ir.Constant(self._lanes.type_of(kind), ir.Undefined)
+        for number, loaded in enumerate(parts):
+            whole = builder.insert_value(whole, loaded, number)
+        return whole
+
+
+def _stored(kind: ir.Type) -> ir.Type:
+    return I8 if kind == I1 else kind

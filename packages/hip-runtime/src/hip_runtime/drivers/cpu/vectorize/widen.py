@@ -1,0 +1,283 @@
+"""One instruction for all lanes of a group, in the form that the shapes of its operands ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.abi.launch_frame import I1, I32, VOID, allocate
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculativeBases, as_base
+from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
+from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
+from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
+from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
+from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory, spell
+from hip_runtime.drivers.cpu.vectorize.wave_operations import write_wave_operation
+
+_ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
+_SCALAR_LAST = ("llvm.abs.", "llvm.ctlz.", "llvm.cttz.", "llvm.powi.", "llvm.is.fpclass.")
+"""Intrinsics whose last argument stays a scalar."""
+
+_TWO_TYPES = (
+    "llvm.lrint.", "llvm.llrint.", "llvm.lround.", "llvm.llround.", "llvm.powi.",
+    "llvm.fptosi.sat.", "llvm.fptoui.sat.",
+)  # fmt: skip
+"""Intrinsics with two types in their names."""
+
+_LEAST_APART = 4
+MOST_STEP = 4
+"""Bytes of an element, and the distance in elements, for which what lies between lanes is loaded with them."""
+
+
+class Widener:
+    """Writes instructions. ``mask`` is that of the block that is being written, ``None`` where all lanes run it."""
+
+    def __init__(
+        self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: Symbols, entry: ir.IRBuilder,
+        arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
+        exclusive: frozenset[Instruction] = frozenset(), in_step: bool = False,
+    ) -> None:  # fmt: skip
+        self.lanes = lanes
+        self.builder = lanes.builder
+        self.shapes = shapes
+        self.item = item
+        self.symbols = symbols
+        self.entry = entry
+        self.arguments = arguments
+        self.privates = privates
+        self.exclusive = exclusive
+        self.in_step = in_step
+        """Whether all lanes have to load before any writes what comes behind."""
+        self.mask: ir.Value | None = None
+        self.block: Block
+        self.values: dict[Instruction, ir.Value] = {}
+        """What is known in the block that is being written: the base of what is strided, all lanes of what varies."""
+        self.escaped: dict[Instruction, ir.Value] = {}
+        self._spread: dict[Value, ir.Value] = {}
+        self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
+        self._usual = SpeculativeBases(shapes, lanes, entry, self.scalar)
+
+    def begin(self, block: Block, mask: ir.Value | None) -> None:
+        """Go on with another block."""
+        self.block, self.mask = block, mask
+        self.values, self._spread, self.escaped = {}, {}, {}
+        self._usual.begin(block)
+
+    # operands
+
+    def variable(self, value: Instruction, varying: bool) -> ir.Value:
+        """The place of a value between blocks: of its base, or of all lanes."""
+        found = self._variables.get((value, varying))
+        if found is None:
+            kind = self.lanes.type_of(value.type) if varying else value.type
+            found = self._variables[value, varying] = allocate(self.entry, kind, value.name)
+        return found
+
+    def scalar(self, value: Value) -> ir.Value:
+        """The base of a value that is strided."""
+        if not isinstance(value, Instruction):
+            return self.symbols.leaf(value, self.arguments)
+        if value.opcode == "alloca":
+            return self.privates[value]
+        known = self.values.get(value)
+        if known is None:
+            known = self.values[value] = self.builder.load(self.variable(value, False), typ=value.type)
+        return known
+
+    def vector(self, value: Value) -> ir.Value:
+        """All lanes of a value."""
+        known = self._spread.get(value)
+        if known is not None:
+            return known
+        shape = self.shapes.of(value, self.block)
+        if shape is not VARYING:
+            known = self.lanes.spread(self.scalar(value), shape)
+        else:
+            assert isinstance(value, Instruction)
+            known = None if self.shapes.leaves_masked_loop(value, self.block) else self.values.get(value)
+            if known is None:
+                known = self.builder.load(self.variable(value, True), typ=self.lanes.type_of(value.type))
+        self._spread[value] = known
+        return known
+
+    # instructions
+
+    def write(self, instruction: Instruction) -> None:
+        """Write *instruction*, and keep its value."""
+        stand_at(self.builder, instruction.location)
+        shape = self.shapes.own(instruction)
+        opcode = instruction.opcode
+        result: ir.Value | None
+        if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
+            result = self._load(instruction)
+        elif opcode == "store" and not (instruction.volatile or instruction.atomic):
+            self._store(instruction)
+            result = None
+        elif opcode == AGREE:
+            result = write_uniform_condition(self, instruction.operands[0], instruction.predicate == "true")
+        elif opcode == "fence":
+            result = write_instruction(self.builder, instruction, [])
+        elif instruction.callee in intrinsics.WAVE_WIDE:
+            result = write_wave_operation(self, instruction)
+        elif instruction.callee == "spmd.lane" and shape == 1 and self.lanes.width == self.item.wave_size:
+            result = I32(0)
+        elif instruction.type != VOID and shape is not VARYING:
+            plain = as_base(instruction) if shape else instruction
+            result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
+        elif opcode in _ELEMENTWISE:
+            result = self._write_elementwise(instruction)
+        elif opcode == "select":
+            result = self._select(instruction)
+        elif opcode == "getelementptr":
+            result = self._address(instruction)
+        elif opcode in ("extractvalue", "insertvalue"):
+            result = self._write_elementwise(instruction)
+        elif opcode == "call" and is_arithmetic(instruction.callee) and self._has_vector_form(instruction):
+            result = self._call(instruction)
+        else:
+            result = Scalarizer(self, instruction).write()
+        if result is not None and instruction.type != VOID:
+            self.values[instruction] = result
+        self._usual.write(instruction)
+
+    def keep(self, instruction: Instruction) -> None:
+        """Store what was written for *instruction* where other blocks find it."""
+        varying = self.shapes.own(instruction) is VARYING
+        self.builder.store(self.values[instruction], self.variable(instruction, varying))
+        self._usual.keep(instruction)
+
+    def _vector_instruction(self, instruction: Instruction) -> Instruction:
+        return replace(instruction, type=self.lanes.type_of(instruction.type), ranges=())
+
+    def _write_elementwise(self, instruction: Instruction) -> ir.Value:
+        operands = [self.vector(value) for value in instruction.operands]
+        if instruction.opcode in DIVISIONS and self.mask is not None and not _divides(instruction):
+            ones = self.lanes.splat(ir.Constant(instruction.type, 1))
+            operands[1] = self.builder.select(self.mask, operands[1], ones)
+        return write_instruction(self.builder, self._vector_instruction(instruction), operands)
+
+    def _select(self, instruction: Instruction) -> ir.Value:
+        condition, *others = instruction.operands
+        uniform = self.shapes.of(condition, self.block) == 0
+        operands = [self.scalar(condition) if uniform else self.vector(condition), *map(self.vector, others)]
+        if isinstance(instruction.type, ir.LiteralStructType) and not uniform:
+            return self.lanes.choose(*operands)
+        return write_instruction(self.builder, self._vector_instruction(instruction), operands)
+
+    def _address(self, instruction: Instruction) -> ir.Value:
+        operands = [
+            self.scalar(value) if isinstance(value, Constant) and number else self.vector(value)
+            for number, value in enumerate(instruction.operands)
+        ]
+        return write_instruction(self.builder, self._vector_instruction(instruction), operands)
+
+    def _contiguous(self, kind: ir.Type, place: Value) -> bool:
+        nbytes = size_in_memory(kind)
+        return nbytes > 0 and self.shapes.of(place, self.block) == nbytes
+
+    def _step(self, kind: ir.Type, place: Value) -> int:
+        """From how many elements to the next lanes load or store, where that is better done as a whole; else 0."""
+        nbytes = size_in_memory(kind)
+        shape = self.shapes.of(place, self.block)
+        if self.mask is not None or not shape or nbytes < _LEAST_APART or shape % nbytes:
+            return 0
+        return shape // nbytes if 2 <= shape // nbytes <= MOST_STEP else 0
+
+    def _load(self, instruction: Instruction) -> ir.Value:
+        (place,) = instruction.operands
+        if instruction.type == I1:
+            return Scalarizer(self, instruction).write()
+        align = instruction.align or 1
+        if self._contiguous(instruction.type, place):
+            return self.lanes.load(instruction.type, self.scalar(place), self.mask, align)
+        step = self._step(instruction.type, place)
+        if step:
+            return self.lanes.load_every(instruction.type, self.scalar(place), step, align)
+        places = self.vector(place)
+        if not self._usual.has_stride(place, size_in_memory(instruction.type)):
+            return self.lanes.gather(instruction.type, places, self.mask, align)
+        base, holds = self._usual.base(place)
+        with self.builder.if_else(holds) as (usual, otherwise):
+            with usual:
+                near, near_block = self.lanes.load(instruction.type, base, self.mask, align), self.builder.block
+            with otherwise:
+                far, far_block = self.lanes.gather(instruction.type, places, self.mask, align), self.builder.block
+        result = self.builder.phi(near.type)
+        result.add_incoming(near, near_block)
+        result.add_incoming(far, far_block)
+        return result
+
+    def _store(self, instruction: Instruction) -> None:
+        value, place = instruction.operands
+        align = instruction.align or 1
+        shape = self.shapes.of(place, self.block)
+        if shape == 0 and self.shapes.of(value, self.block) == 0:
+            write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(place)])
+        elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
+            Scalarizer(self, instruction).write()
+        elif self._contiguous(value.type, place):
+            self.lanes.store(self.vector(value), self.scalar(place), self.mask, align)
+        elif step := self._step(value.type, place):
+            self.lanes.store_every(self.vector(value), self.scalar(place), step, align)
+        else:
+            self._store_apart(self.vector(value), place, align)
+
+    def _store_apart(self, values: ir.Value, place: Value, align: int) -> None:
+        """Store to places that need not be next to each other."""
+        places = self.vector(place)
+        if not self._usual.has_stride(place, size_in_memory(values.type.element)):
+            self.lanes.scatter(values, places, self.mask, align)
+            return
+        base, holds = self._usual.base(place)
+        with self.builder.if_else(holds) as (usual, otherwise):
+            with usual:
+                self.lanes.store(values, base, self.mask, align)
+            with otherwise:
+                self.lanes.scatter(values, places, self.mask, align)
+
+    def _has_vector_form(self, instruction: Instruction) -> bool:
+        name = instruction.callee
+        if name.startswith(_SCALAR_LAST):
+            return self.shapes.of(instruction.arguments[-1], self.block) == 0
+        return True
+
+    def _call(self, instruction: Instruction) -> ir.Value:
+        name, arguments = instruction.callee, instruction.arguments
+        last = name.startswith(_SCALAR_LAST)
+        operands = [
+            self.scalar(value) if last and number == len(arguments) - 1 else self.vector(value)
+            for number, value in enumerate(arguments)
+        ]
+        base = _base(name)
+        kinds = [spell(operands[0].type)]
+        if name.startswith("llvm.powi."):
+            kinds.append(spell(operands[1].type))
+        elif name.startswith(_TWO_TYPES):
+            kinds.insert(0, spell(self.lanes.type_of(instruction.type)))
+        whole = ".".join([base, *kinds])
+        return self.lanes.call(whole, self.lanes.type_of(instruction.type), operands, instruction.flags)
+
+
+def _base(name: str) -> str:
+    """The name of an intrinsic without the types at its end."""
+    words = name.split(".")
+    while words[-1][:1] in "ifpv" and words[-1][1:].isalnum() and any(letter.isdigit() for letter in words[-1]):
+        words.pop()
+    return ".".join(words)
+
+
+def _divides(division: Instruction) -> bool:
+    """Whether the divisor is a number by which any other can be divided."""
+    divisor = division.operands[1]
+    if not isinstance(divisor, Constant) or divisor.number is None:
+        return False
+    return divisor.number not in (0, (1 << division.type.width) - 1)

@@ -1,0 +1,241 @@
+"""Ways that all lanes of a group take together, which are written without masks, beside the same ways under one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import spmd_programs
+from spmd_kernels import GLOBAL_X, code, pack
+from spmd_programs import check_case
+from test_cpu_region_vectors import WithoutWaves
+from test_cpu_vectors import WithoutWaiting
+
+from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.strategies.choice import most_lanes
+from hip_runtime.drivers.cpu.vectorize import gangs
+
+WIDTH, BLOCK = 8, 32
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("generator", [WithoutWaiting, WithoutWaves, spmd_programs.Generator])
+@pytest.mark.parametrize("seed", range(4))
+def test_program(device: Device, monkeypatch: pytest.MonkeyPatch, generator: Any, seed: int) -> None:
+    monkeypatch.setattr(spmd_programs, "Generator", generator)
+    width = random.Random(seed + 7).choice((2, 4, 8, 16, 32, 64))
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        check_case(device, seed, bounds=True)
+
+
+@pytest.fixture
+def separated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many ways were written twice, for each kernel."""
+    counts: list[int] = []
+
+    class Spy(gangs.CoherentBranches):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            counts.append(0)
+
+        def separate(self, *arguments: Any) -> bool:
+            found = super().separate(*arguments)
+            counts[-1] += found
+            return found
+
+    monkeypatch.setattr(gangs, "CoherentBranches", Spy)
+    return counts
+
+
+def run(device: Device, body: str, parameters: list[tuple[str, str]], blocks: int, *launches: tuple[Any, ...]) -> None:
+    """Launch the kernel *body* with each set of values in *launches*, in groups of eight."""
+    signature = ", ".join(["ptr noalias %item", *(f"{kind} %{name}" for name, kind in parameters)])
+    text = f"define void @k({signature}) {{\nentry:\n{GLOBAL_X}{body}}}\n"
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
+        function = device.load(code(text, "k", parameters)).function("k")
+        for values in launches:
+            function.launch(blocks, BLOCK, pack(function.kernel, *values))
+
+
+WALK = """
+  %inside = icmp slt i64 %i, %n
+  br i1 %inside, label %go, label %end
+go:
+  br label %loop
+loop:
+  %k = phi i64 [ %i, %go ], [ %next, %loop ]
+  %sum = phi i64 [ 0, %go ], [ %more, %loop ]
+  %p = getelementptr i64, ptr %x, i64 %k
+  %v = load i64, ptr %p
+  %more = add i64 %sum, %v
+  store i64 %more, ptr %p
+  %next = add nsw i64 %k, %step
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %loop, label %done
+done:
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %more, ptr %q
+  %r = getelementptr i64, ptr %last, i64 %i
+  store i64 %k, ptr %r
+  br label %end
+end:
+  ret void
+"""
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("n", [0, 1, 5, 8, 63, 64, 65, 128, 129, 191, 200])
+def test_lanes_go_round_together_until_the_first_leaves(device: Device, separated: list[int], n: int) -> None:
+    """What they computed by then is theirs in the loop that goes on under a mask, and behind it."""
+    threads = 2 * BLOCK
+    values = np.random.default_rng(n).integers(0, 1000, 256)
+    x, out, last = to_device(values), to_device(np.full(threads, -1)), to_device(np.full(threads, -1))
+    parameters = [("out", "ptr"), ("last", "ptr"), ("x", "ptr"), ("n", "i64"), ("step", "i64")]
+    run(device, WALK, parameters, 2, (out.address, last.address, x.address, n, threads))
+    after, sums, places = values.copy(), np.full(threads, -1), np.full(threads, -1)
+    for thread in range(min(threads, n)):
+        after[thread:n:threads] = np.cumsum(values[thread:n:threads])
+        places[thread] = range(thread, n, threads)[-1]
+        sums[thread] = after[places[thread]]
+    np.testing.assert_array_equal(x.copy_to_host(), after)
+    np.testing.assert_array_equal(out.copy_to_host(), sums)
+    np.testing.assert_array_equal(last.copy_to_host(), places)
+    assert separated == [1]
+
+
+def test_a_step_that_overflows_ends_the_walk_of_all(device: Device) -> None:
+    """The ends of a group do not tell what is between them where the index wraps around."""
+    n, step = (1 << 63) - 20, (1 << 63) - 40
+    body = """
+  br label %loop
+loop:
+  %k = phi i64 [ %i, %entry ], [ %next, %loop ]
+  %rounds = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %more = add i64 %rounds, 1
+  %next = add i64 %k, %step
+  %small = icmp slt i64 %next, %n
+  %few = icmp ult i64 %more, 4
+  %again = and i1 %small, %few
+  br i1 %again, label %loop, label %done
+done:
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %more, ptr %q
+  ret void
+"""
+    out = to_device(np.zeros(2 * BLOCK, np.int64))
+    run(device, body, [("out", "ptr"), ("n", "i64"), ("step", "i64")], 2, (out.address, n, step))
+    expected = []
+    for thread in range(2 * BLOCK):
+        k, rounds = thread, 0
+        while True:
+            rounds += 1
+            k = (k + step + (1 << 63)) % (1 << 64) - (1 << 63)
+            if not (k < n and rounds < 4):
+                break
+        expected.append(rounds)
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize(("block", "step"), [(256, "%step"), (256, "4"), (32, "%step")])
+def test_groups_that_walk_in_long_steps_have_twice_as_many_lanes(device: Device, block: int, step: str) -> None:
+    threads = 2 * block
+    parameters = [("out", "ptr"), ("last", "ptr"), ("x", "ptr"), ("n", "i64"), ("step", "i64")]
+    signature = ", ".join(["ptr noalias %item", *(f"{kind} %{name}" for name, kind in parameters)])
+    body = WALK.replace("%k, %step", f"%k, {step}").replace("store i64 %more, ptr %p", "")
+    text = f"define void @k({signature}) {{\nentry:\n{GLOBAL_X}{body}}}\n"
+    values = np.random.default_rng(1).integers(0, 1000, 3000)
+    x, out, last = to_device(values), to_device(np.full(threads, -1)), to_device(np.full(threads, -1))
+    function = device.load(code(text, "k", parameters)).function("k")
+    function.launch(2, block, pack(function.kernel, out.address, last.address, x.address, 2999, threads))
+    far = threads if step == "%step" else 4
+    np.testing.assert_array_equal(out.copy_to_host(), [values[thread:2999:far].sum() for thread in range(threads)])
+    lanes = most_lanes() * (2 if step == "%step" else 1)
+    assert f"{min(lanes, 64, block)} threads at a time" in function.form
+
+
+CHOICE = """
+  %from = sub nsw i64 %i, %shift
+  %inside = icmp CONDITION
+  br i1 %inside, label %read, label %join
+read:
+  %p = getelementptr i64, ptr %x, i64 %from
+  %v = load i64, ptr %p
+  store i64 0, ptr %p
+  br label %join
+join:
+  %found = phi i64 [ %v, %read ], [ -7, %entry ]
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %found, ptr %q
+  ret void
+"""
+
+
+@pytest.mark.parametrize("condition", ["slt i64 %from, %n", "sge i64 %from, %n", "ult i64 %from, %n"])
+def test_a_way_that_some_groups_take_as_a_whole(device: Device, separated: list[int], condition: str) -> None:
+    threads = 4 * BLOCK
+    parameters = [("out", "ptr"), ("x", "ptr"), ("n", "i64"), ("shift", "i64")]
+    for n, shift in [(threads, 0), (0, 0), (50, 0), (13, 1), (100, -20), (60, 20), (threads, 9)]:
+        values = np.random.default_rng(n).integers(0, 1000, threads + 40)
+        x, out = to_device(values), to_device(np.zeros(threads, np.int64))
+        places = np.arange(threads) - shift
+        inside = {
+            "slt": places < n, "sge": places >= n, "ult": (places < n) & (places >= 0)
+        }[condition[:3]]  # fmt: skip
+        address = x.address + 8 * 20
+        run(device, CHOICE.replace("CONDITION", condition), parameters, 4, (out.address, address, n, shift))
+        np.testing.assert_array_equal(out.copy_to_host(), np.where(inside, values[places + 20], -7))
+        expected = values.copy()
+        expected[places[inside] + 20] = 0
+        np.testing.assert_array_equal(x.copy_to_host(), expected)
+    assert set(separated) == {1}
+
+
+TWICE = """
+  %inside = icmp slt i64 %i, %n
+  br i1 %inside, label %outer, label %join
+outer:
+  %row = phi i64 [ 0, %entry ], [ %row1, %latch ]
+  %total = phi i64 [ 0, %entry ], [ %sum, %latch ]
+  br label %inner
+inner:
+  %k = phi i64 [ %i, %outer ], [ %next, %inner ]
+  %sum = phi i64 [ %total, %outer ], [ %more, %inner ]
+  %p = getelementptr i64, ptr %x, i64 %k
+  %v = load i64, ptr %p
+  %old = atomicrmw add ptr %count, i64 %v monotonic
+  %scaled = mul i64 %v, %row
+  %more = add i64 %sum, %scaled
+  %next = add nsw i64 %k, %step
+  %again = icmp slt i64 %next, %m
+  br i1 %again, label %inner, label %latch
+latch:
+  %row1 = add nsw i64 %row, 1
+  %rows = icmp slt i64 %row1, 3
+  br i1 %rows, label %outer, label %join
+join:
+  %found = phi i64 [ -1, %entry ], [ %sum, %latch ]
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %found, ptr %q
+  ret void
+"""
+
+
+def test_a_walk_inside_of_a_loop_inside_of_a_choice(device: Device, separated: list[int]) -> None:
+    """A copy of a copy: atomic operations stay what they are, and values go to where the ways join."""
+    threads = 2 * BLOCK
+    parameters = [("out", "ptr"), ("count", "ptr"), ("x", "ptr"), ("n", "i64"), ("m", "i64"), ("step", "i64")]
+    values = np.random.default_rng(5).integers(0, 1000, 300)
+    for n, m in [(threads, 256), (threads, 200), (40, 250), (35, 31), (0, 256), (3, 300)]:
+        x, out, count = to_device(values), to_device(np.zeros(threads, np.int64)), to_device(np.zeros(1, np.int64))
+        run(device, TWICE, parameters, 2, (out.address, count.address, x.address, n, m, threads))
+        expected, total = np.full(threads, -1), 0
+        for thread in range(min(n, threads)):
+            walked = values[thread : max(m, thread + 1) : threads].sum()
+            last = values[thread : max(m, thread + 1) : threads][-1]
+            expected[thread] = 3 * (walked - last)  # what is joined is the sum in front of the last round of each row
+            total += 3 * walked
+        np.testing.assert_array_equal(out.copy_to_host(), expected, f"n = {n}, m = {m}")
+        assert count.copy_to_host()[0] == total
+    assert min(separated) >= 2

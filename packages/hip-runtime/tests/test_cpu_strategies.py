@@ -1,0 +1,170 @@
+"""Which form kernels take on the CPU device where none is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from spmd_kernels import GLOBAL_X, code, pack
+
+from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.strategies.choice import most_lanes
+
+ROW = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %row = mul i64 %i, %n
+  %first = getelementptr float, ptr %x, i64 %row
+  br label %loop
+loop:
+  %j = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %sum = phi float [ 0.0, %entry ], [ %next, %loop ]
+  %p = getelementptr float, ptr %first, i64 %j
+  %v = load float, ptr %p
+  %next = fadd FLAGS float %sum, %v
+  %more = add nuw nsw i64 %j, 1
+  %again = icmp slt i64 %more, %n
+  br i1 %again, label %loop, label %done
+done:
+  %q = getelementptr float, ptr %out, i64 %i
+  store float %next, ptr %q
+  ret void
+}}
+"""
+"""Each thread sums a row of its own."""
+
+COLUMN = ROW.replace("%first = getelementptr float, ptr %x, i64 %row", "%first = getelementptr float, ptr %x, i64 %i")
+COLUMN = COLUMN.replace("ptr %first, i64 %j", "ptr %first, i64 %below").replace(
+    "  %p = getelementptr", "  %below = mul i64 %j, 128\n  %p = getelementptr"
+)
+"""Each thread sums a column: neighbours read neighbouring elements."""
+
+LOCK = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  br label %try
+try:
+  %pair = cmpxchg ptr %x, i32 0, i32 1 acquire monotonic
+  %taken = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %taken, label %own, label %try
+own:
+  %old = load float, ptr %out
+  %new = fadd float %old, 1.0
+  store float %new, ptr %out
+  store atomic i32 0, ptr %x release, align 4
+  ret void
+}}
+"""
+"""Threads go through a lock one after another: of lanes, the one that holds it would wait for those that want it."""
+
+
+FLAG = """try:
+  %first = icmp eq i64 %i, 0
+  br i1 %first, label %set, label %wait
+set:
+  store float 1.0, ptr %out
+  br label %end
+wait:
+  fence seq_cst
+  %now = load float, ptr %out
+  %there = fcmp une float %now, 0.0
+  %mine = icmp slt i64 %i, 3
+  %done = or i1 %there, %mine
+  br i1 %done, label %end, label %wait
+end:
+  ret void
+}
+"""
+"""All but a few wait for what the first thread writes."""
+
+
+def form_of(device: Device, text: str, x: np.ndarray, n: int, block: int = 128) -> tuple[str, np.ndarray]:
+    """The form that kernel ``k`` takes, and what 128 threads of it write."""
+    out, given = to_device(np.zeros(128, np.float32)), to_device(x)
+    function = device.load(code(text, "k", [("out", "ptr"), ("x", "ptr"), ("n", "i64")])).function("k")
+    function.launch(128 // block, block, pack(function.kernel, out.address, given.address, n))
+    assert function.form is not None
+    return function.form, out.copy_to_host()
+
+
+@pytest.mark.parametrize("flags", ["", "fast"], ids=["in order", "fast"])
+def test_rows_of_each_thread_are_left_to_a_loop(device: Device, flags: str) -> None:
+    x = np.random.default_rng(1).random((128, 64), np.float32)
+    form, found = form_of(device, ROW.replace("FLAGS", flags), x, 64)
+    assert "loop (no thread waits for another; the form 'vectors' would be slower: what its threads load and" in form
+    np.testing.assert_allclose(found, x.sum(axis=1), rtol=1e-5)
+
+
+def test_columns_are_summed_by_lanes(device: Device) -> None:
+    x = np.random.default_rng(2).random((64, 128), np.float32)
+    form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)
+    assert form == f"(128, 1, 1): vectors (no thread waits for another; {most_lanes()} threads at a time)"
+    np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("block", "width"), [(2, None), (128, 2)])
+def test_groups_that_are_too_small(device: Device, block: int, width: int | None) -> None:
+    x = np.random.default_rng(3).random((64, 128), np.float32)
+    with config.cpu_width.scope(width):
+        form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64, block)
+    assert "loop (no thread waits for another, and groups of 2 threads are too small for vectors)" in form
+    np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("wanted", ["auto", "vectors"])
+def test_threads_that_wait_for_a_lock_take_turns(device: Device, wanted: str) -> None:
+    with config.cpu_form.scope(wanted):
+        form, found = form_of(device, LOCK, np.zeros(1, np.int32), 0)
+    assert "regions (threads wait for one another in a loop" in form
+    assert found[0] == 128
+
+
+def test_threads_that_wait_behind_a_fence_take_turns(device: Device) -> None:
+    text = LOCK[: LOCK.index("\ntry:") + 1] + FLAG
+    form, found = form_of(device, text, np.zeros(1, np.int32), 0)
+    assert "regions (threads wait for one another in a loop" in form
+    assert found[0] == 1
+
+
+def polynomial(count: int) -> str:
+    """A kernel of more than *count* instructions on doubles, for threads below ``%n``: a polynomial."""
+    lines = ["  %t.0 = fadd double %v, 1.0"]
+    for number in range(count // 2):
+        lines.append(f"  %p.{number} = fmul double %t.{number}, %v")
+        lines.append(f"  %t.{number + 1} = fadd double %p.{number}, {number % 7}.5")
+    body = "\n".join(lines)
+    return f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %do, label %end
+do:
+  %from = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %from
+{body}
+  %short = fptrunc double %t.{count // 2} to float
+  %to = getelementptr float, ptr %out, i64 %i
+  store float %short, ptr %to
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(("count", "width", "lanes"), [
+    (40, None, most_lanes()), (150, None, most_lanes() // 2), (150, 64, 64), (500, None, most_lanes() // 2),
+])  # fmt: skip
+def test_lanes_of_kernels_with_many_doubles(device: Device, count: int, width: int | None, lanes: int) -> None:
+    """The largest is written once, for groups that are whole and others."""
+    x = np.random.default_rng(4).random(128)
+    with config.cpu_width.scope(width):
+        form, found = form_of(device, polynomial(count), x, 117)
+    assert f"vectors (no thread waits for another; {lanes} threads at a time)" in form
+    expected = x + 1
+    for number in range(count // 2):
+        expected = expected * x + (number % 7 + 0.5)
+    expected[117:] = 0
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +129,17 @@ def test_what_ends_a_loop_stays_and_what_waits_is_never_parted() -> None:
                 assert text.count(f"while left_{number} > 0") == text.count(f" left_{number} = left_{number} ")
                 shared, waits = (text.count(f"s{number}{what}") for what in (" = hip.shared.array(", "["))
                 assert (shared == 0) == (waits == 0)
+
+
+def test_what_wraps_around_with_a_sign_is_computed_without_one() -> None:
+    for text in (make(seed).text for make in (make_case, make_typed_case) for seed in range(40)):
+        for call in ast.walk(ast.parse(text[text.index("def kernel(") : text.index("def make_arrays(")])):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).removeprefix("np.") == "int64":
+                value = call.args[0]
+                if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub | ast.Mult):
+                    told = ast.unparse(call)
+                    small = any(what in told for what in ("hip.threadIdx", "hip.blockIdx", "left_", "& int64(7)"))
+                    assert small or all("uint64(" in ast.unparse(part) for part in (value.left, value.right)), told
 
 
 def test_a_kernel_that_does_not_end_is_ended() -> None:

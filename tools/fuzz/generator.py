@@ -11,6 +11,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tools.fuzz.program import wrapping_type
+
 INTEGERS = {"i0": "int32", "i1": "int32", "l0": "int64", "l1": "int64", "u0": "uint32", "w0": "uint64"}
 FLOATS = {"f0": "float32", "f1": "float32", "d0": "float64", "d1": "float64"}
 VARIABLES = INTEGERS | FLOATS
@@ -68,6 +70,14 @@ if __name__ == "__main__":
 """
 
 
+def arithmetic(kind: str, operation: str, one: str, two: str) -> str:
+    """Two integers of type *kind*, and what they give as one."""
+    unsigned = wrapping_type(kind, operation)
+    if unsigned is None:
+        return f"{kind}({one} {operation} {two})"
+    return f"{kind}({unsigned}({one}) {operation} {unsigned}({two}))"
+
+
 class Generator:
     """Makes the program of *seed*."""
 
@@ -104,7 +114,7 @@ class Generator:
         self.emit(2, f"return {self._cast('l1', 'int64')}")
         self.emit(1, f"for turn in range(l0 & int64({self.choose.choice((1, 3, 7))})):")
         self._assign(2, names)
-        self.emit(2, "l1 = int64(l1 + int64(turn))")
+        self.emit(2, f"l1 = {arithmetic('int64', '+', 'l1', 'int64(turn)')}")
         self.emit(1, f"return {self.integer('int64', names)}")
         self.functions.append(name)
         return f"@hip.jit(device=True)\ndef {name}(l0, f0):\n" + "\n".join(self.lines) + "\n"
@@ -231,7 +241,7 @@ class Generator:
             self.emit(depth, f"for turn_{number} in range({limit}):")
             name = self.choose.choice([one for one in names if one in INTEGERS])
             kind = VARIABLES[name]
-            self.emit(depth + 1, f"{name} = {kind}({name} + {kind}(turn_{number}))")
+            self.emit(depth + 1, f"{name} = {arithmetic(kind, '+', name, f'{kind}(turn_{number})')}")
         else:
             self.emit(depth, f"left_{number} = {limit}")
             self.emit(depth, f"while left_{number} > int64(0) and {self.condition(names)}:")
@@ -248,7 +258,7 @@ class Generator:
         number = self._loop()
         limit = self.choose.choice(("walked.size", "walked.size - n", "min(walked.size, n * 70)"))
         self.emit(depth, f"for place_{number} in range(g, {limit}, STEP):")
-        self.emit(depth + 1, f"l1 = int64(l1 + walked[place_{number}])")
+        self.emit(depth + 1, f"l1 = {arithmetic('int64', '+', 'l1', f'walked[place_{number}]')}")
         if self.choose.random() < 0.5:
             self._assign(depth + 1, names)
         if self.choose.random() < 0.4:
@@ -302,7 +312,7 @@ class Generator:
         a, b = f"{kind}({one})", f"{kind}({two})"
         which = choose.randrange(12)
         if which < 5:
-            return f"{kind}({a} {choose.choice('+-*&|^')} {b})"
+            return arithmetic(kind, choose.choice("+-*&|^"), a, b)
         if which < 7:
             return f"{kind}({a} {choose.choice(('<<', '>>'))} {kind}({b} & {kind}(15)))"
         if which == 7:

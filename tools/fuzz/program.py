@@ -145,6 +145,21 @@ def same(text: str) -> Text:
     return Text(text, text)
 
 
+def wrapping_type(kind: str, operation: str) -> str | None:
+    """The type in which *operation* wraps around, where it does not for integers of type *kind*. Signed sums,
+    differences and products that wrap around are not defined; those of narrower integers do not in Numba, whose
+    arithmetic has 64 bits."""
+    return "uint64" if kind == "int64" and operation in "+-*" else None
+
+
+def arithmetic(kind: str, operation: str, one: Text, two: Text) -> Text:
+    """Two integers of type *kind*, and what they give as one."""
+    unsigned = wrapping_type(kind, operation)
+    if unsigned is None:
+        return both(f"np.{kind}({{}} {operation} {{}})", one, two)
+    return both(f"np.{kind}(np.{unsigned}({{}}) {operation} np.{unsigned}({{}}))", one, two)
+
+
 def group(*lines: Line) -> Line:
     """*lines* that stay together."""
     return Line(Text("", ""), lines)

@@ -1,4 +1,5 @@
-# What operations of kernels give, as functions of one thread. `njit` compiles what does not wait.
+# What operations of kernels give, as functions of one thread. `njit` compiles what does not wait. Sums and differences
+# with a sign that wrap around are not defined there, so they are computed without one.
 
 import numba
 import numpy as np
@@ -30,7 +31,7 @@ def make_divisions(kind):
 
     @register_jitable
     def floor_divide(one, two):
-        return kind(zero - one) if two == minus else kind(one // two)
+        return kind(-one) if two == minus else kind(one // two)
 
     @register_jitable
     def modulo(one, two):
@@ -54,14 +55,14 @@ floor_divide_uint64, modulo_uint64 = make_divisions(np.uint64)
 @register_jitable
 def atomic_add(array, place, value):
     old = array[place]
-    array[place] = old + value
+    array[place] = array.dtype.type(np.uint64(old) + np.uint64(value))
     return old
 
 
 @register_jitable
 def atomic_sub(array, place, value):
     old = array[place]
-    array[place] = old - value
+    array[place] = array.dtype.type(np.uint64(old) - np.uint64(value))
     return old
 
 

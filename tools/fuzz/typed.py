@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tools.fuzz.program import WAIT, Line, Text, TypedCase, both, group, same
+from tools.fuzz.program import WAIT, Line, Text, TypedCase, arithmetic, both, group, same
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float32", "float64")
@@ -152,7 +152,7 @@ class TypedGenerator:
         if self.fast and kind in FLOATS:
             kind = "int32"
         other = self.choose.choice(INTEGERS)
-        product = both(f"np.{other}(np.{other}(q) * {{}})", self.value(other, 1))
+        product = arithmetic(other, "*", same(f"np.{other}(q)"), self.value(other, 1))
         fill = Line(same("for q in range(8):"), (Line(both(f"{name}[q] = {{}}", self.cast(product, other, kind))),))
         make = Line(Text(f"{name} = hip.local.array(8, np.{kind})", f"{name} = np.zeros(8, np.{kind})"))
         place = both("{} & 7", self.value("int64", 1))
@@ -251,9 +251,10 @@ class TypedGenerator:
         """What all threads have together, in shared memory, by half as many of them in each round."""
         self.loops += 1
         kind, name, left = self.choose.choice(INTEGERS), f"s{self.loops}", f"left_{self.loops}"
-        operation = self.choose.choice(("{} + {}", "{} ^ {}", "max({}, {})", "min({}, {})"))
-        joined = operation.format(f"{name}[t]", f"{name}[t + {left}]")
-        join = Line(same(f"{name}[t] = np.{kind}({joined})"))
+        operation = self.choose.choice(("+", "^", "max({}, {})", "min({}, {})"))
+        parts = same(f"{name}[t]"), same(f"{name}[t + {left}]")
+        joined = both(operation, *parts) if "{" in operation else arithmetic(kind, operation, *parts)
+        join = Line(both(f"{name}[t] = np.{kind}({{}})", joined))
         change = Line(same(f"if t < {left} and t + {left} < THREADS:"), (join,))
         half = Line(same(f"{left} = {left} // 2"))
         target, wanted = self.choose.choice(list(self.variables.items()))
@@ -372,7 +373,7 @@ class TypedGenerator:
             return both(f"np.{kind}({{}} {choose.choice('+-*')} {{}})", one, two)
         which = choose.random()
         if which < 0.6:
-            return both(f"np.{kind}({{}} {choose.choice('+-*&|^')} {{}})", one, two)
+            return arithmetic(kind, choose.choice("+-*&|^"), one, two)
         if which < 0.75:
             mask = {"8": 7, "6": 15, "2": 31, "4": 63}[kind[-1]]
             operation = choose.choice(("<<", ">>"))

@@ -387,6 +387,17 @@ def test_clear(cache: Cache) -> None:
     assert cache.clear() == 0
 
 
+def test_a_user_without_a_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(DIRECTORY_VARIABLE, raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000_000)  # whom no list of users knows
+    with pytest.raises(CacheError, match=f"absolute.*; set {DIRECTORY_VARIABLE} to a directory of your own"):
+        Cache()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(DIRECTORY_VARIABLE, raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -196,7 +196,7 @@ import numba
 of_numba, calls, before = calls, 0, set(sys.modules)
 import numba_hip
 sys.setprofile(None)
-late = "asyncio", "clang", "hip", "hip_runtime.drivers.cpu.driver", "msgpack", "numba.cuda"
+late = "asyncio", "clang", "hip", "hip_runtime.drivers.cpu.driver", "msgpack", "numba.cuda", "platformdirs"
 print(calls / of_numba, len(set(sys.modules) - before), *(name for name in late if name in sys.modules))
 """
     share, modules, *loaded = run(code).stdout.split()

@@ -59,11 +59,26 @@ def make_key(*parts: str | bytes) -> str:
 
 
 def default_directory() -> Path:
-    """Where the cache is: `DIRECTORY_VARIABLE`, or ``hip-devicelib`` in the user's cache directory (XDG)."""
+    """Where the cache is: `DIRECTORY_VARIABLE`, or ``hip-devicelib`` in the user's cache directory."""
     if chosen := os.environ.get(DIRECTORY_VARIABLE):
         return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base if base else Path.home() / ".cache") / "hip-devicelib"
+    return user_directory("hip-devicelib", DIRECTORY_VARIABLE)
+
+
+def user_directory(name: str, variable: str) -> Path:
+    """The directory *name* in the user's cache directory: ``XDG_CACHE_HOME``, or ``~/.cache``. It is not made.
+
+    Raises `CacheError`, with the advice to set *variable*, where the user has no directory.
+    """
+    from platformdirs import user_cache_path  # its import takes as long as much of what is read from a cache
+
+    try:
+        found = user_cache_path(name, appauthor=False)
+    except RuntimeError as error:
+        raise CacheError(f"no directory for a cache: {error}; {_advice(variable)}") from None
+    if not found.is_absolute():
+        raise CacheError(f"the user's cache directory, {found}, is no absolute path; {_advice(variable)}")
+    return found
 
 
 class Cache:

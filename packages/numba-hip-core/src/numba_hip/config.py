@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from hip_runtime.config import Setting, switch
 
 
 def _user_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base if base else Path.home() / ".cache") / "numba-hip"
+    from hip_devicelib.cache import user_directory
+
+    return user_directory("numba-hip", cache_dir.variable)
 
 
 cache_dir: Setting[Path] = Setting(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hip_runtime.drivers.cpu.regions.thread_states import (
+from hip_runtime.drivers.cpu.abi.thread_states import (
     SPINS,
     WAITS_FOR_BLOCK,
     WAITS_FOR_WAVE,

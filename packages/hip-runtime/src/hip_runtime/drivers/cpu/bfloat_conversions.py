@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I32
+from hip_runtime.drivers.cpu.llvmir import I32
 
 FROM_FLOAT, FROM_DOUBLE = "__truncsfbf2", "__truncdfbf2"
 

@@ -25,6 +25,7 @@ from hip_devicelib.forking import compiling
 from hip_devicelib.hazards import find_oversized
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.abi.declarations import build_declarations
 from hip_runtime.drivers.cpu.abi.intrinsics import (
     FAULT,
     GRID_BARRIER,
@@ -46,7 +47,7 @@ from hip_runtime.drivers.cpu.abi.worker import (
     run_threads,
 )
 from hip_runtime.drivers.cpu.analyses.callgraph import Reach, survey
-from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops, insert_yields
+from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
 from hip_runtime.drivers.cpu.bfloat_conversions import FROM_DOUBLE, FROM_FLOAT, build_conversions
@@ -59,13 +60,13 @@ from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.object_file import read_object
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
-from hip_runtime.drivers.cpu.passes.inline import build_declarations, find_functions, inline_functions, prepare
+from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
+from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
 from hip_runtime.drivers.cpu.passes.optimize import optimise
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.regions.thread_states import kind_of
 from hip_runtime.drivers.cpu.strategies.choice import (
     AUTO,
     LEAST_LANES,
@@ -382,7 +383,7 @@ def _finalise_as(
             )
             body = run_block(cut, item, kernel_type(kernel), module, machine.target_data, grouping)
             notes = tuple(point.call.location for point in cut.points)
-            kinds = tuple(map(kind_of, cut.points))
+            kinds = tuple(point.kind for point in cut.points)
     build_worker(kernel, item, body)
     if isinstance(body, GangBody):
         why = f"{why}; {body.describe()}"

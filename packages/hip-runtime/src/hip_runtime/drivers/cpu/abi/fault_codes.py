@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.abi.launch_frame import I32
+from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.errors import (
     BarrierDivergenceError,
     BlockMemoryError,

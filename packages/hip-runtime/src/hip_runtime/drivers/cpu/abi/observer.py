@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I64, PTR, VOID, Callee
+from hip_runtime.drivers.cpu.llvmir import I64, PTR, VOID, Callee
 
 OBSERVER = "spmd.observer"
 OBSERVER_TYPE = ir.FunctionType(VOID, [I64] * 7)

@@ -13,9 +13,10 @@ from llvmlite import ir
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.intrinsics import SharedArray
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, I1, I32, I64, PTR, VOID, Struct, allocate
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_TYPE
-from hip_runtime.drivers.cpu.analyses.stack_usage import define_limit, is_below
+from hip_runtime.drivers.cpu.abi.stack_guard import define_limit, is_below
+from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, Struct, allocate, new_function
 
 LINE = 64
 """Bytes of a line of the cache on x86-64 and most AArch64. Shared arrays begin with one, so that vectors of as many
@@ -212,14 +213,6 @@ class NumberedWorkItem(WorkItem):
         for axis, extent in enumerate(self._extents):
             self.layout.store(builder, builder.urem(index, I32(extent)), item, "thread", axis)
             index = builder.udiv(index, I32(extent))
-
-
-def new_function(module: ir.Module, name: str, kind: ir.FunctionType, *attributes: str) -> ir.IRBuilder:
-    """A builder at the start of a new function."""
-    function = ir.Function(module, kind, name)
-    for attribute in ("nounwind", *attributes):
-        function.attributes.add(attribute)
-    return ir.IRBuilder(function.append_basic_block("entry"))
 
 
 def _fill_record(record: ir.Function) -> None:

@@ -17,26 +17,12 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from hip_devicelib.codeobject import Kernel, Parameter
-from hip_runtime.drivers.cpu.abi.launch_frame import (
-    FRAME,
-    I1,
-    I8,
-    I32,
-    I64,
-    NOTES,
-    PROGRAM,
-    PTR,
-    UNKNOWN_COST,
-    VOID,
-    WORKER_TYPE,
-    allocate,
-    function_address,
-    store_atomic,
-)
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, NOTES, PROGRAM, UNKNOWN_COST, WORKER_TYPE
 from hip_runtime.drivers.cpu.abi.work_item import AXES, MAX_GRID, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
 from hip_runtime.drivers.cpu.ir.types import NamedType
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate, function_address, store_atomic
 
 PROGRAM_SYMBOL = "spmd.program"
 WORKER_SYMBOL = "spmd.worker"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I1
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I1
 
 _INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
             "ule": "ugt"}  # fmt: skip
-_SPELLED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def split_condition(condition: Value, wanted: bool) -> list[Value]:
@@ -40,14 +39,3 @@ def read_order(condition: Value, wanted: bool) -> str:
     if not isinstance(condition.operands[0].type, ir.IntType) or condition.predicate not in _INVERSE:
         return ""
     return condition.predicate if wanted else _INVERSE[condition.predicate]
-
-
-def compare(builder: ir.IRBuilder, predicate: str, left: ir.Value, right: ir.Value) -> ir.Value:
-    """Whether *left* and *right* are in the order *predicate*, one that `read_order` gave."""
-    write = builder.icmp_signed if predicate[0] == "s" else builder.icmp_unsigned
-    return write(_SPELLED[predicate[1:]], left, right)
-
-
-def have_same_sign(builder: ir.IRBuilder, left: ir.Value, right: ir.Value) -> ir.Value:
-    """Whether two integers are both negative, or neither: then all between them are in the same order without sign."""
-    return builder.icmp_signed(">=", builder.xor(left, right), ir.Constant(left.type, 0))

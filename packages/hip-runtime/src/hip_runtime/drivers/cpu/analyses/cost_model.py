@@ -12,13 +12,12 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import I1
 from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
-from hip_runtime.drivers.cpu.vectorize.widen import MOST_STEP
+from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.errors import UnsupportedError
 
 _ALONE, _TOGETHER = 0.27, 0.06
@@ -119,3 +118,7 @@ class _Estimate:
         if in_row:
             return alone, _GATHER_ROW
         return alone, _GATHER if value.opcode == "load" else _SCATTER
+
+
+MOST_STEP = 4
+"""Bytes of an element, and the distance in elements, for which what lies between lanes is loaded with them."""

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.end_lanes import is_told_by_ends
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block
-from hip_runtime.drivers.cpu.vectorize.uniform_condition import is_told_by_ends
 
 _MOST_INSTRUCTIONS = 40
 """In a loop: with more of them there are not enough registers for twice as many lanes."""

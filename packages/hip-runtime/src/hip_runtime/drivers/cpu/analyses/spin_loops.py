@@ -16,12 +16,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import PTR, VOID
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
-from hip_runtime.drivers.cpu.ir.model import Block, Call, Constant, Function, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
 
 _SAME_AGAIN = frozenset("xchg and or max min umax umin fmax fmin".split())
 """Atomic modifications that change nothing when they are done twice."""
@@ -58,45 +55,8 @@ def find_spin_loops(function: Function) -> list[SpinLoop]:
     return found
 
 
-def insert_yields(function: Function) -> int:
-    """Put a yield at the end of each round of every spin loop of *function*; how many loops there are."""
-    loops = find_spin_loops(function)
-    for loop in loops:
-        for latch in loop.latches:
-            function.blocks.append(_insert_yield(function, latch, loop.header, loop.poll.location))
-    return len(loops)
-
-
 def _successors(block: Block) -> list[Block]:
     return block.successors
-
-
-def _insert_yield(function: Function, latch: Block, header: Block, location: str) -> Block:
-    """A block with a yield, on the way from *latch* back to *header*."""
-    item = function.arguments[0]
-    kind = ir.FunctionType(VOID, [PTR])
-    call = Instruction(
-        VOID, "call", [item, Symbol(PTR, intrinsics.YIELD)], call=Call(kind, argument_attributes=((),)),
-        location=location,
-    )  # fmt: skip
-    block = Block(f"{latch.name}.yield", [call, Instruction(VOID, "br", [], targets=[header])])
-    end = latch.terminator
-    end.targets = [block if target is header else target for target in end.targets]
-    for phi in header.phis:
-        phi.targets = [block if source is latch else source for source in phi.targets]
-        _drop_repeated(phi, block)
-    return block
-
-
-def _drop_repeated(phi: Instruction, source: Block) -> None:
-    """Where a switch led to a block by several cases, its phis have a value for each; behind *source* there is one."""
-    first = phi.targets.index(source)
-    ways = [
-        (value, target)
-        for number, (value, target) in enumerate(zip(phi.operands, phi.targets, strict=True))
-        if target is not source or number == first
-    ]
-    phi.operands, phi.targets = [value for value, _ in ways], [target for _, target in ways]
 
 
 class _Search:

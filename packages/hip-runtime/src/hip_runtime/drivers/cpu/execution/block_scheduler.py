@@ -27,16 +27,7 @@ from llvmlite import ir
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu import finaliser
-from hip_runtime.drivers.cpu.abi.launch_frame import (  # fmt: skip
-    FAULT_FIELDS,
-    FRAME,
-    I32,
-    I64,
-    PROGRAM,
-    PTR,
-    VOID,
-    allocate,
-)
+from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
 from hip_runtime.drivers.cpu.execution.signal_handlers import Handlers, note_libraries, observing
@@ -44,6 +35,7 @@ from hip_runtime.drivers.cpu.execution.slots import FIRST_SYMBOL, GOES_ON, INTER
 from hip_runtime.drivers.cpu.execution.stall_reports import Reporter
 from hip_runtime.drivers.cpu.execution.traps import POKE, REPORT_SYMBOL, TrapsBuilder, define_poll
 from hip_runtime.drivers.cpu.execution.watcher import TICK, WatcherBuilder
+from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, allocate
 
 ALONE = 10_000
 """Nanoseconds of work below which waking another thread costs more than it brings."""

@@ -17,20 +17,10 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import (  # fmt: skip
-    FRAME,
-    I32,
-    I64,
-    MUTEX,
-    PTR,
-    SEMAPHORE,
-    VOID,
-    Struct,
-    allocate,
-    function_address,
-)
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, MUTEX, SEMAPHORE
 from hip_runtime.drivers.cpu.execution.slots import GOES_ON, SLOT, SlotsBuilder
 from hip_runtime.drivers.cpu.execution.traps import GRACE, POKE, TrapsBuilder
+from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Struct, allocate, function_address
 
 SPINS = 200
 """Pauses of the processor, 40 to 140 cycles each, before a waiting thread sleeps."""

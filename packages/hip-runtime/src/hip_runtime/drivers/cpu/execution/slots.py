@@ -15,20 +15,19 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import (  # fmt: skip
-    FRAME,
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, WORKER_TYPE
+from hip_runtime.drivers.cpu.execution.signal_frames import Machine
+from hip_runtime.drivers.cpu.llvmir import (
     I32,
     I64,
     PTR,
     VOID,
-    WORKER_TYPE,
     Callee,
     Struct,
     allocate,
     allocate_at_entry,
     function_address,
 )
-from hip_runtime.drivers.cpu.execution.signal_frames import Machine
 
 RECORD = Struct(
     place=ir.ArrayType(I64, 64),  # a jmp_buf: 200 bytes on x86-64, 312 on aarch64 with glibc

@@ -15,9 +15,9 @@ import weakref
 from collections.abc import Iterator, Sequence
 
 from hip_runtime import config
+from hip_runtime.drivers.cpu.abi.thread_states import describe_states, state_bytes
 from hip_runtime.drivers.cpu.execution.slots import SAMPLES
 from hip_runtime.drivers.cpu.finaliser import Program
-from hip_runtime.drivers.cpu.regions.thread_states import describe_states, state_bytes
 from hip_runtime.errors import StalledKernelWarning
 
 FEWEST = SAMPLES // 16

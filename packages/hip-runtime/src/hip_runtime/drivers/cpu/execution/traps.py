@@ -18,20 +18,7 @@ import signal
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.fault_codes import ABORT_CODE, STACK_CODE, TRAP_CODE
-from hip_runtime.drivers.cpu.abi.launch_frame import (  # fmt: skip
-    FAULT_FIELDS,
-    FRAME,
-    I8,
-    I32,
-    I64,
-    PROGRAM,
-    PTR,
-    VOID,
-    Callee,
-    Struct,
-    allocate,
-    function_address,
-)
+from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.execution.signal_frames import SIGNAL_ADDRESS, SIGNAL_CODE, Machine
 from hip_runtime.drivers.cpu.execution.slots import (
     ABORTED,
@@ -44,6 +31,7 @@ from hip_runtime.drivers.cpu.execution.slots import (
     TAKE_SAMPLE,
     SlotsBuilder,
 )
+from hip_runtime.drivers.cpu.llvmir import I8, I32, I64, PTR, VOID, Callee, Struct, allocate, function_address
 
 POKE = int(signal.SIGURG)
 """What is sent from thread to thread. By default it does nothing, in this process and in those that it becomes or

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I32, I64, PTR, allocate, function_address
 from hip_runtime.drivers.cpu.execution.pool import loop
 from hip_runtime.drivers.cpu.execution.slots import GOES_ON, SAMPLES, SLOT, TAKE_SAMPLE, SlotsBuilder
 from hip_runtime.drivers.cpu.execution.traps import POKE
+from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, allocate, function_address
 
 TICK = 50_000_000
 """Nanoseconds between two looks while something runs."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import PTR
 from hip_runtime.drivers.cpu.ir.model import Argument, Constant, Symbol, Value
 from hip_runtime.drivers.cpu.ir.types import TypeTable
+from hip_runtime.drivers.cpu.llvmir import PTR
 
 
 class Spelled(ir.FormattedConstant):

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import I1
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I1
 
 _DERIVING: Mapping[str, slice] = {
     "getelementptr": slice(1), "bitcast": slice(1), "freeze": slice(1), "select": slice(1, None), "phi": slice(None),

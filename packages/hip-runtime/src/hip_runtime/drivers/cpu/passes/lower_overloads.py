@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from hip_devicelib.cpu.saturation import saturate
-from hip_runtime.drivers.cpu.abi.launch_frame import I32
+from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.errors import ModuleLoadError
 
 _FAMILIES = ("fptosi.sat", "fptoui.sat", "lrint", "llrint", "ldexp")

@@ -17,13 +17,15 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE, divergence_code
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I8, I32, I64, PTR, VOID, allocate, store_atomic
+from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Body
+from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled
 from hip_runtime.drivers.cpu.ir.model import Block
 from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate, store_atomic
 from hip_runtime.drivers.cpu.passes.demote_atomics import find_private_atomics
 from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_schedule
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
@@ -32,11 +34,10 @@ from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter
 from hip_runtime.drivers.cpu.regions.outline import Notes
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
-from hip_runtime.drivers.cpu.regions.private_memory import find_kept_allocas, private_type
+from hip_runtime.drivers.cpu.regions.private_memory import find_kept_allocas
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext, ScalarRegion
 from hip_runtime.drivers.cpu.regions.storage import Place, Storage
 from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop
-from hip_runtime.drivers.cpu.regions.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.errors import UnsupportedError
 
 BLOCK_FUNCTION = "spmd.block"

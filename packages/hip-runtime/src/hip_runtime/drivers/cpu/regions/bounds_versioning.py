@@ -19,14 +19,14 @@ from itertools import product
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I32
 from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
-from hip_runtime.drivers.cpu.analyses.conditions import compare, have_same_sign, read_order, split_condition
+from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.llvmir import I1, I32, compare, have_same_sign
 from hip_runtime.drivers.cpu.regions.form import Region, within
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.abi.thread_states import SPINS, WAITS_FOR_BLOCK, WAITS_FOR_WAVE
 from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators, live_values, order_blocks
 from hip_runtime.drivers.cpu.analyses.uniformity import Uniformity
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
@@ -50,6 +51,11 @@ class SyncPoint:
     def yields(self) -> bool:
         """Whether a thread waits here for nothing but the turns of the others."""
         return self.operation == intrinsics.YIELD
+
+    @property
+    def kind(self) -> int:
+        """What threads do here, as `thread_states` has it."""
+        return SPINS if self.yields else WAITS_FOR_BLOCK if self.is_block_wide else WAITS_FOR_WAVE
 
 
 @dataclass(eq=False)

@@ -11,13 +11,14 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check_profitable
+from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, within
 from hip_runtime.drivers.cpu.regions.outline import Notes, RegionOutliner
-from hip_runtime.drivers.cpu.regions.private_memory import private_type
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
-from hip_runtime.drivers.cpu.vectorize.gangs import GANG_FUNCTION, GangFunction, SizeOf, each_gang, make_gang
+from hip_runtime.drivers.cpu.vectorize.gangs import GANG_FUNCTION, GangFunction, each_gang, make_gang
 from hip_runtime.errors import UnsupportedError
 
 

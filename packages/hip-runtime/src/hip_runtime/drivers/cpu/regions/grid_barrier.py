@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.intrinsics import GRID_BARRIER
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, I8, I32, I64
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
+from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
 from hip_runtime.drivers.cpu.regions.form import SyncPoint
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
 from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint, block_uses, within
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext

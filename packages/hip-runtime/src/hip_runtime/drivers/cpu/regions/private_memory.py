@@ -8,26 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from llvmlite import ir
-
-from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
+from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph
-from hip_runtime.errors import UnsupportedError
 
 _DERIVING = frozenset({"getelementptr", "bitcast", "addrspacecast", "phi", "select", "freeze"})
 _ACCESSING = frozenset({"load", "icmp"})
-
-
-def private_type(alloca: Instruction) -> ir.Type:
-    """What an alloca makes room for; `UnsupportedError` where that is known only at run time."""
-    (count,) = alloca.operands
-    assert alloca.source_type is not None
-    if not isinstance(count, Constant) or count.number is None:
-        raise UnsupportedError(
-            "private memory of a size that is known only at run time cannot be used in a kernel whose threads "
-            "synchronise"
-        )
-    return alloca.source_type if count.number == 1 else ir.ArrayType(alloca.source_type, count.number)
 
 
 def find_kept_allocas(program: RegionGraph) -> tuple[list[Instruction], list[Instruction]]:

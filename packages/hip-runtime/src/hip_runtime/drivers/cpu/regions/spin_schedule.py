@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, I32, I64
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
+from hip_runtime.drivers.cpu.llvmir import I32, I64
 from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
 
 if TYPE_CHECKING:

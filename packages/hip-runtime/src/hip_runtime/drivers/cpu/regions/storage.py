@@ -8,7 +8,7 @@ from functools import cache
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I8, I64, PTR, VOID, allocate, store_atomic
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, PTR, VOID, allocate, store_atomic
 from hip_runtime.errors import UnsupportedError
 
 STACK_LIMIT = 256 << 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I32, I64
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.llvmir import I32, I64
 
 Bounds = tuple[ir.Value, ir.Value]
 """The numbers, as ``i64``, of the first thread and of the one behind the last."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I32, I64, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, allocate
 from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
 from hip_runtime.drivers.cpu.regions.spin_schedule import is_below, leave_after_fault

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I1
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Value
+from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener

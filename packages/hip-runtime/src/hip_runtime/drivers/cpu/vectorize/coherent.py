@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I1
 from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
+from hip_runtime.drivers.cpu.analyses.end_lanes import is_told_by_ends
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
 from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Function, Instruction, Value
-from hip_runtime.drivers.cpu.vectorize.uniform_condition import is_told_by_ends
+from hip_runtime.drivers.cpu.llvmir import I1
 
 _MOST_INSTRUCTIONS = 200
 """Instructions that are written twice, of one way and of all together."""

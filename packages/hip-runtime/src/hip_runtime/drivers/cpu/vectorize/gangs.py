@@ -9,16 +9,17 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MOST_LANES, has_grid_stride_loop
+from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbols import Symbols
-from hip_runtime.drivers.cpu.regions.private_memory import private_type
+from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.early_exit import find_early_exit
@@ -28,23 +29,6 @@ from hip_runtime.drivers.cpu.vectorize.widen import Widener
 from hip_runtime.errors import UnsupportedError
 
 GANG_FUNCTION = "spmd.group"
-
-SizeOf = Callable[[ir.Type], int]
-"""Bytes from one value of a type to the next in memory."""
-
-
-def measure_types(layout: Any, context: ir.Context) -> SizeOf:
-    """Sizes by the target data *layout* of types whose structs belong to *context*. llvmlite parses a module for each
-    that it is asked for."""
-    known: dict[str, int] = {}
-
-    def size_of(stored: ir.Type) -> int:
-        name = str(stored)
-        if name not in known:
-            known[name] = int(stored.get_abi_size(layout, context))
-        return known[name]
-
-    return size_of
 
 
 _MANY_DOUBLES = 120

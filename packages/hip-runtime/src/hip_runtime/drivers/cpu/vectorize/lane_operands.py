@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I8, I64, allocate
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, allocate
 from hip_runtime.errors import UnsupportedError
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import allocate
 from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import allocate
 from hip_runtime.drivers.cpu.vectorize.linearize import LinearizedRegion, linearize
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener

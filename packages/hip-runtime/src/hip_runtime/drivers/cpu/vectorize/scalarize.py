@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands
 

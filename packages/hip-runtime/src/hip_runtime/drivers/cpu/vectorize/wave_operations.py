@@ -7,15 +7,15 @@ number, and a shuffle moves elements within a vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I32, I64, allocate
-from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
+from hip_runtime.drivers.cpu.analyses.lane_numbers import find_lane_numbers
+from hip_runtime.drivers.cpu.ir.model import Instruction
+from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, allocate
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.cpu.vectorize.widen import Widener
@@ -98,75 +98,3 @@ def _shuffle_unknown(code: Widener, given: ir.Value, source: ir.Value) -> ir.Val
     number = source if wide == I32 else builder.zext(source, bits.type)
     active = builder.trunc(builder.lshr(bits, number), code.mask.type)
     return builder.select(builder.select(code.mask, active, lanes.no_lanes()), found, given)
-
-
-def find_lane_numbers(value: Value, width: int) -> list[int] | None:
-    """What *value* is for each of the *width* lanes of a wave, as unsigned numbers, where that follows from the number
-    of the lane alone; else ``None``."""
-    return _Numbers(width).of(value)
-
-
-class _Numbers:
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._known: dict[Value, list[int] | None] = {}
-
-    def of(self, value: Value) -> list[int] | None:
-        if value not in self._known:
-            self._known[value] = None  # of a value that depends on itself
-            self._known[value] = self._find(value)
-        return self._known[value]
-
-    def _find(self, value: Value) -> list[int] | None:
-        if isinstance(value, Constant):
-            return None if value.number is None else [value.number] * self._width
-        if not isinstance(value, Instruction) or not isinstance(value.type, ir.IntType):
-            return None
-        if value.opcode == "call":
-            return list(range(self._width)) if value.callee == "spmd.lane" else None
-        if value.opcode not in _RULES and value.opcode != "icmp":
-            return None
-        operands = [self.of(operand) for operand in value.operands]
-        if any(operand is None for operand in operands):
-            return None
-        bits = getattr(value.operands[0].type, "width", 0)
-        rule = _COMPARISONS[value.predicate] if value.opcode == "icmp" else _RULES[value.opcode]
-        most = (1 << value.type.width) - 1
-        return [rule(bits, *parts) & most for parts in zip(*operands, strict=True)]
-
-
-def _signed(bits: int, number: int) -> int:
-    return number - (1 << bits) if number >> (bits - 1) & 1 else number
-
-
-Rule = Callable[..., int]
-
-_RULES: dict[str, Rule] = {
-    "add": lambda bits, a, b: a + b,
-    "sub": lambda bits, a, b: a - b,
-    "mul": lambda bits, a, b: a * b,
-    "and": lambda bits, a, b: a & b,
-    "or": lambda bits, a, b: a | b,
-    "xor": lambda bits, a, b: a ^ b,
-    "shl": lambda bits, a, b: a << min(b, bits),
-    "lshr": lambda bits, a, b: a >> b,
-    "zext": lambda bits, a: a,
-    "trunc": lambda bits, a: a,
-    "sext": lambda bits, a: _signed(bits, a),
-    "select": lambda bits, c, a, b: a if c else b,
-}
-"""What an instruction whose first operand has so many bits gives, as a number of which the low bits count. Where the
-flags of an instruction do not hold it may be anything."""
-
-_COMPARISONS: dict[str, Rule] = {
-    "eq": lambda bits, a, b: a == b,
-    "ne": lambda bits, a, b: a != b,
-    "ult": lambda bits, a, b: a < b,
-    "ule": lambda bits, a, b: a <= b,
-    "ugt": lambda bits, a, b: a > b,
-    "uge": lambda bits, a, b: a >= b,
-    "slt": lambda bits, a, b: _signed(bits, a) < _signed(bits, b),
-    "sle": lambda bits, a, b: _signed(bits, a) <= _signed(bits, b),
-    "sgt": lambda bits, a, b: _signed(bits, a) > _signed(bits, b),
-    "sge": lambda bits, a, b: _signed(bits, a) >= _signed(bits, b),
-}

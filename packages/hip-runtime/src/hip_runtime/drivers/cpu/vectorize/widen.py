@@ -7,10 +7,9 @@ from dataclasses import replace
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.launch_frame import I1, I32, VOID, allocate
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.cost_model import MOST_STEP
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
-from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculativeBases, as_base
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
@@ -18,7 +17,9 @@ from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID, allocate
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
+from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases, as_base
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory, spell
 from hip_runtime.drivers.cpu.vectorize.wave_operations import write_wave_operation
@@ -34,8 +35,6 @@ _TWO_TYPES = (
 """Intrinsics with two types in their names."""
 
 _LEAST_APART = 4
-MOST_STEP = 4
-"""Bytes of an element, and the distance in elements, for which what lies between lanes is loaded with them."""
 
 
 class Widener:

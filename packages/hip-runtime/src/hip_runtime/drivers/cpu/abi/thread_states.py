@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hip_runtime.drivers.cpu.regions.form import SyncPoint
-
 UNKNOWN_BYTE = 0xFF
 """In each byte of the state of a thread of which nothing is known yet."""
 
@@ -29,11 +27,6 @@ _MOST = 6
 def state_bytes(points: int) -> int:
     """Bytes of a state where there are so many *points*; one number more says that a thread has returned."""
     return 1 if points < UNKNOWN_BYTE else 2
-
-
-def kind_of(point: SyncPoint) -> int:
-    """What threads do at *point*."""
-    return SPINS if point.yields else WAITS_FOR_BLOCK if point.is_block_wide else WAITS_FOR_WAVE
 
 
 def describe_states(states: Sequence[int], kinds: Sequence[int], locations: Sequence[str]) -> str:

@@ -1,0 +1,109 @@
+"""The bases of what is strided as long as no index is negative, and whether it is so now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.stride_speculation import speculate_strides, usual_shape
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.llvmir import I1, allocate
+from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
+
+
+class SpeculativeBases:
+    """Writes the bases of what is usually strided, and whether it is so now. *scalar* gives those of other values."""
+
+    def __init__(
+        self, shapes: VectorShapes, lanes: VectorBuilder, entry: ir.IRBuilder, scalar: Callable[[Value], ir.Value]
+    ) -> None:
+        self._shapes = shapes
+        self._lanes = lanes
+        self._builder = lanes.builder
+        self._entry = entry
+        self._scalar = scalar
+        self._found = speculate_strides(shapes)
+        self._block: Block
+        self._values: dict[Instruction, tuple[ir.Value, ir.Value]] = {}
+        self._variables: dict[Instruction, tuple[ir.Value, ir.Value]] = {}
+
+    def begin(self, block: Block) -> None:
+        """Go on with another block."""
+        self._block, self._values = block, {}
+
+    def has_stride(self, value: Value, stride: int) -> bool:
+        """Whether *value* usually has *stride*, which is not 0."""
+        return stride > 0 and usual_shape(self._shapes, self._found, value, self._block) == stride
+
+    def base(self, value: Value) -> tuple[ir.Value, ir.Value]:
+        """The base of what is strided, usually or always, and whether it is."""
+        if self._shapes.of(value, self._block) is not VARYING:
+            return self._scalar(value), I1(1)
+        assert isinstance(value, Instruction)
+        known = self._values.get(value)
+        if known is None:
+            base, holds = self._places(value)
+            known = self._builder.load(base, typ=value.type), self._builder.load(holds, typ=I1)
+            self._values[value] = known
+        return known
+
+    def write(self, instruction: Instruction) -> None:
+        """Write the base of *instruction*, where it has one usually."""
+        usual = self._found.get(instruction)
+        if usual is None:
+            return
+        if usual.index is not None:
+            assert usual.chosen is not None
+            base, holds = self.base(usual.chosen)
+            self._values[instruction] = base, self._both(holds, self._none_negative(usual.index))
+            return
+        operands = [self.base(value) for value in instruction.operands]
+        base = write_instruction(self._builder, as_base(instruction), [operand for operand, _ in operands])
+        holds = I1(1)
+        for _, one in operands:
+            holds = self._both(holds, one)
+        self._values[instruction] = base, holds
+
+    def keep(self, instruction: Instruction) -> None:
+        """Store what was written for *instruction* where other blocks find it."""
+        if instruction in self._values:
+            for value, place in zip(self._values[instruction], self._places(instruction), strict=True):
+                self._builder.store(value, place)
+
+    def _both(self, left: ir.Value, right: ir.Value) -> ir.Value:
+        if isinstance(left, ir.Constant):
+            return right if left.constant else left
+        if isinstance(right, ir.Constant):
+            return left if right.constant else right
+        return self._builder.and_(left, right)
+
+    def _places(self, value: Instruction) -> tuple[ir.Value, ir.Value]:
+        found = self._variables.get(value)
+        if found is None:
+            places = allocate(self._entry, value.type, f"{value.name}.usual"), allocate(self._entry, I1, "is.usual")
+            found = self._variables[value] = places
+        return found
+
+    def _none_negative(self, index: Value) -> ir.Value:
+        """Whether no lane has a negative *index*, and none has overflowed."""
+        shape = self._shapes.of(index, self._block)
+        assert shape is not VARYING
+        kind = index.type
+        reach = (self._lanes.width - 1) * abs(shape)
+        most = (1 << kind.width - 1) - 1 - reach
+        if most < 0:
+            return I1(0)
+        least = self._scalar(index)
+        if shape < 0:
+            least = self._builder.sub(least, ir.Constant(kind, reach))
+        return self._builder.icmp_unsigned("<=", least, ir.Constant(kind, most))
+
+
+def as_base(instruction: Instruction) -> Instruction:
+    """*instruction* as the base of something strided has it: that of a lane which may not be active, so no flag holds,
+    and an ``or`` is the sum that it is for active lanes."""
+    return replace(instruction, opcode="add" if instruction.opcode == "or" else instruction.opcode, flags=())

@@ -20,7 +20,7 @@ from test_cpu_regions import SHARED, kernel
 
 from hip_devicelib.errors import CacheError
 from hip_runtime import Device, Function, config, to_device
-from hip_runtime.drivers.cpu import code_cache, finaliser
+from hip_runtime.drivers.cpu import code_cache, finalise
 from hip_runtime.errors import BarrierDivergenceError
 
 VARIABLE = "WHERE_CODE_IS_KEPT"
@@ -60,13 +60,13 @@ go:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
     """The block shapes of the programs that were compiled rather than read."""
     blocks: list[tuple[int, int, int]] = []
-    finalise = finaliser.finalise
+    make = finalise.finalise_kernel
 
     def count(code_object, kernel, block):  # type: ignore[no-untyped-def]
         blocks.append(block)
-        return finalise(code_object, kernel, block)
+        return make(code_object, kernel, block)
 
-    monkeypatch.setattr(finaliser, "finalise", count)
+    monkeypatch.setattr(finalise, "finalise_kernel", count)
     return blocks
 
 
@@ -249,9 +249,9 @@ sys.path.insert(0, sys.argv[2])
 import numpy as np
 from spmd_kernels import sample, pack
 from hip_runtime import current_device, to_device
-from hip_runtime.drivers.cpu import finaliser
-made, finalise = [], finaliser.finalise
-finaliser.finalise = lambda *what: made.append(what) or finalise(*what)
+from hip_runtime.drivers.cpu import finalise
+made, make = [], finalise.finalise_kernel
+finalise.finalise_kernel = lambda *what: made.append(what) or make(*what)
 for block in (32, 64):
     function = current_device().load(sample("saxpy")).function("saxpy")
     function.keep_code(Path(sys.argv[1]), "X")

@@ -13,7 +13,7 @@ from spmd_blocks import kernel
 from spmd_kernels import pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import host_machine
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 
@@ -38,7 +38,7 @@ def scratch() -> Iterator[LlvmContext]:
 
 def run(scratch: LlvmContext, text: str, out: np.ndarray, *arrays: np.ndarray) -> None:
     """Run ``f`` of the module *text*, with the words changed, for the addresses of *out* and *arrays*."""
-    machine = finaliser.target_machine.__wrapped__()
+    machine = host_machine.target_machine.__wrapped__()
     printed = scratch.read_text(text)
     printed.triple, printed.data_layout = machine.triple, str(machine.target_data)
     module = scratch.read_text(avoid_miscompiled_patterns(str(printed)))

@@ -19,7 +19,7 @@ from spmd_programs import OPERATIONS
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import finalise
 
 THREADS = 96
 PLACES = 4
@@ -208,7 +208,7 @@ def test_only_memory_of_the_block_is_not_locked(
 def count_locks(code_object: CodeObject, path: Path) -> int:
     """Locked instructions in the code of a kernel; the counter of blocks is always one, or two."""
     with config.cpu_form.scope("regions"):
-        path.write_bytes(finaliser.finalise(code_object, code_object.kernels[0], (64, 1, 1)).image)
+        path.write_bytes(finalise.finalise_kernel(code_object, code_object.kernels[0], (64, 1, 1)).image)
     listing = subprocess.run(["objdump", "-d", path], capture_output=True, text=True, check=True).stdout
     names = ("lock ",) if "x86-64" in listing else ("ldadd", "cas", "ldxr", "ldaxr")
     return sum(listing.count(name) for name in names)

@@ -18,9 +18,10 @@ from spmd_kernels import GLOBAL_X, code, pack, sample
 
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_runtime import Device, ModuleLoadError, SymbolError, device_array, to_device
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import finalise, program
 from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.drivers.cpu.object_file import read_object
+from hip_runtime.drivers.cpu.strategies import request
 
 
 def run(device: Device, text: str, parameters: list[tuple[str, str]], *values: Any, threads: int = 1) -> None:
@@ -196,7 +197,7 @@ def test_half_arithmetic(device: Device) -> None:
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump (binutils) is not installed")
 def test_thread_loop_is_vectorised(device: Device, tmp_path: Path) -> None:
     code_object = sample("saxpy")
-    program = finaliser.finalise(code_object, code_object.kernels[0], (256, 1, 1))
+    program = finalise.finalise_kernel(code_object, code_object.kernels[0], (256, 1, 1))
     (tmp_path / "saxpy.o").write_bytes(program.image)
     listing = subprocess.run(["objdump", "-d", tmp_path / "saxpy.o"], capture_output=True, text=True, check=True).stdout
     packed = {"x86_64": ("vfmadd", "mulps", "addps"), "aarch64": ("fmla", "fmul\tv", "fadd\tv")}
@@ -221,7 +222,7 @@ def test_index_wraparound_folds_away(device: Device) -> None:
       ret void
     }}"""
     code_object = code(text, "k", [("out", "ptr")])
-    program = finaliser.finalise(code_object, code_object.kernels[0], (128, 1, 1))
+    program = finalise.finalise_kernel(code_object, code_object.kernels[0], (128, 1, 1))
     assert "exit" not in read_object(program.image).undefined_symbols()
 
 
@@ -311,15 +312,15 @@ def test_what_interrupts_compiling_may_compile(monkeypatch: pytest.MonkeyPatch) 
         driver.get_function(driver.load_module(0, code), code.kernels[0])
         for code in (spmd_kernels.sample("saxpy"), spmd_kernels.sample("count"))
     )
-    survey, compiled = finaliser.survey, []
+    survey, compiled = request.survey, []
 
     def interrupted(module: Any, kernel: str) -> Any:
         if kernel == "saxpy" and not compiled:
             compiled.append(inner.worker((4, 1, 1)))
         return survey(module, kernel)
 
-    monkeypatch.setattr(finaliser, "survey", interrupted)
+    monkeypatch.setattr(request, "survey", interrupted)
     thread = threading.Thread(target=lambda: compiled.append(outer.worker((4, 1, 1))), daemon=True)
     thread.start()
     thread.join(60)
-    assert [type(program) for program in compiled] == [finaliser.Program] * 2
+    assert [type(program) for program in compiled] == [program.Program] * 2

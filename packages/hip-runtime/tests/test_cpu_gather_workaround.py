@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import host_machine
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.gather_workaround import define_gather_lanes
 
@@ -154,7 +154,7 @@ def test_lanes_of_addresses_are_numbers(scratch: LlvmContext, case: str) -> None
 
 def run(scratch: LlvmContext, text: str, by: int) -> list[int]:
     """What ``f`` of the module *text* gathers of 100, 101, and so on."""
-    machine = finaliser.target_machine.__wrapped__()
+    machine = host_machine.target_machine.__wrapped__()
     module = scratch.read_text(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     arrays = np.zeros(4, np.int64), np.arange(100, 116), np.array([by]), np.array([1, 2, 3, 4])

@@ -11,7 +11,7 @@ from spmd_blocks import kernel
 from spmd_kernels import pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import host_machine
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.optimize import may_join_neighbours, optimise
 
@@ -63,7 +63,7 @@ def sum_of_larger(count: int, narrow: int, wide: int, predicate: str) -> str:
 @pytest.mark.parametrize("processor", ["x86-64", "x86-64-v3", "here"])
 @pytest.mark.parametrize(("narrow", "wide"), [(8, 16), (8, 64), (16, 32), (32, 64)])
 def test_numbers_with_and_without_signs_are_compared_as_what_they_are(processor: str, narrow: int, wide: int) -> None:
-    here = finaliser.target_machine.__wrapped__()
+    here = host_machine.target_machine.__wrapped__()
     machine = here
     if processor != "here":
         if not here.triple.startswith("x86_64"):
@@ -79,7 +79,7 @@ def test_numbers_with_and_without_signs_are_compared_as_what_they_are(processor:
                 module = scratch.read_text(sum_of_larger(count, narrow, wide, predicate))
                 module.triple, module.data_layout = here.triple, str(here.target_data)
                 optimise(module, machine)
-                with llvm.create_mcjit_compiler(module, finaliser.target_machine.__wrapped__()) as engine:
+                with llvm.create_mcjit_compiler(module, host_machine.target_machine.__wrapped__()) as engine:
                     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(engine.get_function_address("f"))
                     function(out.ctypes.data, left.ctypes.data, right.ctypes.data)
             assert out[0] == (x & compare(x, y)).sum(dtype=x.dtype)

@@ -14,7 +14,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import host_machine
 from hip_runtime.drivers.cpu.strategies.choice import most_lanes
 
 pytestmark = pytest.mark.skipif(
@@ -40,10 +40,10 @@ def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(llvm, "get_host_cpu_name", lambda: request.param)
         patch.setattr(llvm, "get_host_cpu_features", lambda: features)
-        finaliser.target_machine.cache_clear()
+        host_machine.target_machine.cache_clear()
         most_lanes.cache_clear()
         yield request.param
-    finaliser.target_machine.cache_clear()
+    host_machine.target_machine.cache_clear()
     most_lanes.cache_clear()
 
 

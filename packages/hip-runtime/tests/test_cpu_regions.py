@@ -16,7 +16,7 @@ from spmd_programs import OPERATIONS
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, LaunchError, ModuleLoadError, SettingError, Stream, UnsupportedError, config, to_device
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import finalise
 from hip_runtime.errors import BarrierDivergenceError, KernelFault
 
 SHAPES = [(1, 1, 1), (2, 1, 1), (64, 1, 1), (7, 5, 3), (1, 16, 4), (1, 1, 64), (256, 1, 1), (1024, 1, 1), (32, 32, 1)]
@@ -88,7 +88,7 @@ def test_loops_of_many_regions_are_not_written_out(device: Device) -> None:
         for _ in range(count):
             expected = expected + expected[::-1]
         np.testing.assert_array_equal(out.copy_to_host(), expected)
-        size[count] = len(finaliser.finalise(code_object, code_object.kernels[0], (64, 1, 1)).image) / count
+        size[count] = len(finalise.finalise_kernel(code_object, code_object.kernels[0], (64, 1, 1)).image) / count
     assert size[40] < size[8] / 2
 
 

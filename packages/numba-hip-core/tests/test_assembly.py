@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import finalise
 
 pytestmark = [
     pytest.mark.skipif(current_device().target != "cpu", reason="assembly of the processor"),
@@ -277,7 +277,7 @@ def test_doubtful_code_is_finalised_in_another_process() -> None:
         values[i] = square(values[i])
 
     values = np.arange(64, dtype=np.int32)
-    with runtime_config.cpu_form.scope("regions"), mock.patch.object(finaliser, "finalise") as finalise:
+    with runtime_config.cpu_form.scope("regions"), mock.patch.object(finalise, "finalise_kernel") as made:
         kernel[1, 64](values)
     np.testing.assert_array_equal(values, np.arange(64) ** 2)
-    assert not finalise.called
+    assert not made.called

@@ -14,7 +14,7 @@ from numba import hip, types
 
 from hip_devicelib.constants import LARGE, PREFIX, spell_bytes
 from hip_runtime import SymbolError, current_device
-from hip_runtime.drivers.cpu.finaliser import finalise
+from hip_runtime.drivers.cpu.finalise import finalise_kernel
 from numba_hip import config
 
 LARGE_TABLE = np.random.default_rng(0).permutation(LARGE).astype(np.float32)
@@ -47,9 +47,9 @@ def test_values_and_sizes() -> None:
 def test_code_objects_take_them_along() -> None:
     (code,) = hip.jit(SIGNATURE)(read_tables).overloads.values()
     again = pickle.loads(pickle.dumps(code.code_object))
-    assert len(finalise(again, again.kernels[0], (32, 1, 1)).image) > LARGE_TABLE.nbytes + FORTRAN.nbytes
+    assert len(finalise_kernel(again, again.kernels[0], (32, 1, 1)).image) > LARGE_TABLE.nbytes + FORTRAN.nbytes
     with pytest.raises(SymbolError, match=PREFIX):
-        finalise(replace(again, data={}), again.kernels[0], (32, 1, 1))
+        finalise_kernel(replace(again, data={}), again.kernels[0], (32, 1, 1))
 
 
 def test_the_cache_keeps_them(tmp_path: Any) -> None:

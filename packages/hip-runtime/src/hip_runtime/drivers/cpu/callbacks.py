@@ -14,7 +14,7 @@ from collections.abc import Callable
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.finaliser import compile_quickly
+from hip_runtime.drivers.cpu.jit import compile_quickly
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Callee, allocate
 
 _SYMBOL = "spmd.callback"

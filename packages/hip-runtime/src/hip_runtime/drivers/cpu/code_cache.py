@@ -22,9 +22,9 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import CacheError
 from hip_runtime import config
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu import finaliser
-from hip_runtime.drivers.cpu.finaliser import Program
-from hip_runtime.drivers.cpu.isolated_finalise import finalise
+from hip_runtime.drivers.cpu import host_machine
+from hip_runtime.drivers.cpu.isolation import finalise_isolated
+from hip_runtime.drivers.cpu.program import Program
 from hip_runtime.drivers.cpu.program_image import read_program, write_program
 
 
@@ -38,16 +38,16 @@ class CodeCache:
         self._cache = Cache(directory, variable=variable)
 
     def finalise(self, code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
-        """The program that `finaliser.finalise` makes, read where it was kept, else made and kept."""
+        """The program that `finalise_kernel` makes, read where it was kept, else made and kept."""
         key = make_key(*_parts(code, kernel, block))
         try:
             data = self._cache.get(key)
         except CacheError as error:
             _warn(f"machine code of kernel {kernel.name!r} is not looked up, nor kept: {error}")
-            return finalise(code, kernel, block)
+            return finalise_isolated(code, kernel, block)
         if data is not None:
             return read_program(data)
-        program = finalise(code, kernel, block)
+        program = finalise_isolated(code, kernel, block)
         try:
             self._cache.put(key, write_program(program))
         except CacheError as error:
@@ -60,7 +60,7 @@ def _warn(message: str) -> None:
 
 
 def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
-    machine = finaliser.target_machine()
+    machine = host_machine.target_machine()
     features = llvm.get_host_cpu_features().flatten()
     asked = repr((kernel, block, config.cpu_form(), config.cpu_width(), config.cpu_lockstep()))
     return (

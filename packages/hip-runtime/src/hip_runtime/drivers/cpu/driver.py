@@ -20,7 +20,7 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import Captures, check_recorded, check_wait
-from hip_runtime.drivers.cpu import finaliser, graphs, memory, modules, streams
+from hip_runtime.drivers.cpu import graphs, jit, memory, modules, program, streams
 from hip_runtime.drivers.cpu.abi.fault_codes import TRAP_CODE, make_fault
 from hip_runtime.drivers.cpu.device_attributes import attribute, clock_rate
 from hip_runtime.drivers.cpu.diagnostics import observers
@@ -273,7 +273,7 @@ class CpuDriver:
 
     def _finalise(
         self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None
-    ) -> finaliser.Program:
+    ) -> program.Program:
         program = function.worker(block)
         if describe is not None:
             program.describe_place = partial(_find_place, program, describe)
@@ -282,14 +282,14 @@ class CpuDriver:
         return program
 
     def _run_phases(
-        self, dispatch: Any, kernel: str, program: finaliser.Program, entry: int, arguments: bytes, *grid: int
+        self, dispatch: Any, kernel: str, program: program.Program, entry: int, arguments: bytes, *grid: int
     ) -> int | None:
         return run_phases(dispatch, kernel, program, arguments, grid, self._heap.limit)  # type: ignore[arg-type]
 
     def _fault(
         self,
         function: CpuFunction,
-        program: finaliser.Program,
+        program: program.Program,
         grid: Dim3,
         record: int,
         describe: Callable[[Any], BaseException] | None,
@@ -464,7 +464,7 @@ class CpuDriver:
 
     def _dispatch_watched(self, call: Any, entry: int, arguments: bytes, *grid: int) -> int | None:
         """A kernel that does not tell what it writes may have written anything."""
-        if self._written is not None and not finaliser.is_observed(entry):
+        if self._written is not None and not jit.is_observed(entry):
             self._written.forget_all()
         fault: int | None = call(entry, arguments, *grid)
         return fault
@@ -525,7 +525,7 @@ def _described(fault: BaseException | None) -> BaseException | None:
     return fault.exception() if isinstance(fault, KernelFault) else fault
 
 
-def _find_place(program: finaliser.Program, describe: Callable[[Any], BaseException], addresses: Sequence[int]) -> str:
+def _find_place(program: program.Program, describe: Callable[[Any], BaseException], addresses: Sequence[int]) -> str:
     """Where the code of *program* at *addresses* stands, as far as who describes its faults knows."""
     fault = TrapError(program.kernel_name, TRAP_CODE, (0, 0, 0), (0, 0, 0), signal.SIGSEGV, 0, 0)
     fault.find_line = partial(describe_lines, program, addresses)
@@ -545,7 +545,7 @@ def _processor_name() -> str:
 
 
 def _after_fork() -> None:
-    finaliser.renew_lock()
+    jit.renew_lock()
     modules.renew_lock()
     streams.renew_all()
     graphs.renew_locks()

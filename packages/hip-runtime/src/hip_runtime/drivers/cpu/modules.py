@@ -10,9 +10,9 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.forking import compiling
 from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import program
 from hip_runtime.drivers.cpu.code_cache import CodeCache
-from hip_runtime.drivers.cpu.isolated_finalise import check, finalise
+from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
 from hip_runtime.errors import ModuleLoadError
 
 _lock = threading.RLock()
@@ -29,7 +29,7 @@ class CpuModule:
     launched."""
 
     def __init__(self, code: CodeObject) -> None:
-        check(code)
+        validate_code(code)
         self.code = code
         self.unloaded = False
         self.functions: weakref.WeakSet[CpuFunction] = weakref.WeakSet()
@@ -47,7 +47,7 @@ class CpuFunction:
     def __init__(self, module: CpuModule, kernel: Kernel) -> None:
         self.module = module
         self.kernel = kernel
-        self.workers: dict[Dim3, finaliser.Program] = {}
+        self.workers: dict[Dim3, program.Program] = {}
         self._kept: CodeCache | None = None
         module.functions.add(self)
 
@@ -60,13 +60,13 @@ class CpuFunction:
         """Keep programs in *directory* from one process to the next, see `code_cache`."""
         self._kept = CodeCache(directory, variable)
 
-    def worker(self, block: Dim3) -> finaliser.Program:
+    def worker(self, block: Dim3) -> program.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
         with compiling, _lock:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
-                make = finalise if self._kept is None else self._kept.finalise
+                make = finalise_isolated if self._kept is None else self._kept.finalise
                 with announced(self.kernel.name, f"machine code for blocks of {block}"):
                     program = make(self.module.code, self.kernel, block)
                 program.name_kernel(self.kernel.name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from hip_runtime.drivers.cpu import finaliser
-from hip_runtime.drivers.cpu.finaliser import Program
+from hip_runtime.drivers.cpu import jit
+from hip_runtime.drivers.cpu.program import Program
 
 _LENGTH_BYTES = 8
 
@@ -28,7 +28,7 @@ def read_program(data: bytes) -> Program:
     """Load the program that *data* holds."""
     start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
     header = json.loads(data[_LENGTH_BYTES:start])
-    program = finaliser.load_image(data[start:])
+    program = jit.load_image(data[start:])
     program.form, program.reason = header["form"], header["reason"]
     program.locations = tuple(header["locations"])
     program.point_kinds = tuple(header["point_kinds"])

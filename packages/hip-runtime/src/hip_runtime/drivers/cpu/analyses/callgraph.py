@@ -51,13 +51,19 @@ class Reach:
         return intrinsics.OBSERVE in self.functions
 
 
-def survey(module: Any, kernel: str) -> Reach:
-    """What *kernel* reaches in *module*; `ModuleLoadError` for a function that starts with ``spmd.`` and does not
-    exist, `UnsupportedError` for what cannot be inlined."""
-    names: set[str] = set()
+def name_functions(module: Any) -> None:
+    """Give every function of *module* a name: what refers to one without prints a number that is not to be had
+    otherwise."""
     for number, function in enumerate(module.functions):
         if not function.name:
-            function.name = f"unnamed.{number}"  # what refers to it prints a number that is not to be had otherwise
+            function.name = f"unnamed.{number}"
+
+
+def survey(module: Any, kernel: str) -> Reach:
+    """What *kernel* reaches in *module*, whose functions have names; `ModuleLoadError` for a function that starts with
+    ``spmd.`` and does not exist, `UnsupportedError` for what cannot be inlined."""
+    names: set[str] = set()
+    for function in module.functions:
         name = function.name
         names.add(name)
         if not name.startswith("spmd."):

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from hip_devicelib.codeobject import CodeObject
 from hip_devicelib.forking import compiling
 from hip_runtime.drivers.cpu.abi.worker import WORKER_SYMBOL
-from hip_runtime.drivers.cpu.diagnostics.line_table import LineTable
-from hip_runtime.drivers.cpu.finaliser import Program
-from hip_runtime.drivers.cpu.isolated_finalise import check, finalise
+from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
+from hip_runtime.drivers.cpu.line_table import LineTable
 from hip_runtime.drivers.cpu.object_file import read_object
+from hip_runtime.drivers.cpu.program import Program
 
 _MOST = 8
 """Lines that are named."""
@@ -50,9 +50,9 @@ def _make_table(program: Program, compile_again: Callable[[], CodeObject]) -> Li
         return own
     with compiling:
         code = compile_again()
-        check(code)
+        validate_code(code)
         (kernel,) = code.kernels
-        image = finalise(code, kernel, program.block).image
+        image = finalise_isolated(code, kernel, program.block).image
     return LineTable(image, WORKER_SYMBOL) if _code(image) == _code(program.image) else own
 
 

@@ -26,7 +26,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from hip_runtime import config
-from hip_runtime.drivers.cpu import finaliser
+from hip_runtime.drivers.cpu import jit, program
 from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
@@ -316,17 +316,17 @@ class BlockScheduler:
     def __init__(self) -> None:
         for name in _PYTHON:
             llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-        self._program = finaliser.compile_quickly(build_block_scheduler(platform.machine()), *_SYMBOLS)
+        self._program = jit.compile_quickly(build_block_scheduler(platform.machine()), *_SYMBOLS)
         at = dict(zip(_SYMBOLS, self._program.entries, strict=True))
         # Called with Python's lock, which it lets go of itself; an exception that it leaves behind is raised.
         kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)
         self.call = kind(at["spmd.dispatch"])
-        self._start = finaliser.function_at(at["spmd.start"], ctypes.c_int, ctypes.c_int)
-        self._watch = finaliser.function_at(at["spmd.watch"], ctypes.c_int, ctypes.c_int, ctypes.c_int)
-        self._forgets = [finaliser.function_at(at[name], None) for name in ("spmd.reset", "spmd.slots.renew")]
-        self.abort = finaliser.function_at(at["spmd.abort"], None, ctypes.c_int)
+        self._start = program.function_at(at["spmd.start"], ctypes.c_int, ctypes.c_int)
+        self._watch = program.function_at(at["spmd.watch"], ctypes.c_int, ctypes.c_int, ctypes.c_int)
+        self._forgets = [program.function_at(at[name], None) for name in ("spmd.reset", "spmd.slots.renew")]
+        self.abort = program.function_at(at["spmd.abort"], None, ctypes.c_int)
         for name in ("spmd.slots.prepare", "spmd.traps.prepare"):
-            finaliser.function_at(at[name], None)()
+            program.function_at(at[name], None)()
         self._reporter = Reporter(at[FIRST_SYMBOL])
         ctypes.c_void_p.from_address(at[REPORT_SYMBOL]).value = id(self._reporter)
         self.handlers: Handlers | None = None

@@ -9,9 +9,8 @@ import numpy as np
 
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.fault_codes import block_index
-from hip_runtime.drivers.cpu.finaliser import Program
-from hip_runtime.drivers.cpu.regions.grid_barrier import FINISHED
-from hip_runtime.drivers.cpu.regions.storage import ALIGNMENT
+from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT, FINISHED
+from hip_runtime.drivers.cpu.program import Program
 from hip_runtime.errors import BarrierDivergenceError, OutOfDeviceMemoryError
 
 _WORD = struct.Struct("<q")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.abi.grid_context import FINISHED
 from hip_runtime.drivers.cpu.abi.intrinsics import GRID_BARRIER
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
@@ -18,10 +19,6 @@ from hip_runtime.drivers.cpu.regions.form import SyncPoint
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.cpu.regions.block_function import BlockFunction
-
-FINISHED = -1
-"""What a block that has returned leaves in its context. It is 0 before the block was first run, and one more than the
-number of the operation that the block waits at."""
 
 
 class Context:

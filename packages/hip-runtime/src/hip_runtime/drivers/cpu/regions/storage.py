@@ -8,15 +8,12 @@ from functools import cache
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, PTR, VOID, allocate, store_atomic
 from hip_runtime.errors import UnsupportedError
 
 STACK_LIMIT = 256 << 10
 """Bytes of the stack that the memory of a block may take; what is larger comes from the heap."""
-
-
-ALIGNMENT = 64
-"""Alignment of every place, that of a cache line and of the widest vectors; also that of a context."""
 
 
 Word = Callable[[ir.IRBuilder], ir.Value]

@@ -8,23 +8,21 @@ of one thread any more, which would keep in a register what another lane overwri
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
-from hip_devicelib.codeobject import Kernel
 from hip_runtime import config
-from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
-from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import prepare_in_order
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS
+from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph
+from hip_runtime.drivers.cpu.strategies.plan import Plan
+from hip_runtime.drivers.cpu.strategies.region import write_regions
+from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 from hip_runtime.errors import UnsupportedError
 
@@ -32,26 +30,40 @@ REASON = "NUMBA_HIP_CPU_LOCKSTEP asks for waves in lock step"
 """Why a kernel has the form that it has."""
 
 
-def plan_lockstep(observed: bool, block: Dim3, wave_size: int) -> GangPlan:
-    """Groups that are waves, for blocks of the shape *block*; `UnsupportedError` where threads are to run one after
-    another, because of the form that is asked for, or as they are *observed*."""
+def plan_lockstep(request: KernelRequest) -> Plan:
+    """A plan whose gangs are waves; `UnsupportedError` where waves cannot be in step in all of the kernel."""
+    try:
+        gangs = _plan_waves(request)
+        graph = _read_in_step(request)
+        return write_regions(request, graph, REGIONS, REASON, gangs)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            f"kernel {request.kernel.name!r} cannot run with waves in lock step (NUMBA_HIP_CPU_LOCKSTEP=1): {error}"
+        ) from None
+
+
+def _plan_waves(request: KernelRequest) -> GangPlan:
+    """Gangs that are waves; `UnsupportedError` where threads are to run one after another, because of the form that is
+    asked for, or as they are observed."""
     wanted = config.cpu_form()
     if wanted in (LOOP, REGIONS):
         raise UnsupportedError(
             f"the form {wanted!r}, which NUMBA_HIP_CPU_FORM asks for, runs one thread after another; leave it out"
         )
-    if observed:
+    if request.reach.observed:
         raise UnsupportedError("its threads run one after another while races are looked for; ask for one of the two")
-    numbered = not waves_are_gangs(block, wave_size)
+    wave_size = request.kernel.wave_size
+    numbered = not waves_are_gangs(request.block, wave_size)
     return GangPlan(wave_size, everywhere=True, waves=True, numbered=numbered, in_step=True)
 
 
-def read_in_step(module: Any, kernel: Kernel, machine: Any, item: WorkItem) -> Function:
-    """The graph of *kernel* of the binding layer's *module*, with each access to memory where it stands there.
-
-    `UnsupportedError` where waves cannot be in step in all of it.
-    """
-    prepare_in_order(module, kernel.name, machine)
+def _read_in_step(request: KernelRequest) -> KernelGraph:
+    """The kernel's graph with each access to memory where it stands in the code that was handed in."""
+    kernel = request.kernel
+    module = request.take_module()
+    item = request.make_item(module)
+    module = request.declare_intrinsics(module, item)
+    prepare_in_order(module, kernel.name, request.machine)
     printed, context = PrintedModule(module), item.module.context
     item.has_lines = printed.has_lines
     for name in printed.functions:
@@ -61,20 +73,14 @@ def read_in_step(module: Any, kernel: Kernel, machine: Any, item: WorkItem) -> F
                 "is taken, or it forbids that"
             )
     function = read_function(printed, kernel.name, context)
-    if LOADS_ARE_LATE:
-        freeze_loads(function)
+    frozen = LOADS_ARE_LATE and freeze_loads(function)
     for loop in find_spin_loops(function):
         place = f" ({loop.poll.location})" if loop.poll.location else ""
         raise UnsupportedError(
             f"its threads wait for one another in a loop{place}, and lanes that left the loop would wait behind it for "
             "those that are in it"
         )
-    return function
-
-
-def explain_no_step(kernel: str, error: UnsupportedError) -> UnsupportedError:
-    """The error for a *kernel* whose waves cannot be in step because of *error*."""
-    return UnsupportedError(f"kernel {kernel!r} cannot run with waves in lock step (NUMBA_HIP_CPU_LOCKSTEP=1): {error}")
+    return KernelGraph(function, module, item, frozen, spin_loops=0)
 
 
 def _touches_memory(printed: PrintedModule, name: str, context: ir.Context) -> bool:

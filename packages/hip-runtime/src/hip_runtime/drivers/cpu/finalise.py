@@ -1,0 +1,93 @@
+"""From SPMD bitcode to machine code of this machine, for one block shape.
+
+In order: the bitcode is read; a strategy plans how the threads of a block are run and writes a worker that does so;
+worker and kernel are linked; LLVM's passes; patterns of which LLVM makes wrong code are replaced; large constants; an
+object file; and, once every symbol that it refers to exists, the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_devicelib.constants import define_data
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
+from hip_runtime.drivers.cpu.backend_limits import doubts
+from hip_runtime.drivers.cpu.host_machine import target_machine
+from hip_runtime.drivers.cpu.jit import emit_object, hide_all_but, load_object, locked
+from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
+from hip_runtime.drivers.cpu.passes.optimize import optimise
+from hip_runtime.drivers.cpu.program import Program
+from hip_runtime.drivers.cpu.strategies.plan import Plan
+from hip_runtime.drivers.cpu.strategies.request import KernelRequest
+from hip_runtime.drivers.cpu.strategies.selection import select_plan
+from hip_runtime.errors import ModuleLoadError
+
+_ENTRIES = (PROGRAM_SYMBOL,)
+"""What stays visible of a program."""
+
+
+def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
+    """Machine code of *kernel* for blocks of the shape *block*; its entry is a `launch_frame.PROGRAM`.
+
+    Raises `UnsupportedError` where no strategy can run it.
+    """
+    with locked(), LlvmContext() as context:
+        plan = select_plan(KernelRequest(code, kernel, block, context))
+        _link_worker(plan, kernel, context)
+        hide_all_but(_ENTRIES, plan.module)
+        optimise(plan.module, target_machine())
+        module, risks = _avoid_miscompilation(plan.module, context)
+        _define_large_constants(module, code.data, context)
+        return _describe(load_object(emit_object(module, kernel, risks), _ENTRIES), plan)
+
+
+def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:
+    """Link the worker into the kernel's module, and drop what neither of them calls."""
+    module = plan.module
+    worker = context.read_text(str(plan.worker))
+    worker.triple, worker.data_layout = module.triple, module.data_layout
+    try:
+        module.link_in(worker)
+    except RuntimeError as error:
+        raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
+    module.verify()
+    passes = llvm.create_new_module_pass_manager()
+    module.get_function(kernel.name).linkage = "internal"  # where the worker does not call it, it need not be optimised
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
+
+
+def _avoid_miscompilation(module: Any, context: LlvmContext) -> tuple[Any, list[str]]:
+    """The optimised *module* without patterns of which LLVM makes wrong code, and what LLVM may not survive of it."""
+    optimised = str(module)
+    text = avoid_miscompiled_patterns(optimised)
+    if text is not optimised:
+        module = context.read_text(text)
+        module.verify()
+    return module, doubts(optimised)
+
+
+def _define_large_constants(module: Any, data: Mapping[str, bytes], context: LlvmContext) -> None:
+    """Define those of the large constants *data* that *module* still refers to: now, as it is printed no more."""
+    if not data:
+        return
+    wanted = {variable.name for variable in module.global_variables} & data.keys()
+    definitions = context.read_text(str(define_data({name: data[name] for name in sorted(wanted)})))
+    definitions.triple, definitions.data_layout = module.triple, module.data_layout
+    module.link_in(definitions)
+    hide_all_but(_ENTRIES, module)
+
+
+def _describe(program: Program, plan: Plan) -> Program:
+    program.form, program.reason = plan.form, plan.reason
+    program.locations = tuple(point.call.location for point in plan.sync_points)
+    program.point_kinds = tuple(point.kind for point in plan.sync_points)
+    program.takes_dynamic_shared = plan.item.dynamic_limit is not None
+    program.context_bytes = plan.item.context_bytes
+    return program

@@ -1,0 +1,25 @@
+"""The processor of this machine as LLVM knows it, and the libraries that its code may call."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from hip_devicelib.emission import make_host_machine
+
+LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
+"""Libraries with functions that machine code may call."""
+
+
+@cache
+def target_machine() -> Any:
+    """LLVM's description of the processor that we run on; also makes the C math library's symbols known to LLVM."""
+    machine = make_host_machine()
+    for library in LIBRARIES:
+        try:
+            llvm.load_library_permanently(library)
+        except RuntimeError:
+            continue  # one of another system; a symbol that is missing is found and named when code is loaded
+    return machine

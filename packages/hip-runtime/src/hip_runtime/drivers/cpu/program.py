@@ -1,0 +1,119 @@
+"""Machine code that was loaded: what it consists of, and what is known of it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.abi.worker import (
+    PROGRAM_SYMBOL,
+    WORKER_SYMBOL,
+)
+from hip_runtime.drivers.cpu.host_machine import target_machine
+from hip_runtime.drivers.cpu.line_table import LineTable
+from hip_runtime.drivers.cpu.object_file import read_object
+
+
+class Program:
+    """Machine code that was loaded.
+
+    ``image`` is the object file, ``entries`` the addresses of what it was compiled for, ``entry`` the first of them.
+    The code is freed when the last reference goes.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_engine",
+        "_name",
+        "block",
+        "code_end",
+        "code_start",
+        "context_bytes",
+        "describe_place",
+        "entries",
+        "entry",
+        "form",
+        "image",
+        "kernel_name",
+        "lines",
+        "locations",
+        "point_kinds",
+        "reason",
+        "takes_dynamic_shared",
+    )
+
+    def __init__(self, image: bytes, entries: Sequence[str]) -> None:
+        self.image = image
+        self._engine = _load(image)
+        self.entries = [int(self._engine.get_global_value_address(entry)) for entry in entries]
+        self.entry = self.entries[0]
+        self.code_start = self.code_end = 0
+        if PROGRAM_SYMBOL in entries:
+            self._note_code()
+        self.form = self.reason = ""
+        self.locations: tuple[str, ...] = ()
+        self.point_kinds: tuple[int, ...] = ()
+        """Where the points stand at which threads wait, and what they do there, see `thread_states`."""
+        self.takes_dynamic_shared = False
+        self.context_bytes = 0
+        self.kernel_name = ""
+        self.block: Dim3 = (1, 1, 1)
+        """The shape of the blocks that it runs."""
+        self.describe_place: Callable[[Sequence[int]], str] | None = None
+        """Where in the source code at some addresses stands, as the layer above knows it."""
+        self.lines: LineTable | None = None
+        """See `source_lines`; made when first asked for."""
+
+    def _note_code(self) -> None:
+        """Find out where the machine code lies, and tell those who come across it in a signal handler."""
+        words = _ProgramWords.from_address(self.entry)
+        image = read_object(self.image)
+        worker = image.symbol(WORKER_SYMBOL)
+        self.code_start = words.worker - worker.value
+        self.code_end = self.code_start + image.sections[worker.section].size
+        words.code_start, words.code_end = self.code_start, self.code_end
+
+    def name_kernel(self, name: str) -> None:
+        """Say which kernel this is, for reports."""
+        self.kernel_name = name
+        self._name = ctypes.create_string_buffer(name.encode())
+        _ProgramWords.from_address(self.entry).name = ctypes.addressof(self._name)
+
+
+class _ProgramWords(ctypes.Structure):
+    """A `launch_frame.PROGRAM` in memory."""
+
+    _fields_ = (
+        ("worker", ctypes.c_uint64),
+        ("cost", ctypes.c_double),
+        ("code_start", ctypes.c_uint64),
+        ("code_end", ctypes.c_uint64),
+        ("name", ctypes.c_void_p),
+    )
+
+
+@cache
+def _engine_context() -> Any:
+    """The LLVM context of the empty modules that engines are made with. It outlives every engine: the garbage collector
+    may dispose an engine after a context that went with it, and LLVM would then read freed memory."""
+    return llvm.create_context()
+
+
+def _load(image: bytes) -> Any:
+    machine = target_machine.__wrapped__()  # an engine owns the target machine that it is given
+    empty = llvm.parse_assembly("", _engine_context())
+    empty.triple = machine.triple
+    engine = llvm.create_mcjit_compiler(empty, machine)
+    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(image))
+    engine.finalize_object()
+    return engine
+
+
+def function_at(address: int, result: Any, *arguments: Any) -> Any:
+    """A function at *address* as something to call; the call lets other Python threads run."""
+    return ctypes.CFUNCTYPE(result, *arguments)(address)

@@ -1,0 +1,70 @@
+"""A kernel read as a graph: inlined, simplified, its loads in order, with yields in its spin loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
+from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
+from hip_runtime.drivers.cpu.ir.model import Function
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
+from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
+from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
+from hip_runtime.drivers.cpu.strategies.choice import check_callees
+from hip_runtime.drivers.cpu.strategies.request import KernelRequest
+
+
+@dataclass(frozen=True)
+class KernelGraph:
+    """The kernel's graph, the module that it was read from, and the work item of the worker to be."""
+
+    function: Function
+    module: Any
+    item: WorkItem
+    has_frozen_loads: bool
+    spin_loops: int
+    """How many loops have yields."""
+
+
+def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True) -> KernelGraph:
+    """The graph of the kernel. With *unroll* loops of a few rounds are written out; with *limits_callees* what is not
+    inlined may not keep much on the stack.
+
+    `UnsupportedError` for what is not understood, or cannot be inlined though it has to be.
+    """
+    kernel, machine = request.kernel, request.machine
+    module = request.take_module()
+    item = request.make_item(module)
+    module = request.declare_intrinsics(module, item)
+    prepare(module, kernel.name, request.reach.synchronising, machine, unroll)
+    if limits_callees:
+        check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
+    printed = _inline_what_must_be(request, module, item, unroll)
+    item.has_lines = printed.has_lines
+    function = read_function(printed, kernel.name, item.module.context)
+    frozen = LOADS_ARE_LATE and freeze_loads(function)
+    return KernelGraph(function, module, item, frozen, 0 if request.alone else insert_yields(function))
+
+
+def _inline_what_must_be(request: KernelRequest, module: Any, item: WorkItem, unroll: bool) -> PrintedModule:
+    """Inline functions that are only right as a part of the kernel; the printed module."""
+    printed = PrintedModule(module)
+    name = request.kernel.name
+    if unroll not in request.inlined:
+        request.inlined[unroll] = find_functions(
+            printed, name, item.module.context, lambda function: _must_be_inlined(function, request.alone)
+        )
+    if request.inlined[unroll]:
+        inline_functions(module, name, request.inlined[unroll], request.machine)
+        printed = PrintedModule(module)
+    return printed
+
+
+def _must_be_inlined(function: Function, alone: bool) -> bool:
+    """Whether *function* has to be a part of the kernel for what is in it to be run right; *alone* is whether a block
+    has one thread."""
+    return (LOADS_ARE_LATE and freeze_loads(function)) or not (alone or not find_spin_loops(function))

@@ -1,0 +1,31 @@
+"""The threads of a block one after another, by a loop that LLVM may make vectors of."""
+
+from __future__ import annotations
+
+from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
+from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
+from hip_runtime.drivers.cpu.strategies.choice import LOOP
+from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.plan import Plan
+from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinning
+from hip_runtime.drivers.cpu.strategies.request import KernelRequest
+
+
+def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
+    """A plan for a kernel that is read, as its loads may have to be frozen or its threads may spin; then it is written
+    as regions, with *gangs*."""
+    graph = read_kernel(request, limits_callees=False)
+    if graph.spin_loops:
+        return write_spinning(request, graph, reason, gangs)
+    if graph.has_frozen_loads:
+        return write_regions(request, graph, LOOP, reason, gangs)
+    build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item))
+    return Plan(LOOP, reason, graph.module, graph.item)
+
+
+def plan_unread_loop(request: KernelRequest, reason: str) -> Plan:
+    """A plan for a kernel that stays as it was handed in."""
+    module = request.take_module()
+    item = request.make_item(module)
+    build_worker(request.kernel, item, run_threads(request.kernel, item))
+    return Plan(LOOP, reason, module, item)

@@ -1,0 +1,48 @@
+"""What a strategy answers: a plan, that is a worker which runs the kernel its way, or a refusal with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.regions.form import SyncPoint
+from hip_runtime.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A worker that was written, and the module of the binding layer with the kernel, into which it is to be linked."""
+
+    form: str
+    reason: str
+    """Why the kernel has this form."""
+    module: Any
+    item: WorkItem
+    sync_points: tuple[SyncPoint, ...] = ()
+
+    @property
+    def worker(self) -> ir.Module:
+        """The module with the worker."""
+        return self.item.module
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a strategy cannot run a kernel, or should not."""
+
+    error: UnsupportedError
+
+
+Outcome: TypeAlias = Plan | Refusal
+
+
+def attempt(write: Callable[[], Plan]) -> Outcome:
+    """What *write* gives, or a refusal where it raises `UnsupportedError`."""
+    try:
+        return write()
+    except UnsupportedError as error:
+        return Refusal(error)

@@ -1,0 +1,46 @@
+"""The threads of a block region by region, cut at the operations at which they wait."""
+
+from __future__ import annotations
+
+from hip_runtime import config
+from hip_runtime.drivers.cpu.abi.intrinsics import SYNCHRONISING, WAVE_WIDE, YIELD
+from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
+from hip_runtime.drivers.cpu.regions.block_function import run_block
+from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
+from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
+from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS
+from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
+from hip_runtime.drivers.cpu.strategies.plan import Plan
+from hip_runtime.drivers.cpu.strategies.request import KernelRequest
+
+
+def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
+    """A plan for any kernel whose waiting can be inlined."""
+    exchanges_in_memory = request.has_wave_operations and not gangs.waves
+    graph = read_kernel(request, unroll=not exchanges_in_memory)  # nothing is won by more exchanges
+    if graph.spin_loops:
+        return write_spinning(request, graph, reason, gangs, form=REGIONS)
+    return write_regions(request, graph, REGIONS, reason, gangs)
+
+
+def write_spinning(
+    request: KernelRequest, graph: KernelGraph, reason: str, gangs: GangPlan, form: str = LOOP
+) -> Plan:  # fmt: skip
+    """The plan for a kernel whose threads wait for one another in loops, where *form* was planned."""
+    one_by_one = config.cpu_form() == LOOP
+    if gangs.waves or one_by_one:
+        gangs = GangPlan(1 if one_by_one else request.width, gangs.everywhere)
+    loops = "a loop" if graph.spin_loops == 1 else f"{graph.spin_loops} loops"
+    found = f"threads wait for one another in {loops}"
+    return write_regions(request, graph, REGIONS, f"{reason}; {found}" if form == REGIONS else found, gangs)
+
+
+def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason: str, gangs: GangPlan) -> Plan:
+    """Cut the graph, and write a worker that runs region after region; *gangs* is told what was done."""
+    waits = SYNCHRONISING - WAVE_WIDE if gangs.waves else SYNCHRONISING
+    regions = cut_at_sync_points(graph.function, waits | {YIELD})
+    kind = kernel_type(request.kernel)
+    body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
+    build_worker(request.kernel, graph.item, body)
+    done = gangs.describe() if form == REGIONS else ""
+    return Plan(form, f"{reason}; {done}" if done else reason, graph.module, graph.item, tuple(regions.points))

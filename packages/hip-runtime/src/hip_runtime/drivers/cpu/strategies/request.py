@@ -1,0 +1,95 @@
+"""What is asked for: machine code of one kernel, for one block shape, under the settings that hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_runtime import config
+from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.abi.declarations import build_declarations
+from hip_runtime.drivers.cpu.abi.intrinsics import FAULT, GRID_BARRIER, OBSERVE, WAVE_WIDE, lay_out_shared
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
+from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
+from hip_runtime.drivers.cpu.host_machine import target_machine
+from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
+from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS, choose_width
+from hip_runtime.drivers.cpu.validation import read_bitcode
+from hip_runtime.errors import ModuleLoadError
+
+
+class KernelRequest:
+    """A kernel, the block shape, and what is known of the kernel before it is read as a graph."""
+
+    def __init__(self, code: CodeObject, kernel: Kernel, block: Dim3, context: LlvmContext) -> None:
+        self.code = code
+        self.kernel = kernel
+        self.block = block
+        self.context = context
+        self.machine = target_machine()
+        self._module: Any = self._read()
+        self.reach = survey(self._module, kernel.name)
+        self._check_shared()
+        self.private_bytes = stack_bytes(self._module, self.machine.target_data)
+        """Bytes that a thread keeps on the stack."""
+        self.chosen_width = config.cpu_width()
+        """Lanes of a gang, where the setting says how many."""
+        self.width = choose_width(block[0], self.chosen_width)
+        self.wanted = config.cpu_form()
+        if self.reach.observed and self.wanted != LOOP:
+            self.wanted = REGIONS  # one thread at a time, so that there is an order of what they do
+        self.inlined: dict[bool, list[str]] = {}
+        """Functions that have to be a part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether a block has one thread."""
+        return block_threads(self.block) == 1
+
+    @property
+    def has_wave_operations(self) -> bool:
+        """Whether lanes of a wave exchange values."""
+        return not WAVE_WIDE.isdisjoint(self.reach.functions)
+
+    def take_module(self) -> Any:
+        """The kernel's module, as it was handed in, for a strategy to change."""
+        module, self._module = self._module or self._read(), None
+        return module
+
+    def make_item(self, module: Any) -> WorkItem:
+        """The work item of the kernel in *module*, with a module for a worker."""
+        limit = max(SHARED_BYTES - self.kernel.shared_bytes, 0) if self.reach.uses_dynamic_shared else None
+        watched = stack_bytes(module, self.machine.target_data) if self.reach.watches_stack else None
+        return WorkItem(
+            ir.Module("spmd.worker", context=ir.Context()), self.block, self.kernel.wave_size,
+            self.reach.shared_arrays, limit, GRID_BARRIER in self.reach.functions, watched, self.reach.observed,
+        )  # fmt: skip
+
+    def declare_intrinsics(self, module: Any, item: WorkItem) -> Any:
+        """*module* linked into one that declares the intrinsics it calls with attributes that hold, or defines them."""
+        names = (name for name in self.reach.functions if name.startswith("spmd.") and name not in (FAULT, OBSERVE))
+        declarations = self.context.read_text(str(build_declarations(sorted(names), item.known)))
+        declarations.triple, declarations.data_layout = module.triple, module.data_layout
+        declarations.link_in(module)
+        return declarations
+
+    def _read(self) -> Any:
+        module = read_bitcode(self.code, self.context)
+        module.triple, module.data_layout = self.machine.triple, str(self.machine.target_data)
+        define_overloads(module, self.context.read_text)
+        name_functions(module)
+        return module
+
+    def _check_shared(self) -> None:
+        kernel = self.kernel
+        nbytes = lay_out_shared(array.symbol for array in self.reach.shared_arrays)
+        if nbytes > kernel.shared_bytes:
+            raise ModuleLoadError(
+                f"the arrays of shared memory that kernel {kernel.name!r} uses take {nbytes} bytes; the code object "
+                f"says {kernel.shared_bytes}"
+            )

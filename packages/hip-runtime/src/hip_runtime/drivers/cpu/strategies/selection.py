@@ -1,0 +1,75 @@
+"""Which strategy runs a kernel: the first of those that come into question that does not refuse."""
+
+from __future__ import annotations
+
+from hip_runtime import config
+from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE
+from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
+from hip_runtime.drivers.cpu.strategies.choice import (
+    LEAST_LANES,
+    REGIONS,
+    VECTORS,
+    check_private,
+    choose_form,
+    explain_refusal,
+    fit_stack,
+)
+from hip_runtime.drivers.cpu.strategies.lockstep import plan_lockstep
+from hip_runtime.drivers.cpu.strategies.loop import plan_loop, plan_unread_loop
+from hip_runtime.drivers.cpu.strategies.plan import Plan, attempt
+from hip_runtime.drivers.cpu.strategies.region import plan_regions
+from hip_runtime.drivers.cpu.strategies.request import KernelRequest
+from hip_runtime.drivers.cpu.strategies.vector import plan_vectors
+from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
+
+
+def select_plan(request: KernelRequest) -> Plan:
+    """The plan of the first strategy that does not refuse; raises `UnsupportedError` where all do."""
+    form, reason = choose_form(request.reach, request.wanted, request.width)
+    check_private(request.kernel.name, request.private_bytes)
+    form, reason, wanted = fit_stack(form, reason, request.wanted, request.private_bytes, request.width)
+    if config.cpu_lockstep() and not request.alone:
+        return plan_lockstep(request)
+    gangs = _plan_gangs(request, wanted)
+    if form == REGIONS:
+        return _plan_regions(request, reason, gangs)
+    reads = LOADS_ARE_LATE or not request.alone
+    if form == VECTORS:
+        outcome = attempt(lambda: plan_vectors(request, reason, gangs))
+        if isinstance(outcome, Plan):
+            return outcome
+        reads, reason, gangs = LOADS_ARE_LATE, explain_refusal(outcome.error), _without_waves(request, gangs)
+    if reads:
+        outcome = attempt(lambda: plan_loop(request, reason, gangs))
+        if isinstance(outcome, Plan):
+            return outcome
+    return plan_unread_loop(request, reason)
+
+
+def _plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
+    """Regions with *gangs*; where these are waves and cannot be, with others."""
+    if gangs.waves:
+        outcome = attempt(lambda: plan_regions(request, reason, gangs))
+        if isinstance(outcome, Plan):
+            return outcome
+        reason = f"{reason}; waves are no groups: {outcome.error}"
+        gangs = _without_waves(request, gangs)
+    return plan_regions(request, reason, gangs)
+
+
+def _without_waves(request: KernelRequest, gangs: GangPlan) -> GangPlan:
+    return GangPlan(request.width, gangs.everywhere)
+
+
+def _plan_gangs(request: KernelRequest, wanted: str) -> GangPlan:
+    """Which regions run how many threads at a time, where the kernel is cut into some."""
+    everywhere = wanted == VECTORS
+    waves = request.has_wave_operations
+    wave_size = request.kernel.wave_size
+    threads = request.block[0] * request.block[1] * request.block[2]
+    across = threads if waves else request.block[0]
+    if wanted == REGIONS or across < (2 if everywhere else LEAST_LANES):
+        return GangPlan(1)
+    if waves:
+        return GangPlan(wave_size, everywhere, True, numbered=not waves_are_gangs(request.block, wave_size))
+    return GangPlan(request.width, everywhere, exact=request.chosen_width is not None)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from importlib import import_module
 from importlib.metadata import distribution, version
+from itertools import pairwise
 from pathlib import Path
 
 import numba
@@ -54,8 +58,19 @@ def test_each_depends_on_those_beneath_it_only() -> None:
         needs = {requirement.name for requirement in ours if "extra" not in str(requirement.marker)}
         assert needs == set(packages[max(place - 1, 0) : place])
         for requirement in ours:
-            assert requirement.name in packages[: place + 1], "an extra may ask for those further down, and its own extras"
+            # An extra may ask for those further down, and for another extra of its own package.
+            assert requirement.name in packages[: place + 1]
             assert Version(version(requirement.name)) in requirement.specifier
+
+
+@pytest.mark.parametrize(("package", "lower"), list(pairwise(reversed(MODULES))))
+def test_what_is_checked_on_import_is_what_pip_is_told(package: str, lower: str) -> None:
+    module = import_module(f"{MODULES[package].__name__}._lower_layer")
+    assert Requirement(module.REQUIREMENT) in requirements(package)
+    change = f"import {MODULES[lower].__name__} as lower; lower.__version__ = '0.1.7'"
+    command = (sys.executable, "-c", f"{change}; import {MODULES[package].__name__}")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stderr.splitlines()[-1].startswith(f"ImportError: {package} needs {module.REQUIREMENT}, and 0.1.7 is")
 
 
 @pytest.mark.parametrize("package", MODULES)

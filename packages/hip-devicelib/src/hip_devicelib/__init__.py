@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from hip_devicelib.target import Target as Target
     from hip_devicelib.target import parse_target as parse_target
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "amdgpu": ("assembly", "data_layout", "llvm_text", "make_library", "object_code", "optimise", "undefined_symbols"),

@@ -3,6 +3,9 @@
 Importing this looks for no device and compiles nothing.
 """
 
+from hip_runtime import _lower_layer as _lower_layer  # first: those below would fail where it says why
+
+# isort: split
 from hip_runtime.array import DeviceArray
 from hip_runtime.arrays import device_array, device_array_like, managed_array, mapped_array, pinned_array, to_device
 from hip_runtime.device import (
@@ -45,7 +48,7 @@ from hip_runtime.memory import Buffer, MemoryManager, PendingReleases, defer_rel
 from hip_runtime.module import Function, Launch, Module
 from hip_runtime.stream import Stream
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ArrayError",

@@ -10,6 +10,9 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from numba_hip import _lower_layer as _lower_layer  # first: those below would fail where it says why
+
+# isort: split
 from hip_runtime import (
     DeviceArray,
     Event,
@@ -133,7 +136,7 @@ from numba_hip.language.warp import (
 from numba_hip.language.words import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
 from numba_hip.races.findings import races
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 EXTENSIONS = "numba_hip.extensions"
 """Group of entry points with which packages above this one add names to it."""

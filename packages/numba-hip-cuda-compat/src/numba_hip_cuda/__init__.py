@@ -7,10 +7,13 @@
 From a shell: ``python -m numba_hip_cuda script.py arguments``.
 """
 
+from numba_hip_cuda import _lower_layer as _lower_layer  # first: those below would fail where it says why
+
+# isort: split
 import hip_runtime.device
 from numba_hip_cuda.pose import PoseError, is_posing, pose_as_cuda, posing, stop_posing
 
 hip_runtime.device.LAYERS.add("numba_hip_cuda")
 
 __all__ = ["PoseError", "is_posing", "pose_as_cuda", "posing", "stop_posing"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,0 +1,32 @@
+"""Whether the packages above this one, and each above another, find a release beneath them that they work with.
+
+pip sees to that where it installs them together. Installing without dependencies, or two environments in one
+``PYTHONPATH``, can bring others; what is missing then would be noticed by whatever line needs it first.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from types import ModuleType
+
+
+def check_layer(package: str, module: ModuleType, requirement: str) -> None:
+    """Raise `ImportError` unless *module* is of a release that *package* works with.
+
+    *requirement* is the one of its pyproject.toml, such as ``hip-devicelib>=0.2,<0.3``.
+    """
+    _, _, bounds = requirement.partition(">=")
+    floor, _, ceiling = bounds.partition(",<")
+    if not _numbers(floor) <= _numbers(module.__version__) < _numbers(ceiling):
+        raise ImportError(
+            f"{package} needs {requirement}, and {module.__version__} is what it found, in {module.__file__}: "
+            f"pip install '{requirement}'",
+            name=module.__name__,
+            path=module.__file__,
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a release: (0, 2, 0) of ``0.2.0rc1``."""
+    digits = ("".join(takewhile(str.isdigit, part)) for part in version.split("."))
+    return tuple(int(number) for number in takewhile(bool, digits))

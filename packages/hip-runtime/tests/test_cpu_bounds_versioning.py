@@ -30,7 +30,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     class Spy(block_function.BoundsVersioning):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            ways.append({block.name: target.name for block, target in self.ways.items()})
+            ways.append({block.name: target.name for block, target in self.directions.items()})
 
     monkeypatch.setattr(block_function, "BoundsVersioning", Spy)
     return ways

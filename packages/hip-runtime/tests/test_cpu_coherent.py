@@ -40,8 +40,8 @@ def separated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             super().__init__(*arguments)
             counts.append(0)
 
-        def separate(self, *arguments: Any) -> bool:
-            found = super().separate(*arguments)
+        def version_next(self, *arguments: Any) -> bool:
+            found = super().version_next(*arguments)
             counts[-1] += found
             return found
 

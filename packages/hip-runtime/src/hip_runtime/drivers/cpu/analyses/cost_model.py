@@ -63,8 +63,8 @@ class _Estimate:
         self._shapes = shapes
         self._size_of = size_of
         self._width = width
-        self._usual: dict[Instruction, SpeculatedStride] = speculate_strides(shapes)
-        self._walks = rows = UnitStrideLoops(shapes, size_of)
+        self._speculated: dict[Instruction, SpeculatedStride] = speculate_strides(shapes)
+        self._strides = rows = UnitStrideLoops(shapes, size_of)
         innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
         self._rows = {loop for loop in innermost if rows.is_row(loop)}
 
@@ -80,7 +80,7 @@ class _Estimate:
                 one, lane = one + costs[0], lane + costs[1]
             if loops and loops[-1] in self._rows:
                 one /= _ROUNDS
-            if loops and block in self._shapes.parting:
+            if loops and block in self._shapes.divergent:
                 leaves = any(target not in loops[-1] for target in self._shapes.successors(block))
                 one += _LEFT / _ROUNDS if leaves else _PARTED
             alone, together = alone + one * weight, together + lane * weight
@@ -105,12 +105,12 @@ class _Estimate:
         held = value.type if value.opcode == "load" else value.operands[0].type
         place = value.operands[-1]
         loops = self._shapes.order.loops[block]
-        step = self._walks.step(place, loops[-1]) if loops else 0
+        step = self._strides.step(place, loops[-1]) if loops else 0
         in_row = step == self._size_of(held)
         alone = _ALONE if step == 0 or in_row else _FAR
         shape = self._shapes.of(place, block)
-        if shape is VARYING and isinstance(place, Instruction) and place in self._usual:
-            shape = self._usual[place].shape
+        if shape is VARYING and isinstance(place, Instruction) and place in self._speculated:
+            shape = self._speculated[place].shape
         if held == I1:
             return alone, _EACH
         if shape is not VARYING and 0 <= shape <= MOST_STEP * self._size_of(held):

@@ -26,13 +26,13 @@ def has_grid_stride_loop(shapes: VectorShapes, size_of: Callable[[ir.Type], int]
     """Whether a kernel with *shapes* has such a loop, and is therefore better run by twice as many lanes as *width*."""
     rows = UnitStrideLoops(shapes, size_of)
     return any(
-        block in shapes.parting and _is_walk(loops[-1], block, shapes, rows, size_of, width)
+        block in shapes.divergent and _has_long_stride(loops[-1], block, shapes, rows, size_of, width)
         for block, loops in shapes.order.loops.items()
         if loops
     )
 
 
-def _is_walk(
+def _has_long_stride(
     loop: frozenset[Block],
     latch: Block,
     shapes: VectorShapes,

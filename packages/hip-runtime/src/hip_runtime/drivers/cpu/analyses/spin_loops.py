@@ -139,9 +139,9 @@ class _Search:
 
     def _choices(self, phi: Instruction, loop: frozenset[Block]) -> Iterable[Value]:
         """What decides which of several values *phi* is given in *loop*."""
-        ways = [(value, source) for value, source in zip(phi.operands, phi.targets, strict=True) if source in loop]
-        if len({value for value, _ in ways}) > 1:
-            for _, source in ways:
+        paths = [(value, source) for value, source in zip(phi.operands, phi.targets, strict=True) if source in loop]
+        if len({value for value, _ in paths}) > 1:
+            for _, source in paths:
                 yield from self._conditions(source, loop)
 
     # polls

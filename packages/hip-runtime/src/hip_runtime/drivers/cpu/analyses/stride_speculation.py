@@ -2,7 +2,7 @@
 
 Python counts an index below 0 from the end, so Numba adds the extent of the axis to it: a choice for each lane, which
 makes an address vary that would be strided. Where the index itself is strided, one comparison of its base tells
-whether any lane has a negative one. Hardly ever does; then the address has its *usual* shape.
+whether any lane has a negative one. Hardly ever does; then the address has its *speculated* shape.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def speculate_strides(shapes: VectorShapes) -> dict[Instruction, SpeculatedStrid
         for instruction in block.instructions:
             if shapes.own(instruction) is not VARYING:
                 continue
-            usual = None
+            speculated = None
             if instruction.opcode == "select":
-                usual = _choose(shapes, found, instruction, block)
+                speculated = _choose(shapes, found, instruction, block)
             elif instruction.opcode in _CARRYING:
-                usual = _carry(shapes, found, instruction, block)
-            if usual is not None:
-                found[instruction] = usual
+                speculated = _carry(shapes, found, instruction, block)
+            if speculated is not None:
+                found[instruction] = speculated
     return found
 
 
@@ -56,7 +56,9 @@ def find_choices(shapes: VectorShapes) -> dict[Instruction, Value]:
     return found
 
 
-def usual_shape(shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], value: Value, block: Block) -> Shape:
+def speculated_shape(
+    shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], value: Value, block: Block
+) -> Shape:
     """The stride that *value* has for *block*, usually or always."""
     shape = shapes.of(value, block)
     if shape is VARYING and isinstance(value, Instruction) and value in found:
@@ -67,7 +69,7 @@ def usual_shape(shapes: VectorShapes, found: dict[Instruction, SpeculatedStride]
 def _carry(
     shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], instruction: Instruction, block: Block
 ) -> SpeculatedStride | None:
-    operands = [usual_shape(shapes, found, value, block) for value in instruction.operands]
+    operands = [speculated_shape(shapes, found, value, block) for value in instruction.operands]
     shape = shapes.infer_from(instruction, block, operands)
     return None if shape is VARYING else SpeculatedStride(shape)
 
@@ -94,7 +96,7 @@ def _choose(
     if read is None:
         return None
     index, chosen = read
-    shape = usual_shape(shapes, found, chosen, block)
+    shape = speculated_shape(shapes, found, chosen, block)
     if shape is VARYING or shapes.of(index, block) is VARYING:
         return None
     return SpeculatedStride(shape, index, chosen)

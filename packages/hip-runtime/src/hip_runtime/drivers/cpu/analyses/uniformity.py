@@ -36,15 +36,15 @@ class Uniformity:
         self._homes = homes
         self._position = {block: number for number, block in enumerate(order.blocks)}
         self._postdominators = immediate_postdominators(order.blocks, _successors)
-        self._parting: set[frozenset[Block]] = set()
+        self._divergent_loops: set[frozenset[Block]] = set()
         self.unsteady: set[frozenset[Block]] = set()
         """Loops in which a thread can go a round without waiting for the others."""
         self.varying: set[Instruction] = set()
-        self.branches: set[Block] = set()
+        self.divergent_branches: set[Block] = set()
         """Blocks at whose end threads can part."""
         for block in order.blocks:
             if _yields(block):  # each thread goes round such a loop, and those around it, by itself
-                self._parting.update(order.loops[block])
+                self._divergent_loops.update(order.loops[block])
                 self.unsteady.update(order.loops[block])
         self._solve()
 
@@ -54,10 +54,10 @@ class Uniformity:
             return False
         if value in self.varying:
             return True
-        if not self._parting:
+        if not self._divergent_loops:
             return False
         loops = self._order.loops[self._homes[value]]
-        return any(loop in self.unsteady or (loop in self._parting and block not in loop) for loop in loops)
+        return any(loop in self.unsteady or (loop in self._divergent_loops and block not in loop) for loop in loops)
 
     def _solve(self) -> None:
         changed = True
@@ -68,9 +68,9 @@ class Uniformity:
                     if instruction not in self.varying and self._becomes_varying(instruction, block):
                         self.varying.add(instruction)
                         changed = True
-                if block not in self.branches and self._parts(block):
-                    self.branches.add(block)
-                    self._spread(block)
+                if block not in self.divergent_branches and self._diverges(block):
+                    self.divergent_branches.add(block)
+                    self._propagate(block)
                     changed = True
             changed |= self._update_results()
 
@@ -95,19 +95,19 @@ class Uniformity:
             return any(self.varies(value, source) for value, source in pairs)
         return any(self.varies(value, block) for value in instruction.operands)
 
-    def _parts(self, block: Block) -> bool:
+    def _diverges(self, block: Block) -> bool:
         terminator = block.terminator
         return len(block.successors) > 1 and self.varies(terminator.operands[0], block)
 
-    def _spread(self, branch: Block) -> None:
+    def _propagate(self, branch: Block) -> None:
         """Threads can part at *branch*: what varies because of that?
 
         Each way out of the branch has a label, which spreads along the order of the blocks up to where all meet again;
         where two labels meet, the phis vary, and the block becomes a label of its own."""
-        meeting = self._postdominators[branch]
+        reconvergence = self._postdominators[branch]
         for loop in self._order.loops[branch]:
-            if meeting not in loop:
-                self._parting.add(loop)
+            if reconvergence not in loop:
+                self._divergent_loops.add(loop)
                 if self._can_go_round(branch, loop):
                     self.unsteady.add(loop)
         arrived: dict[Block, set[Block]] = {}
@@ -129,7 +129,7 @@ class Uniformity:
             labels[block] = label
             if joined:
                 self.varying.update(block.phis)
-            if block is not meeting and block is not branch:
+            if block is not reconvergence and block is not branch:
                 for target in block.successors:
                     go(target, label)
 

@@ -48,7 +48,7 @@ class VectorShapes:
         self._postdominators = immediate_postdominators(self.order.blocks, self.successors)
         self._shapes: dict[Instruction, Shape] = {}
         self.masked: set[Block] = set()
-        self.parting: set[Block] = set()
+        self.divergent: set[Block] = set()
         """Blocks at whose end lanes can part."""
         self._solve()
 
@@ -75,7 +75,7 @@ class VectorShapes:
         loops = self.order.loops[self.homes[value]]
         return any(block not in loop and loop <= self.masked for loop in loops)
 
-    def meeting(self, block: Block) -> Block | None:
+    def reconvergence(self, block: Block) -> Block | None:
         """Where all lanes that part at *block* go on; ``None`` where that is the end."""
         return self._postdominators[block]
 
@@ -99,23 +99,23 @@ class VectorShapes:
                         continue
                     self._shapes[instruction] = found if known == _UNKNOWN else VARYING  # type: ignore[assignment]
                     changed = True
-                changed |= self._part(block)
+                changed |= self._diverge(block)
 
-    def _part(self, block: Block) -> bool:
+    def _diverge(self, block: Block) -> bool:
         targets = self.successors(block)
-        if len(targets) < 2 or block in self.parting:
+        if len(targets) < 2 or block in self.divergent:
             return False
         if self._find(block.terminator.operands[0], block) in (0, _UNKNOWN):
             return False
-        self.parting.add(block)
-        meeting = self._postdominators[block]
-        waiting = [target for target in targets if target is not meeting]
+        self.divergent.add(block)
+        reconvergence = self._postdominators[block]
+        waiting = [target for target in targets if target is not reconvergence]
         seen: set[Block] = set()
         while waiting:
             found = waiting.pop()
             if found not in seen:
                 seen.add(found)
-                waiting += [target for target in self.successors(found) if target is not meeting]
+                waiting += [target for target in self.successors(found) if target is not reconvergence]
         self.masked |= seen
         return True
 
@@ -148,7 +148,7 @@ class VectorShapes:
             return _UNKNOWN
         if len(shapes) > 1 or VARYING in shapes:
             return VARYING
-        joined = block in self.masked or any(source in self.masked or source in self.parting for _, source in pairs)
+        joined = block in self.masked or any(source in self.masked or source in self.divergent for _, source in pairs)
         if joined and len(pairs) > 1 and not self._is_steady_header(block, [source for _, source in pairs]):
             return VARYING
         return shapes.pop()

@@ -9,56 +9,44 @@ different operations of the wave, waves are run one at a time, each until all of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE, divergence_code
+from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Body
-from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
-from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled
 from hip_runtime.drivers.cpu.ir.model import Block
-from hip_runtime.drivers.cpu.ir.symbols import Symbols
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate, store_atomic
-from hip_runtime.drivers.cpu.passes.demote_atomics import find_private_atomics
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, store_atomic
 from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_schedule
+from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
-from hip_runtime.drivers.cpu.regions.context_values import Transfer, plan_transfers
 from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter
 from hip_runtime.drivers.cpu.regions.outline import Notes
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
-from hip_runtime.drivers.cpu.regions.private_memory import find_kept_allocas
-from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext, ScalarRegion
-from hip_runtime.drivers.cpu.regions.storage import Place, Storage
-from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop
+from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
+from hip_runtime.drivers.cpu.regions.storage import Place
+from hip_runtime.drivers.cpu.regions.thread_loop import ThreadLoop
+from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
 from hip_runtime.errors import UnsupportedError
-
-BLOCK_FUNCTION = "spmd.block"
 
 _REGIONS_WRITTEN_OUT = 32
 """Regions up to which LLVM may write out the loops over threads. Those of many regions, written out, are one block of
 straight code with thousands of accesses, of which LLVM's code generator compares each with many others."""
 
-Condition = Callable[[ir.Value], ir.Value]
-"""Whether something holds for the thread with a number."""
-
-
-SizeOf = Callable[[ir.Type], int]
-
 
 def run_block(
-    program: RegionGraph, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, grouping: GangPlan
+    program: RegionGraph, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, gang_plan: GangPlan
 ) -> Body:
     """A body of a worker that runs the blocks of the kernel of type *kind* that was cut into *program*.
 
-    *source* is the binding layer's module that the kernel is in, *layout* LLVM's data layout. *grouping* says which
+    *source* is the binding layer's module that the kernel is in, *layout* LLVM's data layout. *gang_plan* says which
     regions run several threads at a time, and is told what was done.
     """
     if len(program.points) > MAX_POINTS:
@@ -69,13 +57,13 @@ def run_block(
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
         size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout, item.module.context))  # noqa: E731
-        function = BlockFunction(program, item, kind, source, size_of, grouping).build()
+        function = BlockFunction(program, item, kind, source, size_of, gang_plan).build()
         builder.call(function, [place, *arguments])
 
     return body
 
 
-class BlockFunction:
+class BlockFunction(BlockWriter):
     """A block function that is being written."""
 
     def __init__(
@@ -85,29 +73,11 @@ class BlockFunction:
         kind: ir.FunctionType,
         source: Any,
         size_of: SizeOf,
-        grouping: GangPlan,
+        gang_plan: GangPlan,
     ) -> None:
-        self.program = program
-        self.item = item
-        self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)
-        for attribute in ("alwaysinline", "nounwind"):
-            self.function.attributes.add(attribute)
-        self.place = self.function.args[0]
-        self.entry = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.builder = ir.IRBuilder(self.function.append_basic_block("block"))
-        if item.has_lines:
-            keep_lines(self.builder)
-        self.finish = self.function.append_basic_block("finish")
-        self.starts = {point: self.function.append_basic_block(f"point.{point.number}") for point in program.points}
-        self.storage = Storage(item.threads, size_of)
-        self.waves = program.wave_scheduled
-        self.returned = len(program.points)
-        self.states = self._place_states()
-        self.around = self._plan(Symbols(item.module, source))
-        self.turn = self.storage.per_thread(I1, "turn")
-        self.next = allocate(self.entry, I32, "next")
-        self._grouping = grouping
-        self._groups = GangRegionWriter(self.around, item, size_of, grouping)
+        super().__init__(program, item, kind, source, size_of)
+        self._gang_plan = gang_plan
+        self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
     def build(self) -> ir.Function:
         builder = self.builder
@@ -121,10 +91,10 @@ class BlockFunction:
                 self._check_memory(there)
             self._show_states()
         if self.waves:
-            scheduler = wave_schedule.WaveScheduler(self)
+            scheduler = wave_schedule.WaveScheduler(self, self.perform)
             scheduler.write()
         else:
-            self._write_lockstep()
+            self._write_in_unison()
         self.entry.branch(first)
         finish = ir.IRBuilder(self.finish)
         if self._shows_states:
@@ -153,46 +123,6 @@ class BlockFunction:
     def _load_memory_word(self, builder: ir.IRBuilder) -> ir.Value:
         return self.item.layout.load(builder, self.place, "memory_word")
 
-    # what is kept where
-
-    def _place_states(self) -> Place | None:
-        if not self.waves and not any(region.parts for region in self.program.regions):
-            return None
-        kind = ir.IntType(8 * state_bytes(self.returned))
-        return self.storage.per_thread(kind, "waiting.at")
-
-    def _plan(self, symbols: Symbols) -> RegionContext:
-        program, storage = self.program, self.storage
-        keeping = plan_transfers(program)
-        kept = {
-            value: (storage.per_block if how is Transfer.PER_BLOCK else storage.per_thread)(
-                value.type, f"{value.name}.kept"
-            )
-            for value, how in keeping.items()
-            if how is not Transfer.COMPUTED
-        }
-        each, single = find_kept_allocas(program)
-        self.independent = not single
-        allocas = {
-            alloca: storage.private(private_type(alloca), alloca.align, alloca.name, alloca in each)
-            for alloca in (*each, *single)
-        }
-        results: dict[SyncPoint, Place] = {}
-        passed: dict[SyncPoint, list[Place]] = {}
-        for point in program.points:
-            name = f"point.{point.number}"
-            passed[point] = [storage.per_thread(value.type, f"{name}.passed") for value in point.call.arguments[1:]]
-            if point.call.type != VOID:
-                make = storage.per_block if point.is_block_wide else storage.per_thread
-                results[point] = make(point.call.type, f"{name}.result")
-        arguments = [*self.function.args]
-        words = max((len(point.end.operands) - 1 for point in program.points), default=0)
-        keys = [storage.per_thread(I32, "key") for _ in range(words)]
-        exclusive = find_private_atomics(program.homes)
-        return RegionContext(
-            program, symbols, arguments, self.entry, keeping, kept, allocas, results, passed, keys, exclusive
-        )
-
     def _check_memory(self, there: ir.Value) -> None:
         builder = self.builder
         with builder.if_then(builder.not_(there), likely=False):
@@ -201,10 +131,10 @@ class BlockFunction:
 
     # all threads of the block together
 
-    def _write_lockstep(self) -> None:
+    def _write_in_unison(self) -> None:
         regions = {region.start: region for region in self.program.regions}
         if any(
-            regions[point].masked and not (region.masked or region.parts)
+            regions[point].masked and not (region.masked or region.diverges)
             for region in self.program.regions
             for point in region.exits
         ):
@@ -227,27 +157,27 @@ class BlockFunction:
 
     def _write_region(self, region: Region) -> None:
         builder = self.builder
-        code = ScalarRegion(self.around, region, builder)
+        code = ScalarRegion(self.ctx, region, builder)
         code.load_common()
         independent = self.independent and is_independent(region)
-        if self._grouping.suits(region, self.program, independent):
+        if self._gang_plan.suits(region, self.program, independent):
             notes = Notes(self.states, self.next, self.returned)
-            if self._groups.write(builder, region, notes, code.once, self.function.args):
+            if self._gang_regions.write(builder, region, notes, code.once, self.function.args):
                 return
-        agreement = BoundsVersioning(self.around, region, code.once)
-        if not agreement.ways:
+        agreement = BoundsVersioning(self.ctx, region, code.once)
+        if not agreement.directions:
             self._write_threads(region, code, {}, independent)
             return
         with builder.if_else(agreement.write(builder, self.item.block)) as (together, apart):
             with together:
-                self._write_threads(region, code, agreement.ways, independent)
+                self._write_threads(region, code, agreement.directions, independent)
             with apart:
                 self._write_threads(region, code.copy(), {}, independent)
 
     def _write_threads(
-        self, region: Region, code: ScalarRegion, ways: Mapping[Block, Block], independent: bool
+        self, region: Region, code: ScalarRegion, directions: Mapping[Block, Block], independent: bool
     ) -> None:  # fmt: skip
-        """A loop over the threads, all of which go *ways*."""
+        """A loop over the threads, all of which go *directions*."""
         builder = self.builder
         first = len(self.function.blocks)
         loop = ThreadLoop(builder, self.item, self.place)
@@ -260,13 +190,13 @@ class BlockFunction:
 
         def leave(point: SyncPoint | None) -> None:
             number = self.returned if point is None else point.number
-            if region.parts:
+            if region.diverges:
                 self.note(number, loop.linear)
             elif choices:
                 builder.store(I32(number), self.next)
             builder.branch(loop.latch)
 
-        code.write(loop.linear, leave, ways)
+        code.write(loop.linear, leave, directions)
         branches = loop.end()
         module = self.item.module
         properties = [rolled(module)] if len(self.program.regions) > _REGIONS_WRITTEN_OUT else []
@@ -275,35 +205,13 @@ class BlockFunction:
         for branch in branches if properties else ():
             mark_loop(branch, module, *properties)
 
-    def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
-        """End the turn of a thread that is not *active*."""
-        builder = self.builder
-        body = builder.append_basic_block("active")
-        builder.cbranch(active(loop.linear), body, loop.latch)
-        builder.position_at_end(body)
-
-    def has_not_returned(self, linear: ir.Value) -> ir.Value:
-        """Whether thread *linear* still runs."""
-        return self.waits("!=", self.returned, linear)
-
-    def waits(self, relation: str, number: int, linear: ir.Value) -> ir.Value:
-        """Whether the note of where thread *linear* waits is in *relation* to *number*."""
-        assert self.states is not None
-        state = self.states.load(self.builder, linear)
-        return self.builder.icmp_unsigned(relation, state, self.states.kind(number))
-
-    def note(self, number: int, linear: ir.Value) -> None:
-        """Note where thread *linear* waits."""
-        assert self.states is not None
-        self.states.store(self.builder, self.states.kind(number), linear)
-
     def _go_on(self, region: Region, rounds: spin_schedule.SpinSchedule | None) -> None:
         """Jump to where the block goes on behind *region*."""
         if rounds is not None and rounds.go_on(region):
             return
         builder = self.builder
         targets = [self.starts[point] for point in region.exits] + [self.finish] * region.returns
-        if region.parts:
+        if region.diverges:
             self.go_where_all_wait(region.exits, may_finish=region.returns or region.masked)
         elif not targets:
             builder.branch(self.finish)
@@ -315,83 +223,6 @@ class BlockFunction:
                 if self.starts[point] is not targets[-1]:
                     switch.add_case(I32(point.number), self.starts[point])
 
-    def go_where_all_wait(
-        self, points: list[SyncPoint], may_finish: bool, extremes: tuple[ir.Value, ir.Value] | None = None
-    ) -> None:
-        """Jump to the one of *points* that all threads which have not returned wait at; report where there is none.
-        *extremes* are the lowest and highest of the numbers that they wait at, if these are known."""
-        builder = self.builder
-        if not points:
-            builder.branch(self.finish)
-            return
-        low, high = extremes or self.find_extremes((I64(0), I64(self.item.threads)))
-        if may_finish:
-            go = builder.append_basic_block("some.wait")
-            builder.cbranch(builder.icmp_unsigned("==", low, I32(self.returned)), self.finish, go)
-            builder.position_at_end(go)
-        if len(points) > 1:
-            same, apart = builder.append_basic_block("all.wait"), builder.append_basic_block("apart")
-            builder.cbranch(builder.icmp_unsigned("==", low, high), same, apart)
-            builder.position_at_end(apart)
-            self._report_divergence(low, high)
-            builder.position_at_end(same)
-        switch = builder.switch(low, self.starts[points[-1]])
-        for point in points[:-1]:
-            switch.add_case(I32(point.number), self.starts[point])
-
-    def find_extremes(self, bounds: Bounds) -> tuple[ir.Value, ir.Value]:
-        """The lowest and highest number of the operations that threads wait at; those that returned count for the
-        lowest only, with a number above all."""
-        assert self.states is not None
-        builder = self.builder
-        kind = self.states.kind
-        low, high = (allocate(self.entry, kind) for _ in range(2))
-        builder.store(kind(self.returned), low)
-        builder.store(kind(0), high)
-        with self.each_thread(bounds) as linear:
-            state = self.states.load(builder, linear)
-            least, most = builder.load(low, typ=kind), builder.load(high, typ=kind)
-            builder.store(builder.select(builder.icmp_unsigned("<", state, least), state, least), low)
-            waits = builder.select(builder.icmp_unsigned("==", state, kind(self.returned)), kind(0), state)
-            builder.store(builder.select(builder.icmp_unsigned(">", waits, most), waits, most), high)
-        return tuple(builder.zext(builder.load(value, typ=kind), I32) for value in (low, high))
-
-    @contextmanager
-    def each_thread(self, bounds: Bounds) -> Iterator[ir.Value]:
-        """A loop over the numbers of threads, with a body of one way through."""
-        builder = self.builder
-        before = builder.block
-        head, after = builder.append_basic_block("each"), builder.append_basic_block("each.end")
-        builder.branch(head)
-        builder.position_at_end(head)
-        index = builder.phi(I64)
-        index.add_incoming(bounds[0], before)
-        yield index
-        following = builder.add(index, I64(1), flags=("nuw", "nsw"))
-        index.add_incoming(following, builder.block)
-        builder.cbranch(builder.icmp_unsigned("<", following, bounds[1]), head, after)
-        builder.position_at_end(after)
-
-    def _report_divergence(self, low: ir.Value, high: ir.Value) -> None:
-        """Report that threads wait at the operations *low* and *high*, with the first thread that waits at *high*."""
-        assert self.states is not None
-        builder = self.builder
-        found = allocate(self.entry, I64, "elsewhere")
-        builder.store(I64(self.item.threads), found)
-        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
-            state = builder.zext(self.states.load(builder, linear), I32)
-            there = builder.icmp_unsigned("==", state, high)
-            known = builder.load(found, typ=I64)
-            first = builder.and_(there, builder.icmp_unsigned("<", linear, known))
-            builder.store(builder.select(first, linear, known), found)
-        rest = builder.trunc(builder.load(found, typ=I64), I32)
-        thread = []
-        for extent in self.item.block:
-            thread.append(builder.urem(rest, I32(extent)))
-            rest = builder.udiv(rest, I32(extent))
-        self.item.record_fault(builder, self.place, divergence_code(builder, low, high), thread)
-        builder.branch(self.finish)
-
     # operations
 
     def perform(self, point: SyncPoint, masked: bool) -> None:
@@ -401,13 +232,13 @@ class BlockFunction:
             self.context.wait(point)
         elif name == intrinsics.BARRIER_COUNT:
             self._count_votes(point, masked)
-        elif point in self.around.results:
-            wave_schedule.WaveOperation(self, point, self.has_not_returned if masked else None).write_all()
+        elif point in self.ctx.results:
+            WaveOperation(self, point, self.has_not_returned if masked else None).write_all()
 
     def _count_votes(self, point: SyncPoint, masked: bool) -> None:
         builder = self.builder
-        (votes,) = self.around.passed[point]
-        total = self.around.results[point]
+        (votes,) = self.ctx.passed[point]
+        total = self.ctx.results[point]
         total.store(builder, I32(0))
         with self.each_thread((I64(0), I64(self.item.threads))) as linear:
             vote = builder.zext(self._vote(votes, linear, masked), I32)

@@ -51,22 +51,20 @@ class BoundsVersioning:
     *once* are values that are the same for all threads, known in front of the loop over them.
     """
 
-    def __init__(self, around: RegionContext, region: Region, once: Mapping[Instruction, ir.Value]) -> None:
-        self._around = around
+    def __init__(self, ctx: RegionContext, region: Region, once: Mapping[Instruction, ir.Value]) -> None:
+        self._ctx = ctx
         self._once = once
-        self._meetings = cache(lambda: immediate_postdominators(region.blocks, within))
+        self._reconvergence = cache(lambda: immediate_postdominators(region.blocks, within))
         self._values: dict[Instruction, Value | None] = {}
         """What a thread has come by so far, made of indices and of what is the same for all; ``None`` for all else."""
         self._conditions: list[tuple[Value, bool]] = []
-        self.ways: dict[Block, Block] = {}
+        self.directions: dict[Block, Block] = {}
         if not region.masked:
             self._follow(region)
 
     def write(self, builder: ir.IRBuilder, extents: tuple[int, int, int]) -> ir.Value:
         """Whether all threads of a block of the shape *extents* go these ways."""
-        corners = [
-            _Corner(self._around, builder, place) for place in product(*(sorted({0, end - 1}) for end in extents))
-        ]
+        corners = [_Corner(self._ctx, builder, place) for place in product(*(sorted({0, end - 1}) for end in extents))]
         agreed: ir.Value = I1(1)
         for condition, wanted in self._conditions:  # where one does not hold, the next may be poison
             agreed = builder.select(agreed, _write_condition(builder, corners, condition, wanted), I1(0))
@@ -117,14 +115,14 @@ class BoundsVersioning:
     def _choose_way(self, block: Block) -> list[Block]:
         """Where all threads go behind *block*, which is where memory is accessed; empty where that is not known."""
         end = block.terminator
-        meeting = self._meetings()[block]
-        accessing = [target for target in within(block) if target is not meeting and _has_access(target)]
+        reconvergence = self._reconvergence()[block]
+        accessing = [target for target in within(block) if target is not reconvergence and _has_access(target)]
         if end.opcode != "br" or len(accessing) != 1:
             return []
         condition, wanted = self._read(end.operands[0]), accessing[0] is end.targets[0]
         if condition is None or not _is_told_by_corners(condition, wanted) or not _depends_on_launch(condition):
             return []
-        self.ways[block] = accessing[0]
+        self.directions[block] = accessing[0]
         self._conditions.append((condition, wanted))
         return accessing
 
@@ -207,8 +205,8 @@ def _write_condition(builder: ir.IRBuilder, corners: list[_Corner], condition: V
 class _Corner:
     """What the thread at *place* computes, and whether anything that differs among threads has overflowed there."""
 
-    def __init__(self, around: RegionContext, builder: ir.IRBuilder, place: tuple[int, ...]) -> None:
-        self._around = around
+    def __init__(self, ctx: RegionContext, builder: ir.IRBuilder, place: tuple[int, ...]) -> None:
+        self._ctx = ctx
         self._builder = builder
         self._place = place
         self._values: dict[Instruction, ir.Value] = {}
@@ -219,7 +217,7 @@ class _Corner:
         if isinstance(value, _Given):
             return value.held
         if not isinstance(value, Instruction):
-            return self._around.symbols.leaf(value, self._around.arguments)
+            return self._ctx.symbols.leaf(value, self._ctx.arguments)
         known = self._values.get(value)
         if known is None:
             known = self._values[value] = self._write(value)

@@ -15,9 +15,9 @@ from hip_runtime.drivers.cpu.regions.form import RegionGraph, block_uses
 class Transfer(Enum):
     """How a value gets from one region to another."""
 
-    COMPUTED = "computed again where it is needed"
-    PER_BLOCK = "kept once"
-    PER_THREAD = "kept for each thread"
+    REMATERIALIZE = "computed again where it is needed"
+    CONTEXT_SCALAR = "kept once"
+    CONTEXT_ARRAY = "kept for each thread"
 
 
 _REPEATABLE = CASTS | frozenset("add sub mul shl lshr ashr and or xor icmp select getelementptr alloca".split())
@@ -66,9 +66,9 @@ def plan_transfers(program: RegionGraph) -> dict[Instruction, Transfer]:
     scheduled = program.wave_scheduled
     varying = _used_varying(program)
     decide: Callable[[Instruction], Transfer] = lambda value: (  # noqa: E731
-        Transfer.COMPUTED if repetition.can_repeat(value)
-        else Transfer.PER_THREAD if scheduled or value in varying
-        else Transfer.PER_BLOCK
+        Transfer.REMATERIALIZE if repetition.can_repeat(value)
+        else Transfer.CONTEXT_ARRAY if scheduled or value in varying
+        else Transfer.CONTEXT_SCALAR
     )  # fmt: skip
     return {value: decide(value) for region in program.regions for value in region.live}
 

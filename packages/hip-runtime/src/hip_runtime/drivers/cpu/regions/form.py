@@ -67,7 +67,7 @@ class Region:
     blocks: list[Block]
     exits: list[SyncPoint]
     returns: bool
-    parts: bool
+    diverges: bool
     """Whether threads that run it together can end at different places."""
     masked: bool = False
     """Whether some threads may have returned before."""
@@ -97,7 +97,7 @@ class RegionGraph:
     def wave_scheduled(self) -> bool:
         """Whether waves have to be run one at a time: their lanes can wait at different operations."""
         return any(
-            region.parts and (len(region.exits) > 1 or region.takes_turns or self._in_unsteady_loop(point))
+            region.diverges and (len(region.exits) > 1 or region.takes_turns or self._in_unsteady_loop(point))
             for region in self.regions
             for point in region.exits
             if not (point.is_block_wide or point.yields)
@@ -117,7 +117,7 @@ def cut_at_sync_points(function: Function, at: frozenset[str] = intrinsics.SYNCH
     calls = _cut_blocks(function, at)
     program = _analyse(function, calls)
     if program.wave_scheduled and reconvergence_keys.insert_reconvergence_keys(
-        program.order, program.uniformity.branches
+        program.order, program.uniformity.divergent_branches
     ):
         program = _analyse(function, calls)
     return program
@@ -223,8 +223,8 @@ def _form_regions(
         returns = any(block.terminator.opcode == "ret" for block in blocks)
         kept = live[entry] - {start.call} if start is not None else frozenset()
         reached = sorted(set(exits.values()), key=lambda point: point.number)
-        parts = _comes_by_yields(start, reached) or _can_part(blocks, exits, uniformity)
-        regions.append(Region(start, entry, blocks, reached, returns, parts, live=kept))
+        diverges = _comes_by_yields(start, reached) or _can_diverge(blocks, exits, uniformity)
+        regions.append(Region(start, entry, blocks, reached, returns, diverges, live=kept))
     return regions
 
 
@@ -241,12 +241,12 @@ def _comes_by_yields(start: SyncPoint | None, exits: list[SyncPoint]) -> bool:
     return (start is not None and start.yields) or any(point.yields for point in exits)
 
 
-def _can_part(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity: Uniformity) -> bool:
+def _can_diverge(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity: Uniformity) -> bool:
     """Whether a branch at which threads part decides where they end."""
-    branches = [block for block in blocks if block in uniformity.branches]
+    branches = [block for block in blocks if block in uniformity.divergent_branches]
     if not branches:
         return False
-    meeting = immediate_postdominators(blocks, within)
+    reconvergence = immediate_postdominators(blocks, within)
     ends: dict[Block, set[SyncPoint | None]] = {block: set() for block in blocks}
     changed = True
     while changed:
@@ -260,7 +260,7 @@ def _can_part(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity: Un
             for target in within(block):
                 ends[block] |= ends[target]
             changed |= len(ends[block]) != size
-    return any(meeting[branch] is None and len(ends[branch]) > 1 for branch in branches)
+    return any(reconvergence[branch] is None and len(ends[branch]) > 1 for branch in branches)
 
 
 def _mark_masked(regions: list[Region]) -> None:
@@ -270,7 +270,7 @@ def _mark_masked(regions: list[Region]) -> None:
     while changed:
         changed = False
         for region in regions:
-            if region.masked or (region.parts and region.returns):
+            if region.masked or (region.diverges and region.returns):
                 for point in region.exits:
                     changed |= not by_start[point].masked
                     by_start[point].masked = True

@@ -29,7 +29,7 @@ class GangPlan:
     not.
 
     *waves* tells that a group is a wave, so that operations of waves are operations of vectors, *numbered* that groups
-    are made by the numbers of threads, not along x, *exact* that no other width will do, and *in_step* that the lanes
+    are made by the numbers of threads, not along x, *exact* that no other width will do, and *lockstep* that the lanes
     of a wave do each access to memory together, in all regions or not at all."""
 
     width: int
@@ -37,7 +37,7 @@ class GangPlan:
     waves: bool = False
     numbered: bool = False
     exact: bool = True
-    in_step: bool = False
+    lockstep: bool = False
     taken: list[int] = field(default_factory=list)
     regions: int = 0
     refused: list[str] = field(default_factory=list)
@@ -52,12 +52,12 @@ class GangPlan:
             return True
         if region.takes_turns:  # mostly one lane at a time has something to do
             return False
-        foreign = not independent or region.masked or region.parts or has_loop(region)
-        return not self.numbered and (foreign or _parts_by_data(region, program))
+        foreign = not independent or region.masked or region.diverges or has_loop(region)
+        return not self.numbered and (foreign or _diverges_on_data(region, program))
 
     def must(self, region: Region) -> bool:
         """Whether *region* can be run only so: it has operations of waves, or waves are in step."""
-        return self.in_step or (
+        return self.lockstep or (
             self.waves
             and any(
                 instruction.callee in intrinsics.WAVE_WIDE
@@ -81,11 +81,11 @@ def has_loop(region: Region) -> bool:
     return any(position[target] <= position[block] for block in region.blocks for target in within(block))
 
 
-def _parts_by_data(region: Region, program: RegionGraph) -> bool:
+def _diverges_on_data(region: Region, program: RegionGraph) -> bool:
     """Whether threads part at a branch on what they read. One on where they are is a range of threads, which LLVM
     makes vectors of well."""
     waiting: list[Value] = [
-        block.terminator.operands[0] for block in region.blocks if block in program.uniformity.branches
+        block.terminator.operands[0] for block in region.blocks if block in program.uniformity.divergent_branches
     ]
     seen: set[Value] = set()
     while waiting:
@@ -105,11 +105,11 @@ _DATA = frozenset({"load", "atomicrmw", "cmpxchg", "phi"})
 class GangRegionWriter:
     """Writes one region as a function for a group of threads, and the loop that calls it."""
 
-    def __init__(self, around: RegionContext, item: WorkItem, size_of: SizeOf, grouping: GangPlan) -> None:
-        self._around = around
+    def __init__(self, ctx: RegionContext, item: WorkItem, size_of: SizeOf, gang_plan: GangPlan) -> None:
+        self._ctx = ctx
         self._item = item
         self._size_of = size_of
-        self._grouping = grouping
+        self._gang_plan = gang_plan
 
     def write(
         self, builder: ir.IRBuilder, region: Region, notes: Notes, once: Mapping[Instruction, ir.Value],
@@ -119,36 +119,36 @@ class GangRegionWriter:
 
         Raises `UnsupportedError` where nothing else can do it, either.
         """
-        grouping = self._grouping
-        item = NumberedWorkItem(self._item) if grouping.numbered else self._item
-        made = RegionOutliner(self._around, region, notes, self._item.block, once, grouping.numbered).build()
+        gang_plan = self._gang_plan
+        item = NumberedWorkItem(self._item) if gang_plan.numbered else self._item
+        made = RegionOutliner(self._ctx, region, notes, self._item.block, once, gang_plan.numbered).build()
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
         try:
             self._check_private(made.function)
             make = partial(
-                GangFunction, made.function, item, kinds, self._around.symbols, self._size_of,
-                exclusive=made.exclusive, name=name, in_step=grouping.in_step,
+                GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
+                demotable=made.demotable, name=name, lockstep=gang_plan.lockstep,
             )  # fmt: skip
-            code = make_gang(make, grouping.width, not grouping.exact)
-            if has_loop(region) and not grouping.everywhere:
+            code = make_gang(make, gang_plan.width, not gang_plan.exact)
+            if has_loop(region) and not gang_plan.everywhere:
                 check_profitable(code.shapes, self._size_of, code.width)
             group = code.build()
         except UnsupportedError as error:
             item.module.globals.pop(name, None)
-            if grouping.must(region):
+            if gang_plan.must(region):
                 raise
             slower = isinstance(error, UnprofitableError)
-            grouping.refused.append(f"one {'would be slower so' if slower else 'cannot'}: {error}")
+            gang_plan.refused.append(f"one {'would be slower so' if slower else 'cannot'}: {error}")
             return False
         with each_gang(builder, item, kernel_arguments[0], code.width) as count:
             builder.call(group, [*kernel_arguments, *made.passed, count])
-        grouping.taken.append(code.width)
+        gang_plan.taken.append(code.width)
         return True
 
     def _check_private(self, function: Function) -> None:
         """The arrays of all lanes of a group have to fit onto the stack."""
         arrays = [private_type(value) for value in function.instructions() if value.opcode == "alloca"]
-        nbytes = self._grouping.width * sum(map(self._size_of, arrays))
+        nbytes = self._gang_plan.width * sum(map(self._size_of, arrays))
         if nbytes > STACK_LIMIT:
-            raise UnsupportedError(f"the private arrays of {self._grouping.width} threads have {nbytes} bytes")
+            raise UnsupportedError(f"the private arrays of {self._gang_plan.width} threads have {nbytes} bytes")

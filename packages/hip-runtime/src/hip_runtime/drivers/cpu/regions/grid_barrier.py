@@ -7,24 +7,20 @@ keep, and the shared memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.grid_context import FINISHED
 from hip_runtime.drivers.cpu.abi.intrinsics import GRID_BARRIER
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
+from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.form import SyncPoint
-
-if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.regions.block_function import BlockFunction
 
 
 class Context:
     """The part of a block function that stops it and lets it go on."""
 
-    def __init__(self, code: BlockFunction) -> None:
+    def __init__(self, code: BlockWriter) -> None:
         self._code = code
         self._points = [point for point in code.program.points if point.operation == GRID_BARRIER]
         self._resumed = {point: code.function.append_basic_block("resume") for point in self._points}

@@ -43,7 +43,7 @@ class OutlinedRegion:
 
     function: Function
     passed: list[ir.Value] = field(default_factory=list)
-    exclusive: frozenset[Instruction] = frozenset()
+    demotable: frozenset[Instruction] = frozenset()
 
 
 class RegionOutliner:
@@ -54,20 +54,20 @@ class RegionOutliner:
     """
 
     def __init__(
-        self, around: RegionContext, region: Region, notes: Notes, extents: tuple[int, int, int],
+        self, ctx: RegionContext, region: Region, notes: Notes, extents: tuple[int, int, int],
         once: Mapping[Instruction, ir.Value], numbered: bool = False,
     ) -> None:  # fmt: skip
-        self._around = around
+        self._ctx = ctx
         self._region = region
         self._notes = notes
         self._extents = extents
         self._once = once
         self._numbered = numbered
-        kernel = around.program.function
+        kernel = ctx.program.function
         self._made = OutlinedRegion(Function(kernel.name, list(kernel.arguments), []))
         self._arguments: dict[ir.Value, Argument] = {}
         inside = frozenset(region.blocks)
-        self._defined = {value for value, home in around.program.homes.items() if home in inside}
+        self._defined = {value for value, home in ctx.program.homes.items() if home in inside}
         self._given: dict[Instruction, Value] = {}
         self._computed: dict[Instruction, Value] = {}
         self._places: dict[Instruction, Value] = {}
@@ -82,11 +82,11 @@ class RegionOutliner:
         number = self._find_indices() if self._numbered else self._thread_number()
         self._index = self._insert("zext", I64, [number], flags=("nneg",))
         if self._region.masked or self._follows_yield:
-            self._part_from_others()
+            self._leave_out_others()
         self._start, self._behind_index = self._at, len(self._at.instructions)
         self._restore()
         self._insert("br", VOID, [], targets=[self._blocks[self._region.entry]])
-        around, region = self._around, self._region
+        ctx, region = self._ctx, self._region
         copies = {
             instruction: replace(instruction)
             for block in region.blocks
@@ -95,13 +95,13 @@ class RegionOutliner:
         }
         computed = self._given.keys() & self._computed.keys()
         own = {value: copy for value, copy in copies.items() if value not in computed}
-        self._names = SsaRepair(region, around.program.homes, self._given, own, self._blocks)
+        self._names = SsaRepair(region, ctx.program.homes, self._given, own, self._blocks)
         for block in region.blocks:
             self._at = self._blocks[block]
             self._copy_block(block, copies)
             self._made.function.blocks.append(self._at)
         self._names.insert_phis()
-        self._made.exclusive = frozenset(copy for value, copy in copies.items() if value in around.exclusive)
+        self._made.demotable = frozenset(copy for value, copy in copies.items() if value in ctx.demotable)
         return self._made
 
     # pieces
@@ -139,7 +139,7 @@ class RegionOutliner:
         for axis, extent in zip(AXES, self._extents, strict=True):
             index = self._insert("urem", I32, [rest, _number(I32, extent)])
             rest = self._insert("udiv", I32, [rest, _number(I32, extent)])
-            for call in self._around.program.homes:
+            for call in self._ctx.program.homes:
                 if call.callee == f"spmd.thread_idx.{axis}":
                     self._indices[call] = index
         self._computed.update(self._indices)
@@ -171,7 +171,7 @@ class RegionOutliner:
     def _follows_yield(self) -> bool:
         return self._region.start is not None and self._region.start.yields
 
-    def _part_from_others(self) -> None:
+    def _leave_out_others(self) -> None:
         """Leave out threads that have returned; behind a yield, all that do not wait there."""
         states, start = self._notes.states, self._region.start
         assert states is not None
@@ -186,22 +186,22 @@ class RegionOutliner:
         self._at = stays
 
     def _restore(self) -> None:
-        around, region = self._around, self._region
+        ctx, region = self._ctx, self._region
         used = {value for block in region.blocks for value in block_uses(block)}
         start = region.start
-        if start is not None and start in around.results:
+        if start is not None and start in ctx.results:
             once = self._once.get(start.call)
             self._given[start.call] = (
-                self._load(around.results[start], start.call.name) if once is None else self._argument(once)
+                self._load(ctx.results[start], start.call.name) if once is None else self._argument(once)
             )
         for value in sorted(region.live, key=lambda value: value.name):
             if value in used or value in self._defined:
-                if around.keeping[value] is Transfer.COMPUTED:
+                if ctx.transfers[value] is Transfer.REMATERIALIZE:
                     self._given[value] = self._compute(value)
                 elif value in self._once:
                     self._given[value] = self._argument(self._once[value])
                 else:
-                    self._given[value] = self._load(around.kept[value], value.name)
+                    self._given[value] = self._load(ctx.kept[value], value.name)
 
     def _compute(self, value: Instruction) -> Value:
         """Compute *value* again. What its flags promise holds for each thread that is here, as it came by there."""
@@ -220,7 +220,7 @@ class RegionOutliner:
         """The memory of *alloca*: a part of that of all threads, or memory of the group where nothing is kept in it."""
         found = self._places.get(alloca)
         if found is None:
-            place = self._around.allocas[alloca]
+            place = self._ctx.allocas[alloca]
             now, self._at = self._at, Block("places")
             if place.count > 1:
                 found = self._address(place)
@@ -246,13 +246,13 @@ class RegionOutliner:
                 self._at.instructions.append(copy)
 
     def _copy_phi(self, block: Block, copy: Instruction) -> None:
-        ways = [
+        directions = [
             (value, source)
             for value, source in zip(copy.operands, copy.targets, strict=True)
             if source in self._blocks and block in within(source)
         ]
-        copy.operands = [self._operand(value, source) for value, source in ways]
-        copy.targets = [self._blocks[source] for _, source in ways]
+        copy.operands = [self._operand(value, source) for value, source in directions]
+        copy.targets = [self._blocks[source] for _, source in directions]
         self._at.instructions.append(copy)
 
     def _operand(self, value: Value, block: Block) -> Value:
@@ -276,19 +276,19 @@ class RegionOutliner:
 
     def _keep(self, point: SyncPoint, block: Block) -> None:
         """Put away what is needed behind *point*, and what the thread passes to it."""
-        around = self._around
-        for place, passed in zip(around.passed[point], point.call.arguments[1:], strict=True):
+        ctx = self._ctx
+        for place, passed in zip(ctx.passed[point], point.call.arguments[1:], strict=True):
             self._store(self._operand(passed, block), place)
-        behind = next(region for region in around.program.regions if region.start is point)
+        behind = next(region for region in ctx.program.regions if region.start is point)
         for value in sorted(behind.live, key=lambda value: value.name):
-            if value in self._defined and around.keeping[value] is not Transfer.COMPUTED:
+            if value in self._defined and ctx.transfers[value] is not Transfer.REMATERIALIZE:
                 found = self._operand(value, block)
                 if found is not self._given.get(value) or value not in self._region.live:
-                    self._store(found, around.kept[value])
+                    self._store(found, ctx.kept[value])
 
     def _leave(self, point: SyncPoint | None) -> None:
         number = self._notes.returned if point is None else point.number
-        if self._region.parts:
+        if self._region.diverges:
             assert self._notes.states is not None
             self._store(_number(self._notes.states.kind, number), self._notes.states)
         elif len(self._region.exits) + self._region.returns > 1:

@@ -28,7 +28,7 @@ class RegionContext:
     arguments: list[ir.Value]
     entry: ir.IRBuilder
     """At the start of the function, for the places of local variables."""
-    keeping: Mapping[Instruction, Transfer]
+    transfers: Mapping[Instruction, Transfer]
     kept: Mapping[Instruction, Place]
     """Where values are kept between regions."""
     allocas: Mapping[Instruction, Place]
@@ -38,15 +38,15 @@ class RegionContext:
     """What threads pass to them, behind the work item."""
     keys: list[Place]
     """Who goes first among the lanes of a wave, see `reconvergence_keys`."""
-    exclusive: frozenset[Instruction] = frozenset()
+    demotable: frozenset[Instruction] = frozenset()
     """Atomic operations on memory of this block alone, see `demote_atomics`."""
 
 
 class ScalarRegion:
     """Writes one region. Values that cross blocks are variables here, which LLVM makes registers of."""
 
-    def __init__(self, around: RegionContext, region: Region, builder: ir.IRBuilder) -> None:
-        self._around = around
+    def __init__(self, ctx: RegionContext, region: Region, builder: ir.IRBuilder) -> None:
+        self._ctx = ctx
         self._region = region
         self._builder = builder
         self._variables: dict[Instruction, ir.Value] = {}
@@ -57,7 +57,7 @@ class ScalarRegion:
         self._linear: ir.Value | None = None
         self._ways: Mapping[Block, Block] = {}
         inside = frozenset(region.blocks)
-        self._defined = {value for value, home in around.program.homes.items() if home in inside}
+        self._defined = {value for value, home in ctx.program.homes.items() if home in inside}
         self._used = {value for block in region.blocks for value in block_uses(block)}
         self._restored = [value for value in region.live if value in self._used or value in self._defined]
         self.once: dict[Instruction, ir.Value] = {}
@@ -70,30 +70,33 @@ class ScalarRegion:
 
     def load_common(self) -> None:
         """In front of the loop: load what is the same for all threads, before any of them changes it."""
-        around = self._around
+        ctx = self._ctx
         for value in self._restored:
-            if around.keeping[value] is Transfer.PER_BLOCK:
-                self.once[value] = around.kept[value].load(self._builder)
+            if ctx.transfers[value] is Transfer.CONTEXT_SCALAR:
+                self.once[value] = ctx.kept[value].load(self._builder)
         start = self._region.start
-        if start is not None and start in around.results and around.results[start].count == 1:
-            self.once[start.call] = around.results[start].load(self._builder)
+        if start is not None and start in ctx.results and ctx.results[start].count == 1:
+            self.once[start.call] = ctx.results[start].load(self._builder)
 
     def copy(self) -> ScalarRegion:
         """The same to be written once more, with what `load_common` loaded."""
-        other = ScalarRegion(self._around, self._region, self._builder)
+        other = ScalarRegion(self._ctx, self._region, self._builder)
         other.once = self.once
         return other
 
     def write(
-        self, linear: ir.Value, leave: Callable[[SyncPoint | None], None], ways: Mapping[Block, Block] | None = None
+        self,
+        linear: ir.Value,
+        leave: Callable[[SyncPoint | None], None],
+        directions: Mapping[Block, Block] | None = None,
     ) -> None:
-        """The turn of thread number *linear*. *leave* ends it, waiting at a point or returning; *ways* are branches of
-        which it is known where the thread goes."""
+        """The turn of thread number *linear*. *leave* ends it, waiting at a point or returning; *directions* are
+        branches of which it is known where the thread goes."""
         self._linear = linear
-        self._ways = ways or {}
+        self._ways = directions or {}
         self._restore()
         builder = self._builder
-        reached = order_blocks(self._region.entry, self._next).blocks if ways else self._region.blocks
+        reached = order_blocks(self._region.entry, self._next).blocks if directions else self._region.blocks
         for block in reached:
             self._blocks[block] = builder.append_basic_block(block.name)
         builder.branch(self._blocks[self._region.entry])
@@ -106,20 +109,20 @@ class ScalarRegion:
         return [self._ways[block]] if block in self._ways else within(block)
 
     def _restore(self) -> None:
-        around, builder = self._around, self._builder
+        ctx, builder = self._ctx, self._builder
         start = self._region.start
-        if start is not None and start in around.results:
+        if start is not None and start in ctx.results:
             result = self.once.get(start.call)
             if result is None:
-                result = around.results[start].load(builder, self._linear)
+                result = ctx.results[start].load(builder, self._linear)
             builder.store(result, self._variable(start.call))
         for value in self._restored:
-            if around.keeping[value] is Transfer.COMPUTED:
+            if ctx.transfers[value] is Transfer.REMATERIALIZE:
                 loaded = self._compute(value)
             elif value in self.once:
                 loaded = self.once[value]
             else:
-                loaded = around.kept[value].load(builder, self._linear)
+                loaded = ctx.kept[value].load(builder, self._linear)
             builder.store(loaded, self._variable(value))
 
     def _compute(self, value: Instruction) -> ir.Value:
@@ -137,7 +140,7 @@ class ScalarRegion:
 
     def _write_block(self, block: Block, leave: Callable[[SyncPoint | None], None]) -> None:
         builder = self._builder
-        crossing = self._around.program.crossing
+        crossing = self._ctx.program.crossing
         for phi in block.phis:
             self._values[phi] = builder.load(self._incoming_variable(phi), typ=phi.type, name=phi.name)
         for instruction in block.instructions:
@@ -150,7 +153,7 @@ class ScalarRegion:
                 continue
             if instruction.opcode != "phi":
                 operands = [self._operand(operand) for operand in instruction.operands]
-                write = write_demoted if instruction in self._around.exclusive else write_instruction
+                write = write_demoted if instruction in self._ctx.demotable else write_instruction
                 self._values[instruction] = write(builder, instruction, operands)
             if instruction in crossing:
                 builder.store(self._values[instruction], self._variable(instruction))
@@ -190,26 +193,26 @@ class ScalarRegion:
 
     def _keep(self, point: SyncPoint) -> None:
         """Put away what is needed behind *point*, and what the thread passes to it."""
-        around, builder = self._around, self._builder
-        for place, operand in zip(around.passed[point], point.call.arguments[1:], strict=True):
+        ctx, builder = self._ctx, self._builder
+        for place, operand in zip(ctx.passed[point], point.call.arguments[1:], strict=True):
             place.store(builder, self._operand(operand), self._linear)
-        for number, place in enumerate(around.keys if not point.is_block_wide else ()):
+        for number, place in enumerate(ctx.keys if not point.is_block_wide else ()):
             key = point.end.operands[1:]
             place.store(builder, self._operand(key[number]) if number < len(key) else I32(0), self._linear)
-        region = next(region for region in around.program.regions if region.start is point)
+        region = next(region for region in ctx.program.regions if region.start is point)
         for value in region.live:
-            if value in self._defined and around.keeping[value] is not Transfer.COMPUTED:
-                index = self._linear if around.keeping[value] is Transfer.PER_THREAD else None
-                around.kept[value].store(builder, self._operand(value), index)
+            if value in self._defined and ctx.transfers[value] is not Transfer.REMATERIALIZE:
+                index = self._linear if ctx.transfers[value] is Transfer.CONTEXT_ARRAY else None
+                ctx.kept[value].store(builder, self._operand(value), index)
 
     def _operand(self, value: Value) -> ir.Value:
-        around, builder = self._around, self._builder
+        ctx, builder = self._ctx, self._builder
         if not isinstance(value, Instruction):
-            return around.symbols.leaf(value, around.arguments)
+            return ctx.symbols.leaf(value, ctx.arguments)
         known = self._values.get(value)
         if known is None:
             if value.opcode == "alloca":
-                known = around.allocas[value].address(builder, self._linear)
+                known = ctx.allocas[value].address(builder, self._linear)
             else:
                 known = builder.load(self._variable(value), typ=value.type, name=value.name)
             self._values[value] = known
@@ -218,11 +221,11 @@ class ScalarRegion:
     def _variable(self, value: Instruction) -> ir.Value:
         found = self._variables.get(value)
         if found is None:
-            found = self._variables[value] = allocate(self._around.entry, value.type, f"{value.name}.variable")
+            found = self._variables[value] = allocate(self._ctx.entry, value.type, f"{value.name}.variable")
         return found
 
     def _incoming_variable(self, phi: Instruction) -> ir.Value:
         found = self._incoming.get(phi)
         if found is None:
-            found = self._incoming[phi] = allocate(self._around.entry, phi.type, f"{phi.name}.incoming")
+            found = self._incoming[phi] = allocate(self._ctx.entry, phi.type, f"{phi.name}.incoming")
         return found

@@ -7,22 +7,18 @@ block have no turns, and the block goes on when none is at a yield.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.llvmir import I32, I64
+from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
-
-if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.regions.block_function import BlockFunction
 
 
 class SpinSchedule:
     """Writes the rounds of a block function whose threads do not part at operations of waves."""
 
-    def __init__(self, code: BlockFunction) -> None:
+    def __init__(self, code: BlockWriter) -> None:
         self._code = code
         self._yields = code.program.yields
         self._end = code.function.append_basic_block("round.end")
@@ -54,12 +50,12 @@ class SpinSchedule:
         code.go_where_all_wait([point for point in code.program.points if point.is_block_wide], True, extremes)
 
 
-def is_below(code: BlockFunction, number: ir.Value, points: list[SyncPoint]) -> ir.Value:
+def is_below(code: BlockWriter, number: ir.Value, points: list[SyncPoint]) -> ir.Value:
     """Whether *number* is that of one of *points*, or of one with a lower number."""
     return code.builder.icmp_unsigned("<=", number, I32(points[-1].number))
 
 
-def leave_after_fault(code: BlockFunction) -> None:
+def leave_after_fault(code: BlockWriter) -> None:
     """End the block where a thread of the launch has faulted: others may wait for what it would have written."""
     builder = code.builder
     frame = code.item.layout.load(builder, code.place, "frame")

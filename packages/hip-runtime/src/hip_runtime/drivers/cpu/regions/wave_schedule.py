@@ -1,6 +1,6 @@
-"""Operations among the lanes of a wave, and the schedule of waves whose lanes do not stay together.
+"""The schedule of waves whose lanes do not stay together.
 
-In that schedule a wave runs until all of its lanes wait for the block or have returned. As long as one can run on, of
+A wave runs until all of its lanes wait for the block or have returned. As long as one can run on, of
 the operations of the wave that its lanes wait at, the one with the lowest number is performed for the lanes that wait
 there, which then run on. The numbers follow the order of the blocks, so that lanes which took the sides of a branch, or
 left a loop early, are waited for where their ways join. Lanes that spin have a turn each time it is their wave's; all
@@ -9,91 +9,25 @@ waves have theirs, one after another, until no lane spins.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, allocate
+from hip_runtime.drivers.cpu.llvmir import I32, I64, allocate
+from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter, Condition
 from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
 from hip_runtime.drivers.cpu.regions.spin_schedule import is_below, leave_after_fault
 from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop
-
-if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.regions.block_function import BlockFunction, Condition
-
-
-class WaveOperation:
-    """One operation of a wave: from what its active lanes passed to the result of each. Without *active* all are."""
-
-    def __init__(self, code: BlockFunction, point: SyncPoint, active: Condition | None) -> None:
-        self._code = code
-        self._builder = code.builder
-        self._active = active
-        self._operation = point.operation
-        self._result = code.around.results.get(point)
-        self._passed = code.around.passed[point]
-        self._wave_size = code.item.wave_size
-
-    def write_all(self) -> None:
-        """Perform it for every wave of the block."""
-        code, builder = self._code, self._builder
-        threads = code.item.threads
-        whole, rest = divmod(threads, self._wave_size)
-        if whole:
-            with code.each_thread((I64(0), I64(whole))) as number:
-                first = builder.mul(number, I64(self._wave_size), flags=("nuw", "nsw"))
-                self.write((first, builder.add(first, I64(self._wave_size), flags=("nuw", "nsw"))))
-        if rest:
-            self.write((I64(whole * self._wave_size), I64(threads)))
-
-    def write(self, bounds: Bounds) -> None:
-        """Perform it for the wave of the threads in *bounds*."""
-        if self._result is None:
-            return
-        if self._operation.startswith(intrinsics.SHUFFLE):
-            self._shuffle(bounds)
-        else:
-            self._collect(bounds)
-
-    def _is_active(self, linear: ir.Value) -> ir.Value:
-        return I1(1) if self._active is None else self._active(linear)
-
-    def _collect(self, bounds: Bounds) -> None:
-        """A bit for each active lane, or for each that votes."""
-        builder, code = self._builder, self._code
-        assert self._result is not None
-        lanes = allocate(code.entry, I64, "lanes")
-        builder.store(I64(0), lanes)
-        with code.each_thread(bounds) as linear:
-            bit = self._is_active(linear)
-            if self._operation == intrinsics.BALLOT:
-                bit = builder.select(bit, self._passed[0].load(builder, linear), I1(0))
-            bit = builder.shl(builder.zext(bit, I64), builder.sub(linear, bounds[0]))
-            builder.store(builder.or_(builder.load(lanes, typ=I64), bit), lanes)
-        found = builder.load(lanes, typ=I64)
-        with code.each_thread(bounds) as linear:
-            self._result.store(builder, found, linear)
-
-    def _shuffle(self, bounds: Bounds) -> None:
-        """The value of another lane, where that is active, else the own."""
-        builder, code = self._builder, self._code
-        assert self._result is not None
-        values, sources = self._passed
-        with code.each_thread(bounds) as linear, builder.if_then(self._is_active(linear)):
-            lane = builder.zext(sources.load(builder, linear), I64)
-            exists = builder.icmp_unsigned("<", lane, builder.sub(bounds[1], bounds[0]))
-            source = builder.select(exists, builder.add(bounds[0], lane), linear)
-            source = builder.select(self._is_active(source), source, linear)
-            self._result.store(builder, values.load(builder, source), linear)
+from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
 
 
 class WaveScheduler:
     """Writes the body of a block function that runs one wave at a time."""
 
-    def __init__(self, code: BlockFunction) -> None:
+    def __init__(self, code: BlockWriter, perform: Callable[..., None]) -> None:
         self._code = code
+        self._perform = perform
         self._builder = code.builder
         self._first = allocate(code.entry, I64, "wave")
         self._points = code.program.points
@@ -104,7 +38,7 @@ class WaveScheduler:
         self._step = code.function.append_basic_block("step")
         self._visit = code.starts[self._yields[0]] if self._yields else self._step
         """Where the turn of a wave begins."""
-        self._keys = code.around.keys
+        self._keys = code.ctx.keys
 
     def write(self) -> None:
         """All of the schedule."""
@@ -119,7 +53,7 @@ class WaveScheduler:
         for point, block in code.starts.items():
             builder.position_at_end(block)
             if point.is_block_wide:
-                code.perform(point, masked=True)
+                self._perform(point, masked=True)
                 self._write_region(regions[point], None)
                 builder.store(I64(0), self._first)
             else:
@@ -203,7 +137,7 @@ class WaveScheduler:
 
     def _write_region(self, region: Region, bounds: Bounds | None) -> None:
         code, builder = self._code, self._builder
-        body = ScalarRegion(code.around, region, builder)
+        body = ScalarRegion(code.ctx, region, builder)
         body.load_common()
         loop = ThreadLoop(builder, code.item, code.place, bounds)
         if region.start is not None:

@@ -54,7 +54,7 @@ def _plan_waves(request: KernelRequest) -> GangPlan:
         raise UnsupportedError("its threads run one after another while races are looked for; ask for one of the two")
     wave_size = request.kernel.wave_size
     numbered = not waves_are_gangs(request.block, wave_size)
-    return GangPlan(wave_size, everywhere=True, waves=True, numbered=numbered, in_step=True)
+    return GangPlan(wave_size, everywhere=True, waves=True, numbered=numbered, lockstep=True)
 
 
 def _read_in_step(request: KernelRequest) -> KernelGraph:

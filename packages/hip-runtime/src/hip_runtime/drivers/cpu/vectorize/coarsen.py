@@ -22,7 +22,7 @@ _PLAIN = frozenset({"load", "store", "sdiv", "udiv", "srem", "urem"})
 """Instructions that are not done for lanes that are not active, and are for vectors as a whole."""
 
 
-def count_rows(shapes: VectorShapes, guards: dict[Block, Block], item: WorkItem, width: int) -> int:
+def count_rows(shapes: VectorShapes, early_exits: dict[Block, Block], item: WorkItem, width: int) -> int:
     """How many rows of a block should run at once: 1, 2 or 4."""
     rows = next(number for number in (4, 2, 1) if item.block[1] % number == 0)
     values = [value for block in shapes.order.blocks for value in block.instructions]
@@ -32,7 +32,7 @@ def count_rows(shapes: VectorShapes, guards: dict[Block, Block], item: WorkItem,
         return 1
     differing = _find_differing(shapes)
     for block in shapes.order.blocks:
-        if block not in guards and len(block.successors) > 1 and block.terminator.operands[0] in differing:
+        if block not in early_exits and len(block.successors) > 1 and block.terminator.operands[0] in differing:
             return 1
     return rows if any(_shares(block, shapes, differing) for block in shapes.order.blocks) else 1
 
@@ -62,11 +62,13 @@ def _shares(block: Block, shapes: VectorShapes, differing: set[Value]) -> bool:
 class CoarsenedFunction(PredicatedFunction):
     """Writes the version for groups of which all lanes of all rows exist. *codes* are those of each row."""
 
-    def __init__(self, codes: list[Widener], done: ir.Block, guards: dict[Block, Block], otherwise: ir.Block) -> None:
-        super().__init__(codes[0], None, done, guards, otherwise)
+    def __init__(
+        self, codes: list[Widener], done: ir.Block, early_exits: dict[Block, Block], otherwise: ir.Block
+    ) -> None:
+        super().__init__(codes[0], None, done, early_exits, otherwise)
         self._rows: list[PredicatedFunction] = [
             self,
-            *(PredicatedFunction(code, None, done, guards, otherwise) for code in codes[1:]),
+            *(PredicatedFunction(code, None, done, early_exits, otherwise) for code in codes[1:]),
         ]
 
     def _write_plain(self, block: Block) -> None:
@@ -82,12 +84,12 @@ class CoarsenedFunction(PredicatedFunction):
             return
         for row in self._rows:
             row._pass_on(block, [(target, None) for target in self.shapes.successors(block)])
-        if block not in self.guards:
+        if block not in self.early_exits:
             self._branch(block, end)
             return
         everyone = I1(1)
         for row in self._rows:
-            wanted = self.guards[block] is end.targets[0]
+            wanted = self.early_exits[block] is end.targets[0]
             everyone = builder.and_(everyone, write_uniform_condition(row.code, end.operands[0], wanted))
         assert self.otherwise is not None
-        builder.cbranch(everyone, self._enter(self.guards[block]), self.otherwise)
+        builder.cbranch(everyone, self._enter(self.early_exits[block]), self.otherwise)

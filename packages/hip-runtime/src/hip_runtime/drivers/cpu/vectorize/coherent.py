@@ -24,28 +24,28 @@ _MOST_INSTRUCTIONS = 200
 class CoherentBranches:
     """Changes *function*: each time `separate` is called one more way is written twice.
 
-    *guards* are branches that all lanes are known to take.
+    *early_exits* are branches that all lanes are known to take.
     """
 
-    def __init__(self, function: Function, guards: dict[Block, Block]) -> None:
+    def __init__(self, function: Function, early_exits: dict[Block, Block]) -> None:
         self._function = function
-        self._guards = guards
+        self._guards = early_exits
         self._done: set[Block] = set()
         self._left = _MOST_INSTRUCTIONS
         self.copied: dict[Instruction, Instruction] = {}
         """Instructions that are there once more, each with the one that it is a copy of."""
 
-    def separate(self, shapes: VectorShapes) -> bool:
+    def version_next(self, shapes: VectorShapes) -> bool:
         """Write one more way twice, where there is one; *shapes* are those of the function as it is."""
         for block in shapes.order.blocks:
-            if block not in shapes.parting or block in self._done or block.terminator.opcode != "br":
+            if block not in shapes.divergent or block in self._done or block.terminator.opcode != "br":
                 continue
             self._done.add(block)
             loops = shapes.order.loops[block]
             if (
-                self._separate_loop(block, loops[-1], shapes)
+                self._version_loop(block, loops[-1], shapes)
                 if loops and loops[-1] <= shapes.masked
-                else (block not in shapes.masked and self._separate_way(block, shapes))
+                else (block not in shapes.masked and self._version_path(block, shapes))
             ):
                 return True
         return False
@@ -67,7 +67,7 @@ class CoherentBranches:
 
     # a loop
 
-    def _separate_loop(self, latch: Block, loop: frozenset[Block], shapes: VectorShapes) -> bool:
+    def _version_loop(self, latch: Block, loop: frozenset[Block], shapes: VectorShapes) -> bool:
         """A loop that lanes leave behind *latch* only, where they are out of bounds."""
         end = latch.terminator
         header = next(block for block in shapes.order.blocks if block in loop)
@@ -82,8 +82,8 @@ class CoherentBranches:
             return False
         copies = self._copy(loop)
         behind = leaving[0][1]
-        parts = self._write_parting(end, copies.of(end.operands[0]), f"{latch.name}.parting")
-        _decide(copies.blocks[latch], copies.blocks[header], parts, stays)
+        diverging = self._write_divergence(end, copies.of(end.operands[0]), f"{latch.name}.parting")
+        _decide(copies.blocks[latch], copies.blocks[header], diverging, stays)
         for block in entering:
             block.terminator.targets = [copies.blocks.get(target, target) for target in block.terminator.targets]
             if block in self._guards:
@@ -92,19 +92,19 @@ class CoherentBranches:
             given = dict(zip(phi.targets, phi.operands, strict=True))
             copy = copies.values[phi]
             pairs = [(value, source) for source, value in given.items() if source in loop]
-            _set_ways(phi, [*pairs, (copies.of(given[latch]), parts)])
+            _set_incoming(phi, [*pairs, (copies.of(given[latch]), diverging)])
             outside = [(value, source) for source, value in given.items() if source not in loop]
-            _set_ways(copy, [*outside, *((copies.of(value), copies.blocks[source]) for value, source in pairs)])
+            _set_incoming(copy, [*outside, *((copies.of(value), copies.blocks[source]) for value, source in pairs)])
         for phi in behind.phis:
             given = dict(zip(phi.targets, phi.operands, strict=True))
-            _add_way(phi, copies.of(given[latch]), parts)
-        self._join(loop, latch, behind, parts, copies)
+            _add_incoming(phi, copies.of(given[latch]), diverging)
+        self._join(loop, latch, behind, diverging, copies)
         return True
 
     def _come_together(self, block: Block, shapes: VectorShapes) -> bool:
-        return block not in shapes.masked and (block not in shapes.parting or block in self._guards)
+        return block not in shapes.masked and (block not in shapes.divergent or block in self._guards)
 
-    def _join(self, loop: frozenset[Block], latch: Block, behind: Block, parts: Block, copies: Copies) -> None:
+    def _join(self, loop: frozenset[Block], latch: Block, behind: Block, diverging: Block, copies: Copies) -> None:
         """What is used behind *loop* is what one loop or the other computed."""
         joined: dict[Instruction, Instruction] = {}
         new = set(copies.values.values())
@@ -124,59 +124,59 @@ class CoherentBranches:
                         phi = joined[value] = Instruction(value.type, "phi", [], f"{value.name}.joined")
                     user.operands[number] = phi
         for value, phi in joined.items():
-            _set_ways(phi, [(value, latch), (copies.of(value), parts)])
+            _set_incoming(phi, [(value, latch), (copies.of(value), diverging)])
             behind.instructions.insert(0, phi)
 
-    def _write_parting(self, end: Instruction, condition: Value, name: str) -> Block:
+    def _write_divergence(self, end: Instruction, condition: Value, name: str) -> Block:
         """A block at whose end lanes part as *end* does."""
         branch = Instruction(end.type, "br", [condition], targets=list(end.targets), location=end.location)
-        parts = Block(name, [branch])
-        self._function.blocks.append(parts)
-        self._done.add(parts)
-        return parts
+        diverging = Block(name, [branch])
+        self._function.blocks.append(diverging)
+        self._done.add(diverging)
+        return diverging
 
     # a way without a loop around it
 
-    def _separate_way(self, block: Block, shapes: VectorShapes) -> bool:
+    def _version_path(self, block: Block, shapes: VectorShapes) -> bool:
         """What lanes run behind *block* that are within bounds, up to where all go on."""
         end = block.terminator
-        meeting = shapes.meeting(block)
-        if meeting is None:
+        reconvergence = shapes.reconvergence(block)
+        if reconvergence is None:
             return False
         for target in shapes.successors(block):
-            way = _find_way(target, meeting, shapes)
+            path = _find_path(target, reconvergence, shapes)
             wanted = target is end.targets[0]
             if (
-                target is not meeting
-                and block not in way
-                and any(_gains(part, shapes) for part in way)
-                and _is_entered_from(way, target, block, shapes)
+                target is not reconvergence
+                and block not in path
+                and any(_gains(part, shapes) for part in path)
+                and _is_entered_from(path, target, block, shapes)
                 and is_told_by_ends(shapes, end.operands[0], block, wanted)
-                and self._afford(way)
+                and self._afford(path)
             ):
-                self._write_way(block, target, way, meeting, wanted)
+                self._write_path(block, target, path, reconvergence, wanted)
                 return True
         return False
 
-    def _write_way(self, block: Block, target: Block, way: list[Block], meeting: Block, wanted: bool) -> None:
+    def _write_path(self, block: Block, target: Block, path: list[Block], reconvergence: Block, wanted: bool) -> None:
         end = block.terminator
-        copies = self._copy(way)
-        parts = self._write_parting(end, end.operands[0], f"{block.name}.parting")
+        copies = self._copy(path)
+        diverging = self._write_divergence(end, end.operands[0], f"{block.name}.parting")
         for following in end.targets:
             for phi in following.phis:
-                phi.targets = [parts if source is block else source for source in phi.targets]
-        for phi in meeting.phis:
+                phi.targets = [diverging if source is block else source for source in phi.targets]
+        for phi in reconvergence.phis:
             for value, source in list(zip(phi.operands, phi.targets, strict=True)):
                 if source in copies.blocks:
-                    _add_way(phi, copies.of(value), copies.blocks[source])
-        _decide(block, copies.blocks[target], parts, wanted)
+                    _add_incoming(phi, copies.of(value), copies.blocks[source])
+        _decide(block, copies.blocks[target], diverging, wanted)
 
 
-def _decide(block: Block, together: Block, parts: Block, wanted: bool) -> None:
+def _decide(block: Block, coherent: Block, diverging: Block, wanted: bool) -> None:
     """Let *block* end with the question whether the condition that it ends with is *wanted* in all lanes."""
     end = block.instructions.pop()
     agreed = Instruction(I1, AGREE, [end.operands[0]], f"{block.name}.agreed", predicate="true" if wanted else "false")
-    block.instructions += [agreed, Instruction(end.type, "br", [agreed], targets=[together, parts])]
+    block.instructions += [agreed, Instruction(end.type, "br", [agreed], targets=[coherent, diverging])]
 
 
 def _gains(block: Block, shapes: VectorShapes) -> bool:
@@ -184,31 +184,31 @@ def _gains(block: Block, shapes: VectorShapes) -> bool:
     return bool(shapes.order.loops[block]) or any(map(needs_a_lane, block.instructions))
 
 
-def _find_way(start: Block, meeting: Block, shapes: VectorShapes) -> list[Block]:
+def _find_path(start: Block, reconvergence: Block, shapes: VectorShapes) -> list[Block]:
     """The blocks that lanes can come to from *start* before all meet."""
     found = {start: None}
     waiting = [start]
     while waiting:
         for target in shapes.successors(waiting.pop()):
-            if target is not meeting and target not in found:
+            if target is not reconvergence and target not in found:
                 found[target] = None
                 waiting.append(target)
     return list(found)
 
 
-def _is_entered_from(way: list[Block], start: Block, block: Block, shapes: VectorShapes) -> bool:
-    """Whether *block* is the only way into *way*, which begins at *start*, and nothing in it ends the kernel."""
-    inside = set(way)
+def _is_entered_from(path: list[Block], start: Block, block: Block, shapes: VectorShapes) -> bool:
+    """Whether *block* is the only way into *path*, which begins at *start*, and nothing in it ends the kernel."""
+    inside = set(path)
     for source in shapes.order.blocks:
         for target in shapes.successors(source):
             if target in inside and source not in inside and (source is not block or target is not start):
                 return False
-    return all(shapes.successors(part) for part in way)
+    return all(shapes.successors(part) for part in path)
 
 
-def _set_ways(phi: Instruction, ways: list[tuple[Value, Block]]) -> None:
-    phi.operands, phi.targets = [value for value, _ in ways], [source for _, source in ways]
+def _set_incoming(phi: Instruction, paths: list[tuple[Value, Block]]) -> None:
+    phi.operands, phi.targets = [value for value, _ in paths], [source for _, source in paths]
 
 
-def _add_way(phi: Instruction, value: Value, source: Block) -> None:
+def _add_incoming(phi: Instruction, value: Value, source: Block) -> None:
     phi.operands, phi.targets = [*phi.operands, value], [*phi.targets, source]

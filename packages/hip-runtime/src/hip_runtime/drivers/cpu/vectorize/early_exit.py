@@ -15,7 +15,7 @@ def find_early_exit(shapes: VectorShapes, known: dict[Block, Block]) -> tuple[Bl
     for block in shapes.order.blocks:
         if any(has_effect(instruction) for instruction in block.instructions):
             return None
-        if block not in shapes.parting or block in shapes.masked or block in known or loops[block]:
+        if block not in shapes.divergent or block in shapes.masked or block in known or loops[block]:
             continue
         targets = block.terminator.targets
         if block.terminator.opcode == "br" and len(targets) == 2:

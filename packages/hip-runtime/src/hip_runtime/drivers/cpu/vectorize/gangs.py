@@ -70,7 +70,7 @@ class GangBody:
         width = self._width = made.width
         if self._judge:
             check_profitable(made.shapes, self._size_of, width)
-        self._rows = count_rows(made.shapes, made.guards, item, width)
+        self._rows = count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
         has_loop = any(made.shapes.order.loops.values())
         group = made.build(self._rows, once=values > _MANY and not has_loop)
@@ -113,25 +113,25 @@ class GangFunction:
     """A function that runs the group whose first thread the work item holds; its last argument is how many threads
     there are from there on, those in front of it are of the types *kinds*, the work item first.
 
-    *exclusive* are atomic operations of *function* on memory of the block alone. *in_step* lets all lanes do each
+    *demotable* are atomic operations of *function* on memory of the block alone. *lockstep* lets all lanes do each
     access to memory together.
     """
 
     def __init__(
         self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: Symbols, size_of: SizeOf,
-        width: int, exclusive: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
-        in_step: bool = False,
+        width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
+        lockstep: bool = False,
     ) -> None:  # fmt: skip
         self._graph = function
         self._item = item
         self._symbols = symbols
         self._size_of = size_of
         self.width = width
-        self._exclusive = exclusive
-        self._in_step = in_step
+        self._demotable = demotable
+        self._in_step = lockstep
         self._kind = ir.FunctionType(VOID, [*kinds, I32])
         self._name = name
-        self.shapes, self.guards = self._analyse()
+        self.shapes, self.early_exits = self._analyse()
         """How values differ in groups of which all lanes go on, and the branches that say so."""
 
     def is_better_wide(self) -> bool:
@@ -158,10 +158,10 @@ class GangFunction:
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
         partial = self._item.block[0] % self.width > 0
-        whole = self._item.block[0] >= self.width and not (once and (self.guards or partial))
+        whole = self._item.block[0] >= self.width and not (once and (self.early_exits or partial))
         privates = self._place_private()
         builder.position_at_end(under_mask)
-        if self.guards or partial or not whole:
+        if self.early_exits or partial or not whole:
             mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
             self._write_masked(arguments, privates, mask, rows)
             builder.branch(done)
@@ -189,21 +189,23 @@ class GangFunction:
         """All rows at once, for groups of which all lanes exist. Changes the graph: nothing is written from it behind
         this."""
         if rows == 1:
-            self._separate()
-            PredicatedFunction(self._code(self.shapes, arguments, privates), None, done, self.guards, otherwise).write()
+            self._version_coherent()
+            PredicatedFunction(
+                self._code(self.shapes, arguments, privates), None, done, self.early_exits, otherwise
+            ).write()
             return
         codes = [self._code(self.shapes, arguments, privates)]
         codes += [self._code(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
-        CoarsenedFunction(codes, done, self.guards, otherwise).write()
+        CoarsenedFunction(codes, done, self.early_exits, otherwise).write()
 
-    def _separate(self) -> None:
+    def _version_coherent(self) -> None:
         """Write ways that all lanes take together twice."""
-        together = CoherentBranches(self._graph, self.guards)
-        while together.separate(self.shapes):
-            self.shapes = self._shapes(self.guards)
-        exclusive = set(self._exclusive)
-        exclusive.update(copy for copy, original in together.copied.items() if original in exclusive)
-        self._exclusive = frozenset(exclusive)
+        together = CoherentBranches(self._graph, self.early_exits)
+        while together.version_next(self.shapes):
+            self.shapes = self._shapes(self.early_exits)
+        demotable = set(self._demotable)
+        demotable.update(copy for copy, original in together.copied.items() if original in demotable)
+        self._demotable = frozenset(demotable)
 
     def _write_masked(
         self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], mask: ir.Value, rows: int
@@ -227,7 +229,7 @@ class GangFunction:
     ) -> Widener:
         privates = self._place_private() if privates is None else privates
         return Widener(
-            self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._exclusive,
+            self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._demotable,
             self._in_step,
         )  # fmt: skip
 
@@ -240,21 +242,21 @@ class GangFunction:
         layout.store(builder, builder.add(index, I32(row), flags=("nuw", "nsw")), item, "thread", 1)
         return [item, *arguments[1:]]
 
-    def _shapes(self, guards: dict[Block, Block]) -> VectorShapes:
+    def _shapes(self, early_exits: dict[Block, Block]) -> VectorShapes:
         item = self._item
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
         follow = item.wave_size % self.width == 0 and rows_fit
-        return VectorShapes(self._graph, guards, self._size_of, self._private_bytes, follow)
+        return VectorShapes(self._graph, early_exits, self._size_of, self._private_bytes, follow)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes where all lanes take the guards that there are, and these."""
-        guards: dict[Block, Block] = {}
+        early_exits: dict[Block, Block] = {}
         while True:
-            shapes = self._shapes(guards)
-            found = find_early_exit(shapes, guards)
+            shapes = self._shapes(early_exits)
+            found = find_early_exit(shapes, early_exits)
             if found is None:
-                return shapes, guards
-            guards[found[0]] = found[1]
+                return shapes, early_exits
+            early_exits[found[0]] = found[1]
 
     def _private_bytes(self, alloca: Instruction) -> int:
         align = max(alloca.align, 1)

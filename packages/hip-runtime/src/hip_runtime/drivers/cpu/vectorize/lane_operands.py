@@ -8,7 +8,6 @@ other vectors are put into memory of the stack, from which LLVM makes registers 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
@@ -17,10 +16,8 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, allocate
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
 OfLane = Callable[[ir.Value], ir.Value]
 """Writes a value for the lane with a number, an ``i32``."""
@@ -31,14 +28,14 @@ _QUICK = frozenset(
 _DEEPEST = 6
 
 
-def prepare_operands(code: Widener, instruction: Instruction) -> list[OfLane]:
+def prepare_operands(code: GangValues, instruction: Instruction) -> list[OfLane]:
     """How to get the operands of *instruction*, which is about to be written: what they need is written now."""
     operands = _Operands(code, instruction)
     return [operands.prepare(value, _DEEPEST) for value in instruction.operands]
 
 
 class _Operands:
-    def __init__(self, code: Widener, instruction: Instruction) -> None:
+    def __init__(self, code: GangValues, instruction: Instruction) -> None:
         self._code = code
         self._builder = code.builder
         self._steady: set[Instruction] = set()
@@ -65,7 +62,7 @@ class _Operands:
         shapes = self._code.shapes
         if value.opcode == "load":
             return (
-                not self._code.in_step and value in self._steady and not has_effect(value) and shapes.uses[value] == 1
+                not self._code.lockstep and value in self._steady and not has_effect(value) and shapes.uses[value] == 1
             )
         if value.opcode == "select" and getattr(value.operands[0], "opcode", "") == "fcmp":
             return False  # of floats, which are put away themselves: the choice of all lanes is one instruction

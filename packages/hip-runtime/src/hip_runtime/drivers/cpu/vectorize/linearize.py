@@ -27,7 +27,7 @@ def linearize(shapes: VectorShapes) -> dict[Block, LinearizedRegion]:
             groups[block] = merged
 
     for block in shapes.order.blocks:
-        if block in shapes.masked or block in shapes.parting:
+        if block in shapes.masked or block in shapes.divergent:
             targets = [target for target in shapes.successors(block) if target in shapes.masked]
             join(([block] if block in shapes.masked else []) + targets)
     _check_loops(shapes)
@@ -41,7 +41,7 @@ def linearize(shapes: VectorShapes) -> dict[Block, LinearizedRegion]:
 
 def _find_exit(shapes: VectorShapes, members: set[Block]) -> Block | None:
     sources = set(members)
-    for block in shapes.parting - shapes.masked:
+    for block in shapes.divergent - shapes.masked:
         if not members.isdisjoint(shapes.successors(block)):
             sources.add(block)
     exits = {target for block in sources for target in shapes.successors(block) if target not in members}

@@ -17,12 +17,12 @@ from hip_runtime.errors import UnsupportedError
 class PredicatedFunction:
     """Writes one version. It begins at ``start``, and goes to *done* when all lanes have returned.
 
-    *guards* are branches that all lanes are taken to go one way at, with that way; where they do not, it goes to
+    *early_exits* are branches that all lanes are taken to go one way at, with that way; where they do not, it goes to
     *otherwise*. ``mask`` is that of lanes which exist, ``None`` for all.
     """
 
     def __init__(
-        self, code: Widener, mask: ir.Value | None, done: ir.Block, guards: dict[Block, Block],
+        self, code: Widener, mask: ir.Value | None, done: ir.Block, early_exits: dict[Block, Block],
         otherwise: ir.Block | None,
     ) -> None:  # fmt: skip
         self.code = code
@@ -31,7 +31,7 @@ class PredicatedFunction:
         self.lanes = code.lanes
         self.mask = mask
         self.done = done
-        self.guards = guards
+        self.early_exits = early_exits
         self.otherwise = otherwise
         self.clusters = linearize(self.shapes)
         self._masks: dict[Block, ir.Value] = {}
@@ -145,14 +145,14 @@ class PredicatedFunction:
         builder.position_at_end(self._blocks[block])
         self._write_body(block, self.mask)
         end = block.terminator
-        if block in self.guards:
-            self._write_guard(block)
+        if block in self.early_exits:
+            self._write_early_exit(block)
         elif end.opcode == "ret":
             builder.branch(self.done)
         elif end.opcode == "unreachable":
             builder.unreachable()
-        elif block in self.shapes.parting:
-            self._part(block, self.mask or self.lanes.all_lanes())
+        elif block in self.shapes.divergent:
+            self._diverge(block, self.mask or self.lanes.all_lanes())
         else:
             self._pass_on(block, [(target, None) for target in self.shapes.successors(block)])
             self._branch(block, end)
@@ -180,10 +180,10 @@ class PredicatedFunction:
         builder.branch(self._blocks[self.clusters[target].blocks[0]])
         return step
 
-    def _write_guard(self, block: Block) -> None:
+    def _write_early_exit(self, block: Block) -> None:
         """Go on where all lanes take the way that is assumed."""
         builder, end = self.builder, block.terminator
-        target = self.guards[block]
+        target = self.early_exits[block]
         everyone = write_uniform_condition(self.code, end.operands[0], target is end.targets[0])
         self._pass_on(block, [(target, None)])
         assert self.otherwise is not None
@@ -191,7 +191,7 @@ class PredicatedFunction:
 
     # masked blocks
 
-    def _part(self, block: Block, mask: ir.Value) -> None:
+    def _diverge(self, block: Block, mask: ir.Value) -> None:
         """Behind a block that all lanes run: go through the blocks that they may go to."""
         edges = self._edges(block, mask)
         self._send(block, edges)
@@ -311,9 +311,9 @@ class PredicatedFunction:
         if self._branches_as_one(block):
             targets = block.terminator.targets
             values = [self._read_phis(block, target) for target in targets]
-            with builder.if_else(self.code.scalar(block.terminator.operands[0])) as ways:
-                for way, target, given in zip(ways, targets, values, strict=True):
-                    with way:
+            with builder.if_else(self.code.scalar(block.terminator.operands[0])) as paths:
+                for path, target, given in zip(paths, targets, values, strict=True):
+                    with path:
                         self._arrive(block, target, mask, given)
         elif block.terminator.opcode in ("br", "switch"):
             self._send(block, self._edges(block, mask))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands
-
-if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
 
 class Scalarizer:
@@ -24,7 +20,7 @@ class Scalarizer:
     often be foreseen wrongly.
     """
 
-    def __init__(self, code: Widener, instruction: Instruction) -> None:
+    def __init__(self, code: GangValues, instruction: Instruction) -> None:
         self._code = code
         self._builder = code.builder
         self._lanes = code.lanes
@@ -98,7 +94,7 @@ class Scalarizer:
         if self._knows_thread:
             code.item.store_lane(builder, code.arguments[0], builder.add(self._first, lane))
         operands = [given(lane) for given in self._given]
-        write_one = write_demoted if instruction in code.exclusive else write_instruction
+        write_one = write_demoted if instruction in code.demotable else write_instruction
         found = write_one(builder, instruction, operands)
         for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):
             part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found

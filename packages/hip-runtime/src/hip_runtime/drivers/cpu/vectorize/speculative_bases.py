@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.stride_speculation import speculate_strides, usual_shape
+from hip_runtime.drivers.cpu.analyses.stride_speculation import speculate_strides, speculated_shape
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
@@ -37,7 +37,7 @@ class SpeculativeBases:
 
     def has_stride(self, value: Value, stride: int) -> bool:
         """Whether *value* usually has *stride*, which is not 0."""
-        return stride > 0 and usual_shape(self._shapes, self._found, value, self._block) == stride
+        return stride > 0 and speculated_shape(self._shapes, self._found, value, self._block) == stride
 
     def base(self, value: Value) -> tuple[ir.Value, ir.Value]:
         """The base of what is strided, usually or always, and whether it is."""
@@ -53,13 +53,13 @@ class SpeculativeBases:
 
     def write(self, instruction: Instruction) -> None:
         """Write the base of *instruction*, where it has one usually."""
-        usual = self._found.get(instruction)
-        if usual is None:
+        speculated = self._found.get(instruction)
+        if speculated is None:
             return
-        if usual.index is not None:
-            assert usual.chosen is not None
-            base, holds = self.base(usual.chosen)
-            self._values[instruction] = base, self._both(holds, self._none_negative(usual.index))
+        if speculated.index is not None:
+            assert speculated.chosen is not None
+            base, holds = self.base(speculated.chosen)
+            self._values[instruction] = base, self._both(holds, self._none_negative(speculated.index))
             return
         operands = [self.base(value) for value in instruction.operands]
         base = write_instruction(self._builder, as_base(instruction), [operand for operand, _ in operands])

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, compare, have_same_sign
-
-if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.vectorize.widen import Widener
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 
 
-def write_uniform_condition(code: Widener, condition: Value, wanted: bool) -> ir.Value:
+def write_uniform_condition(code: GangValues, condition: Value, wanted: bool) -> ir.Value:
     """Whether *condition* is *wanted* in all lanes, all of which are there. What is compared is strided as a rule: then
     the first and the last lane tell."""
     shape = code.shapes.of(condition, code.block)
@@ -34,7 +30,7 @@ def write_uniform_condition(code: Widener, condition: Value, wanted: bool) -> ir
     return code.lanes.all(whole if wanted else code.builder.not_(whole))
 
 
-def _compare_ends(code: Widener, condition: Instruction, wanted: bool) -> ir.Value | None:
+def _compare_ends(code: GangValues, condition: Instruction, wanted: bool) -> ir.Value | None:
     """The comparison *condition* for the first and the last lane; ``None`` where these do not tell all."""
     shapes, builder = code.shapes, code.builder
     predicate = read_order(condition, wanted)

@@ -7,8 +7,6 @@ number, and a shuffle moves elements within a vector.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from hip_runtime.driver import Dim3
@@ -16,9 +14,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.lane_numbers import find_lane_numbers
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, allocate
-
-if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.vectorize.widen import Widener
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 
 
 def waves_are_gangs(block: Dim3, wave_size: int) -> bool:
@@ -27,7 +23,7 @@ def waves_are_gangs(block: Dim3, wave_size: int) -> bool:
     return across % wave_size == 0 or others == [1, 1]
 
 
-def write_wave_operation(code: Widener, instruction: Instruction) -> ir.Value | None:
+def write_wave_operation(code: GangValues, instruction: Instruction) -> ir.Value | None:
     """Write a call of an operation of waves; its result, which is the same for all lanes but for a shuffle."""
     name = instruction.callee
     if name == intrinsics.WAVE_BARRIER:
@@ -42,13 +38,13 @@ def write_wave_operation(code: Widener, instruction: Instruction) -> ir.Value | 
     return _shuffle(code, instruction)
 
 
-def _as_number(code: Widener, mask: ir.Value) -> ir.Value:
+def _as_number(code: GangValues, mask: ir.Value) -> ir.Value:
     width = code.lanes.width
     bits = code.builder.bitcast(mask, ir.IntType(width))
     return bits if width == I64.width else code.builder.zext(bits, I64)
 
 
-def _shuffle(code: Widener, instruction: Instruction) -> ir.Value:
+def _shuffle(code: GangValues, instruction: Instruction) -> ir.Value:
     """The value of another lane, where that is active, else the own."""
     _, value, source = instruction.arguments
     width = code.lanes.width
@@ -61,7 +57,7 @@ def _shuffle(code: Widener, instruction: Instruction) -> ir.Value:
     return _shuffle_unknown(code, given, code.vector(source))
 
 
-def _shuffle_known(code: Widener, given: ir.Value, numbers: list[int]) -> ir.Value:
+def _shuffle_known(code: GangValues, given: ir.Value, numbers: list[int]) -> ir.Value:
     def moved(whole: ir.Value) -> ir.Value:
         order = ir.Constant(ir.VectorType(I32, code.lanes.width), [I32(number) for number in numbers])
         return code.builder.shuffle_vector(whole, ir.Constant(whole.type, ir.Undefined), order)
@@ -71,7 +67,7 @@ def _shuffle_known(code: Widener, given: ir.Value, numbers: list[int]) -> ir.Val
     return code.builder.select(moved(code.mask), moved(given), given)
 
 
-def _broadcast(code: Widener, given: ir.Value, source: ir.Value) -> ir.Value:
+def _broadcast(code: GangValues, given: ir.Value, source: ir.Value) -> ir.Value:
     """The value of one lane for all."""
     builder, lanes = code.builder, code.lanes
     exists = builder.icmp_unsigned("<", source, I32(lanes.width))
@@ -81,7 +77,7 @@ def _broadcast(code: Widener, given: ir.Value, source: ir.Value) -> ir.Value:
     return builder.select(exists, lanes.splat(builder.extract_element(given, source)), given)
 
 
-def _shuffle_unknown(code: Widener, given: ir.Value, source: ir.Value) -> ir.Value:
+def _shuffle_unknown(code: GangValues, given: ir.Value, source: ir.Value) -> ir.Value:
     """Through memory: other elements than those of lanes that are active are not read."""
     builder, lanes = code.builder, code.lanes
     kind = given.type.element

@@ -7,21 +7,20 @@ from dataclasses import replace
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.cost_model import MOST_STEP
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
-from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Constant, Instruction, Value
-from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.model import AGREE, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
-from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
-from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases, as_base
+from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
-from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory, spell
+from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory, spell
 from hip_runtime.drivers.cpu.vectorize.wave_operations import write_wave_operation
 
 _ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
@@ -37,78 +36,8 @@ _TWO_TYPES = (
 _LEAST_APART = 4
 
 
-class Widener:
-    """Writes instructions. ``mask`` is that of the block that is being written, ``None`` where all lanes run it."""
-
-    def __init__(
-        self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: Symbols, entry: ir.IRBuilder,
-        arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
-        exclusive: frozenset[Instruction] = frozenset(), in_step: bool = False,
-    ) -> None:  # fmt: skip
-        self.lanes = lanes
-        self.builder = lanes.builder
-        self.shapes = shapes
-        self.item = item
-        self.symbols = symbols
-        self.entry = entry
-        self.arguments = arguments
-        self.privates = privates
-        self.exclusive = exclusive
-        self.in_step = in_step
-        """Whether all lanes have to load before any writes what comes behind."""
-        self.mask: ir.Value | None = None
-        self.block: Block
-        self.values: dict[Instruction, ir.Value] = {}
-        """What is known in the block that is being written: the base of what is strided, all lanes of what varies."""
-        self.escaped: dict[Instruction, ir.Value] = {}
-        self._spread: dict[Value, ir.Value] = {}
-        self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
-        self._usual = SpeculativeBases(shapes, lanes, entry, self.scalar)
-
-    def begin(self, block: Block, mask: ir.Value | None) -> None:
-        """Go on with another block."""
-        self.block, self.mask = block, mask
-        self.values, self._spread, self.escaped = {}, {}, {}
-        self._usual.begin(block)
-
-    # operands
-
-    def variable(self, value: Instruction, varying: bool) -> ir.Value:
-        """The place of a value between blocks: of its base, or of all lanes."""
-        found = self._variables.get((value, varying))
-        if found is None:
-            kind = self.lanes.type_of(value.type) if varying else value.type
-            found = self._variables[value, varying] = allocate(self.entry, kind, value.name)
-        return found
-
-    def scalar(self, value: Value) -> ir.Value:
-        """The base of a value that is strided."""
-        if not isinstance(value, Instruction):
-            return self.symbols.leaf(value, self.arguments)
-        if value.opcode == "alloca":
-            return self.privates[value]
-        known = self.values.get(value)
-        if known is None:
-            known = self.values[value] = self.builder.load(self.variable(value, False), typ=value.type)
-        return known
-
-    def vector(self, value: Value) -> ir.Value:
-        """All lanes of a value."""
-        known = self._spread.get(value)
-        if known is not None:
-            return known
-        shape = self.shapes.of(value, self.block)
-        if shape is not VARYING:
-            known = self.lanes.spread(self.scalar(value), shape)
-        else:
-            assert isinstance(value, Instruction)
-            known = None if self.shapes.leaves_masked_loop(value, self.block) else self.values.get(value)
-            if known is None:
-                known = self.builder.load(self.variable(value, True), typ=self.lanes.type_of(value.type))
-        self._spread[value] = known
-        return known
-
-    # instructions
+class Widener(GangValues):
+    """Writes instructions."""
 
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and keep its value."""
@@ -146,13 +75,13 @@ class Widener:
             result = Scalarizer(self, instruction).write()
         if result is not None and instruction.type != VOID:
             self.values[instruction] = result
-        self._usual.write(instruction)
+        self._speculated.write(instruction)
 
     def keep(self, instruction: Instruction) -> None:
         """Store what was written for *instruction* where other blocks find it."""
         varying = self.shapes.own(instruction) is VARYING
         self.builder.store(self.values[instruction], self.variable(instruction, varying))
-        self._usual.keep(instruction)
+        self._speculated.keep(instruction)
 
     def _vector_instruction(self, instruction: Instruction) -> Instruction:
         return replace(instruction, type=self.lanes.type_of(instruction.type), ranges=())
@@ -202,11 +131,11 @@ class Widener:
         if step:
             return self.lanes.load_every(instruction.type, self.scalar(place), step, align)
         places = self.vector(place)
-        if not self._usual.has_stride(place, size_in_memory(instruction.type)):
+        if not self._speculated.has_stride(place, size_in_memory(instruction.type)):
             return self.lanes.gather(instruction.type, places, self.mask, align)
-        base, holds = self._usual.base(place)
-        with self.builder.if_else(holds) as (usual, otherwise):
-            with usual:
+        base, holds = self._speculated.base(place)
+        with self.builder.if_else(holds) as (speculated, otherwise):
+            with speculated:
                 near, near_block = self.lanes.load(instruction.type, base, self.mask, align), self.builder.block
             with otherwise:
                 far, far_block = self.lanes.gather(instruction.type, places, self.mask, align), self.builder.block
@@ -233,12 +162,12 @@ class Widener:
     def _store_apart(self, values: ir.Value, place: Value, align: int) -> None:
         """Store to places that need not be next to each other."""
         places = self.vector(place)
-        if not self._usual.has_stride(place, size_in_memory(values.type.element)):
+        if not self._speculated.has_stride(place, size_in_memory(values.type.element)):
             self.lanes.scatter(values, places, self.mask, align)
             return
-        base, holds = self._usual.base(place)
-        with self.builder.if_else(holds) as (usual, otherwise):
-            with usual:
+        base, holds = self._speculated.base(place)
+        with self.builder.if_else(holds) as (speculated, otherwise):
+            with speculated:
                 self.lanes.store(values, base, self.mask, align)
             with otherwise:
                 self.lanes.scatter(values, places, self.mask, align)

@@ -1,0 +1,82 @@
+"""What the values of a kernel are for a gang, in the block that is being written: a base, or all lanes."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.llvmir import allocate
+from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
+from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
+
+
+class GangValues:
+    """Values of one gang. ``mask`` is that of the block that is being written, ``None`` where all lanes run it."""
+
+    def __init__(
+        self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: Symbols, entry: ir.IRBuilder,
+        arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
+        demotable: frozenset[Instruction] = frozenset(), lockstep: bool = False,
+    ) -> None:  # fmt: skip
+        self.lanes = lanes
+        self.builder = lanes.builder
+        self.shapes = shapes
+        self.item = item
+        self.symbols = symbols
+        self.entry = entry
+        self.arguments = arguments
+        self.privates = privates
+        self.demotable = demotable
+        self.lockstep = lockstep
+        """Whether all lanes have to load before any writes what comes behind."""
+        self.mask: ir.Value | None = None
+        self.block: Block
+        self.values: dict[Instruction, ir.Value] = {}
+        """What is known in the block that is being written: the base of what is strided, all lanes of what varies."""
+        self._spread: dict[Value, ir.Value] = {}
+        self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
+        self._speculated = SpeculativeBases(shapes, lanes, entry, self.scalar)
+
+    def begin(self, block: Block, mask: ir.Value | None) -> None:
+        """Go on with another block."""
+        self.block, self.mask = block, mask
+        self.values, self._spread = {}, {}
+        self._speculated.begin(block)
+
+    def variable(self, value: Instruction, varying: bool) -> ir.Value:
+        """The place of a value between blocks: of its base, or of all lanes."""
+        found = self._variables.get((value, varying))
+        if found is None:
+            kind = self.lanes.type_of(value.type) if varying else value.type
+            found = self._variables[value, varying] = allocate(self.entry, kind, value.name)
+        return found
+
+    def scalar(self, value: Value) -> ir.Value:
+        """The base of a value that is strided."""
+        if not isinstance(value, Instruction):
+            return self.symbols.leaf(value, self.arguments)
+        if value.opcode == "alloca":
+            return self.privates[value]
+        known = self.values.get(value)
+        if known is None:
+            known = self.values[value] = self.builder.load(self.variable(value, False), typ=value.type)
+        return known
+
+    def vector(self, value: Value) -> ir.Value:
+        """All lanes of a value."""
+        known = self._spread.get(value)
+        if known is not None:
+            return known
+        shape = self.shapes.of(value, self.block)
+        if shape is not VARYING:
+            known = self.lanes.spread(self.scalar(value), shape)
+        else:
+            assert isinstance(value, Instruction)
+            known = None if self.shapes.leaves_masked_loop(value, self.block) else self.values.get(value)
+            if known is None:
+                known = self.builder.load(self.variable(value, True), typ=self.lanes.type_of(value.type))
+        self._spread[value] = known
+        return known

@@ -13,8 +13,8 @@ from spmd_blocks import kernel
 from spmd_kernels import pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu import host_machine
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 
 SPECIAL = np.array(

@@ -18,9 +18,10 @@ from spmd_kernels import GLOBAL_X, code, pack, sample
 
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_runtime import Device, ModuleLoadError, SymbolError, device_array, to_device
-from hip_runtime.drivers.cpu import finalise, program
+from hip_runtime.drivers.cpu import finalise
 from hip_runtime.drivers.cpu.driver import CpuDriver
-from hip_runtime.drivers.cpu.object_file import read_object
+from hip_runtime.drivers.cpu.object_code import program
+from hip_runtime.drivers.cpu.object_code.object_file import read_object
 from hip_runtime.drivers.cpu.strategies import request
 
 

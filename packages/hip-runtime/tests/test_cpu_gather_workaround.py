@@ -9,8 +9,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from hip_runtime.drivers.cpu import host_machine
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.passes.gather_workaround import define_gather_lanes
 
 MODULE = """declare <4 x i64> @llvm.masked.gather.v4i64.v4p0(<4 x ptr>, <4 x i1>, <4 x i64>)

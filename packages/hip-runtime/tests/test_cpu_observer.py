@@ -17,9 +17,9 @@ from spmd_kernels import pack
 from hip_runtime import Device, config, device_array, to_device
 from hip_runtime.driver import MemoryKind
 from hip_runtime.drivers.cpu.diagnostics.observers import observed
-from hip_runtime.drivers.cpu.jit import compile_quickly
 from hip_runtime.drivers.cpu.llvmir import I64, VOID
-from hip_runtime.drivers.cpu.written_bytes import WrittenBytes
+from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes
+from hip_runtime.drivers.cpu.object_code.jit import compile_quickly
 from hip_runtime.protocols import array_interface
 
 OBSERVED = """

@@ -14,7 +14,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu import host_machine
+from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.choice import most_lanes
 
 pytestmark = pytest.mark.skipif(

@@ -15,8 +15,8 @@ import pytest
 
 import hip_runtime as rt
 from hip_runtime.device import Device
-from hip_runtime.drivers.cpu import memory, pages
 from hip_runtime.drivers.cpu.driver import CpuDriver
+from hip_runtime.drivers.cpu.memory import heap, pages
 from hip_runtime.interop import from_interface
 from hip_runtime.protocols import array_interface
 
@@ -154,11 +154,11 @@ def test_freed_memory_is_used_again_and_shared_memory_is_not() -> None:
 
 
 def test_no_more_than_a_limit_is_kept() -> None:
-    heap = memory.Heap(1 << 40)
-    size = memory.SPARE_BLOCK
-    places = [heap.allocate(size) for _ in range(5)]
-    places.append(heap.allocate(size + 1))
+    kept = heap.Heap(1 << 40)
+    size = heap.SPARE_BLOCK
+    places = [kept.allocate(size) for _ in range(5)]
+    places.append(kept.allocate(size + 1))
     for place in places:
-        heap.release(heap.take(place))
-    assert heap._spare_bytes == sum(len(blocks) * size for size, blocks in heap._spare.items()) == memory.SPARE_BYTES
-    assert heap.free_bytes() == 1 << 40
+        kept.release(kept.take(place))
+    assert kept._spare_bytes == sum(len(blocks) * size for size, blocks in kept._spare.items()) == heap.SPARE_BYTES
+    assert kept.free_bytes() == 1 << 40

@@ -9,7 +9,7 @@ from spmd_blocks import kernel, launch
 
 from hip_runtime import Device, UnsupportedError, config, to_device
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
-from hip_runtime.drivers.cpu.host_machine import target_machine
+from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 
 RECURSIVE = """
 declare i1 @spmd.stack_is_low(ptr)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.jit import compile_quickly
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Callee, allocate
+from hip_runtime.drivers.cpu.object_code.jit import compile_quickly
 
 _SYMBOL = "spmd.callback"
 _KIND = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)

@@ -22,10 +22,10 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import CacheError
 from hip_runtime import config
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu import host_machine
 from hip_runtime.drivers.cpu.isolation import finalise_isolated
-from hip_runtime.drivers.cpu.program import Program
-from hip_runtime.drivers.cpu.program_image import read_program, write_program
+from hip_runtime.drivers.cpu.object_code import host_machine
+from hip_runtime.drivers.cpu.object_code.program import Program
+from hip_runtime.drivers.cpu.object_code.program_image import read_program, write_program
 
 
 class CodeCache:

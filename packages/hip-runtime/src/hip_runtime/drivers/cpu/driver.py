@@ -20,7 +20,7 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import Captures, check_recorded, check_wait
-from hip_runtime.drivers.cpu import graphs, jit, memory, modules, program, streams
+from hip_runtime.drivers.cpu import graphs, modules, streams
 from hip_runtime.drivers.cpu.abi.fault_codes import TRAP_CODE, make_fault
 from hip_runtime.drivers.cpu.device_attributes import attribute, clock_rate
 from hip_runtime.drivers.cpu.diagnostics import observers
@@ -29,9 +29,11 @@ from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
 from hip_runtime.drivers.cpu.execution.cooperative import run_phases
 from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
+from hip_runtime.drivers.cpu.memory import heap
+from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after
 from hip_runtime.drivers.cpu.modules import CpuFunction, CpuModule
+from hip_runtime.drivers.cpu.object_code import jit, program
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
-from hip_runtime.drivers.cpu.written_bytes import WrittenBytes, after
 from hip_runtime.errors import (
     InvalidHandleError,
     KernelFault,
@@ -56,7 +58,7 @@ class CpuDriver:
     name = "cpu"
 
     def __init__(self, memory_limit: int | None = None) -> None:
-        self._heap = memory.Heap(config.cpu_memory() if memory_limit is None else memory_limit)
+        self._heap = heap.Heap(config.cpu_memory() if memory_limit is None else memory_limit)
         self._streams: dict[int, Stream] = {}
         self._captures: Captures[Recording] = Captures()
         self._closing: set[Stream] = set()  # destroyed, with work left to do
@@ -176,7 +178,7 @@ class CpuDriver:
         self._perform(stream, work)
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
-        work: Callable[[], None] = partial(memory.fill_bytes, address, value, nbytes)
+        work: Callable[[], None] = partial(heap.fill_bytes, address, value, nbytes)
         if self._written is not None:
             work = after(work, partial(self._written.fill, address, nbytes))
         self._perform(stream, work)
@@ -506,12 +508,12 @@ class CpuDriver:
 
 def _copy_bytes(owners: object, target: int, source: int, nbytes: int) -> None:
     """Copy, and let go of *owners*, whose memory it was, only then."""
-    memory.copy_bytes(target, source, nbytes)
+    heap.copy_bytes(target, source, nbytes)
 
 
 def _copy_elements(owners: object, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> None:
     """Copy, and let go of *owners*, whose memory it was, only then."""
-    memory.copy_elements(target, source, shape, itemsize)
+    heap.copy_elements(target, source, shape, itemsize)
 
 
 def _pass(record: Record) -> None:

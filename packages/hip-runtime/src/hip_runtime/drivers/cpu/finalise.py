@@ -17,12 +17,12 @@ from hip_devicelib.constants import define_data
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.backend_limits import doubts
-from hip_runtime.drivers.cpu.host_machine import target_machine
-from hip_runtime.drivers.cpu.jit import emit_object, hide_all_but, load_object, locked
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
+from hip_runtime.drivers.cpu.object_code.jit import emit_object, hide_all_but, load_object, locked
+from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 from hip_runtime.drivers.cpu.passes.optimize import optimise
-from hip_runtime.drivers.cpu.program import Program
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.selection import select_plan

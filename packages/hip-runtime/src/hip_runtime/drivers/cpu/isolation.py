@@ -10,9 +10,9 @@ from hip_devicelib.errors import UnsupportedError as NotSurvivedError
 from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finalise
-from hip_runtime.drivers.cpu.jit import emit_here
-from hip_runtime.drivers.cpu.program import Program
-from hip_runtime.drivers.cpu.program_image import read_program, write_program
+from hip_runtime.drivers.cpu.object_code.jit import emit_here
+from hip_runtime.drivers.cpu.object_code.program import Program
+from hip_runtime.drivers.cpu.object_code.program_image import read_program, write_program
 from hip_runtime.drivers.cpu.validation import validate
 from hip_runtime.errors import ModuleLoadError
 

@@ -10,9 +10,9 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.forking import compiling
 from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu import program
 from hip_runtime.drivers.cpu.code_cache import CodeCache
 from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
+from hip_runtime.drivers.cpu.object_code import program
 from hip_runtime.errors import ModuleLoadError
 
 _lock = threading.RLock()

@@ -9,9 +9,9 @@ from hip_devicelib.emission import BITCODE_MAGICS
 from hip_devicelib.forking import compiling
 from hip_devicelib.hazards import find_oversized
 from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
-from hip_runtime.drivers.cpu.host_machine import target_machine
-from hip_runtime.drivers.cpu.jit import locked
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
+from hip_runtime.drivers.cpu.object_code.jit import locked
 from hip_runtime.errors import ModuleLoadError, SymbolError
 
 _INTRINSIC_PREFIXES = {"x86_64": "x86", "aarch64": "aarch64"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hip_runtime.drivers.cpu.execution.block_scheduler import block_scheduler
-from hip_runtime.drivers.cpu.jit import observer_address, observer_words
+from hip_runtime.drivers.cpu.object_code.jit import observer_address, observer_words
 
 _lock = threading.RLock()
 

@@ -14,9 +14,9 @@ from hip_devicelib.codeobject import CodeObject
 from hip_devicelib.forking import compiling
 from hip_runtime.drivers.cpu.abi.worker import WORKER_SYMBOL
 from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
-from hip_runtime.drivers.cpu.line_table import LineTable
-from hip_runtime.drivers.cpu.object_file import read_object
-from hip_runtime.drivers.cpu.program import Program
+from hip_runtime.drivers.cpu.object_code.line_table import LineTable
+from hip_runtime.drivers.cpu.object_code.object_file import read_object
+from hip_runtime.drivers.cpu.object_code.program import Program
 
 _MOST = 8
 """Lines that are named."""

@@ -26,7 +26,6 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from hip_runtime import config
-from hip_runtime.drivers.cpu import jit, program
 from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
@@ -36,6 +35,7 @@ from hip_runtime.drivers.cpu.execution.stall_reports import Reporter
 from hip_runtime.drivers.cpu.execution.traps import POKE, REPORT_SYMBOL, TrapsBuilder, define_poll
 from hip_runtime.drivers.cpu.execution.watcher import TICK, WatcherBuilder
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.object_code import jit, program
 
 ALONE = 10_000
 """Nanoseconds of work below which waking another thread costs more than it brings."""

@@ -10,7 +10,7 @@ import numpy as np
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.fault_codes import block_index
 from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT, FINISHED
-from hip_runtime.drivers.cpu.program import Program
+from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.errors import BarrierDivergenceError, OutOfDeviceMemoryError
 
 _WORD = struct.Struct("<q")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hip_runtime.drivers.cpu.execution.traps import HANDLERS, LIBRARIES, OBSERVERS, POKE, SIGNALS, WITH_INFORMATION
-from hip_runtime.drivers.cpu.host_machine import LIBRARIES as LIBRARY_NAMES
+from hip_runtime.drivers.cpu.object_code.host_machine import LIBRARIES as LIBRARY_NAMES
 
 _ACTION = struct.Struct("@Q128siQ")
 """A ``struct sigaction``, see `traps.ACTION`: handler, mask, flags, and what the C library sets itself."""

@@ -14,9 +14,9 @@ from hip_runtime.drivers.cpu.abi.intrinsics import FAULT, GRID_BARRIER, OBSERVE,
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
-from hip_runtime.drivers.cpu.host_machine import target_machine
 from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
 from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from hip_runtime.drivers.cpu import jit
-from hip_runtime.drivers.cpu.program import Program
+from hip_runtime.drivers.cpu.object_code import jit
+from hip_runtime.drivers.cpu.object_code.program import Program
 
 _LENGTH_BYTES = 8
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hip_runtime import config
 from hip_runtime.driver import MemoryKind, Strided
-from hip_runtime.drivers.cpu.pages import PAGE, Block, open_handle
+from hip_runtime.drivers.cpu.memory.pages import PAGE, Block, open_handle
 from hip_runtime.errors import InvalidAddressError, OutOfDeviceMemoryError
 
 SPARE_BLOCK, SPARE_BYTES = 32 << 20, 64 << 20

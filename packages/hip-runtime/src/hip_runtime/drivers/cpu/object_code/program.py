@@ -10,13 +10,10 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.abi.worker import (
-    PROGRAM_SYMBOL,
-    WORKER_SYMBOL,
-)
-from hip_runtime.drivers.cpu.host_machine import target_machine
-from hip_runtime.drivers.cpu.line_table import LineTable
-from hip_runtime.drivers.cpu.object_file import read_object
+from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL, WORKER_SYMBOL
+from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
+from hip_runtime.drivers.cpu.object_code.line_table import LineTable
+from hip_runtime.drivers.cpu.object_code.object_file import read_object
 
 
 class Program:

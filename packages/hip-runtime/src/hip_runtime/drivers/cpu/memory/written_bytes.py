@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from hip_runtime.driver import Strided
-from hip_runtime.drivers.cpu.memory import mark_elements
-from hip_runtime.drivers.cpu.pages import PAGE
+from hip_runtime.drivers.cpu.memory.heap import mark_elements
+from hip_runtime.drivers.cpu.memory.pages import PAGE
 
 Written = np.ndarray[tuple[int], np.dtype[np.uint8]]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hip_devicelib.elf import ElfFile
-from hip_runtime.drivers.cpu.object_file import read_object
+from hip_runtime.drivers.cpu.object_code.object_file import read_object
 
 _SECTION = ".debug_line"
 _HEADER = struct.Struct("<IHIBBBbBB")

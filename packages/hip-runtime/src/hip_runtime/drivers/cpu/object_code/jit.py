@@ -14,14 +14,12 @@ from hip_devicelib.codeobject import Kernel
 from hip_devicelib.emission import emit_for_host_apart, make_host_machine
 from hip_devicelib.errors import UnsupportedError as NoCodeError
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_STATE, build_observer
-from hip_runtime.drivers.cpu.abi.worker import (
-    PROGRAM_SYMBOL,
-)
-from hip_runtime.drivers.cpu.bfloat_conversions import FROM_DOUBLE, FROM_FLOAT, build_conversions
-from hip_runtime.drivers.cpu.host_machine import target_machine
+from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
-from hip_runtime.drivers.cpu.object_file import read_object
-from hip_runtime.drivers.cpu.program import Program, function_at
+from hip_runtime.drivers.cpu.object_code.bfloat_conversions import FROM_DOUBLE, FROM_FLOAT, build_conversions
+from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
+from hip_runtime.drivers.cpu.object_code.object_file import read_object
+from hip_runtime.drivers.cpu.object_code.program import Program, function_at
 from hip_runtime.errors import ModuleLoadError, SymbolError
 
 _lock = threading.RLock()

@@ -1,0 +1,1 @@
+"""Machine code of this machine: made, kept, read and loaded."""

@@ -62,12 +62,15 @@ ELF_KIND, LINKED = 16, 3
 
 
 @cache
-def code(*names: str, target: str = TARGETS[0]) -> CodeObject:
-    """A code object with these kernels, and with the global variables ``table`` of 24 bytes and ``primes``."""
-    text = GLOBALS
+def code(*names: str, target: str = TARGETS[0], threads: int = 1024) -> CodeObject:
+    """A code object with these kernels, and with the global variables ``table`` of 24 bytes and ``primes``.
+
+    Blocks have at most so many *threads*.
+    """
+    text = f'{GLOBALS}attributes #0 = {{ "amdgpu-flat-work-group-size"="1,{threads}" }}\n'
     for name in names:
         types = ("ptr addrspace(1)" if kind == "ptr" else kind for _, kind in SIGNATURES[name])
-        text += f"define amdgpu_kernel void @{name}({', '.join(types)}) {{\n{BODIES.get(name, '')}  ret void\n}}\n"
+        text += f"define amdgpu_kernel void @{name}({', '.join(types)}) #0 {{\n{BODIES.get(name, '')}  ret void\n}}\n"
     keep = ("table", "primes", *(("fault.fault",) if "fault" in names else ()))
     image = bytearray(object_code(optimise(text, target, keep=keep), target))
     image[ELF_KIND] = LINKED  # it refers to nothing, and no linker is needed for tests

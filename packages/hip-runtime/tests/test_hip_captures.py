@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import byref, c_void_p
 
 import numpy as np
 import pytest
@@ -12,9 +14,10 @@ from hip_standin import Standin
 from test_hip_driver import Loaded, driver, standin
 
 from hip_runtime.driver import DEFAULT_STREAM, Strided
-from hip_runtime.drivers.hip.device import HipDriver
+from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.gate import Gate, closed
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
+from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT
 from hip_runtime.errors import CaptureError, KernelFault
 
 __all__ = ["driver", "standin"]
@@ -189,6 +192,138 @@ def test_calls_of_others_that_do_are_told(scene: Scene, standin: Standin, functi
     with pytest.raises(CaptureError, match=r"hipErrorStreamCaptureInvalidated \(901\)"):
         while_capturing(scene, lambda: standin.call(function, *arguments))
     assert while_capturing(scene, lambda: None) == 21
+
+
+class Owner:
+    """Something that work needs."""
+
+
+class Theirs:
+    """A stream that another library made, and captures in the global mode while it is in this context."""
+
+    def __init__(self, standin: Standin) -> None:
+        self._standin = standin
+        self.graph = c_void_p()
+        self.executable = c_void_p()
+        self.open()
+
+    def open(self) -> None:
+        place = c_void_p()
+        assert self._standin.call("hipStreamCreateWithPriority", byref(place), 1, 0) == 0
+        self.handle = place.value or 0
+
+    def __enter__(self) -> Theirs:
+        assert self._standin.call("hipStreamBeginCapture", self.handle, 0) == 0
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        code = self._standin.call("hipStreamEndCapture", self.handle, byref(self.graph))
+        assert code == 0 or error[0] is not None, "the capture was lost"
+
+    def launch(self) -> None:
+        if not self.executable:
+            assert self._standin.call("hipGraphInstantiateWithFlags", byref(self.executable), self.graph, 0) == 0
+        assert self._standin.call("hipGraphLaunch", self.executable, self.handle) == 0
+
+    def close(self) -> None:
+        if self.executable:
+            self._standin.call("hipGraphExecDestroy", self.executable)
+        if self.graph:
+            self._standin.call("hipGraphDestroy", self.graph)
+        self._standin.call("hipStreamDestroy", self.handle)
+
+
+@pytest.fixture
+def theirs(standin: Standin) -> Iterator[Theirs]:
+    theirs = Theirs(standin)
+    yield theirs
+    theirs.close()
+
+
+ASKED_FOR = ("wait_for_the_device", "load_and_unload")
+"""What waits for whole devices: that costs any capture, and is done for those alone who ask for it."""
+
+CASES = [(action, thread) for action in ACTIONS if action not in ASKED_FOR for thread in ("their own", "another")]
+CASES.remove(("capture_another", "their own"))  # a thread of the stand-in captures one stream at a time
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize(("action", "thread"), CASES)
+def test_nothing_costs_the_captures_of_others(scene: Scene, theirs: Theirs, action: str, thread: str) -> None:
+    work = getattr(scene, action)
+    scene.driver.synchronize_stream(scene.captured)
+    with theirs, ThreadPoolExecutor(1) as pool:
+        if thread == "another":
+            pool.submit(work).result(30)
+        else:
+            work()
+            scene.driver.synchronize_stream(scene.captured)
+
+
+def test_what_the_driver_tidies_up_costs_no_capture_of_others(scene: Scene, theirs: Theirs, standin: Standin) -> None:
+    def names() -> set[str]:
+        return {line.partition(" ")[0] for line in standin.calls()}
+
+    names()
+    with theirs:
+        for _ in range(UNLOADING_COUNT + 1):
+            with Loaded(scene.driver, "count"):
+                pass
+        with standin.failing("hipMalloc", 2):
+            scene.driver.free(scene.driver.alloc(0, 8))  # the second time, after all was given back
+        given_back = names()
+    assert "hipModuleUnload" in given_back
+    assert "hipDeviceSynchronize" not in given_back
+
+
+def test_their_streams_take_work_while_they_capture(scene: Scene, theirs: Theirs) -> None:
+    driver, before = scene.driver, scene.driver.create_event(0)
+    count, faulty = Loaded(driver, "count"), Loaded(driver, "fault")
+    driver.record_event(before, theirs.handle)
+    owners = [Owner() for _ in range(2 * OWNERS_PER_POINT)]
+    alive = [weakref.ref(owner) for owner in owners]
+    driver.fill(scene.place, 0, 8)
+    with theirs:
+        for owner in owners:
+            count.launch("count", scene.place, stream=theirs.handle, owners=owner)
+        faulty.launch("fault", scene.spare, 5, 100, block=8, stream=theirs.handle)
+        for work, text in (
+            (lambda: driver.synchronize_stream(theirs.handle), "cannot wait for stream"),
+            (lambda: driver.query_stream(theirs.handle), "cannot ask about stream"),
+            (lambda: driver.record_event(before, theirs.handle), "cannot record an event on stream"),
+            (lambda: driver.query_event(before), "cannot ask about an event of stream"),
+            (lambda: driver.synchronize_event(before), "cannot wait for an event of stream"),
+            (lambda: driver.add_callback(theirs.handle, print), "cannot call back from stream"),
+        ):
+            with pytest.raises(CaptureError, match=f"{text} {theirs.handle}, which another library is capturing"):
+                work()
+        for loaded in (count, faulty):
+            driver.unload_module(loaded.module)
+        driver.memory_info(0)
+    del owner, owners
+    for launches in (1, 2):
+        theirs.launch()
+        with pytest.raises(KernelFault, match="error code 100"):
+            driver.synchronize_stream(theirs.handle)
+        found = np.zeros(1, np.int64)
+        driver.copy(found.ctypes.data, scene.place, 8)
+        assert found[0] == launches * 2 * OWNERS_PER_POINT
+    assert all(reference() is not None for reference in alive), "their graph may be launched again"
+    assert driver.query_event(before)
+
+
+def test_streams_that_others_have_destroyed_are_forgotten(scene: Scene, theirs: Theirs, standin: Standin) -> None:
+    driver = scene.driver
+    with Loaded(driver, "count") as count:
+        count.launch("count", scene.place, stream=theirs.handle)
+        driver.synchronize_stream(theirs.handle)
+    theirs.close()
+    standin.calls()
+    for _ in range(2):
+        driver.memory_info(0)
+    driver.synchronize_device(0)  # which unloads the module
+    assert [line.partition(" ")[0] for line in standin.calls()].count("hipModuleUnload") == 1
+    theirs.open()
 
 
 def test_the_thread_of_a_callback_has_its_last_look_in_peace(scene: Scene) -> None:

@@ -19,8 +19,8 @@ from test_hip_driver import standin
 
 __all__ = ["standin"]
 
-VALUE, CONFIGURATION, PITCH, DEVICE, CONTEXT, HANDLE, STATE, UNKNOWN = 1, 9, 12, 101, 201, 400, 401, 500
-ENABLED, NOT_ENABLED, GONE = 704, 705, 709
+VALUE, CONFIGURATION, PITCH, DEVICE, CONTEXT, NO_BINARY, HANDLE, STATE, UNKNOWN = 1, 9, 12, 101, 201, 209, 400, 401, 500
+ENABLED, NOT_ENABLED, GONE, LAUNCH_FAILURE = 704, 705, 709, 719
 UNSUPPORTED, INVALIDATED, ISOLATION, IMPLICIT, CAPTURED, WRONG_THREAD = 900, 901, 905, 906, 907, 908
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
 DEFAULT = 4
@@ -59,8 +59,14 @@ class Hip:
     def event(self) -> int:
         return self.make("hipEventCreateWithFlags", "hipEventDestroy", 0)
 
-    def module(self) -> int:
-        return self.make("hipModuleLoadData", "hipModuleUnload", hip_kernels.code("count").image)
+    def module(self, threads: int = 1024) -> int:
+        image = hip_kernels.code("count", "empty", threads=threads).image
+        return self.make("hipModuleLoadData", "hipModuleUnload", image)
+
+    def function(self, module: int, name: bytes = b"count") -> int:
+        place = c_void_p()
+        assert self.hipModuleGetFunction(byref(place), module, name) == 0
+        return place.value or 0
 
     def gone_stream(self) -> int:
         place = c_void_p()
@@ -234,6 +240,58 @@ def test_launches_that_no_gpu_does(
     hip.hipDeviceSynchronize()
 
 
+def test_the_versions(hip: Hip) -> None:
+    for name in ("hipRuntimeGetVersion", "hipDriverGetVersion"):
+        version = c_int()
+        assert getattr(hip, name)(byref(version)) == 0
+        assert version.value // 10_000_000 == 6
+        assert getattr(hip, name)(None) == VALUE
+
+
+def test_arguments_of_a_launch_come_in_one_of_two_ways(hip: Hip) -> None:
+    place, found = hip.memory(), np.zeros(1, np.int64)
+    hip.hipMemset(place, 0, 8)
+    module, argument, size = hip.module(), c_void_p(place), c_size_t(8)
+    count, empty = hip.function(module), hip.function(module, b"empty")
+    parameters = (c_void_p * 1)(ctypes.addressof(argument))
+    extra = (c_void_p * 5)(1, ctypes.addressof(argument), 2, ctypes.addressof(size), 3)
+    wrong = (c_void_p * 5)(1, ctypes.addressof(argument), 7, ctypes.addressof(size), 3)
+
+    def launch(function: int, *given: Any) -> int:
+        code: int = hip.hipModuleLaunchKernel(function, 2, 1, 1, 8, 1, 1, 0, None, *given)
+        return code
+
+    assert [launch(count, parameters, None), launch(count, None, extra), launch(empty, None, None)] == [0, 0, 0]
+    hip.hipMemcpy(found.ctypes.data, place, 8, DEFAULT)
+    assert found[0] == 32
+    refused = [launch(count, parameters, extra), launch(count, None, None), launch(count, None, wrong)]
+    assert refused == [VALUE] * 3
+    assert launch(0, parameters, None) == HANDLE
+
+
+def test_blocks_are_no_larger_than_the_code_was_made_for(hip: Hip) -> None:
+    argument = c_void_p(hip.memory())
+    count, parameters = hip.function(hip.module(threads=64)), (c_void_p * 1)(ctypes.addressof(argument))
+    for name, given in (
+        ("hipModuleLaunchKernel", (parameters, None)),
+        ("hipModuleLaunchCooperativeKernel", (parameters,)),
+    ):
+        codes = [getattr(hip, name)(count, 1, 1, 1, *block, 0, None, *given) for block in ((64, 1, 1), (13, 5, 1))]
+        assert codes == [0, LAUNCH_FAILURE], name
+    hip.hipDeviceSynchronize()
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx90a:sramecc-", "gfx90a:xnack+", "gfx9-generic"])
+def test_code_for_another_gpu(hip: Hip, target: str) -> None:
+    place = c_void_p()
+    assert hip.hipModuleLoadData(byref(place), hip_kernels.code("empty", target=target).image) == NO_BINARY
+
+
+def test_code_that_leaves_features_open_or_names_those_of_the_gpu(hip: Hip) -> None:
+    for target in ("gfx90a", "gfx90a:sramecc+:xnack-"):
+        hip.make("hipModuleLoadData", "hipModuleUnload", hip_kernels.code("empty", target=target).image)
+
+
 def test_peers(hip: Hip, monkeypatch: pytest.MonkeyPatch) -> None:
     possible = c_int()
     assert hip.hipDeviceCanAccessPeer(byref(possible), 0, 7) == DEVICE
@@ -247,6 +305,16 @@ def test_peers(hip: Hip, monkeypatch: pytest.MonkeyPatch) -> None:
     assert hip.hipDeviceEnablePeerAccess(1, 0) == DEVICE
     assert hip.hipDeviceCanAccessPeer(byref(possible), 0, 1) == 0
     assert possible.value == 0
+
+
+def test_graphs_that_are_none(hip: Hip) -> None:
+    for name, given in (
+        ("hipGraphDestroy", (0,)),
+        ("hipGraphExecDestroy", (0,)),
+        ("hipGraphLaunch", (0, 0)),
+        ("hipGraphInstantiateWithFlags", (byref(c_void_p()), 0, 0)),
+    ):
+        assert getattr(hip, name)(*given) == VALUE, name
 
 
 # captures
@@ -307,6 +375,39 @@ def test_what_costs_captures_of_the_thread_or_in_the_global_mode(
         assert (call(*arguments) if own_thread else elsewhere(call, *arguments)) == lost * UNSUPPORTED, name
         assert hip.end_capture(stream) == lost * INVALIDATED, name
     hip.hipFree(made)
+
+
+def test_the_mode_of_a_thread_says_what_its_calls_cost(hip: Hip) -> None:
+    stream, other, mode = hip.stream(), hip.stream(1), c_int()
+    for wrong in (None, byref(c_int(-1)), byref(c_int(3))):
+        assert hip.hipThreadExchangeStreamCaptureMode(wrong) == VALUE
+    for given, own_thread, lost in (
+        (RELAXED, False, 0),
+        (RELAXED, True, 0),
+        (THREAD_LOCAL, False, 0),
+        (THREAD_LOCAL, True, 1),
+        (GLOBAL, False, 1),
+    ):
+
+        def wait(given: int = given) -> int:
+            mode = c_int(given)
+            assert hip.hipThreadExchangeStreamCaptureMode(byref(mode)) == 0
+            assert mode.value == GLOBAL, "what it was before"
+            code: int = hip.hipStreamSynchronize(other)
+            assert hip.hipThreadExchangeStreamCaptureMode(byref(mode)) == 0
+            assert mode.value == given
+            return code
+
+        assert hip.hipStreamBeginCapture(stream, GLOBAL) == 0
+        assert hip.hipStreamIsCapturing(stream, byref(mode)) == 0
+        assert mode.value == 1
+        assert (wait() if own_thread else elsewhere(wait)) == lost * UNSUPPORTED
+        assert hip.hipStreamIsCapturing(stream, byref(mode)) == 0
+        assert mode.value == 1 + lost
+        assert hip.hipStreamIsCapturing(0, byref(mode)) == IMPLICIT
+        assert hip.end_capture(stream) == lost * INVALIDATED, (given, own_thread)
+    assert hip.hipStreamIsCapturing(0, byref(mode)) == 0
+    assert mode.value == 0
 
 
 def test_what_does_not_cost_a_capture(hip: Hip, host: Any) -> None:

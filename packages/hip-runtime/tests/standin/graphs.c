@@ -53,12 +53,14 @@ void drop_graph(Graph *graph) {
 
 EXPORT hipError_t hipGraphDestroy(Graph *graph) {
     ENTER();
+    if (!graph) return remember(INVALID_VALUE);
     drop_graph(graph);
     return SUCCESS;
 }
 
 EXPORT hipError_t hipGraphInstantiateWithFlags(Executable **place, Graph *graph, unsigned long long flags) {
     ENTER("flags %llu", flags);
+    if (!place || !graph) return remember(INVALID_VALUE);
     Executable *executable = malloc(sizeof *executable);
     executable->graph = graph;
     __atomic_add_fetch(&graph->users, 1, __ATOMIC_SEQ_CST);
@@ -69,6 +71,7 @@ EXPORT hipError_t hipGraphInstantiateWithFlags(Executable **place, Graph *graph,
 
 EXPORT hipError_t hipGraphExecDestroy(Executable *executable) {
     ENTER();
+    if (!executable) return remember(INVALID_VALUE);
     drop(executable->graph);
     free(executable);
     count_resource(EXECUTABLE, -1);
@@ -77,6 +80,7 @@ EXPORT hipError_t hipGraphExecDestroy(Executable *executable) {
 
 EXPORT hipError_t hipGraphLaunch(Executable *executable, void *handle) {
     ENTER("on %d", current_device());
+    if (!executable) return remember(INVALID_VALUE);
     Stream *stream = find_stream(handle);
     int code = stream ? SUCCESS : CONTEXT_IS_DESTROYED;
     for (Node *node = executable->graph->first; node && !code; node = node->next)

@@ -23,6 +23,7 @@ typedef struct Function {
     size_t argument_bytes;
     int offsets[8];
     void *fault;
+    uint32_t most; /* threads of a block that the code was made for, or 0 */
     Shape *shape;
 } Function;
 
@@ -78,6 +79,7 @@ EXPORT hipError_t hipModuleLoadData(Module **place, const void *image) {
     ENTER("on %d", current_device());
     const Elf64_Ehdr *header = image;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_machine != 224) return remember(INVALID_IMAGE);
+    if (!runs_on(image, target_of(current_device()))) return remember(NO_BINARY_FOR_GPU);
     Module *module = calloc(1, sizeof *module);
     module->size = header->e_shoff + (size_t)header->e_shnum * sizeof(Elf64_Shdr);
     module->image = malloc(module->size);
@@ -172,6 +174,7 @@ static int find_kernel(Function *function, const Module *module, const char *nam
     if (!find_symbol(module->image, other)) return 0;
     snprintf(function->name, sizeof function->name, "%s", name);
     function->device = module->device;
+    function->most = most_threads(module->image, name);
     if (!module->base) {
         function->body = find_body(name, &function->argument_bytes, function->offsets);
         return function->body != NULL;
@@ -251,13 +254,21 @@ static int check_bounds(const uint32_t *grid, const uint32_t *block, uint32_t sh
     return shared > 65536 ? INVALID_VALUE : SUCCESS;
 }
 
+static int check_cooperative(const uint32_t *grid) {
+    if (!is_cooperative()) return LAUNCH_FAILURE;
+    return (uint64_t)grid[0] * grid[1] * grid[2] > 1024 ? COOPERATIVE_TOO_LARGE : SUCCESS;
+}
+
 static int launch(Function *function, const uint32_t *grid, const uint32_t *block, uint32_t shared, void *handle,
                   const void *arguments, size_t argument_bytes, int cooperative) {
     Stream *stream = find_stream(handle);
     if (!stream) return CONTEXT_IS_DESTROYED;
     int code = check_bounds(grid, block, shared);
     if (code) return code;
+    if (!arguments && argument_bytes) return INVALID_VALUE;
     if (stream_device(stream) != function->device) return INVALID_DEVICE;
+    if (function->most && block[0] * block[1] * block[2] > function->most) return LAUNCH_FAILURE;
+    if (cooperative && (code = check_cooperative(grid))) return code;
     if (argument_bytes > sizeof launches->arguments || argument_bytes != function->argument_bytes) return INVALID_VALUE;
     pthread_mutex_lock(&lock);
     Launch *record = &launches[launch_count++ % 256];
@@ -284,30 +295,44 @@ static int launch(Function *function, const uint32_t *grid, const uint32_t *bloc
     return submit(stream, run, work);
 }
 
-EXPORT hipError_t hipModuleLaunchKernel(Function *function, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
-                                        uint32_t by, uint32_t bz, uint32_t shared, void *stream, void **parameters,
-                                        void **extra) {
-    ENTER("%s", function->name);
-    if (parameters || !extra || (size_t)extra[0] != 1 || (size_t)extra[2] != 2 || (size_t)extra[4] != 3)
-        return remember(INVALID_VALUE);
-    uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
-    return remember(launch(function, grid, block, shared, stream, extra[1], *(size_t *)extra[3], 0));
-}
-
-EXPORT hipError_t hipModuleLaunchCooperativeKernel(Function *function, uint32_t gx, uint32_t gy, uint32_t gz,
-                                                   uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared, void *stream,
-                                                   void **parameters) {
-    ENTER("%s", function->name);
-    uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
-    if (!is_cooperative()) return remember(LAUNCH_FAILURE);
-    if ((uint64_t)gx * gy * gz > 1024) return remember(COOPERATIVE_TOO_LARGE);
-    unsigned char arguments[MAX_ARGUMENTS] = {0};
+/* Put the arguments that *parameters* points to where the kernel looks for them; answers null where there are none to
+ * be had. */
+static const void *pack(const Function *function, void **parameters, unsigned char *arguments) {
+    if (!parameters) return function->argument_bytes ? NULL : arguments;
     for (uint32_t i = 0; function->base && i < function->shape->count; i++)
         memcpy(arguments + function->shape->arguments[i].offset, parameters[i], function->shape->arguments[i].size);
     for (int i = 0; function->body && function->offsets[i] >= 0; i++) {
         int end = function->offsets[i + 1] >= 0 ? function->offsets[i + 1] : (int)function->argument_bytes;
         memcpy(arguments + function->offsets[i], parameters[i], end - function->offsets[i]);
     }
+    return arguments;
+}
+
+EXPORT hipError_t hipModuleLaunchKernel(Function *function, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
+                                        uint32_t by, uint32_t bz, uint32_t shared, void *stream, void **parameters,
+                                        void **extra) {
+    ENTER("%s", function ? function->name : "");
+    if (!function) return remember(INVALID_HANDLE);
+    if (parameters && extra) return remember(INVALID_VALUE);
+    uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    unsigned char packed[MAX_ARGUMENTS] = {0};
+    const void *arguments = extra ? extra[1] : pack(function, parameters, packed);
+    size_t size = function->argument_bytes;
+    if (extra) {
+        if ((size_t)extra[0] != 1 || (size_t)extra[2] != 2 || (size_t)extra[4] != 3) return remember(INVALID_VALUE);
+        size = *(size_t *)extra[3];
+    }
+    return remember(launch(function, grid, block, shared, stream, arguments, size, 0));
+}
+
+EXPORT hipError_t hipModuleLaunchCooperativeKernel(Function *function, uint32_t gx, uint32_t gy, uint32_t gz,
+                                                   uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared, void *stream,
+                                                   void **parameters) {
+    ENTER("%s", function ? function->name : "");
+    if (!function) return remember(INVALID_HANDLE);
+    uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    unsigned char packed[MAX_ARGUMENTS] = {0};
+    const void *arguments = pack(function, parameters, packed);
     return remember(launch(function, grid, block, shared, stream, arguments, function->argument_bytes, 1));
 }
 

@@ -171,6 +171,8 @@ static int model_of(int number) {
     return number;
 }
 
+const char *target_of(int number) { return models[model_of(number)].target; }
+
 int is_cooperative(void) { return !getenv("STANDIN_NOT_COOPERATIVE"); }
 
 static int failures[MAX_DEVICES];
@@ -185,6 +187,24 @@ EXPORT void standin_recover(void) { memset(failures, 0, sizeof failures); }
 EXPORT hipError_t hipInit(unsigned flags) {
     ENTER("%u", flags);
     return remember(device_count() ? SUCCESS : NO_DEVICE);
+}
+
+#define VERSION 60443484 /* 6.4.43484 */
+
+static int tell_version(int *version) {
+    if (!version) return remember(INVALID_VALUE);
+    *version = VERSION;
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipRuntimeGetVersion(int *version) {
+    ENTER();
+    return tell_version(version);
+}
+
+EXPORT hipError_t hipDriverGetVersion(int *version) {
+    ENTER();
+    return tell_version(version);
 }
 
 EXPORT hipError_t hipGetDeviceCount(int *count) {

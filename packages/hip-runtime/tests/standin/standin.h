@@ -21,6 +21,7 @@ enum {
     INVALID_DEVICE = 101,
     INVALID_IMAGE = 200,
     INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209,
     UNSUPPORTED_LIMIT = 215,
     INVALID_HANDLE = 400,
     ILLEGAL_STATE = 401,
@@ -57,6 +58,7 @@ int remember(int code); /* for hipGetLastError */
 int current_device(void);
 int device_count(void);
 int is_cooperative(void); /* whether devices have cooperative launches */
+const char *target_of(int device);
 
 /* Resources that have to be given back. */
 enum { MEMORY, STREAM, EVENT, MODULE, GRAPH, EXECUTABLE, RESOURCES };
@@ -100,6 +102,10 @@ typedef struct Graph Graph;
 Graph *make_graph(void);
 void add_node(Graph *graph, Action action, void *data);
 void drop_graph(Graph *graph);
+
+/* code objects */
+int runs_on(const char *image, const char *target); /* whether an ELF file is for the GPU with this target ID */
+uint32_t most_threads(const char *image, const char *kernel); /* of a block, as the metadata has it */
 
 /* kernels */
 typedef struct {

@@ -29,6 +29,7 @@ struct Stream {
 enum { GLOBAL_MODE, THREAD_LOCAL_MODE, RELAXED_MODE };
 
 static __thread Stream *captured; /* by this thread, unless in the relaxed mode */
+static __thread int thread_mode;  /* which captures calls of this thread are a danger to, as hipStreamCaptureMode has it */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
@@ -76,10 +77,11 @@ static void put(Stream *stream, Action action, void *data, Stream *after, uint64
 }
 
 int spoil_capture(void) {
+    if (thread_mode == RELAXED_MODE) return SUCCESS;
     int lost = captured != NULL;
     if (captured) captured->spoiled = 1;
     pthread_mutex_lock(&lock);
-    for (Stream *stream = streams; stream; stream = stream->next)
+    for (Stream *stream = streams; stream && thread_mode == GLOBAL_MODE; stream = stream->next)
         if (stream->capture && stream->mode == GLOBAL_MODE) lost = stream->spoiled = 1;
     pthread_mutex_unlock(&lock);
     return remember(lost ? CAPTURE_UNSUPPORTED : SUCCESS);
@@ -284,6 +286,28 @@ EXPORT hipError_t hipStreamSynchronize(void *handle) {
     }
     finish(stream);
     return remember(device_failure(stream->device));
+}
+
+EXPORT hipError_t hipThreadExchangeStreamCaptureMode(int *mode) {
+    ENTER();
+    if (!mode || *mode < GLOBAL_MODE || *mode > RELAXED_MODE) return remember(INVALID_VALUE);
+    int before = thread_mode;
+    thread_mode = *mode;
+    *mode = before;
+    return SUCCESS;
+}
+
+EXPORT hipError_t hipStreamIsCapturing(void *handle, int *status) {
+    ENTER();
+    if (!status) return remember(INVALID_VALUE);
+    pthread_mutex_lock(&lock);
+    Stream *stream = look_up(handle);
+    int code = stream ? SUCCESS : CONTEXT_IS_DESTROYED;
+    if (stream) *status = stream->capture ? 1 + stream->spoiled : 0; /* none, active, invalidated */
+    for (Stream *other = handle ? NULL : streams; other; other = other->next)
+        if (other->blocking && other->capture) code = CAPTURE_IMPLICIT;
+    pthread_mutex_unlock(&lock);
+    return remember(code);
 }
 
 EXPORT hipError_t hipStreamBeginCapture(void *handle, int mode) {

@@ -94,6 +94,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipEventSynchronize": (c_void_p,),
     "hipEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
     "hipStreamBeginCapture": (c_void_p, c_int),
+    "hipStreamIsCapturing": (c_void_p, POINTER(c_int)),
+    "hipThreadExchangeStreamCaptureMode": (POINTER(c_int),),
     "hipStreamEndCapture": (c_void_p, POINTER(c_void_p)),
     "hipGraphInstantiateWithFlags": (POINTER(c_void_p), c_void_p, c_ulonglong),
     "hipGraphLaunch": (c_void_p, c_void_p),
@@ -101,6 +103,19 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipGraphDestroy": (c_void_p,),
 }
 """Types of the parameters of every function in use; all return a ``hipError_t``. Source: ``hip/hip_runtime_api.h``."""
+
+
+_RELAXED = 2
+"""``hipStreamCaptureModeRelaxed``"""
+
+_COSTLY = frozenset(
+    f"hip{name}"
+    for name in (
+        "Malloc", "HostMalloc", "MallocManaged", "Free", "HostFree", "StreamQuery", "StreamSynchronize", "EventQuery",
+        "EventSynchronize",
+    )
+)  # fmt: skip
+"""What costs captures in the global mode, whoever's they are, unless the calling thread is in the relaxed one."""
 
 
 class Calls:
@@ -122,6 +137,8 @@ class Calls:
         if parameters is None:
             raise AttributeError(name)
         function: Function = self._bind(name, c_int, parameters)
+        if name in _COSTLY:
+            function = self._relaxed(function)
 
         def call_first(*arguments: Any) -> int:
             try:
@@ -164,6 +181,22 @@ class Calls:
 
         for name in SIGNATURES:
             setattr(self, name, refuse)
+
+    def _relaxed(self, function: Function) -> Function:
+        """*function*, called in a mode of the thread in which it costs captures of others nothing.
+
+        Only for the call: what others do in this thread is checked as before.
+        """
+
+        def call(*arguments: Any) -> int:
+            mode = c_int(_RELAXED)
+            self.call("hipThreadExchangeStreamCaptureMode", byref(mode))
+            try:
+                return function(*arguments)
+            finally:
+                self.hipThreadExchangeStreamCaptureMode(byref(mode))  # to what HIP said it was: nothing to refuse
+
+        return call
 
     def _bind(self, name: str, result: Any, parameters: tuple[Any, ...]) -> Any:
         capsule = self._capsules.get(name)

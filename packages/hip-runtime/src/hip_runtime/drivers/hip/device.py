@@ -62,7 +62,7 @@ class HipDriver:
         self._streams = StreamTable(self._calls)
         self._captures = self._streams.captures
         self._graphs = Graphs(self._calls, self._captures, self._streams.gate)
-        self._heap = Heap(self._calls, self._reclaim, self._streams.wait_for_device)
+        self._heap = Heap(self._calls, self._reclaim, self._streams.wait_for_work)
         self._copier = Copier(self._calls, self._heap)
         self._unloading: set[Module] = set()
         self._forked = False
@@ -70,6 +70,7 @@ class HipDriver:
 
     def close(self) -> None:
         """Give back what the driver itself holds, once all work is done. Nothing may be asked of it afterwards."""
+        self._streams.forget_others()
         for device in range(self._count):
             self.synchronize_device(device)
         self._streams.close()
@@ -283,6 +284,7 @@ class HipDriver:
         self._captures.forbid_on(stream, "ask about")
         if stream > PER_THREAD_STREAM:
             found = self._streams.find(stream)
+            found.check_own("ask about")
             self._streams.tidy([found])
             return found.is_done()
         if any(held.blocking for held in list(self._streams.held)):
@@ -320,7 +322,9 @@ class HipDriver:
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
         self._captures.forbid_on(stream, "call back from")
         if stream > PER_THREAD_STREAM:
-            self._streams.find(stream).add_callback(callback)
+            found = self._streams.find(stream)
+            found.check_own("call back from")
+            found.add_callback(callback)
             return
         self._streams.settle()
         first, *others = self._streams.defaults
@@ -338,6 +342,7 @@ class HipDriver:
         found = self._streams.on_device(stream, event.device)
         if found.device != event.device:
             raise InvalidHandleError(f"the event is of device {event.device}, the stream of device {found.device}")
+        found.check_own("record an event on")
         event.recording = found.recording
         if found.recording is not None:
             event.stream = None  # a point between what is recorded before it and behind it, on one stream
@@ -350,6 +355,8 @@ class HipDriver:
     def query_event(self, event: Event) -> bool:
         check_recorded(event.recording)
         self._captures.forbid("ask about an event")
+        if event.stream is not None:
+            event.stream.check_own("ask about an event of")
         point = event.recorded
         return point is None or point.is_reached()
 
@@ -359,6 +366,7 @@ class HipDriver:
         point, stream = event.recorded, event.stream
         if point is None or stream is None:
             return
+        stream.check_own("wait for an event of")
         point.wait()
         stream.reap()
         stream.look_for_fault()
@@ -432,8 +440,9 @@ class HipDriver:
             )
         if code:
             raise self._calls.error(name, code)
-        if stream.recording is not None:
-            stream.recording.add_launch(function, describe)
+        recording = stream.recording_now
+        if recording is not None:
+            recording.add_launch(function, describe)
         elif function.record is not None:
             function.record.describe = describe
             stream.suspects.add(function.record)
@@ -489,7 +498,7 @@ class HipDriver:
         for module in list(self._unloading):
             if module.users:
                 continue  # a graph runs its kernels
-            self._streams.wait_for_device(module.device)
+            self._streams.wait_for_work(module.device)
             for stream in self._streams.everything(module.device):
                 stream.look_for_fault()
             self._unloading.discard(module)
@@ -500,7 +509,7 @@ class HipDriver:
         retired = self._graphs.retired()
         self._streams.wait_issued(list(self._streams.held))
         for device in range(self._count):
-            self._streams.wait_for_device(device)
+            self._streams.wait_for_work(device)
         self._streams.tidy(self._streams.everything())
         self._graphs.release(retired)
         self._heap.flush()

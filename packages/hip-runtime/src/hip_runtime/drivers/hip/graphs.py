@@ -37,6 +37,12 @@ class Recording(captures.Recording):
         if function.record is not None:
             self.records[function.record] = describe
 
+    def describe_records(self) -> set[FaultRecord]:
+        """The records, each with what makes exceptions of its faults; a launch of the graph may have left one."""
+        for record, describe in self.records.items():
+            record.describe = describe
+        return set(self.records)
+
 
 class Graph:
     """The ``hipGraph_t`` *handle*, 0 once it was destroyed, on *device*."""
@@ -136,9 +142,7 @@ class Graphs:
         handle, recording = executable.parts()
         self._calls.activate(stream.device)
         self._calls.call("hipGraphLaunch", handle, stream.handle)
-        for record, describe in recording.records.items():
-            record.describe = describe
-            stream.suspects.add(record)
+        stream.suspects |= recording.describe_records()
 
     def retire(self, executable: Executable) -> None:
         """Nobody launches it again; it goes when its device is idle. Takes no lock: may be called in a finaliser."""

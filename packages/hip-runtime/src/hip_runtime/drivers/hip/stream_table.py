@@ -12,6 +12,7 @@ from hip_runtime.drivers.captures import Captures
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.events import EventPool
 from hip_runtime.drivers.hip.gate import Gate
+from hip_runtime.drivers.hip.graphs import Recording
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import InvalidHandleError
 
@@ -37,6 +38,8 @@ class StreamTable:
         self.defaults = [self._make(device, 0, blocking=True) for device in devices]
         self._streams: dict[int, Stream] = {}
         self._transfers: dict[int, Stream] = {}
+        self._theirs = Recording()
+        """What other libraries may have recorded in graphs of their own; nobody tells when these are gone."""
         self._making = threading.Lock()
         self._closing: set[Stream] = set()  # destroyed, with work left to do, or a fault that nobody was told of
 
@@ -75,12 +78,26 @@ class StreamTable:
         return found
 
     def wait_for_device(self, device: int) -> None:
-        """Return when all work of *device* is done that the runtime was told of."""
+        """Return when all work of *device* is done that the runtime was told of, also on streams not known here.
+
+        Costs the captures of other libraries: only for callers who ask for it.
+        """
         self._calls.activate(device)
         with self.gate:
             if not self.captures.going:
                 self._calls.call("hipDeviceSynchronize")
                 return
+        self.wait_for_work(device)
+
+    def wait_for_work(self, device: int) -> None:
+        """Return when all work is done that this driver gave to *device*, but for streams that others capture."""
+        gone = [stream for stream in list(self._streams.values()) if stream.device == device and stream.is_gone]
+        for stream in gone:
+            self._streams.pop(stream.handle, None)
+        if gone:
+            self.wait_for_device(device)  # nothing else tells of work that was left on them
+            return
+        self._calls.activate(device)
         for stream in self.everything(device):
             stream.wait()
 
@@ -118,6 +135,12 @@ class StreamTable:
                     self._closing.discard(stream)
                     self._calls.call("hipStreamDestroy", stream.handle)
 
+    def forget_others(self) -> None:
+        """Forget the streams of other libraries, and what is kept for graphs of theirs: none of these is used again."""
+        self._theirs = Recording()
+        for stream in [stream for stream in list(self._streams.values()) if stream.is_theirs]:
+            self._streams.pop(stream.handle, None)
+
     def abandon(self) -> None:
         """Forget, in a forked child, what is still to be done."""
         for stream in list(self.held):
@@ -135,11 +158,13 @@ class StreamTable:
         """A stream that somebody else made; HIP knows which there are."""
         flags, device = c_uint(), c_int()
         ours = any(stream.handle == handle for stream in list(self._closing))
-        if ours or self._calls.hipStreamGetFlags(handle, byref(flags)):
+        # First, as not every release checks the handle in the other function.
+        if ours or self._calls.hipStreamGetDevice(handle, byref(device)):
             self._calls.hipGetLastError()
             raise InvalidHandleError(f"stream {handle} does not exist on a HIP device, or was destroyed")
-        self._calls.call("hipStreamGetDevice", handle, byref(device))
-        found = self._streams[handle] = self._make(device.value, handle, blocking=flags.value == 0)
+        self._calls.call("hipStreamGetFlags", handle, byref(flags))
+        blocking = flags.value == 0
+        found = self._streams[handle] = self._make(device.value, handle, blocking=blocking, theirs=self._theirs)
         return found
 
     def _create(self, device: int, flags: int, priority: int) -> int:
@@ -148,5 +173,5 @@ class StreamTable:
         self._calls.call("hipStreamCreateWithPriority", byref(place), flags, priority)
         return place.value or 0
 
-    def _make(self, device: int, handle: int, *, blocking: bool) -> Stream:
-        return Stream(self._calls, self.points[device], handle, blocking=blocking, holding=self.held)
+    def _make(self, device: int, handle: int, *, blocking: bool, theirs: Recording | None = None) -> Stream:
+        return Stream(self._calls, self.points[device], handle, blocking=blocking, holding=self.held, theirs=theirs)

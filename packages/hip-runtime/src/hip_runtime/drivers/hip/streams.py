@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from ctypes import byref, c_int
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from hip_runtime.drivers.hip.errors import NOT_READY
 from hip_runtime.drivers.hip.events import Event, EventPool, Point
 from hip_runtime.drivers.hip.faults import FaultRecord, described
 from hip_runtime.drivers.hip.gate import Gate
+from hip_runtime.errors import CaptureError
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.hip.graphs import Recording
@@ -29,9 +31,21 @@ OWNERS_PER_POINT = 64
 
 
 class Stream:
-    """One stream of *device*: the HIP stream *handle*, 0 for the default one of the device."""
+    """One stream of *device*: the HIP stream *handle*, 0 for the default one of the device.
 
-    def __init__(self, calls: Calls, pool: EventPool, handle: int, *, blocking: bool, holding: set[Stream]) -> None:
+    *theirs* is there where another library made the stream, and keeps what is given to it while that one captures it.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        pool: EventPool,
+        handle: int,
+        *,
+        blocking: bool,
+        holding: set[Stream],
+        theirs: Recording | None = None,
+    ) -> None:
         self.handle = handle
         self.device = pool.device
         self.blocking = blocking
@@ -46,6 +60,7 @@ class Stream:
         """Within it HIP is asked about the stream."""
         self._calls = calls
         self._pool = pool
+        self._theirs = theirs
         self._holding = holding  # the held streams of the driver
         self._queue: deque[Work] = deque()
         self._thread: threading.Thread | None = None
@@ -53,6 +68,45 @@ class Stream:
         self._lock = threading.RLock()
         self._owners: list[object] = []
         self._guarded: deque[tuple[Point, list[object]]] = deque()
+
+    # captures
+
+    @property
+    def is_captured_by_others(self) -> bool:
+        """Whether another library captures the stream: any question about its work would cost that capture."""
+        if self._theirs is None or self.recording is not None:
+            return False
+        status = c_int()
+        if self._calls.hipStreamIsCapturing(self.handle, byref(status)):
+            self._calls.hipGetLastError()
+            return False  # they destroyed it: whoever asks for more is told
+        return status.value != 0
+
+    @property
+    def is_theirs(self) -> bool:
+        """Whether another library made the stream."""
+        return self._theirs is not None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether another library has destroyed its stream."""
+        if self._theirs is None or not self._calls.hipStreamGetDevice(self.handle, byref(c_int())):
+            return False
+        self._calls.hipGetLastError()
+        return True
+
+    @property
+    def recording_now(self) -> Recording | None:
+        """What keeps the owners of work that is recorded in a graph, this driver's or another library's."""
+        return self._theirs if self.is_captured_by_others else self.recording
+
+    def check_own(self, action: str) -> None:
+        """`CaptureError` where another library captures the stream: *action* would cost it that."""
+        if self.is_captured_by_others:
+            raise CaptureError(
+                f"cannot {action} stream {self.handle}, which another library is capturing: launches, copies and fills "
+                "alone can be recorded"
+            )
 
     # work
 
@@ -104,8 +158,11 @@ class Stream:
     def synchronize(self) -> None:
         """Return when all work is done, and look whether kernels in it left a fault."""
         self.wait_issued()
+        self.check_own("wait for")
         # Taken before: kernels that somebody launches meanwhile are not waited for.
         suspects, self.suspects = self.suspects, set()
+        if self._theirs is not None:
+            suspects |= self._theirs.describe_records()
         try:
             self.wait()
         except BaseException:
@@ -114,9 +171,12 @@ class Stream:
         self._look_at(suspects)
 
     def wait(self) -> None:
-        """Return when the work is done that the runtime was told of; before a capture it was waited for."""
+        """Return when the work is done that the runtime was told of; before a capture it was waited for.
+
+        Where another library captures the stream that is unknown, and not waited for.
+        """
         with self.gate:
-            if self.recording is None:
+            if self.recording is None and not self.is_captured_by_others:
                 self._calls.call("hipStreamSynchronize", self.handle)
 
     def finish(self) -> None:
@@ -177,8 +237,9 @@ class Stream:
 
     def keep(self, owners: object) -> None:
         """Keep *owners* alive until the work given so far is done; or as long as the graph that it is recorded for."""
-        if self.recording is not None:
-            self.recording.owners.append(owners)
+        recording = self.recording_now
+        if recording is not None:
+            recording.owners.append(owners)
             return
         self._owners.append(owners)
         if len(self._owners) >= OWNERS_PER_POINT:
@@ -187,7 +248,7 @@ class Stream:
 
     def reap(self) -> None:
         """Let go of the owners whose work is done; of a stream that is captured nothing can be asked."""
-        if self.recording is not None:
+        if not (self._guarded or self._owners) or self.recording_now is not None:
             return
         self._reap_guarded()
         if self._owners:
@@ -236,6 +297,8 @@ class Stream:
         with self.gate:
             if self.recording is not None:
                 return True  # what came before was waited for
+            if self.is_captured_by_others:
+                return False
             code = self._calls.hipStreamQuery(self.handle)
         if code not in (0, NOT_READY):
             raise self._calls.error("hipStreamQuery", code)

@@ -1,5 +1,8 @@
 """``vectorize`` and ``guvectorize``: host and device arrays, broadcasting, outputs, streams, and what does not fit."""
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pytest
 from numba import guvectorize, vectorize
@@ -7,6 +10,7 @@ from numba.core.errors import TypingError
 
 import numba_hip as hip
 from hip_runtime.protocols import array_interface
+from numba_hip.array_functions.elementwise import Operand, elementwise_kernel
 
 
 @vectorize(["int32(int32, int32)", "float32(float32, float32)", "float64(float64, float64)"], target="hip")
@@ -173,16 +177,42 @@ def test_without_signatures():
     assert square.__doc__ == "Its square."
 
 
-@pytest.mark.cpu_device("vectorize has no option exceptions=True, without which a GPU tells of none")
-def test_an_exception_of_an_element():
-    @hip.vectorize(["float64(float64)"])
+@pytest.mark.parametrize("decorate", [hip.vectorize, partial(vectorize, target="hip")], ids=["hip", "numba"])
+def test_an_exception_of_an_element(decorate):
+    @decorate(["float64(float64)"], exceptions=True)
     def root(x):
         if x < 0:
             raise ValueError("negative")
         return x**0.5
 
-    with pytest.raises(ValueError, match="negative"):
-        root(np.array([1.0, -1.0]))
+    for ufunc in (root, pickle.loads(pickle.dumps(root))):
+        with pytest.raises(ValueError, match="negative"):
+            ufunc(np.array([1.0, -1.0]))
+        assert ufunc(4.0) == 2
+
+
+@pytest.mark.parametrize("decorate", [hip.guvectorize, partial(guvectorize, target="hip")], ids=["hip", "numba"])
+def test_an_exception_of_a_part(decorate):
+    @decorate(["void(int64[:], int64[:])"], "(n)->(n)", exceptions=True)
+    def check(a, b):
+        for i in range(a.size):
+            if a[i] < 0:
+                raise ValueError("negative")
+            b[i] = a[i]
+
+    good = np.arange(6).reshape(2, 3)
+    for gufunc in (check, pickle.loads(pickle.dumps(check))):
+        with pytest.raises(ValueError, match="negative"):
+            gufunc(good - 1)
+        np.testing.assert_array_equal(gufunc(good), good)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("exceptions", [False, True])
+def test_what_raises_on_a_gpu_has_a_place_for_it_only_if_asked_for(exceptions):
+    core = hip.jit(device=True)(lambda x: 1 // x)
+    kernel = elementwise_kernel(core, (Operand(1),), (Operand(1),), exceptions)
+    assert kernel.options.reports_faults is exceptions
 
 
 def test_functions_that_cannot_be_vectorized():

@@ -80,12 +80,12 @@ def new_result(shape: Shape, dtype: np.dtype[Any]) -> DeviceArray:
 
 @lru_cache(MOST_KERNELS)
 def elementwise_kernel(
-    core: Callable[..., Any], inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
+    core: Callable[..., Any], inputs: tuple[Operand, ...], outputs: tuple[Operand, ...], exceptions: bool = False
 ) -> Dispatcher:
     """A kernel ``(extents, *inputs, *outputs)`` that runs *core* once for every element of a space of *extents*.
 
     Where the first output is an array for *core* to fill, all outputs are passed to it; else it returns the value of
-    the one output. Threads take elements in steps of the size of the grid.
+    the one output. Threads take elements in steps of the size of the grid. *exceptions* is the option of `jit`.
     """
     operands = (*inputs, *outputs)
     names = [f"a{n}" for n in range(len(operands))]
@@ -119,7 +119,7 @@ def elementwise_kernel(
 
     space.update(grid=grid, gridsize=gridsize)
     exec("\n".join(lines), space)  # Python has no other way to write an index of as many parts as an array has
-    return Dispatcher(space["elementwise"], CompileOptions())
+    return Dispatcher(space["elementwise"], CompileOptions(exceptions=exceptions))
 
 
 def _part(name: str, operand: Operand, ndim: int) -> str:

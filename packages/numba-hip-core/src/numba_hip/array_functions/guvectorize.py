@@ -33,10 +33,13 @@ class HipGUFunc:
     ``signature`` says which dimensions belong to the function, as in ``"(m,n),(n,p)->(m,p)"``.
     """
 
-    def __init__(self, py_func: Callable[..., Any], signature: str, identity: Any = None) -> None:
+    def __init__(
+        self, py_func: Callable[..., Any], signature: str, identity: Any = None, exceptions: bool = False
+    ) -> None:
         self.py_func = py_func
         self.signature = signature
         self.identity = identity
+        self.exceptions = exceptions
         self.core = jit(device=True)(py_func)
         self.inputs, self.outputs = parse_gufunc_signature(signature)
         self.nin, self.nout = len(self.inputs), len(self.outputs)
@@ -49,12 +52,14 @@ class HipGUFunc:
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"py_func": self.py_func, "signature": self.signature, "identity": self.identity}
-        return pickling.reduce_ufunc(self, {**state, "signatures": self.signatures})
+        return pickling.reduce_ufunc(self, {**state, "exceptions": self.exceptions, "signatures": self.signatures})
 
     @classmethod
-    def restore(cls, py_func: Callable[..., Any], signature: str, identity: Any, signatures: list[Any]) -> HipGUFunc:
+    def restore(
+        cls, py_func: Callable[..., Any], signature: str, identity: Any, exceptions: bool, signatures: list[Any]
+    ) -> HipGUFunc:
         """What was pickled; it is compiled when it is called."""
-        made = cls(py_func, signature, identity)
+        made = cls(py_func, signature, identity, exceptions)
         made.signatures = signatures
         return made
 
@@ -196,7 +201,8 @@ class HipGUFunc:
             )
             for value, dims, kind in zip((*passed, *targets), (*self.inputs, *self.outputs), kinds, strict=True)
         ]
-        kernel = elementwise_kernel(self.core, tuple(operands[: self.nin]), tuple(operands[self.nin :]))
+        inputs, outputs = tuple(operands[: self.nin]), tuple(operands[self.nin :])
+        kernel = elementwise_kernel(self.core, inputs, outputs, self.exceptions)
         count = int(np.prod(loop, dtype=np.int64))
         kernel.forall(count, stream=on)(loop, *passed, *targets)
 
@@ -234,9 +240,10 @@ class GUVectorizeBuilder:
             raise TypeError("hip.guvectorize has no writable inputs: name what is written as an output")
         if not options.pop("nopython", True):
             raise TypeError("nopython flag must be True")
+        exceptions = bool(options.pop("exceptions", False))
         if options:
             raise TypeError(f"The following target options are not supported: {', '.join(map(repr, options))}")
-        self._gufunc = HipGUFunc(py_func, signature, identity)
+        self._gufunc = HipGUFunc(py_func, signature, identity, exceptions)
 
     def add(self, sig: Any) -> None:
         """Compile for signature *sig*."""
@@ -254,7 +261,8 @@ def guvectorize(ftylist: Any, signature: str, *, identity: Any = None, **options
     """Make a function that fills arrays from arrays one that runs over all further dimensions, on the device.
 
     *ftylist* are the types of inputs and outputs (``["void(float32[:], float32[:])"]``), *signature* says which
-    dimensions the function sees (``"(n)->(n)"``). See `HipGUFunc.__call__`.
+    dimensions the function sees (``"(n)->(n)"``). With ``exceptions=True`` the host learns of what the function raises
+    on an AMD GPU, when it next waits. See `HipGUFunc.__call__`.
     """
     single = isinstance(ftylist, str) or sigutils.is_signature(ftylist)
     signatures: Iterable[Any] = [ftylist] if single else ftylist

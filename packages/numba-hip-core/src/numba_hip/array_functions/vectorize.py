@@ -30,9 +30,10 @@ from numba_hip.targets.registry import compile_target
 class HipUFunc:
     """A function of numbers that runs over arrays on the device. Made by `vectorize`."""
 
-    def __init__(self, py_func: Callable[..., Any], identity: Any = None) -> None:
+    def __init__(self, py_func: Callable[..., Any], identity: Any = None, exceptions: bool = False) -> None:
         self.py_func = py_func
         self.identity = identity
+        self.exceptions = exceptions
         self.core = jit(device=True)(py_func)
         self.nin = len(inspect.signature(py_func).parameters)
         self.signatures: list[tuple[tuple[types.Type, ...], types.Type]] = []
@@ -44,13 +45,15 @@ class HipUFunc:
         return f"<hip ufunc {self.__name__!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {"py_func": self.py_func, "identity": self.identity, "signatures": self.signatures}
-        return pickling.reduce_ufunc(self, {**state, "dynamic": self._dynamic})
+        state = {"py_func": self.py_func, "identity": self.identity, "exceptions": self.exceptions}
+        return pickling.reduce_ufunc(self, {**state, "signatures": self.signatures, "dynamic": self._dynamic})
 
     @classmethod
-    def restore(cls, py_func: Callable[..., Any], identity: Any, signatures: list[Any], dynamic: bool) -> HipUFunc:
+    def restore(
+        cls, py_func: Callable[..., Any], identity: Any, exceptions: bool, signatures: list[Any], dynamic: bool
+    ) -> HipUFunc:
         """What was pickled; it is compiled when it is called."""
-        made = cls(py_func, identity)
+        made = cls(py_func, identity, exceptions)
         made.signatures = signatures
         made._dynamic = dynamic
         return made
@@ -117,7 +120,7 @@ class HipUFunc:
             else Operand(None, convert_to=kind if isinstance(kind, types.Number) else None)
             for value, kind in zip(passed, kinds, strict=True)
         )
-        kernel = elementwise_kernel(self.core, inputs, (Operand(target.ndim),))
+        kernel = elementwise_kernel(self.core, inputs, (Operand(target.ndim),), self.exceptions)
         kernel.forall(target.size, stream=on)(shape, *passed, target)
 
     def _choose(self, args: tuple[Any, ...]) -> tuple[tuple[types.Type, ...], types.Type]:
@@ -190,13 +193,15 @@ class VectorizeBuilder:
     ) -> None:
         if cache:
             raise TypeError("hip.vectorize does not cache what it compiles")
-        for option in targetoptions or {}:
+        options = dict(targetoptions or {})
+        exceptions = bool(options.pop("exceptions", False))
+        for option in options:
             if option != "nopython":
                 raise KeyError(
                     f"Unrecognized options. {self.target} vectorize target does not support option: {option!r}"
                 )
             warnings.warn(f"nopython kwarg for {self.target} target is redundant", RuntimeWarning, stacklevel=3)
-        self._ufunc = HipUFunc(py_func, identity)
+        self._ufunc = HipUFunc(py_func, identity, exceptions)
 
     def add(self, sig: Any) -> None:
         """Compile for signature *sig*."""
@@ -214,7 +219,8 @@ def vectorize(ftylist_or_function: Any = (), *, identity: Any = None, **options:
     """Make a function of numbers one that runs over arrays on the device, broadcasting them against each other.
 
     With signatures (``["float32(float32, float32)", ...]``) it is compiled for these alone, and the first that the
-    arguments of a call convert to is used; without, for the types of each call. See `HipUFunc.__call__`.
+    arguments of a call convert to is used; without, for the types of each call. With ``exceptions=True`` the host
+    learns of what the function raises on an AMD GPU, when it next waits. See `HipUFunc.__call__`.
     """
     return vectorize_by(VectorizeBuilder, ftylist_or_function, identity=identity, **options)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.environments import Environment
 from benchmarks.peers import hipcc
 from tools.gpu_report import __main__, programs, report
-from tools.gpu_report.children import Children
+from tools.gpu_report.children import Children, Ending
 from tools.gpu_report.suites import run_suite
 
 TESTS = """
@@ -132,6 +133,18 @@ def test_a_machine_without_a_gpu_is_told_so_in_one_sentence(
     assert __main__.main(["--output", str(tmp_path / "reports")]) == __main__.NO_GPU
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not list((tmp_path / "reports").iterdir())
+
+
+def test_what_libraries_say_last_hides_nothing(tmp_path: Path) -> None:
+    class Talking(Children):
+        """A GPU whose runtime complains when the process ends."""
+
+        def run(self, arguments: Any, output: Path, **_: Any) -> Ending:
+            Path(arguments[-1]).write_text(json.dumps(FACTS))
+            output.write_text("Warning: Resource leak detected, 77 signals leaked.\n")
+            return Ending(0)
+
+    assert __main__.describe(Talking(), tmp_path) == FACTS
 
 
 def test_benchmarks_without_hipcc_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

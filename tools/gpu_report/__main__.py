@@ -52,14 +52,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def describe(children: Children, folder: Path) -> dict[str, Any]:
     """What the GPU is and has; `NoGpuError` where there is none, or none that works."""
-    output = folder / "device.txt"
-    ending = children.run(["-m", "tools.gpu_report.device"], output)
+    output, told = folder / "device.txt", folder / "device.json"
+    ending = children.run(["-m", "tools.gpu_report.device", str(told)], output)
     lines = output.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
     if ending.is_last:
         raise KeyboardInterrupt
     if not ending.is_good:
         raise NoGpuError(f"a simple kernel does not run on the GPU of this machine ({ending.reason}): {lines[-1]}")
-    facts: dict[str, Any] = json.loads(lines[-1])
+    facts: dict[str, Any] = json.loads(told.read_text())
     if "missing" in facts:
         raise NoGpuError(f"there is no AMD GPU to be had on this machine: {facts['missing']}")
     return facts

@@ -1,4 +1,7 @@
-"""What the GPU is, what there is to use it with, and how fast it is: ``python -m tools.gpu_report.device`` as JSON."""
+"""What the GPU is, what there is to use it with, and how fast it is: ``python -m tools.gpu_report.device FILE``.
+
+As JSON in that file: libraries write what they like, also after all else at the end of the process.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 import os
 import platform
 import re
+import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -159,4 +163,4 @@ def _read(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(describe()))
+    Path(sys.argv[1]).write_text(json.dumps(describe()))

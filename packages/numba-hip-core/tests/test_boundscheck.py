@@ -325,3 +325,17 @@ def test_access_outside_of_memory_without_checks():
         assert f"{__file__}:{far.py_func.__code__.co_firstlineno + 2} in far" in str(caught.value)
     far[1, 3](values, 0)
     assert values.all()
+
+
+@hip.jit(boundscheck=True)
+def exchange(values, out):
+    t = hip.threadIdx.x
+    out[t] = hip.syncthreads_count(t < 5) + hip.shfl(values[t], 3) + (10 if hip.ballot(t > 0) else 0)
+
+
+def test_threads_exchange_values_in_checked_kernels():
+    out = np.zeros(8, np.int64)
+    exchange[1, 8](np.arange(100, 108), out)
+    np.testing.assert_array_equal(out, 5 + 103 + 10)
+    with pytest.raises(IndexError, match=r"index 7 is out of range of dimension 0 with extent 7 .*in exchange\)$"):
+        exchange[1, 8](np.arange(7), out)

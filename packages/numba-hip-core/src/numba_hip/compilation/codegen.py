@@ -15,13 +15,13 @@ from numba.core import cgutils
 from numba.core.codegen import Codegen, CodeLibrary
 from numba.core.errors import LoweringError
 
+from hip_devicelib import spmd
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.constants import define_data
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
 from hip_devicelib.shared_memory import lay_out_shared_memory
 from hip_devicelib.target import Target
-from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip.compilation.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.compilation.linked_code import LinkedCode
 from numba_hip.errors import LinkedCodeError, SharedMemoryError
@@ -32,7 +32,6 @@ from numba_hip.targets.variant import Variant
 MANGLED_PREFIX = "_Z"
 """What symbols of functions that Numba compiled start with."""
 
-SHARED_PREFIX = "spmd.shared."
 """What declarations of shared memory on the CPU device start with; size and alignment follow a name."""
 
 OWN_MACHINES = ("llvm.amdgcn.",)
@@ -194,9 +193,9 @@ class HipCodeLibrary(CodeLibrary):
         for number, function in enumerate(module.functions):
             if function.name in places:
                 function.name = f"{symbol_of(places[function.name])}.{number}"
-            elif function.name.startswith(SHARED_PREFIX):
+            elif function.name.startswith(spmd.SHARED):
                 _, size, alignment = function.name.rsplit(".", 2)
-                function.name = f"{SHARED_PREFIX}{number}.{size}.{alignment}"
+                function.name = f"{spmd.SHARED}{number}.{size}.{alignment}"
         for number, variable in enumerate(module.global_variables):
             if variable.linkage is llvm.Linkage.internal:
                 variable.name = f"variable.{number}"
@@ -330,7 +329,7 @@ class CpuCodegen(HipCodegen):
     """SPMD bitcode for the processor of this machine."""
 
     target = CPU_TARGET
-    most_shared_bytes = SHARED_BYTES
+    most_shared_bytes = spmd.SHARED_BYTES
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -368,9 +367,7 @@ class CpuCodegen(HipCodegen):
         self._link_device_library(module)
         keep_only(module, name)
         module = self._simplify(module, name, 2 if options.opt else 0, reasons)
-        from hip_runtime.drivers.cpu.abi.intrinsics import lay_out_shared
-
-        total = lay_out_shared(function.name for function in module.functions)
+        total = spmd.lay_out_shared(function.name for function in module.functions)
         check_shared(library, name, self.target, self.most_shared_bytes, total)
         return bytes(module.as_bitcode())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import binding as llvm
 
+from hip_devicelib import spmd
 from hip_devicelib.shared_memory import SHARED_POINTER
 
 
@@ -18,7 +19,7 @@ def constant_bytes(bitcode: bytes) -> int:
     )
 
 
-GRID_BARRIERS = frozenset({"spmd.grid_barrier", "__ockl_grid_sync"})
+GRID_BARRIERS = frozenset({spmd.GRID_BARRIER, "__ockl_grid_sync"})
 """Barriers among all threads of a launch, on the CPU device and on AMD GPUs."""
 
 
@@ -29,9 +30,7 @@ def is_cooperative(bitcode: bytes) -> bool:
 
 def shared_bytes(bitcode: bytes) -> int:
     """Bytes of the shared arrays of code of the CPU device together."""
-    from hip_runtime.drivers.cpu.abi.intrinsics import lay_out_shared
-
-    return lay_out_shared(function.name for function in llvm.parse_bitcode(bitcode).functions)
+    return spmd.lay_out_shared(function.name for function in llvm.parse_bitcode(bitcode).functions)
 
 
 def private_bytes(bitcode: bytes, kernel: str) -> int:

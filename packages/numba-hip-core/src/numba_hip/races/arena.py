@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from hip_devicelib import spmd
 from hip_runtime.driver import Dim3, block_threads
-from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip.races.layout import (
     BLOCK_WORDS,
     CELL_WORDS,
@@ -83,7 +83,7 @@ class Arena:
         waves = -(-threads // shape.wave_size)
         states = blocks if shape.cooperative else 1
         shift = shape.granule.bit_length() - 1
-        shared_room = (SHARED_BYTES >> shift) + 2 * SHARED_ARRAYS
+        shared_room = (spmd.SHARED_BYTES >> shift) + 2 * SHARED_ARRAYS
         values.update({
             Header.BLOCK_THREADS: threads, Header.WAVE_SIZE: shape.wave_size, Header.COOPERATIVE: shape.cooperative,
             Header.GRANULE_SHIFT: shift, Header.INTERVAL_COUNT: len(self.memory), Header.RELEASE_ROOM: RELEASE_ROOM,

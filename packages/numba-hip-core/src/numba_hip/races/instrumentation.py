@@ -25,14 +25,11 @@ from llvmlite.ir.instructions import (
 )
 from numba.core import cgutils
 
+from hip_devicelib import spmd
 from numba_hip.races.layout import COPIES, HAS_VALUE, INNER, ONLY_READS, Event
 from numba_hip.races.sites import UNKNOWN, Site, new_number, number_of
 
-OBSERVE = "spmd.observe"
-SHARED_PREFIX, DYNAMIC_SHARED = "spmd.shared.", "spmd.dynamic_shared"
-BARRIERS = ("spmd.barrier", "spmd.barrier_count")
-GRID_BARRIER = "spmd.grid_barrier"
-WAVE_OPERATIONS = ("spmd.wave_barrier", "spmd.ballot", "spmd.shuffle.")
+_WAVE_OPERATIONS = (spmd.WAVE_BARRIER, spmd.BALLOT, spmd.SHUFFLE)
 
 I32, I64, BYTES = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 _SITE = "numba_hip_site"
@@ -73,7 +70,7 @@ class _Instrumenter:
         self._layout = layout
         self._sizes: set[int] = set()
         kind = ir.FunctionType(ir.VoidType(), [BYTES, I32, I32, BYTES, I64, I64])
-        self._observe = cgutils.get_or_insert_function(module, kind, OBSERVE)
+        self._observe = cgutils.get_or_insert_function(module, kind, spmd.OBSERVE)
         self._swapped = {
             id(_root(one.operands[0]))
             for block in function.blocks
@@ -118,9 +115,11 @@ class _Instrumenter:
             self._copy(one)
         elif name.startswith("llvm.memset."):
             self._tell(Event.WRITE, one.args[0], self._note_size(one.args[2]))
-        elif name.startswith(WAVE_OPERATIONS):
+        elif name.startswith(_WAVE_OPERATIONS):
             self._tell_number(Event.WAVE_ENTER, new_number())
-        elif not name.startswith("spmd.") and self._item in one.args and self._site.line and not self._site.is_inner:
+        elif (
+            self._item in one.args and not name.startswith(spmd.PREFIX) and not self._site.is_inner and self._site.line
+        ):
             self._tell(Event.CALL)
 
     def _after(self, one: Instruction) -> None:
@@ -128,17 +127,17 @@ class _Instrumenter:
             self._tell(Event.FENCE)
         elif isinstance(one, CallInstr):
             name = getattr(one.callee, "name", "")
-            if name in BARRIERS or name == GRID_BARRIER:
+            if name in spmd.BLOCK_WIDE or name == spmd.GRID_BARRIER:
                 self._tell(Event.BARRIER)
-                if name == GRID_BARRIER:
+                if name == spmd.GRID_BARRIER:
                     self._tell(Event.GRID_BARRIER)
-            elif name.startswith(WAVE_OPERATIONS):
+            elif name.startswith(_WAVE_OPERATIONS):
                 self._tell(Event.WAVE_LEAVE)
-            elif name.startswith(SHARED_PREFIX):
+            elif name.startswith(spmd.SHARED):
                 self._tell(Event.SHARED, one, ir.Constant(I64, int(name.rsplit(".", 2)[1])))
-            elif name == DYNAMIC_SHARED:
+            elif name == spmd.DYNAMIC_SHARED:
                 kind = ir.FunctionType(I64, [self._item.type])
-                ask = cgutils.get_or_insert_function(self._module, kind, f"{DYNAMIC_SHARED}_bytes")
+                ask = cgutils.get_or_insert_function(self._module, kind, spmd.DYNAMIC_SHARED_BYTES)
                 self._tell(Event.SHARED, one, self._builder.call(ask, [self._item]))
 
     def _write(self, pointer: ir.Value, value: ir.Value) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from hip_devicelib import spmd
 from hip_devicelib.constants import ALIGNMENT, LARGE, symbol_of_data
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.saturation import saturate
-from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from numba_hip._numba import lowered_symbol
-from numba_hip.compilation.codegen import SHARED_PREFIX, HipCodeLibrary
+from numba_hip.compilation.codegen import HipCodeLibrary
 from numba_hip.language import output
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.context import I32, HipContext
@@ -28,16 +28,11 @@ NATIVE_MATH = frozenset({"ceil", "copysign", "fabs", "floor", "fma", "rint", "ro
 """Functions that processors have instructions for, or nearly so. The others come from hip-devicelib, which vectorises,
 or, where it has none, from the C math library."""
 
-GRID_BARRIER = "spmd.grid_barrier"
-
-PLACE = "spmd.place"
-"""Name of the metadata that says where in the source a synchronising operation stands."""
-
 
 class CpuContext(HipContext):
     """Lowering for the CPU device."""
 
-    most_shared_bytes = SHARED_BYTES
+    most_shared_bytes = spmd.SHARED_BYTES
     runs_in_process = True
     implement_powi_as_math_call = True
     implement_pow_as_math_call = True
@@ -53,41 +48,42 @@ class CpuContext(HipContext):
 
     def stack_is_low(self, builder: ir.IRBuilder) -> ir.Value:
         """Whether the stack of the processor has no room for one more call."""
-        return self._call(builder, "spmd.stack_is_low", ir.IntType(1))
+        return self._call(builder, spmd.STACK_IS_LOW, ir.IntType(1))
 
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the thread in its block."""
-        return self._index(builder, "thread_idx", axis)
+        return self._index(builder, spmd.thread_idx, axis)
 
     def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the block in the grid."""
-        return self._index(builder, "block_idx", axis)
+        return self._index(builder, spmd.block_idx, axis)
 
     def block_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Threads of a block."""
-        return self._index(builder, "block_dim", axis)
+        return self._index(builder, spmd.block_dim, axis)
 
     def grid_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Blocks of the grid."""
-        return self._index(builder, "grid_dim", axis)
+        return self._index(builder, spmd.grid_dim, axis)
 
-    def _index(self, builder: ir.IRBuilder, what: str, axis: str) -> ir.Value:
-        call = self._query(builder, f"spmd.{what}.{axis}", I32)
-        low, high = INDEX_RANGES[what]
+    def _index(self, builder: ir.IRBuilder, what: Callable[[str], str], axis: str) -> ir.Value:
+        call = self._query(builder, what(axis), I32)
+        low, high = INDEX_RANGES[what.__name__]
         call.set_metadata("range", builder.module.add_metadata([ir.Constant(I32, low), ir.Constant(I32, high)]))
         return call
 
     def _call(self, builder: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value) -> ir.CallInstr:
         kind = ir.FunctionType(result, [ITEM, *(value.type for value in values)])
         function = cgutils.get_or_insert_function(builder.module, kind, name)
-        return builder.call(function, [*self.call_conv.hidden_values(builder), *values])
+        item = self.call_conv.hidden_values(builder)[0]
+        return builder.call(function, [item, *values])
 
     def _synchronise(self, builder: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value) -> ir.CallInstr:
         """An operation at which threads wait for others, with its place in the source."""
         call = self._call(builder, name, result, *values)
         location = self.active_code_library.location
         if location is not None:
-            call.set_metadata(PLACE, builder.module.add_metadata([location]))
+            call.set_metadata(spmd.PLACE, builder.module.add_metadata([location]))
         return call
 
     def _query(self, builder: ir.IRBuilder, name: str, result: ir.Type) -> ir.CallInstr:
@@ -98,19 +94,19 @@ class CpuContext(HipContext):
 
     def barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for all threads of the block."""
-        self._synchronise(builder, "spmd.barrier", ir.VoidType())
+        self._synchronise(builder, spmd.BARRIER, ir.VoidType())
 
     def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
         """Wait, and count votes."""
-        return self._synchronise(builder, "spmd.barrier_count", I32, vote)
+        return self._synchronise(builder, spmd.BARRIER_COUNT, I32, vote)
 
     def grid_barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for all threads of the launch."""
-        self._synchronise(builder, GRID_BARRIER, ir.VoidType())
+        self._synchronise(builder, spmd.GRID_BARRIER, ir.VoidType())
 
     def wave_barrier(self, builder: ir.IRBuilder) -> None:
         """Wait for the active lanes."""
-        self._synchronise(builder, "spmd.wave_barrier", ir.VoidType())
+        self._synchronise(builder, spmd.WAVE_BARRIER, ir.VoidType())
 
     def fence(self, builder: ir.IRBuilder, scope: str) -> None:
         """A full fence: whatever runs elsewhere does so on another core."""
@@ -125,35 +121,35 @@ class CpuContext(HipContext):
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
         """A declaration of its own for each array; its name says how much memory it is."""
         size = self.get_abi_sizeof(storage)
-        number = sum(name.startswith(SHARED_PREFIX) for name in builder.module.globals)
-        return self._query(builder, f"{SHARED_PREFIX}{builder.function.name}.{number}.{size}.{alignment}", ITEM)
+        number = sum(name.startswith(spmd.SHARED) for name in builder.module.globals)
+        return self._query(builder, f"{spmd.SHARED}{builder.function.name}.{number}.{size}.{alignment}", ITEM)
 
     def dynamic_shared_memory(self, builder: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
         """Two questions to the device."""
         return (
-            self._query(builder, "spmd.dynamic_shared", ITEM),
-            self._query(builder, "spmd.dynamic_shared_bytes", ir.IntType(64)),
+            self._query(builder, spmd.DYNAMIC_SHARED, ITEM),
+            self._query(builder, spmd.DYNAMIC_SHARED_BYTES, ir.IntType(64)),
         )
 
     def lane(self, builder: ir.IRBuilder) -> ir.Value:
         """Index of the thread in its wave."""
-        return self._query(builder, "spmd.lane", I32)
+        return self._query(builder, spmd.LANE, I32)
 
     def wave_size(self, builder: ir.IRBuilder) -> ir.Value:
         """Lanes of a wave."""
-        return self._query(builder, "spmd.wave_size", I32)
+        return self._query(builder, spmd.WAVE_SIZE, I32)
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
         """The lanes that are active here."""
-        return self._synchronise(builder, "spmd.active_lanes", ir.IntType(64))
+        return self._synchronise(builder, spmd.ACTIVE_LANES, ir.IntType(64))
 
     def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
         """The active lanes that vote true."""
-        return self._synchronise(builder, "spmd.ballot", ir.IntType(64), vote)
+        return self._synchronise(builder, spmd.BALLOT, ir.IntType(64), vote)
 
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The value of another lane."""
-        return self._synchronise(builder, f"spmd.shuffle.{value.type}", value.type, value, lane)
+        return self._synchronise(builder, f"{spmd.SHUFFLE}{value.type}", value.type, value, lane)
 
     def check_assembly(self, assembly: ir.InlineAsm) -> None:
         """Make machine code of a function with nothing but *assembly*, in another process."""
@@ -231,7 +227,7 @@ class CpuContext(HipContext):
             _inline_call(builder.block, callee)
         with builder.if_then(status.is_error, likely=False):
             fault_type = ir.FunctionType(ir.VoidType(), [ITEM, I32])
-            builder.call(ir.Function(module, fault_type, "spmd.fault"), [item, status.code])
+            builder.call(ir.Function(module, fault_type, spmd.FAULT), [item, status.code])
         builder.ret_void()
         library.add_ir_module(module)
         return parameters_of(descriptor.args, packer, arguments)

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from hip_devicelib import spmd
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
@@ -28,7 +29,6 @@ from hip_runtime.drivers.cpu.diagnostics.source_lines import describe_lines
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
 from hip_runtime.drivers.cpu.execution.cooperative import run_phases
 from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
-from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.memory import heap
 from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after
 from hip_runtime.drivers.cpu.modules import CpuFunction, CpuModule
@@ -90,7 +90,7 @@ class CpuDriver:
             max_threads_per_block=1024,
             max_block_dim=(1024, 1024, 1024),
             max_grid_dim=(2**31 - 1, 65535, 65535),
-            shared_bytes_per_block=SHARED_BYTES,
+            shared_bytes_per_block=spmd.SHARED_BYTES,
             registers_per_block=65536,
             clock_rate=clock_rate(),
             memory_clock_rate=0,

@@ -1,4 +1,4 @@
-"""The intrinsics of the SPMD contract as declarations, with what LLVM may and may not assume of them."""
+"""The functions of the SPMD contract as declarations, with what LLVM may and may not assume of them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ from collections.abc import Mapping
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, new_function
 
-_SHUFFLED: dict[str, ir.Type] = {"i32": I32, "i64": I64, "float": ir.FloatType(), "double": ir.DoubleType()}
-
-_SIGNATURES: dict[str, ir.FunctionType] = {
-    intrinsics.BARRIER: ir.FunctionType(VOID, [PTR]),
-    intrinsics.BARRIER_COUNT: ir.FunctionType(I32, [PTR, I1]),
-    intrinsics.GRID_BARRIER: ir.FunctionType(VOID, [PTR]),
-    intrinsics.WAVE_BARRIER: ir.FunctionType(VOID, [PTR]),
-    intrinsics.ACTIVE_LANES: ir.FunctionType(I64, [PTR]),
-    intrinsics.STACK_IS_LOW: ir.FunctionType(I1, [PTR]),
-    intrinsics.BALLOT: ir.FunctionType(I64, [PTR, I1]),
-    **{intrinsics.SHUFFLE + name: ir.FunctionType(kind, [PTR, kind, I32]) for name, kind in _SHUFFLED.items()},
-}
+_TYPES: dict[str, ir.Type] = {
+    "void": VOID, "i1": I1, "i32": I32, "i64": I64, "ptr": PTR, "float": ir.FloatType(), "double": ir.DoubleType(),
+}  # fmt: skip
 
 
 def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
@@ -32,16 +23,10 @@ def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
             builder = new_function(module, name, ir.FunctionType(I32, [PTR]), "alwaysinline")
             builder.ret(I32(known[name]))
             continue
-        signature = _SIGNATURES.get(name)
-        if signature is None:
-            result = I32
-            if name.startswith(intrinsics.SHARED) or name == intrinsics.DYNAMIC_SHARED:
-                result = PTR
-            elif name == intrinsics.DYNAMIC_SHARED_BYTES:
-                result = I64
-            signature = ir.FunctionType(result, [PTR])
-        function = ir.Function(module, signature, name)
+        result, parameters = spmd.signature(name)
+        kind = ir.FunctionType(_TYPES[result], [PTR, *(_TYPES[parameter] for parameter in parameters)])
+        function = ir.Function(module, kind, name)
         function.attributes.add("nounwind")
-        if name != intrinsics.STACK_IS_LOW:  # which each function has to ask for itself
-            function.attributes.add("convergent" if name in intrinsics.SYNCHRONISING else "readnone")
+        if name != spmd.STACK_IS_LOW:  # which each function has to ask for itself
+            function.attributes.add("convergent" if name in spmd.SYNCHRONISING else "readnone")
     return module

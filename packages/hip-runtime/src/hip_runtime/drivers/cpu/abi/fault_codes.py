@@ -1,4 +1,4 @@
-"""Codes of the faults that the device itself reports: those below ``-(1 << 30)``, which kernels must not use.
+"""Codes of the faults that the device itself reports: those below `spmd.DEVICE_FAULTS`, which kernels must not use.
 
 A barrier that not all threads reach is ``-(1 << 31) + (a << 15 | b)``, with the numbers of two synchronising operations
 at which threads wait for one another for ever. `make_fault` reads it back.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.errors import (
@@ -31,13 +32,13 @@ _FIRST = -(1 << 31)
 MAX_POINTS = (1 << _BITS) - 1
 """Synchronising operations that one kernel can have, so that two of their numbers make a code."""
 
-MEMORY_CODE = -(1 << 30) - 1
+MEMORY_CODE = spmd.DEVICE_FAULTS - 1
 """There was no memory for the threads of a block."""
 
-ABORT_CODE = -(1 << 30) - 2
+ABORT_CODE = spmd.DEVICE_FAULTS - 2
 """The launch was to end."""
 
-TRAP_CODE = -(1 << 30) - 1000
+TRAP_CODE = spmd.DEVICE_FAULTS - 1000
 """Less the number of a signal: the processor found something. The words behind such a code are numbers of 64 bits: the
 address of the instruction, that of the access, and the number of the first block of the chunk."""
 

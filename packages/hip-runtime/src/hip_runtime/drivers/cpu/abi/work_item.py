@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.intrinsics import SharedArray
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_TYPE
 from hip_runtime.drivers.cpu.abi.stack_guard import define_limit, is_below
@@ -37,7 +37,7 @@ class WorkItem:
         module: ir.Module,
         block: Dim3,
         wave_size: int,
-        arrays: Sequence[SharedArray] = (),
+        arrays: Sequence[spmd.SharedArray] = (),
         dynamic_limit: int | None = None,
         waits_for_grid: bool = False,
         stack_bytes: int | None = None,
@@ -68,8 +68,8 @@ class WorkItem:
     @property
     def known(self) -> dict[str, int]:
         """What some functions of the contract give all threads of this program."""
-        extents = {f"spmd.block_dim.{axis}": extent for axis, extent in zip(AXES, self.block, strict=True)}
-        return {**extents, "spmd.wave_size": self.wave_size}
+        extents = {spmd.block_dim(axis): extent for axis, extent in zip(AXES, self.block, strict=True)}
+        return {**extents, spmd.WAVE_SIZE: self.wave_size}
 
     @property
     def shared_memory(self) -> dict[str, tuple[int, int]]:
@@ -101,7 +101,7 @@ class WorkItem:
         for name, number in self.known.items():
             self._define(name, lambda b, item, n=number: I32(n))
         for number, axis in enumerate(AXES):
-            self._define(f"spmd.grid_dim.{axis}", lambda b, item, n=number: self._grid_dim(b, item, n))
+            self._define(spmd.grid_dim(axis), lambda b, item, n=number: self._grid_dim(b, item, n))
             for what, member, limits in (
                 ("thread_idx", "thread", self.block), ("block_idx", "block", (MAX_GRID,) * 3)
             ):  # fmt: skip
@@ -111,13 +111,13 @@ class WorkItem:
                         b, self.layout.field(b, item, m, n), limit
                     ),
                 )
-        self._define("spmd.lane", self._lane)
+        self._define(spmd.LANE, self._lane)
         self._define(intrinsics.NUMBER, self._number)
-        self._define(intrinsics.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
-        self._define(intrinsics.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
+        self._define(spmd.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
+        self._define(spmd.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
         if self.stack_bytes is not None:
             self._define(
-                intrinsics.STACK_IS_LOW,
+                spmd.STACK_IS_LOW,
                 lambda b, item: is_below(b, self.layout.load(b, item, "stack_limit")),
                 I1,
             )
@@ -130,7 +130,7 @@ class WorkItem:
     def _define_observe(self) -> None:
         """``spmd.observe``: the observer is told the same, with the numbers of block and thread."""
         kind = ir.FunctionType(VOID, [PTR, I32, I32, PTR, I64, I64])
-        builder = new_function(self.module, intrinsics.OBSERVE, kind, "alwaysinline")
+        builder = new_function(self.module, spmd.OBSERVE, kind, "alwaysinline")
         item, event, site, address, nbytes, value = builder.function.args
         frame = self.layout.load(builder, item, "frame")
         block: ir.Value = I64(0)
@@ -180,7 +180,7 @@ class WorkItem:
         for attribute in ("noinline", "cold", "nounwind"):
             record.attributes.add(attribute)
         _fill_record(record)
-        builder = new_function(self.module, intrinsics.FAULT, ir.FunctionType(VOID, [PTR, I32]), "alwaysinline")
+        builder = new_function(self.module, spmd.FAULT, ir.FunctionType(VOID, [PTR, I32]), "alwaysinline")
         item, code = builder.function.args
         self.record_fault(
             builder, item, code, [self.layout.load(builder, item, "thread", number) for number in range(3)]

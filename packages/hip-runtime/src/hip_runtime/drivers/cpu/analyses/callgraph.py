@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from hip_devicelib import spmd
+from hip_devicelib.errors import CodeObjectError
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.intrinsics import SharedArray
 from hip_runtime.drivers.cpu.ir.lexer import TokenKind, tokenize
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.errors import ModuleLoadError, UnsupportedError
@@ -26,29 +27,31 @@ class Reach:
     @property
     def waiting(self) -> list[str]:
         """The synchronising operations, at which its threads wait."""
-        return sorted(self.functions & intrinsics.SYNCHRONISING)
+        return sorted(self.functions & spmd.SYNCHRONISING)
 
     @property
-    def shared_arrays(self) -> list[SharedArray]:
-        """The arrays of shared memory, in the order of their names."""
-        return [
-            intrinsics.read_shared_array(name) for name in sorted(self.functions) if name.startswith(intrinsics.SHARED)
-        ]
+    def shared_arrays(self) -> list[spmd.SharedArray]:
+        """The arrays of shared memory, in the order of their names; `ModuleLoadError` where a name says something
+        impossible."""
+        try:
+            return [spmd.read_shared_array(name) for name in sorted(self.functions) if name.startswith(spmd.SHARED)]
+        except CodeObjectError as error:
+            raise ModuleLoadError(str(error)) from None
 
     @property
     def uses_dynamic_shared(self) -> bool:
         """Whether the size of shared memory is up to the launch."""
-        return not self.functions.isdisjoint({intrinsics.DYNAMIC_SHARED, intrinsics.DYNAMIC_SHARED_BYTES})
+        return not self.functions.isdisjoint({spmd.DYNAMIC_SHARED, spmd.DYNAMIC_SHARED_BYTES})
 
     @property
     def watches_stack(self) -> bool:
         """Whether functions ask how much of the stack is left."""
-        return intrinsics.STACK_IS_LOW in self.functions
+        return spmd.STACK_IS_LOW in self.functions
 
     @property
     def observed(self) -> bool:
         """Whether threads tell the observer of the process what they do."""
-        return intrinsics.OBSERVE in self.functions
+        return spmd.OBSERVE in self.functions
 
 
 def name_functions(module: Any) -> None:
@@ -66,13 +69,13 @@ def survey(module: Any, kernel: str) -> Reach:
     for function in module.functions:
         name = function.name
         names.add(name)
-        if not name.startswith("spmd."):
+        if not name.startswith(spmd.PREFIX):
             continue
         if not function.is_declaration:
             raise ModuleLoadError(
                 f"bitcode that defines {name!r} cannot be linked: names that start with 'spmd.' are the CPU device's"
             )
-        if not intrinsics.is_known(name):
+        if not spmd.is_known(name):
             raise ModuleLoadError(f"the bitcode calls {name!r}, which the CPU device does not have")
     if not any(intrinsics.matters(name) for name in names):
         return Reach({kernel})
@@ -82,7 +85,7 @@ def survey(module: Any, kernel: str) -> Reach:
     for caller, callees in calls.items():
         for callee in callees:
             callers.setdefault(callee, []).append(caller)
-    reach.synchronising = _closure(intrinsics.SYNCHRONISING & names, callers) & reach.functions & calls.keys()
+    reach.synchronising = _closure(spmd.SYNCHRONISING & names, callers) & reach.functions & calls.keys()
     _check_inlining(module, kernel, reach, calls, addressed)
     return reach
 

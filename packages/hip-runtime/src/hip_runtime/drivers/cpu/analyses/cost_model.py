@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
@@ -95,7 +95,7 @@ class _Estimate:
             return _ALONE, _ALONE / self._width
         if value.opcode in ("sdiv", "udiv", "srem", "urem"):
             return _DIVISION, _DIVISION
-        if value.callee in intrinsics.WAVE_WIDE:  # alone it goes through memory, for all lanes at one place
+        if value.callee in spmd.WAVE_WIDE:  # alone it goes through memory, for all lanes at one place
             return _EACH_ALONE, _TOGETHER
         if needs_a_lane(value):
             return _EACH_ALONE, _EACH

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
 
 
@@ -32,7 +33,7 @@ class _Numbers:
         if not isinstance(value, Instruction) or not isinstance(value.type, ir.IntType):
             return None
         if value.opcode == "call":
-            return list(range(self._width)) if value.callee == "spmd.lane" else None
+            return list(range(self._width)) if value.callee == spmd.LANE else None
         if value.opcode not in _RULES and value.opcode != "icmp":
             return None
         operands = [self.of(operand) for operand in value.operands]

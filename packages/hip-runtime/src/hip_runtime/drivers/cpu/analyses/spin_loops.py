@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
@@ -181,7 +182,7 @@ class _Search:
         return True
 
 
-_MEETING = intrinsics.BLOCK_WIDE | {intrinsics.GRID_BARRIER}
+_MEETING = spmd.BLOCK_WIDE | {spmd.GRID_BARRIER}
 
 
 def _is_variable(place: Value) -> bool:
@@ -199,4 +200,4 @@ def _is_zero(value: Value) -> bool:
 
 
 def _is_fence(value: Instruction) -> bool:
-    return value.opcode == "fence" or value.callee == intrinsics.WAVE_BARRIER
+    return value.opcode == "fence" or value.callee == spmd.WAVE_BARRIER

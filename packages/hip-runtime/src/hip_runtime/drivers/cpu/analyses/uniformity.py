@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
@@ -78,7 +79,7 @@ class Uniformity:
         """What synchronising operations give."""
         results = [block.synchronising for block in self._order.blocks if block.terminator.opcode == "synchronise"]
         count = len(self.varying)
-        self.varying.update(call for call in results if call.callee not in intrinsics.BLOCK_WIDE)
+        self.varying.update(call for call in results if call.callee not in spmd.BLOCK_WIDE)
         return len(self.varying) != count
 
     def _becomes_varying(self, instruction: Instruction, block: Block) -> bool:
@@ -86,7 +87,7 @@ class Uniformity:
             return True
         if instruction.opcode == "call":
             name = instruction.callee
-            if intrinsics.is_uniform(name):
+            if spmd.is_uniform(name):
                 return False
             if not is_arithmetic(name):
                 return True

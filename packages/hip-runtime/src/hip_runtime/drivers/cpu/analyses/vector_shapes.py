@@ -16,6 +16,7 @@ from functools import cached_property
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
@@ -24,7 +25,7 @@ from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Constant, Function, I
 VARYING = None
 Shape = int | None
 _UNKNOWN = "unknown"
-_STEPPING = frozenset({"spmd.thread_idx.x", intrinsics.NUMBER})
+_STEPPING = frozenset({spmd.thread_idx("x"), intrinsics.NUMBER})
 """What is one more from each lane to the next, and never overflows."""
 
 
@@ -267,9 +268,9 @@ def _infer_call(of: VectorShapes, instruction: Instruction, block: Block, shapes
     name = instruction.callee
     if name in _STEPPING:
         return 1
-    if name == "spmd.lane":
+    if name == spmd.LANE:
         return 1 if of._lanes_follow else VARYING
-    if intrinsics.is_pure(name) or name in (intrinsics.BALLOT, intrinsics.ACTIVE_LANES):
+    if intrinsics.is_pure(name) or name in (spmd.BALLOT, spmd.ACTIVE_LANES):
         return 0
     return _uniform_if_all(shapes) if is_arithmetic(name) else VARYING
 

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 
 from hip_runtime.drivers.cpu.ir.lexer import Cursor, TokenKind
 
-PLACE = "spmd.place"
-"""Name of the metadata that says where in the source a synchronising operation stands: a node of one string."""
-
 
 class MetadataTable:
     """The metadata *nodes* of a printed module, by their numbers."""

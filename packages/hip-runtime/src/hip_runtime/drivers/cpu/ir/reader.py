@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.ir import calls
 from hip_runtime.drivers.cpu.ir.keywords import (
     BINARY,
@@ -24,7 +25,7 @@ from hip_runtime.drivers.cpu.ir.keywords import (
     WRAPPING,
 )
 from hip_runtime.drivers.cpu.ir.lexer import Cursor, TokenKind
-from hip_runtime.drivers.cpu.ir.metadata import PLACE, MetadataTable
+from hip_runtime.drivers.cpu.ir.metadata import MetadataTable
 from hip_runtime.drivers.cpu.ir.model import Argument, Atomic, Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule, split_blocks
 from hip_runtime.drivers.cpu.ir.operands import Operands
@@ -128,7 +129,7 @@ class _Reader:
             name, node = cursor.take(TokenKind.METADATA), cursor.take_item()
             if name == "range":
                 instruction.ranges = self.metadata.ranges(node[0].text)
-            elif name == PLACE:
+            elif name == spmd.PLACE:
                 instruction.location = self.metadata.text(node[0].text)
             elif name == "dbg":
                 instruction.location = instruction.location or self.metadata.location(node[0].text)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 
@@ -56,7 +56,7 @@ def _is_exclusive(pointer: Value) -> bool:
 
 def _is_shared(value: Instruction) -> bool:
     callee = value.callee
-    return callee.startswith(intrinsics.SHARED) or callee == intrinsics.DYNAMIC_SHARED
+    return callee.startswith(spmd.SHARED) or callee == spmd.DYNAMIC_SHARED
 
 
 def write_demoted(builder: ir.IRBuilder, instruction: Instruction, operands: Sequence[ir.Value]) -> ir.Value:

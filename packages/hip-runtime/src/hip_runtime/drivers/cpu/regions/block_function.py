@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
@@ -228,9 +228,9 @@ class BlockFunction(BlockWriter):
     def perform(self, point: SyncPoint, masked: bool) -> None:
         """What *point* does once all threads that take part are there."""
         name = point.operation
-        if self.context is not None and name == intrinsics.GRID_BARRIER:
+        if self.context is not None and name == spmd.GRID_BARRIER:
             self.context.wait(point)
-        elif name == intrinsics.BARRIER_COUNT:
+        elif name == spmd.BARRIER_COUNT:
             self._count_votes(point, masked)
         elif point in self.ctx.results:
             WaveOperation(self, point, self.has_not_returned if masked else None).write_all()

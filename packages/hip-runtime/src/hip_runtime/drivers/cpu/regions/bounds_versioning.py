@@ -18,6 +18,7 @@ from itertools import product
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
@@ -30,7 +31,7 @@ from hip_runtime.drivers.cpu.llvmir import I1, I32, compare, have_same_sign
 from hip_runtime.drivers.cpu.regions.form import Region, within
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 
-_INDICES = {f"spmd.thread_idx.{axis}": number for number, axis in enumerate(AXES)}
+_INDICES = {spmd.thread_idx(axis): number for number, axis in enumerate(AXES)}
 _COMPUTED = (BINARY | CASTS | {"icmp", "select"}) - {"udiv", "sdiv", "urem", "srem"}
 _ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg"})
 _SUMS = frozenset({"add", "sub", "or"})
@@ -133,7 +134,7 @@ def _has_access(block: Block) -> bool:
 
 def _is_computed(value: Instruction) -> bool:
     if value.opcode == "call":
-        return is_arithmetic(value.callee) or intrinsics.is_uniform(value.callee) or value.callee in _INDICES
+        return is_arithmetic(value.callee) or spmd.is_uniform(value.callee) or value.callee in _INDICES
     return value.opcode in _COMPUTED
 
 

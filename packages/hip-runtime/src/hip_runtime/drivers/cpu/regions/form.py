@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.thread_states import SPINS, WAITS_FOR_BLOCK, WAITS_FOR_WAVE
 from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators, live_values, order_blocks
@@ -112,7 +113,7 @@ class RegionGraph:
         return any(loop in self.uniformity.unsteady for loop in self.order.loops[point.waiting])
 
 
-def cut_at_sync_points(function: Function, at: frozenset[str] = intrinsics.SYNCHRONISING) -> RegionGraph:
+def cut_at_sync_points(function: Function, at: frozenset[str] = spmd.SYNCHRONISING) -> RegionGraph:
     """Cut *function*, which is changed: a block ends at each call of an operation of *at*."""
     calls = _cut_blocks(function, at)
     program = _analyse(function, calls)
@@ -229,7 +230,7 @@ def _form_regions(
 
 
 def _is_block_wide(operation: str) -> bool:
-    return operation not in intrinsics.WAVE_WIDE and operation != intrinsics.YIELD
+    return operation not in spmd.WAVE_WIDE and operation != intrinsics.YIELD
 
 
 def _waits(block: Block) -> bool:

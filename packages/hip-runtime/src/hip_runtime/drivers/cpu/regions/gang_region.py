@@ -8,6 +8,7 @@ from functools import partial
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check_profitable
@@ -60,9 +61,7 @@ class GangPlan:
         return self.lockstep or (
             self.waves
             and any(
-                instruction.callee in intrinsics.WAVE_WIDE
-                for block in region.blocks
-                for instruction in block.instructions
+                instruction.callee in spmd.WAVE_WIDE for block in region.blocks for instruction in block.instructions
             )
         )
 

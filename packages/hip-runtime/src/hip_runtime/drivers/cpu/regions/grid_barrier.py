@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.grid_context import FINISHED
-from hip_runtime.drivers.cpu.abi.intrinsics import GRID_BARRIER
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
@@ -22,7 +22,7 @@ class Context:
 
     def __init__(self, code: BlockWriter) -> None:
         self._code = code
-        self._points = [point for point in code.program.points if point.operation == GRID_BARRIER]
+        self._points = [point for point in code.program.points if point.operation == spmd.GRID_BARRIER]
         self._resumed = {point: code.function.append_basic_block("resume") for point in self._points}
         self._done = code.function.append_basic_block("done")
         self._stopped = code.function.append_basic_block("stopped")

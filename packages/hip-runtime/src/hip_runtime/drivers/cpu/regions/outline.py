@@ -13,6 +13,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
@@ -128,7 +129,7 @@ class RegionOutliner:
             if number is not None:
                 number = self._insert("mul", I32, [number, _number(I32, extent)], flags=("nuw", "nsw"))
             if extent > 1:
-                index = self._ask(f"spmd.thread_idx.{axis}")
+                index = self._ask(spmd.thread_idx(axis))
                 number = index if number is None else self._insert("add", I32, [number, index], flags=("nuw", "nsw"))
         return number or _number(I32, 0)
 
@@ -140,7 +141,7 @@ class RegionOutliner:
             index = self._insert("urem", I32, [rest, _number(I32, extent)])
             rest = self._insert("udiv", I32, [rest, _number(I32, extent)])
             for call in self._ctx.program.homes:
-                if call.callee == f"spmd.thread_idx.{axis}":
+                if call.callee == spmd.thread_idx(axis):
                     self._indices[call] = index
         self._computed.update(self._indices)
         return number

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.cfg import Order
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
@@ -40,7 +41,7 @@ def insert_reconvergence_keys(order: Order, branches: set[Block]) -> bool:
 
 
 def _waits_for_wave(block: Block) -> bool:
-    return block.terminator.opcode == "synchronise" and block.synchronising.callee in intrinsics.WAVE_WIDE
+    return block.terminator.opcode == "synchronise" and block.synchronising.callee in spmd.WAVE_WIDE
 
 
 def _waits_in_wave(block: Block) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.llvmir import I1, I64, allocate
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter, Condition
 from hip_runtime.drivers.cpu.regions.form import SyncPoint
@@ -39,7 +39,7 @@ class WaveOperation:
         """Perform it for the wave of the threads in *bounds*."""
         if self._result is None:
             return
-        if self._operation.startswith(intrinsics.SHUFFLE):
+        if self._operation.startswith(spmd.SHUFFLE):
             self._shuffle(bounds)
         else:
             self._collect(bounds)
@@ -55,7 +55,7 @@ class WaveOperation:
         builder.store(I64(0), lanes)
         with code.each_thread(bounds) as linear:
             bit = self._is_active(linear)
-            if self._operation == intrinsics.BALLOT:
+            if self._operation == spmd.BALLOT:
                 bit = builder.select(bit, self._passed[0].load(builder, linear), I1(0))
             bit = builder.shl(builder.zext(bit, I64), builder.sub(linear, bounds[0]))
             builder.store(builder.or_(builder.load(lanes, typ=I64), bit), lanes)

@@ -6,9 +6,9 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.callgraph import Reach
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError
-from hip_runtime.drivers.cpu.limits import PRIVATE_BYTES
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
 from hip_runtime.errors import UnsupportedError
 
@@ -80,10 +80,10 @@ def fit_stack(form: str, why: str, wanted: str, nbytes: int, width: int) -> tupl
 
 def check_private(kernel: str, nbytes: int) -> None:
     """`UnsupportedError` where a thread of *kernel* keeps more than there can be, *nbytes*."""
-    if nbytes > PRIVATE_BYTES:
+    if nbytes > spmd.PRIVATE_BYTES:
         raise UnsupportedError(
             f"kernel {kernel!r} has private arrays of {nbytes} bytes for each thread; the CPU device takes at most "
-            f"{PRIVATE_BYTES}: make them smaller, or pass arrays of the device"
+            f"{spmd.PRIVATE_BYTES}: make them smaller, or pass arrays of the device"
         )
 
 

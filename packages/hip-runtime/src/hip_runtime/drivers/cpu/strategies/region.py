@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from hip_devicelib import spmd
 from hip_runtime import config
-from hip_runtime.drivers.cpu.abi.intrinsics import SYNCHRONISING, WAVE_WIDE, YIELD
+from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
@@ -37,7 +38,7 @@ def write_spinning(
 
 def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason: str, gangs: GangPlan) -> Plan:
     """Cut the graph, and write a worker that runs region after region; *gangs* is told what was done."""
-    waits = SYNCHRONISING - WAVE_WIDE if gangs.waves else SYNCHRONISING
+    waits = spmd.SYNCHRONISING - spmd.WAVE_WIDE if gangs.waves else spmd.SYNCHRONISING
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)

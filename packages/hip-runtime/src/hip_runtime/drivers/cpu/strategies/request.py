@@ -6,15 +6,14 @@ from typing import Any
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.abi.declarations import build_declarations
-from hip_runtime.drivers.cpu.abi.intrinsics import FAULT, GRID_BARRIER, OBSERVE, WAVE_WIDE, lay_out_shared
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
-from hip_runtime.drivers.cpu.limits import SHARED_BYTES
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
@@ -54,7 +53,7 @@ class KernelRequest:
     @property
     def has_wave_operations(self) -> bool:
         """Whether lanes of a wave exchange values."""
-        return not WAVE_WIDE.isdisjoint(self.reach.functions)
+        return not spmd.WAVE_WIDE.isdisjoint(self.reach.functions)
 
     def take_module(self) -> Any:
         """The kernel's module, as it was handed in, for a strategy to change."""
@@ -63,16 +62,18 @@ class KernelRequest:
 
     def make_item(self, module: Any) -> WorkItem:
         """The work item of the kernel in *module*, with a module for a worker."""
-        limit = max(SHARED_BYTES - self.kernel.shared_bytes, 0) if self.reach.uses_dynamic_shared else None
+        limit = max(spmd.SHARED_BYTES - self.kernel.shared_bytes, 0) if self.reach.uses_dynamic_shared else None
         watched = stack_bytes(module, self.machine.target_data) if self.reach.watches_stack else None
         return WorkItem(
             ir.Module("spmd.worker", context=ir.Context()), self.block, self.kernel.wave_size,
-            self.reach.shared_arrays, limit, GRID_BARRIER in self.reach.functions, watched, self.reach.observed,
+            self.reach.shared_arrays, limit, spmd.GRID_BARRIER in self.reach.functions, watched, self.reach.observed,
         )  # fmt: skip
 
     def declare_intrinsics(self, module: Any, item: WorkItem) -> Any:
         """*module* linked into one that declares the intrinsics it calls with attributes that hold, or defines them."""
-        names = (name for name in self.reach.functions if name.startswith("spmd.") and name not in (FAULT, OBSERVE))
+        names = (
+            name for name in self.reach.functions if name.startswith("spmd.") and name not in (spmd.FAULT, spmd.OBSERVE)
+        )
         declarations = self.context.read_text(str(build_declarations(sorted(names), item.known)))
         declarations.triple, declarations.data_layout = module.triple, module.data_layout
         declarations.link_in(module)
@@ -87,7 +88,7 @@ class KernelRequest:
 
     def _check_shared(self) -> None:
         kernel = self.kernel
-        nbytes = lay_out_shared(array.symbol for array in self.reach.shared_arrays)
+        nbytes = spmd.lay_out_shared(array.symbol for array in self.reach.shared_arrays)
         if nbytes > kernel.shared_bytes:
             raise ModuleLoadError(
                 f"the arrays of shared memory that kernel {kernel.name!r} uses take {nbytes} bytes; the code object "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
@@ -44,7 +45,7 @@ def _find_differing(shapes: VectorShapes) -> set[Value]:
     while count != len(found):
         count = len(found)
         for value in shapes.homes:
-            own = value.callee in ("spmd.thread_idx.y", "spmd.lane") or value.opcode == "alloca"
+            own = value.callee in (spmd.thread_idx("y"), spmd.LANE) or value.opcode == "alloca"
             if own or not found.isdisjoint(value.operands):
                 found.add(value)
     return found

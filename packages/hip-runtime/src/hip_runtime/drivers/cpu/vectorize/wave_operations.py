@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.lane_numbers import find_lane_numbers
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, allocate
@@ -26,11 +26,11 @@ def waves_are_gangs(block: Dim3, wave_size: int) -> bool:
 def write_wave_operation(code: GangValues, instruction: Instruction) -> ir.Value | None:
     """Write a call of an operation of waves; its result, which is the same for all lanes but for a shuffle."""
     name = instruction.callee
-    if name == intrinsics.WAVE_BARRIER:
+    if name == spmd.WAVE_BARRIER:
         return None
-    if name == intrinsics.ACTIVE_LANES:
+    if name == spmd.ACTIVE_LANES:
         return _as_number(code, code.mask or code.lanes.all_lanes())
-    if name == intrinsics.BALLOT:
+    if name == spmd.BALLOT:
         votes = code.vector(instruction.arguments[1])
         if code.mask is not None:
             votes = code.builder.select(code.mask, votes, code.lanes.no_lanes())

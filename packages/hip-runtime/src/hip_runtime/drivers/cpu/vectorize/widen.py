@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cost_model import MOST_STEP
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
@@ -54,9 +54,9 @@ class Widener(GangValues):
             result = write_uniform_condition(self, instruction.operands[0], instruction.predicate == "true")
         elif opcode == "fence":
             result = write_instruction(self.builder, instruction, [])
-        elif instruction.callee in intrinsics.WAVE_WIDE:
+        elif instruction.callee in spmd.WAVE_WIDE:
             result = write_wave_operation(self, instruction)
-        elif instruction.callee == "spmd.lane" and shape == 1 and self.lanes.width == self.item.wave_size:
+        elif instruction.callee == spmd.LANE and shape == 1 and self.lanes.width == self.item.wave_size:
             result = I32(0)
         elif instruction.type != VOID and shape is not VARYING:
             plain = as_base(instruction) if shape else instruction

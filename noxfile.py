@@ -259,18 +259,33 @@ def lowest_versions() -> list[str]:
 
 @nox.session(reuse_venv=False)
 def build(session: nox.Session) -> None:
-    """Source distributions and wheels into dist/, and what they do in an environment that holds nothing else."""
-    session.install("build", "virtualenv")
-    dist = ROOT / "dist"
-    shutil.rmtree(dist, ignore_errors=True)
-    for package in PACKAGES:
-        session.run("python", "-m", "build", "--outdir", str(dist), f"packages/{package}")
+    """Source distributions and wheels into dist/, and what they do in an environment that holds nothing else.
 
+    ``-- https://github.com/OWNER/NAME`` says where the repository is published: what is to be published itself has
+    links there. See CONTRIBUTING.md.
+    """
+    session.install("build", "virtualenv", "twine>=6.1", "readme-renderer[md]>=44", "packaging>=24.2")
+    dist, sources = ROOT / "dist", ROOT / "packages"
+    shutil.rmtree(dist, ignore_errors=True)
+    if session.posargs:
+        sources = Path(session.create_tmp()) / "staged"
+        shutil.rmtree(sources, ignore_errors=True)
+        session.run("python", "tools/stage_packages.py", str(sources), "--repository", *session.posargs)
+    for package in PACKAGES:
+        session.run("python", "-m", "build", "--outdir", str(dist), str(sources / package))
+    session.run("twine", "check", "--strict", *(str(path) for path in sorted(dist.iterdir())))
+    session.run("python", "tools/check_distributions.py", str(dist))
+    check_installed(session, dist)
+    check_installed(session, dist, "--no-binary", ",".join(PACKAGES))
+
+
+def check_installed(session: nox.Session, dist: Path, *options: str) -> None:
+    """Install what is in *dist* into an environment of its own, use it, and uninstall it again."""
     clean = Path(session.create_tmp()) / "clean"
     session.run("python", "-m", "virtualenv", "--clear", str(clean))
     python = str(clean / "bin" / "python")
     requirements = ["numba-hip-core[rocm_6_1_2]", "numba-hip-cuda-compat"]
-    session.run(python, "-m", "pip", "install", "--find-links", str(dist), *requirements, external=True)
+    session.run(python, "-m", "pip", "install", *options, "--find-links", str(dist), *requirements, external=True)
     session.run(python, "tools/check_installation.py", "installed", external=True)
     session.run(python, "examples/demo.py", external=True)
     session.run(python, "-m", "pip", "uninstall", "--yes", *PACKAGES, external=True)

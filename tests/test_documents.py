@@ -23,6 +23,7 @@ PAGES = [
     *sorted((ROOT / "packages").glob("*/README.md")),
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
     ROOT / "benchmarks" / "README.md",
+    ROOT / "CONTRIBUTING.md",
 ]
 NEEDS_ROCM = {ROOT / "packages" / "hip-devicelib" / "README.md"}
 """Pages whose last blocks need a ROCm; what comes before runs everywhere."""

@@ -41,6 +41,7 @@ NOTHING_TO_TEST = 75
 """Exit status of what fetches something to test with, such as the packages of ROCm, where it cannot be had."""
 
 RUFF = "ruff>=0.17,<0.18"
+IMPORT_LINTER = "import-linter>=2.10,<3"
 MYPY = "mypy>=2.4,<2.5"
 TORCH = "torch>=2.6"
 
@@ -215,10 +216,12 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff's rules and its format."""
-    session.install(RUFF)
+    """Ruff's rules and its format, and which modules may import which."""
+    session.install(RUFF, IMPORT_LINTER)
+    session.install("--no-deps", *local(*PACKAGES))  # import-linter finds the packages, and runs none of their code
     session.run("ruff", "check")
     session.run("ruff", "format", "--check", "--diff")
+    session.run("lint-imports", "--no-cache", "--no-logo")
 
 
 @nox.session

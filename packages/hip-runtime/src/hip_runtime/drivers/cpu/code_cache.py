@@ -16,7 +16,7 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
-import hip_runtime
+import hip_devicelib
 from hip_devicelib.cache import Cache, make_key
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import CacheError
@@ -64,7 +64,7 @@ def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
     features = llvm.get_host_cpu_features().flatten()
     asked = repr((kernel, block, config.cpu_form(), config.cpu_width(), config.cpu_lockstep()))
     return (
-        "program of the CPU device", hip_runtime.__version__, _source_digest(), llvmlite.__version__,
+        "program of the CPU device", _source_digest(), llvmlite.__version__,
         repr(llvm.llvm_version_info), machine.triple, llvm.get_host_cpu_name(), features, code.digest, asked,
     )  # fmt: skip
 
@@ -72,8 +72,8 @@ def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
 @cache
 def _source_digest() -> str:
     """SHA-256 of the modules that make machine code: two states of a source tree may have the same version."""
-    directory = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(directory.rglob("*.py")):
-        digest.update(make_key(str(path.relative_to(directory)), path.read_bytes()).encode())
+    for directory in (Path(__file__).parent, Path(hip_devicelib.__file__).parent):
+        for path in sorted(directory.rglob("*.py")):
+            digest.update(make_key(str(path.relative_to(directory)), path.read_bytes()).encode())
     return digest.hexdigest()

@@ -62,6 +62,17 @@ def test_linking_brings_only_what_is_called() -> None:
     assert {f.name for f in module.functions if not f.is_declaration} == {"caller", "__hip_cpu_sin_f64"}
 
 
+def test_functions_that_are_to_be_called_are_not_inlined() -> None:
+    often, once, pointers = "__hip_cpu_sin_f64", "__hip_cpu_exp_f64", "__hip_cpu_sincos_f64"
+    module = parse(bitcode_of([often, once, pointers], [often, pointers]))
+    words = {name: b" ".join(module.get_function(name).attributes).split() for name in (often, once, pointers)}
+    assert b"noinline" in words[often]
+    assert b"alwaysinline" not in words[often]
+    assert b"alwaysinline" in words[once]
+    assert b"alwaysinline" in words[pointers]
+    assert "noinline" not in str(parse(bitcode_of([often])))
+
+
 def test_unknown_symbols_are_named() -> None:
     with pytest.raises(NotFoundError, match=r"'__hip_cpu_gamma_f32', 'sin'"):
         bitcode_of(["sin", "__hip_cpu_sin_f32", "__hip_cpu_gamma_f32"])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import numba_hip as hip
+from hip_runtime import config
+from numba_hip.compilation.codegen import MOST_INLINED
 from numba_hip.language.math import BINARY, UNARY
 
 OCML_NEAR_ZERO = (math.expm1, math.log1p)
@@ -45,6 +47,29 @@ def kernel_of(function, arguments):
                 out[i] = function(x[i], y[i])
 
     return kernel
+
+
+@pytest.mark.cpu_device("the device libraries of AMD GPUs say themselves what is inlined")
+@pytest.mark.parametrize(
+    ("more", "waits", "lockstep"), [(0, False, False), (1, False, False), (1, True, False), (1, True, True)]
+)
+def test_what_is_called_often_stays_a_function(more, waits, lockstep):
+    count = MOST_INLINED + more
+    lines = "".join(f"        a = math.sin(a + {number})\n" for number in range(count))
+    wait = "    hip.syncthreads()\n" if waits else ""
+    body = f"    i = hip.grid(1)\n{wait}    if i < x.size:\n        a = x[i]\n{lines}        out[i] = a\n"
+    names = {"hip": hip, "math": math}
+    exec(f"def kernel(x, out):\n{body}", names)
+    kernel = hip.jit("void(float64[:], float64[:])")(names["kernel"])
+    x = np.linspace(-9, 9, 100)
+    out = np.zeros(100)
+    with config.cpu_lockstep.scope(lockstep):
+        kernel[2, 64](x, out)
+    for number in range(count):
+        x = np.sin(x + number)
+    np.testing.assert_allclose(out, x, rtol=1e-12)
+    (text,) = kernel.inspect_llvm().values()
+    assert text.count("@__hip_cpu_sin_f64(") == (count + 1 if more else 0)  # one defines it
 
 
 @pytest.mark.sample(5)

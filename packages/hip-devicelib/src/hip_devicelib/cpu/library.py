@@ -6,7 +6,7 @@ others. Modules have neither triple nor data layout and link into those of any m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -23,11 +23,12 @@ def math_library() -> bytes:
     return bitcode_of(FUNCTIONS)
 
 
-def bitcode_of(symbols: Iterable[str]) -> bytes:
+def bitcode_of(symbols: Iterable[str], called: Iterable[str] = ()) -> bytes:
     """Bitcode of a module that defines the functions *symbols* and no others.
 
-    The functions are ``linkonce_odr`` and ``alwaysinline``. Raises `NotFoundError` for a symbol that is not in
-    `FUNCTIONS`.
+    The functions are ``linkonce_odr``, and ``alwaysinline`` but for those that are to be *called*, which are
+    ``noinline``; such that give their results through pointers are inlined all the same. Raises `NotFoundError` for a
+    symbol that is not in `FUNCTIONS`.
     """
     wanted = frozenset(symbols)
     unknown = sorted(wanted.difference(FUNCTIONS))
@@ -36,32 +37,32 @@ def bitcode_of(symbols: Iterable[str]) -> bytes:
             f"the CPU device's math has no {', '.join(map(repr, unknown))}; hip_devicelib.cpu.FUNCTIONS has the names"
         )
     with compiling:
-        return _bitcode(tuple(sorted(wanted)))
+        return _bitcode(tuple(sorted(wanted)), wanted.intersection(called))
 
 
 @cache
-def _bitcode(symbols: tuple[str, ...]) -> bytes:
+def _bitcode(symbols: tuple[str, ...], called: frozenset[str]) -> bytes:
     context = llvm.create_context()
-    module = llvm.parse_assembly(str(build_module(symbols)), context)
+    module = llvm.parse_assembly(str(build_module(symbols, called)), context)
     return bytes(module.as_bitcode())
 
 
-def build_module(symbols: Iterable[str]) -> ir.Module:
-    """A module of the functions *symbols*, which are in `FUNCTIONS`."""
+def build_module(symbols: Iterable[str], called: Collection[str] = ()) -> ir.Module:
+    """A module of the functions *symbols*, which are in `FUNCTIONS`; those *called* are not to be inlined."""
     module = ir.Module(name="hip_cpu_math", context=ir.Context())
     for symbol in symbols:
-        define(module, FUNCTIONS[symbol])
+        define(module, FUNCTIONS[symbol], inlined=symbol not in called)
     return module
 
 
-def define(module: ir.Module, entry: Function) -> ir.Function:
+def define(module: ir.Module, entry: Function, inlined: bool = True) -> ir.Function:
     """Add the function to *module*."""
     form = FORMATS[entry.bits]
     types = {"float": ir.FloatType(), "double": ir.DoubleType(), "void": ir.VoidType(), "ptr": form.real.as_pointer()}
     signature = ir.FunctionType(types[entry.result], [types[kind] for kind in entry.parameters])
     function = ir.Function(module, signature, entry.symbol)
     function.linkage = "linkonce_odr"
-    for attribute in ("alwaysinline", "nounwind"):
+    for attribute in ("alwaysinline" if inlined or entry.result == "void" else "noinline", "nounwind"):
         function.attributes.add(attribute)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     code = Code(builder, form)

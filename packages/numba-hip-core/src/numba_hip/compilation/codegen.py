@@ -325,6 +325,11 @@ def check_shared(library: HipCodeLibrary, name: str, target: str, most: int, tot
         )
 
 
+MOST_INLINED = 8
+"""Calls of a function of the CPU device's math that are inlined: where there are more, it stays a function, of which
+the CPU device makes one variant for all lanes."""
+
+
 class CpuCodegen(HipCodegen):
     """SPMD bitcode for the processor of this machine."""
 
@@ -405,7 +410,9 @@ class CpuCodegen(HipCodegen):
         declared = [function.name for function in module.functions if function.is_declaration]
         math = [name for name in declared if name in FUNCTIONS]
         if math:
-            module.link_in(llvm.parse_bitcode(bitcode_of(math)))
+            text = str(module)
+            often = [name for name in math if text.count(f"@{name}(") - 1 > MOST_INLINED]  # one declares it
+            module.link_in(llvm.parse_bitcode(bitcode_of(math, often)))
         wrappers = [name for name in declared if name.startswith(SYMBOL_PREFIX)]
         if wrappers:
             from hip_devicelib.cpu import functions

@@ -97,6 +97,9 @@ class _Estimate:
             return _DIVISION, _DIVISION
         if value.callee in spmd.WAVE_WIDE:  # alone it goes through memory, for all lanes at one place
             return _EACH_ALONE, _TOGETHER
+        if value.elementwise is not None:
+            count = sum(1 for _ in value.elementwise.instructions())
+            return _ALONE * count, _TOGETHER * count
         if needs_a_lane(value):
             return _EACH_ALONE, _EACH
         return _ALONE, _TOGETHER

@@ -20,7 +20,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, Block, Constant, Function, Instruction, Value
 
 VARYING = None
 Shape = int | None
@@ -272,7 +272,7 @@ def _infer_call(of: VectorShapes, instruction: Instruction, block: Block, shapes
         return 1 if of._lanes_follow else VARYING
     if intrinsics.is_pure(name) or name in (spmd.BALLOT, spmd.ACTIVE_LANES):
         return 0
-    return _uniform_if_all(shapes) if is_arithmetic(name) else VARYING
+    return _uniform_if_all(shapes) if is_arithmetic(name) or instruction.elementwise else VARYING
 
 
 def _infer_varying(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
@@ -284,6 +284,7 @@ _RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | s
     "zext": _infer_extension, "sext": _infer_extension, "trunc": _infer_same, "freeze": _infer_same,
     "select": _infer_choice, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
     "cmpxchg": _infer_varying, "getelementptr": VectorShapes._stride_of_pointer,
+    PARAMETER: _infer_varying,
     AGREE: lambda of, instruction, block, shapes: 0,
     "alloca": lambda of, instruction, block, shapes: of._private_bytes(instruction),
 }  # fmt: skip

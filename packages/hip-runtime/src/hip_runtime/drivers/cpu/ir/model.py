@@ -57,6 +57,9 @@ class Call:
     return_attributes: tuple[str, ...] = ()
     argument_attributes: tuple[tuple[str, ...], ...] = ()
     attributes: tuple[str, ...] = ()
+    elementwise: Function | None = None
+    """The function that is called, where all it does is to compute a number from numbers: see `analyses.elementwise`,
+    where its graph is changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,11 @@ class Instruction(Value):
         return self.operands[:-1]
 
     @property
+    def elementwise(self) -> Function | None:
+        """The function that is called, where all it does is to compute a number from numbers."""
+        return self.call.elementwise if self.call is not None else None
+
+    @property
     def is_terminator(self) -> bool:
         """Whether a block ends with it."""
         return self.opcode in TERMINATORS
@@ -127,6 +135,11 @@ operands."""
 AGREE = "agree"
 """Opcode of the question whether a condition is what ``predicate`` says, ``true`` or ``false``, in all lanes of a group
 of threads that run together; see `vectorize.coherent`. LLVM has no such instruction."""
+
+
+PARAMETER = "parameter"
+RESULT = "result"
+"""Opcodes of what an elementwise function is given and gives, for all lanes of a group, see `vectorize.variants`."""
 
 
 @dataclass(eq=False, slots=True)

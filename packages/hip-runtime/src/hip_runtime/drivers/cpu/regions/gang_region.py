@@ -53,7 +53,7 @@ class GangPlan:
             return True
         if region.takes_turns:  # mostly one lane at a time has something to do
             return False
-        foreign = not independent or region.masked or region.diverges or has_loop(region)
+        foreign = not independent or region.masked or region.diverges or has_loop(region) or _calls_elementwise(region)
         return not self.numbered and (foreign or _diverges_on_data(region, program))
 
     def must(self, region: Region) -> bool:
@@ -78,6 +78,11 @@ def has_loop(region: Region) -> bool:
     """Whether a thread can come to the same block of *region* again before it waits."""
     position = {block: number for number, block in enumerate(region.blocks)}
     return any(position[target] <= position[block] for block in region.blocks for target in within(block))
+
+
+def _calls_elementwise(region: Region) -> bool:
+    """Whether threads call what has a variant for lanes, which LLVM's vectors of a loop over threads would not call."""
+    return any(value.elementwise is not None for block in region.blocks for value in block.instructions)
 
 
 def _diverges_on_data(region: Region, program: RegionGraph) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.ir.model import Function
@@ -46,6 +47,7 @@ def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees:
     printed = _inline_what_must_be(request, module, item, unroll)
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
+    mark_elementwise_calls(function, printed, item.module.context)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     return KernelGraph(function, module, item, frozen, 0 if request.alone else insert_yields(function))
 

@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
@@ -66,13 +67,15 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     prepare_in_order(module, kernel.name, request.machine)
     printed, context = PrintedModule(module), item.module.context
     item.has_lines = printed.has_lines
+    function = read_function(printed, kernel.name, context)
+    mark_elementwise_calls(function, printed, context)
+    elementwise = {value.callee for value in function.instructions() if value.elementwise is not None}
     for name in printed.functions:
-        if name != kernel.name and _touches_memory(printed, name, context):
+        if name not in elementwise | {kernel.name} and _touches_memory(printed, name, context):
             raise UnsupportedError(
                 f"it calls {name!r}, which reads or writes memory and cannot be inlined: it calls itself, its address "
                 "is taken, or it forbids that"
             )
-    function = read_function(printed, kernel.name, context)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     for loop in find_spin_loops(function):
         place = f" ({loop.poll.location})" if loop.poll.location else ""

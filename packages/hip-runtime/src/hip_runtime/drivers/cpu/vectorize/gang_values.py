@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.llvmir import allocate
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
+
+
+class FindsVariants(Protocol):
+    """Has functions for all lanes, see `vectorize.variants`."""
+
+    def find(self, function: Function, width: int) -> ir.Function | None:
+        """The variant of *function* for *width* lanes; ``None`` where there can be none."""
 
 
 class GangValues:
@@ -18,7 +27,7 @@ class GangValues:
 
     def __init__(
         self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: Symbols, entry: ir.IRBuilder,
-        arguments: list[ir.Value], privates: dict[Instruction, ir.Value],
+        arguments: list[ir.Value], privates: dict[Instruction, ir.Value], variants: FindsVariants,
         demotable: frozenset[Instruction] = frozenset(), lockstep: bool = False,
     ) -> None:  # fmt: skip
         self.lanes = lanes
@@ -29,6 +38,7 @@ class GangValues:
         self.entry = entry
         self.arguments = arguments
         self.privates = privates
+        self.variants = variants
         self.demotable = demotable
         self.lockstep = lockstep
         """Whether all lanes have to load before any writes what comes behind."""

@@ -24,6 +24,7 @@ from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_r
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.early_exit import find_early_exit
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
+from hip_runtime.drivers.cpu.vectorize.variants import Variants
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 from hip_runtime.errors import UnsupportedError
@@ -56,7 +57,7 @@ class GangBody:
         self._kind = kind
         self._source = source
         self._size_of = measure_types(layout, item.module.context)
-        doubles = sum(isinstance(value.type, ir.DoubleType) for value in function.instructions())
+        doubles = sum(isinstance(value.type, ir.DoubleType) for value in _all_instructions(function))
         self._width = width if exact or doubles < _MANY_DOUBLES else max(width // 2, 1)
         self._widens = not exact
         self._judge = judge
@@ -81,6 +82,14 @@ class GangBody:
         """What was done, as a part of the reason for a kernel's form."""
         where = f", in {self._rows} rows" if self._rows > 1 else ""
         return f"{self._width * self._rows} threads at a time{where}"
+
+
+def _all_instructions(function: Function) -> Iterator[Instruction]:
+    """Those of *function*, and of the elementwise functions that it calls, each once."""
+    yield from function.instructions()
+    for callee in {value.elementwise for value in function.instructions()}:
+        if callee is not None:
+            yield from callee.instructions()
 
 
 @contextmanager
@@ -126,6 +135,7 @@ class GangFunction:
         self._item = item
         self._symbols = symbols
         self._size_of = size_of
+        self._variants = Variants(item, symbols, size_of)
         self.width = width
         self._demotable = demotable
         self._in_step = lockstep
@@ -229,8 +239,8 @@ class GangFunction:
     ) -> Widener:
         privates = self._place_private() if privates is None else privates
         return Widener(
-            self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._demotable,
-            self._in_step,
+            self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._variants,
+            self._demotable, self._in_step,
         )  # fmt: skip
 
     def _for_row(self, arguments: list[ir.Value], row: int) -> list[ir.Value]:

@@ -35,7 +35,8 @@ class Scalarizer:
         self._results = [
             allocate(code.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in self._kinds
         ]
-        self._first = code.item.layout.load(builder, code.arguments[0], "thread", 0)
+        if self._knows_thread:
+            self._first = code.item.layout.load(builder, code.arguments[0], "thread", 0)
         if code.mask is None:
             self._run_all()
         else:

@@ -13,7 +13,7 @@ from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
-from hip_runtime.drivers.cpu.ir.model import AGREE, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, RESULT, Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
@@ -52,6 +52,10 @@ class Widener(GangValues):
             result = None
         elif opcode == AGREE:
             result = write_uniform_condition(self, instruction.operands[0], instruction.predicate == "true")
+        elif opcode == PARAMETER:
+            result = self.scalar(instruction.operands[0])
+        elif opcode == RESULT:
+            result = self.builder.store(self.vector(instruction.operands[0]), self.arguments[-1])
         elif opcode == "fence":
             result = write_instruction(self.builder, instruction, [])
         elif instruction.callee in spmd.WAVE_WIDE:
@@ -71,6 +75,9 @@ class Widener(GangValues):
             result = self._write_elementwise(instruction)
         elif opcode == "call" and is_arithmetic(instruction.callee) and self._has_vector_form(instruction):
             result = self._call(instruction)
+        elif instruction.elementwise is not None and (variant := self._variant(instruction.elementwise)) is not None:
+            mask = self.lanes.all_lanes() if self.mask is None else self.mask
+            result = self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
         else:
             result = Scalarizer(self, instruction).write()
         if result is not None and instruction.type != VOID:
@@ -171,6 +178,9 @@ class Widener(GangValues):
                 self.lanes.store(values, base, self.mask, align)
             with otherwise:
                 self.lanes.scatter(values, places, self.mask, align)
+
+    def _variant(self, function: Function) -> ir.Function | None:
+        return self.variants.find(function, self.lanes.width)
 
     def _has_vector_form(self, instruction: Instruction) -> bool:
         name = instruction.callee

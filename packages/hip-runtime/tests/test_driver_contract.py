@@ -164,8 +164,9 @@ def test_memory_exhausted_changes_nothing(bench: Bench) -> None:
 
 def test_memory_is_counted(bench: Bench) -> None:
     free, _ = bench.driver.memory_info(0)
-    address = bench.driver.alloc(0, 1 << 20)
-    assert bench.driver.memory_info(0)[0] <= free - (1 << 20)
+    nbytes = 4 << 20  # HIP counts in blocks of 2 MiB, of which it hands out smaller pieces
+    address = bench.driver.alloc(0, nbytes)
+    assert bench.driver.memory_info(0)[0] <= free - nbytes
     bench.driver.free(address)
     bench.check_free(free)
 
@@ -630,8 +631,7 @@ def test_host_runs_beside_a_kernel(bench: Bench) -> None:
 def test_handles_for_other_processes_name_an_allocation(bench: Bench) -> None:
     place = bench.put(np.arange(4))
     handle = bench.driver.ipc_handle(place)
-    assert len(handle) == 64
-    assert bench.driver.ipc_handle(place) == handle
+    assert len(handle) == len(bench.driver.ipc_handle(place)) == 64, "HIP may give another one each time"
     if bench.driver.name == "hip" and bench.opens_own_handles:
         handle = hip_standin.of_another_process(handle)
     if bench.opens_own_handles:

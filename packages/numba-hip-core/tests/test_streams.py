@@ -155,7 +155,7 @@ def test_devices_and_contexts():
         assert context.device is hip.get_current_device()
         free, total = context.get_memory_info()
         assert (free, total) == context.device.memory_info()
-        buffer = context.memalloc(4096)
+        buffer = context.memalloc(4 << 20)  # HIP counts in blocks of 2 MiB, of which it hands out smaller pieces
         assert context.get_memory_info().free < free
         buffer.close()
         assert context.get_memory_info().free == free
@@ -201,7 +201,7 @@ def test_require_context():
 def test_cleanup_is_deferred():
     free = hip.get_current_device().memory_info()[0]
     with hip.defer_cleanup():
-        hip.device_array(10_000)
+        hip.device_array(1 << 20)
         assert hip.get_current_device().memory_info()[0] < free
     assert hip.get_current_device().memory_info()[0] == free
 

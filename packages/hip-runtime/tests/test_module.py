@@ -108,6 +108,29 @@ def test_module_on_the_current_device(device: Device) -> None:
     assert Module(None, sample("count")).device is device
 
 
+@pytest.mark.parametrize("how", ["unload", "collect"])
+def test_callbacks_before_a_module_is_unloaded(device: Device, how: str) -> None:
+    said: list[object] = []
+    module = device.load(sample("count"))
+    handle = module.handle
+
+    def fail(module: Module) -> None:
+        said.append("fail")
+        raise OSError("a callback that fails")
+
+    module.before_unload(lambda module: said.append((module.handle, module.function("count").name)))
+    if how == "unload":
+        module.before_unload(fail)
+        with pytest.raises(OSError, match="a callback that fails"):
+            module.unload()
+        assert said == ["fail", (handle, "count")]
+        module.unload()
+    del module
+    gc.collect()
+    assert said[-1:] == [(handle, "count")]
+    assert len(said) == (2 if how == "unload" else 1)
+
+
 def test_unloaded_module(device: Device) -> None:
     module = device.load(sample("count"))
     function = module.function("count")

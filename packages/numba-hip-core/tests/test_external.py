@@ -1,10 +1,12 @@
 """Functions of linked LLVM bitcode and LLVM IR, called from kernels."""
 
+import gc
+
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from numba import types
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, NumbaWarning
 
 import numba_hip as hip
 from hip_devicelib.errors import NotFoundError
@@ -38,6 +40,17 @@ BOOLEANS = """
 define zeroext i1 @negate(i1 zeroext %x) {
   %y = xor i1 %x, true
   ret i1 %y
+}
+"""
+
+
+COUNTED = """
+@counter = addrspace(1) global i32 5
+@hidden = internal addrspace(1) global i32 6
+define i32 @counted(ptr %out) {
+  %y = load i32, ptr addrspace(1) @counter
+  store i32 %y, ptr %out
+  ret i32 0
 }
 """
 
@@ -403,3 +416,73 @@ def test_code_for_the_host_is_not_linked_for_a_gpu():
 
     with pytest.raises(LinkedCodeError, match=r"host.ll is code for 'x86_64.*'; this kernel is for 'amdgcn"):
         hip.compile(kernel, "(float64[::1],)", target="gfx90a")
+
+
+def test_callbacks_are_told_of_each_module():
+    said = []
+    code = hip.LinkedCode(
+        TIMES_TWO.encode(), "twice", lambda module: said.append(module), lambda module: said.append(module.handle)
+    )
+    times_two = hip.declare_device("times_two", "int32(int32)", link=code)
+
+    @hip.jit(link=[code, hip.LinkedCode(ADD_C.encode(), "sums", lambda module: said.append("sums"))])
+    def kernel(values):
+        values[hip.grid(1)] = times_two(4)
+
+    values = np.zeros(4)
+    kernel.compile((types.float64[::1],))
+    assert not said
+    kernel[1, 1](values)
+    kernel[2, 2](values)
+    module, other = said
+    assert other == "sums"
+    assert [function.name for function in module.code.kernels] == ["kernel"]
+    handle = module.handle
+    kernel[1, 1](np.zeros(4, np.int32))
+    assert len(said) == 4
+    assert said[2].handle is not handle
+    del module, said[:], kernel
+    gc.collect()
+    assert len(said) == 2
+    assert handle in said
+
+
+def test_a_callback_that_fails_stops_the_launch(tmp_path):
+    said = []
+
+    def refuse(module):
+        said.append(module.handle)
+        if len(said) == 1:
+            raise OSError("not yet")
+
+    @hip.jit(link=hip.LinkedCode(b"", "nothing", refuse), cache=True)
+    def kernel(values):
+        values[0] = 1
+
+    values = np.zeros(1)
+    refused = pytest.warns(NumbaWarning, match="kernel kernel is not kept in the cache: nothing, which it links, has")
+    with config.cache_dir.scope(tmp_path), refused:
+        kernel.compile((types.float64[::1],))
+    with pytest.raises(OSError, match="not yet"):
+        kernel[1, 1](values)
+    assert values[0] == 0
+    kernel[1, 1](values)
+    assert values[0] == 1
+    assert len(said) == 2
+    with pytest.raises(LinkedCodeError, match="setup_callback of linked code is 3; it has to be callable, or None"):
+        hip.LinkedCode(b"", setup_callback=3)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_variables_that_the_host_can_find_on_amd_gpus(told):
+    code = hip.LinkedCode(COUNTED.encode(), "counted", (lambda module: None) if told else None)
+    counted = hip.declare_device("counted", "int32()", link=code)
+
+    @hip.jit
+    def kernel(values):
+        values[0] = counted()
+
+    text, _ = hip.compile(kernel, "(float64[::1],)", target="gfx90a", output="llvm")
+    variables = [variable.name for variable in llvm.parse_assembly(text).global_variables]
+    assert variables == (["counter"] if told else [])
+    assert ("load i32, ptr addrspace(1) @counter" in text) == told

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
+import io
 from types import ModuleType
+from typing import Any
 
 import numba
 import numpy as np
@@ -401,3 +404,28 @@ def test_compiling_to_ptx_is_refused_once_the_arguments_are_right(cuda: ModuleTy
             UnsupportedError, match=f"numba.cuda.{name} has no counterpart.*numba_hip.compile gives LLVM IR"
         ):
             function(add, signature, device=True)
+
+
+def test_callbacks_of_code_that_is_linked(cuda: ModuleType) -> None:
+    said: list[str] = []
+    source = io.StringIO("")
+    code = cuda.CUSource(
+        source, setup_callback=lambda module: said.append("up"), teardown_callback=lambda module: said.append("down")
+    )
+
+    @cuda.jit(link=[code])
+    def kernel(values: Any) -> None:
+        values[0] += 1
+
+    values = np.zeros(1)
+    kernel[1, 1](values)
+    kernel[1, 1](values)
+    assert values[0] == 2
+    assert said == ["up"]
+    del kernel
+    gc.collect()
+    assert said == ["up", "down"]
+    with pytest.raises(TypeError, match="setup_callback must be callable"):
+        cuda.CUSource("", setup_callback=1)
+    source.write("__device__ int number;")
+    assert code.data == "__device__ int number;"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +32,8 @@ class Module:
         self._functions: dict[str, Function] = {}
         self._finalizer = weakref.finalize(self, driver.unload_module, self.handle)
         self._finalizer.atexit = False
+        self._last_calls: list[Callable[[Module], object]] = []
+        self._teardown: weakref.finalize[Any, Any] | None = None
 
     def function(self, name: str) -> Function:
         """A new `Function` for the kernel called *name*; `SymbolError` lists those that there are."""
@@ -43,9 +47,29 @@ class Module:
         """Address and bytes of a global variable; `SymbolError`."""
         return self.device.driver.get_global(self.handle, name)
 
+    def before_unload(self, callback: Callable[[Module], object]) -> None:
+        """Have *callback* called with this module just before it is unloaded, at the latest when the process ends.
+
+        The last of several is called first.
+        """
+        self._last_calls.append(callback)
+        if self._teardown is None:
+            # Finalizers are called when their object is gone; another one of the same handle stands for it. The last
+            # one that was made is called first.
+            self._teardown = weakref.finalize(self, _call_each, copy.copy(self), self._last_calls)
+
     def unload(self) -> None:
         """Unload the code now, once launches that have begun are done with it."""
+        if self._teardown is not None:
+            self._teardown()
         self._finalizer()
+
+
+def _call_each(module: Module, callbacks: Sequence[Callable[[Module], object]]) -> None:
+    """Call each of *callbacks*, the last first, whichever fails."""
+    with ExitStack() as stack:
+        for callback in callbacks:
+            stack.callback(callback, module)
 
 
 class FunctionAttributes(NamedTuple):

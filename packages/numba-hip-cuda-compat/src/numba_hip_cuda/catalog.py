@@ -143,6 +143,7 @@ _MODULES: Mapping[str, Module] = {
         names={
             **from_module("numba_hip_cuda.toolkit", *COMPILE),
             "CUDACompiler": "numba_hip.compilation.compiler:HipCompiler",
+            "CUDAFlags": "numba_hip.compilation.described_code:HipFlags",
             "CUDACompileResult": "numba_hip.compilation.compiler:HipCompileResult",
             "CUDANativeLowering": "numba_hip.compilation.compiler:HipLowering",
             "ExternFunction": "numba_hip.compilation.external:ExternalFunction",
@@ -340,7 +341,9 @@ _MODULES: Mapping[str, Module] = {
         },
         rest="numba.extending",
     ),
-    f"{CUDA}.flags": Module(names={}, rest="numba.core.compiler"),
+    f"{CUDA}.flags": Module(
+        names={"CUDAFlags": "numba_hip.compilation.described_code:HipFlags"}, rest="numba.core.compiler"
+    ),
     f"{CUDA}.initialize": Module(names=from_module("numba_hip_cuda.devices", "initialize_all")),
     f"{CUDA}.intrinsics": Module(names=from_module("numba_hip", *WARP)),
     f"{CUDA}.kernels": Module(names={}),

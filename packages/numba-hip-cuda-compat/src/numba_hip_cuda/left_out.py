@@ -147,7 +147,7 @@ LEFT_OUT = (
         cudadrv.linkable_code.Archive: kind  cudadrv.linkable_code.CUSource: kind  cudadrv.linkable_code.Cubin: kind
         cudadrv.linkable_code.Fatbin: kind  cudadrv.linkable_code.LTOIR: kind  cudadrv.linkable_code.Object: kind
         cudadrv.linkable_code.PTXSource: kind
-        cudadrv.linkable_code.LinkableCode: from_path from_path_or_obj nrt setup_callback teardown_callback
+        cudadrv.linkable_code.LinkableCode: from_path from_path_or_obj nrt
         """,
     ),
     Reason(
@@ -165,7 +165,7 @@ LEFT_OUT = (
         dispatcher.CUDADispatcher: add_overload call dump enable_caching get_call_template get_compile_result
         get_function_type get_metadata inspect_lto_ptx inspect_sass_cfg targetctx
         targetdescr typeof_pyval typingctx
-        flags: CUDAFlags
+        flags.CUDAFlags: compute_capability lto max_registers nvvm_options
         lowering: CUDALower
         simulator.compiler: declare_device_function
         target: VALID_CHARS

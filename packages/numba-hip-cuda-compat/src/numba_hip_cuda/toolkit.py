@@ -5,6 +5,7 @@ So a program that has a use for PTX in one place runs in all others.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -63,17 +64,37 @@ class _Refused:
 
 
 class _Code:
-    """Code for NVIDIA's GPUs: it can be named and kept, so that a module with some can be imported; not linked."""
+    """Code for NVIDIA's GPUs: it can be named and kept, so that a module with some can be imported; not linked.
+
+    What has no code in it can be: its callbacks are told of the modules of kernels. ``nrt`` changes nothing.
+    """
 
     default_name: str
 
     def __init_subclass__(cls) -> None:
         cls.default_name = f"<unnamed-{cls.__name__.lower()}>"
 
-    def __init__(self, data: Any, name: str | None = None, **callbacks: Any) -> None:
-        self.data = data
+    def __init__(
+        self,
+        data: Any,
+        name: str | None = None,
+        setup_callback: Callable[[Any], object] | None = None,
+        teardown_callback: Callable[[Any], object] | None = None,
+        nrt: bool = False,
+    ) -> None:
+        for callback, title in ((setup_callback, "setup_callback"), (teardown_callback, "teardown_callback")):
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{title} must be callable")
+        self._data = data
         self.name = name or self.default_name
-        self.callbacks = callbacks
+        self.setup_callback = setup_callback
+        self.teardown_callback = teardown_callback
+        self.nrt = nrt
+
+    @property
+    def data(self) -> Any:
+        """What it was made of; of a file in memory, what is in that now."""
+        return self._data.getvalue() if isinstance(self._data, (io.StringIO, io.BytesIO)) else self._data
 
 
 class PTXSource(_Code):

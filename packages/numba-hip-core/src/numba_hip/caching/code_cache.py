@@ -94,6 +94,9 @@ class CodeCache:
 
     def save(self, place: Place, code: KernelCode) -> None:
         """Keep *code*; a warning says so where that is not possible."""
+        if code.linked:
+            _warn(f"kernel {code.name} is not kept in the cache: {code.linked[0].name}, which it links, has callbacks")
+            return
         for fault in code.faults.values():
             if _read_fault(*_write_fault(fault)) != fault:
                 _warn(f"kernel {code.name} is not kept in the cache: another process could not raise {fault}")

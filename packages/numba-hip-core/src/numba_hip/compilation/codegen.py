@@ -49,6 +49,12 @@ def is_foreign(function: Any) -> bool:
     return is_rare(name, len(function.args))
 
 
+def is_visible(variable: llvm.ValueRef) -> bool:
+    """Whether *variable* of linked code is one that the host can find: defined there, and for all of its threads."""
+    own = variable.is_declaration or variable.linkage.name in ("internal", "private", "appending")
+    return not own and str(variable.type) in ("ptr", "ptr addrspace(1)", "ptr addrspace(4)")
+
+
 Modules = Sequence[llvm.ModuleRef]
 
 
@@ -72,8 +78,10 @@ class HipCodeLibrary(CodeLibrary):
         """Symbols of the functions that Numba compiled into this library."""
         self.externals: dict[str, ExternalFunction] = {}
         """Functions of linked code that this library itself calls, by the symbols of their adapters."""
-        self.linked_code: dict[str, LinkedCode] = {}
-        """Code to link, by its digest."""
+        self.linked_code: dict[Any, LinkedCode] = {}
+        """Code to link, by its identity."""
+        self.visible: list[str] = []
+        """Variables of linked code that the host may look for; complete once `external_modules` was called."""
         self.location: str | None = None
         """The place in the source of what is being lowered."""
         self.accessed: str | None = None
@@ -115,18 +123,27 @@ class HipCodeLibrary(CodeLibrary):
 
     def add_linked_code(self, codes: Iterable[LinkedCode]) -> None:
         """Note that kernels with this library are linked with *codes*."""
-        self.linked_code.update({code.digest: code for code in codes})
+        self.linked_code.update({code.identity: code for code in codes})
 
     def external_modules(self, context: Any) -> list[llvm.ModuleRef]:
         """Modules with the adapters of the closure's external functions, first, and the code that defines those."""
         closure = self.closure()
         functions = {symbol: one for library in closure for symbol, one in library.externals.items()}
-        codes = {digest: code for library in closure for digest, code in library.linked_code.items()}
+        codes = {code.digest: code for library in closure for code in library.linked_code.values()}
         if not functions and not codes:
             return []
         modules = link_modules(codes.values(), self._codegen.triple, str(self._codegen.target_data))
+        told = {code.digest for code in self.codes_with_callbacks()}
+        for digest, module in zip(codes, modules.values(), strict=True):
+            if digest in told:
+                self.visible += [variable.name for variable in module.global_variables if is_visible(variable)]
         adapters = self._codegen.to_bitcode(build_adapters(functions.values(), modules, context))
         return [llvm.parse_bitcode(adapters), *modules.values()]
+
+    def codes_with_callbacks(self) -> tuple[LinkedCode, ...]:
+        """What of the code that is linked with the closure wants to know of the modules that it is loaded in."""
+        codes = {key: code for library in self.closure() for key, code in library.linked_code.items()}
+        return tuple(code for code in codes.values() if code.has_callbacks)
 
     def finalize(self) -> None:
         """Nothing more can be added after this."""
@@ -495,6 +512,7 @@ class AmdCodegen(HipCodegen):
         adapters, *codes = [bytes(part.as_bitcode()) for part in external] or [b""]
         linked = library.linked()
         keep = [value.name for value in (*linked.global_variables, *linked.functions) if value.name in kept]
+        keep += library.visible
         own = [bytes(linked.as_bitcode()), *([adapters] if adapters else [])]
         level = 3 if options.opt else 0
         optimise = partial(self._amdgpu.optimise, own, self.target, libraries=codes, keep=keep, level=level)

@@ -50,7 +50,7 @@ class ExternalFunction:
     def add_to_stamp(self, stamp: Any) -> None:
         """Add what this function is to the stamp of a kernel that calls it."""
         stamp.add_text("external", self.name, str(self.signature), self.abi)
-        stamp.add_text(*(code.digest for code in read_all(self.link)))
+        stamp.add_text(*(code.stamp for code in read_all(self.link)))
 
 
 def declare_device(name: str, sig: Any, link: Any = None, *, abi: str = "numba") -> ExternalFunction:

@@ -22,6 +22,7 @@ from hip_runtime.module import dim3
 from numba_hip.compilation import resources
 from numba_hip.compilation.codegen import symbol_of
 from numba_hip.compilation.compiler import compile_function
+from numba_hip.compilation.linked_code import LinkedCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.rest_parameter import fold_rest
 from numba_hip.errors import KernelSignatureError, OutputError
@@ -57,6 +58,8 @@ class KernelCode:
     """Large constants that the bitcode of the CPU device refers to, by symbol."""
     granule: int = 0
     """Of code that is observed: bytes that all accesses are a multiple of."""
+    linked: tuple[LinkedCode, ...] = ()
+    """What is linked and wants to know when it is loaded and unloaded."""
 
     def llvm(self) -> str:
         """LLVM IR, optimised."""
@@ -256,6 +259,7 @@ def _compile_kernel(
         captured_by(library),
         library.all_data(),
         math.gcd(8, *library.all_access_sizes()) if context.codegen().observes else 0,
+        library.codes_with_callbacks(),
     )
 
 

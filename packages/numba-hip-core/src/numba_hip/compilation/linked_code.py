@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -14,21 +14,38 @@ from typing import Any
 from llvmlite import binding as llvm
 
 from hip_devicelib.errors import UnsupportedError
+from hip_runtime.module import Module
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError
 
 SOURCES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp"})
 MACHINE_CODE = frozenset({".a", ".co", ".cubin", ".fatbin", ".hsaco", ".lib", ".o", ".obj", ".so"})
 NVIDIA_CODE = frozenset({".ltoir", ".ptx"})
 
+Callback = Callable[[Module], object]
+
 _INTRINSIC = re.compile(r"@\"?llvm\.(\w+)")
 
 
 @dataclass(frozen=True)
 class LinkedCode:
-    """LLVM bitcode (``data`` is bytes) or LLVM IR (text, also as bytes). ``name`` stands in messages."""
+    """LLVM bitcode (``data`` is bytes) or LLVM IR (text, also as bytes). ``name`` stands in messages.
+
+    ``setup_callback`` is called with each `hip_runtime.Module` that this code is part of, when it was loaded and before
+    anything of it runs, ``teardown_callback`` just before that is unloaded, at the latest when the process ends. On
+    AMD GPUs ``module.global_variable(name)`` finds the variables of this code then.
+    """
 
     data: bytes = field(repr=False)
     name: str = "linked code"
+    setup_callback: Callback | None = None
+    teardown_callback: Callback | None = None
+
+    def __post_init__(self) -> None:
+        """`LinkedCodeError` for callbacks that cannot be called."""
+        for name in ("setup_callback", "teardown_callback"):
+            callback = getattr(self, name)
+            if callback is not None and not callable(callback):
+                raise LinkedCodeError(f"{name} of {self.name} is {callback!r}; it has to be callable, or None")
 
     @classmethod
     def of(cls, item: Any) -> LinkedCode:
@@ -54,12 +71,28 @@ class LinkedCode:
                 f"link: {item!r} is a {type(item).__name__}; it takes paths of LLVM bitcode (.bc) or LLVM IR (.ll), "
                 "hip.LinkedCode objects, or lists of these"
             )
-        return cls(data, str(getattr(item, "name", None) or cls.name))
+        callbacks = (getattr(item, name, None) for name in ("setup_callback", "teardown_callback"))
+        return cls(data, str(getattr(item, "name", None) or cls.name), *callbacks)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the contents."""
         return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether there is anything to call when it is loaded or unloaded."""
+        return self.setup_callback is not None or self.teardown_callback is not None
+
+    @property
+    def stamp(self) -> str:
+        """Text that is another one for other contents, and where there are callbacks."""
+        return f"{self.digest} with callbacks" if self.has_callbacks else self.digest
+
+    @property
+    def identity(self) -> tuple[str, Callback | None, Callback | None]:
+        """What two have in common that are the same: contents and callbacks."""
+        return self.digest, self.setup_callback, self.teardown_callback
 
     def parse(self, triple: str, data_layout: str) -> llvm.ModuleRef:
         """A module for the machine *triple*; `LinkedCodeError` where it is none, or one for another machine."""
@@ -124,5 +157,15 @@ def as_items(link: Any) -> tuple[Any, ...]:
 
 
 def read_all(items: Iterable[Any]) -> list[LinkedCode]:
-    """`LinkedCode.of` each, the same contents once."""
-    return list({code.digest: code for code in map(LinkedCode.of, items)}.values())
+    """`LinkedCode.of` each, the same one once."""
+    return list({code.identity: code for code in map(LinkedCode.of, items)}.values())
+
+
+def set_up(module: Module, codes: Iterable[LinkedCode]) -> None:
+    """Call what *codes* want to be called of *module*, which was just loaded, and see to it that they are told of its
+    end."""
+    for code in codes:
+        if code.setup_callback is not None:
+            code.setup_callback(module)
+        if code.teardown_callback is not None:
+            module.before_unload(code.teardown_callback)

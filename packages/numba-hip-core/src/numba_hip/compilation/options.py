@@ -164,7 +164,7 @@ class CompileOptions:
         chosen["boundscheck"], chosen["races"] = self.checked, self.observed
         if callable(self.inline):
             chosen["inline"] = _stamp_of(self.inline)
-        chosen["link"] = [code.digest for code in read_all(self.link)]
+        chosen["link"] = [code.stamp for code in read_all(self.link)]
         return repr({name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()})
 
     @property

@@ -21,6 +21,7 @@ from hip_runtime.errors import LaunchError
 from numba_hip import config
 from numba_hip._numba import type_code
 from numba_hip.compilation.kernel_code import KernelCode, compile_kernel
+from numba_hip.compilation.linked_code import set_up
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.resources import is_cooperative
 from numba_hip.compilation.rest_parameter import argument_names, rest_of
@@ -496,7 +497,9 @@ class Dispatcher(Inspection):
         if code.granule:
             device.driver.watch_writes()  # type: ignore[attr-defined]
         check_captured(self.__name__, code.captured, device)
-        function = device.load(code.code_object).function(code.name)
+        module = device.load(code.code_object)
+        set_up(module, code.linked)
+        function = module.function(code.name)
         record = IndexRecord() if code.target.checked and device.is_cpu else None
         function.describe_fault = exception_describer(
             code.faults, record, self.py_func, partial(self._compile_with_lines, kinds, device.target)

@@ -1,8 +1,8 @@
 """Mutation testing with mutmut: ``python -m tools.mutants layout caches``; without names, all of targets.toml.
 
-A package is copied to a folder of its own, where mutmut puts all mutants of a module into one file. For each mutant the
-tests of the target are run in a fork of a process that has imported them, or, where the target is ``fresh``, in a
-process of their own. Mutants that no test notices, and that ``explained.toml`` does not explain, are shown.
+A package is copied to a folder of its own, where mutmut puts all mutants of a module into one file. Each mutant is
+tried in a fork of a process that has imported the tests. Mutants that no test notices are shown; those that
+``explained.toml`` explains are not tried.
 
 Of a target that has many mutants a sample is tried, evenly spread; ``--all`` tries all of them.
 """
@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.mutants.explanations import Survivor, count_unexplained, read_table
-from tools.mutants.package_copy import CONFIGURATION, IGNORED, ROOT, PackageCopy, run_tests, sample
+from tools.mutants.explanations import Change, explanations_of, read_table
+from tools.mutants.listed_changes import ListedChanges
+from tools.mutants.package_copy import PackageCopy, sample
+from tools.mutants.results import SURVIVES
 
 SAMPLE = 40
 """Mutants of a target that are tried where ``targets.toml`` does not say how many."""
@@ -31,19 +33,14 @@ def main() -> int:
     left = 0
     for name in chosen.names or targets:
         started = time.monotonic()
-        target = targets[name]
-        if "changes" in target:
-            tried, survivors = len(target["changes"]), try_changes(name, target, chosen.folder / name)
-        else:
-            tried, survivors = try_mutants(target, chosen.folder / name, chosen)
-        unexplained = count_unexplained(name, survivors)
-        left += unexplained
-        minutes = (time.monotonic() - started) / 60
-        print(
-            f"{name}: {tried} tried in {minutes:.1f} minutes, {len(survivors)} survived, {unexplained} of them without "
-            "an explanation",
-            flush=True,
-        )
+        target, folder = targets[name], (chosen.folder / name).absolute()
+        try_target = try_changes if "changes" in target else try_mutants
+        counts, survivors = try_target(name, target, folder, chosen)
+        for survivor in survivors:
+            print(survivor)
+        left += len(survivors)
+        seconds = time.monotonic() - started
+        print(f"{name}: {counts}, {len(survivors)} survived; {seconds:.0f} s", flush=True)
     return 1 if left else 0
 
 
@@ -54,6 +51,8 @@ def _parse_arguments(targets: list[str]) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--all", action="store_true", help="try all mutants instead of a sample")
     parser.add_argument("--again", action="store_true", help="try those that survived in this folder the last time")
+    parser.add_argument("--continue", action="store_true", dest="more", help="leave out what was tried in this folder")
+    parser.add_argument("--explained", action="store_true", help="try those that are explained, too")
     parser.add_argument("--seed", type=int, default=1, help="which sample (default: 1)")
     chosen = parser.parse_args()
     unknown = set(chosen.names) - set(targets)
@@ -62,35 +61,44 @@ def _parse_arguments(targets: list[str]) -> argparse.Namespace:
     return chosen
 
 
-def try_mutants(target: dict[str, Any], folder: Path, chosen: argparse.Namespace) -> tuple[int, list[Survivor]]:
-    """Try the mutants of *target* that are *chosen*: how many that are, and what no test noticed."""
-    copy = PackageCopy(target, folder.absolute())
-    names = copy.survived() if chosen.again else copy.mutants()
-    if not (chosen.all or chosen.again):
-        names = sample(names, target.get("sample", SAMPLE), chosen.seed)
-    return len(names), copy.try_mutants(names, chosen.processes)
+def try_mutants(
+    name: str, target: dict[str, Any], folder: Path, chosen: argparse.Namespace
+) -> tuple[str, Sequence[Change]]:
+    """Try the mutants of *target* that are *chosen*: what was done, in words, and what no test noticed."""
+    copy = PackageCopy(target, folder)
+    earlier = copy.results.outcomes()
+    if chosen.again:
+        mutations = [one for one in copy.mutations if earlier.get(one.name) in SURVIVES]
+    elif chosen.all:
+        mutations = copy.mutations
+    else:
+        mutations = sample(copy.mutations, target.get("sample", SAMPLE), chosen.seed)
+    explained = explanations_of(name)
+    unexplained = [one for one in mutations if chosen.explained or not one.reason(explained)]
+    waiting = [one for one in unexplained if not (chosen.more and one.name in earlier)]
+    copy.try_mutants(waiting, chosen.processes, more=chosen.more or chosen.again)
+    outcomes = copy.results.outcomes()
+    found = [outcomes[one.name] for one in unexplained]
+    counts = (
+        f"{len(mutations)} of {len(copy.mutations)} mutants, {len(mutations) - len(unexplained)} explained, "
+        f"{len(waiting)} tried now, {found.count('hangs')} hang, {found.count('unreached')} are not reached"
+    )
+    return counts, [one for one, outcome in zip(unexplained, found, strict=True) if outcome in SURVIVES]
 
 
-def try_changes(name: str, target: dict[str, Any], folder: Path) -> list[Survivor]:
-    """Make the changes that are listed, one at a time, in a copy of all packages; what no test noticed."""
-    shutil.copytree(ROOT / "packages", folder / "packages", dirs_exist_ok=True, ignore=IGNORED)
-    for file in CONFIGURATION:
-        shutil.copy(ROOT / file, folder)
-    paths = os.pathsep.join(str(path.absolute()) for path in sorted(folder.glob("packages/*/src")))
-    environment = os.environ | {"NUMBA_HIP_DEVICE": "cpu", "PYTHONPATH": paths}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *target["tests"]]
-    original = (ROOT / target["file"]).read_text()
-    survivors = []
-    for before, after in [["", ""], *target["changes"]]:
-        if before not in original:
-            sys.exit(f"{name}: {target['file']} holds no {before!r}")
-        (folder / target["file"]).write_text(original.replace(before, after, 1))
-        passed = run_tests(command, folder, environment)
-        if not before and not passed:
-            sys.exit(f"{name}: the tests fail without any change")
-        if before and passed:
-            survivors.append(Survivor(name, before, after))
-    return survivors
+def try_changes(
+    name: str, target: dict[str, Any], folder: Path, chosen: argparse.Namespace
+) -> tuple[str, Sequence[Change]]:
+    """Try the changes that *target* lists, in the same way."""
+    listed = ListedChanges(name, target, folder)
+    earlier = listed.results.outcomes()
+    changes = [one for one in listed.changes if not chosen.again or earlier.get(str(one)) in SURVIVES]
+    waiting = [one for one in changes if not (chosen.more and str(one) in earlier)]
+    listed.try_changes(waiting, chosen.processes, more=chosen.more or chosen.again)
+    outcomes = listed.results.outcomes()
+    found = [outcomes[str(one)] for one in changes]
+    counts = f"{len(changes)} of {len(listed.changes)} changes, {len(waiting)} tried now, {found.count('hangs')} hang"
+    return counts, [one for one, outcome in zip(changes, found, strict=True) if outcome in SURVIVES]
 
 
 if __name__ == "__main__":

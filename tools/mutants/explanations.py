@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,15 @@ STRICT = "what is gone through together has been made as long before"
 
 
 @dataclass(frozen=True)
-class Survivor:
-    """A change that no test noticed: the *function*, and the lines before and after."""
+class Change:
+    """A change of the *function*: its lines before and after."""
 
     function: str
     before: str
     after: str
 
-    def reason(self, explained: list[dict[str, str]]) -> str:
-        """Why it may survive; empty where nobody has said."""
+    def reason(self, explained: Sequence[dict[str, str]]) -> str:
+        """Why no test need notice it; empty where nobody has said."""
         for entry in explained:
             if entry["function"] in self.function and entry["before"] in self.before and entry["after"] in self.after:
                 return entry["why"]
@@ -42,13 +43,9 @@ def read_table(name: str) -> dict[str, Any]:
     return tomllib.loads((HERE / name).read_text())
 
 
-def count_unexplained(target: str, survivors: list[Survivor]) -> int:
-    """Print those of *survivors* that nobody has explained; how many these are."""
-    explained = read_table("explained.toml").get(target, [])
-    left = [survivor for survivor in survivors if not survivor.reason(explained)]
-    for survivor in left:
-        print(survivor)
-    return len(left)
+def explanations_of(target: str) -> list[dict[str, str]]:
+    """What ``explained.toml`` has of *target*."""
+    return list(read_table("explained.toml").get(target, []))
 
 
 def _texts(line: str) -> set[str]:

@@ -1,30 +1,26 @@
-"""A copy of a package in which mutmut has put all mutants of some modules, and what becomes of a run of them."""
+"""A copy of a package in which mutmut has put all mutants of some modules, and what became of those that were tried."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.mutants.explanations import Survivor
+from tools.mutants.mutations import Mutation, read_mutations
+from tools.mutants.results import Results
 
 ROOT = Path(__file__).parents[2]
-
-FORKS = Path(__file__).parent / "forks.py"
 
 CONFIGURATION = ("pyproject.toml", "conftest.py")
 """What pytest reads at the top of the repository: how tests are run, and which of them by default."""
 
 IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info")
-
-TIMEOUT = 600
-"""Seconds for the tests of a change that are run in a process of their own; those that take longer hang."""
 
 GENERATE = """
 import os
@@ -46,108 +42,64 @@ class PackageCopy:
 
     def __init__(self, target: dict[str, Any], folder: Path) -> None:
         self.folder = folder
-        self._fresh = target.get("fresh", False)
         self._mutated = folder / "mutants"
         self._tests = [*(f"tests/{test}" for test in target["tests"]), *target.get("options", [])]
-        self._modules = [f"src/{module}" for module in target["modules"]]
+        self._warm_up = target.get("warm-up", "")
         package = ROOT / "packages" / target["package"]
         shutil.copytree(package, folder, dirs_exist_ok=True, ignore=IGNORED)
         for file in CONFIGURATION:
             shutil.copy(ROOT / file, folder)
-        self._configure(target["modules"][0].split("/")[0])
-        self._run_python("-c", GENERATE)
+        self._configure(target["modules"])
+        self._run_mutmut()
+        self.mutations = list(self._read(target["modules"]))
 
-    def _configure(self, top: str) -> None:
-        modules = "".join(f"\n    {module}" for module in self._modules)
+    def _configure(self, modules: list[str]) -> None:
+        mutated = "".join(f"\n    src/{module}" for module in modules)
         copied = "".join(f"\n    {path}" for path in ("tests", "src", *CONFIGURATION))
+        top = modules[0].split("/")[0]
         (self.folder / "setup.cfg").write_text(
-            f"[mutmut]\nsource_paths=src/{top}\nonly_mutate={modules}\nalso_copy={copied}\n"
+            f"[mutmut]\nsource_paths=src/{top}\nonly_mutate={mutated}\nalso_copy={copied}\n"
         )
 
-    def mutants(self) -> list[str]:
-        """The names of all mutants, in the order of the lines."""
-        metas = (json.loads((self.folder / "mutants" / f"{module}.meta").read_text()) for module in self._modules)
-        return [name for meta in metas for name in meta["exit_code_by_key"]]
-
-    def survived(self) -> list[str]:
-        """The names of those that survived when they were tried the last time."""
-        try:
-            names = set((self.folder / "survived.txt").read_text().split())
-        except FileNotFoundError:
-            return []
-        return [name for name in self.mutants() if name in names]
-
-    def try_mutants(self, names: Sequence[str], processes: int) -> list[Survivor]:
-        """Run the tests for each of *names*; what no test noticed."""
-        if not names:
-            return []
-        left = self._try_afresh(names, processes) if self._fresh else self._try_forked(names, processes)
-        (self.folder / "survived.txt").write_text("\n".join(left))
-        return [self._survivor(name) for name in left]
-
-    def _try_forked(self, names: Sequence[str], processes: int) -> list[str]:
-        command = [sys.executable, str(FORKS), str(processes), *self._tests]
+    def _run_mutmut(self) -> None:
         ran = subprocess.run(
-            command, cwd=self._mutated, env=self._environment(), input="\n".join(names), text=True, check=False,
-            capture_output=True,
-        )  # fmt: skip
-        if ran.returncode:
-            sys.exit(f"{ran.stderr[-8000:]}\nthe tests of {self._mutated} cannot be run; above is what they say")
-        left = set(ran.stdout.split())
-        return [name for name in names if name in left]
-
-    def _try_afresh(self, names: Sequence[str], processes: int) -> list[str]:
-        if not self._passes("") or self._passes("fail"):
-            sys.exit(f"the tests of {self._mutated} fail without any change, or do not come to the changes")
-        with ThreadPoolExecutor(processes) as pool:
-            passes = pool.map(self._passes, names)
-            return [name for name, passed in zip(names, passes, strict=True) if passed]
-
-    def _passes(self, mutant: str) -> bool:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *self._tests]
-        return run_tests(command, self._mutated, self._environment() | {"MUTANT_UNDER_TEST": mutant})
-
-    def _environment(self) -> dict[str, str]:
-        return os.environ | {"NUMBA_HIP_DEVICE": "cpu", "PYTHONPATH": str(self._mutated / "src")}
-
-    def _survivor(self, name: str) -> Survivor:
-        changed = self._run_mutmut("show", name).splitlines()
-        before, after = (
-            " ".join(text[1:].strip() for text in changed if text[:1] == sign and not text.startswith(sign * 3))
-            for sign in "-+"
-        )
-        return Survivor(name.rpartition("__mutmut_")[0], before, after)
-
-    def _run_mutmut(self, *arguments: str) -> str:
-        return self._run_python("-m", "mutmut", *arguments)
-
-    def _run_python(self, *arguments: str) -> str:
-        environment = os.environ | {"NUMBA_HIP_DEVICE": "cpu"}
-        ran = subprocess.run(
-            [sys.executable, *arguments], cwd=self.folder, env=environment, text=True, check=False,
+            [sys.executable, "-c", GENERATE], cwd=self.folder, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         if ran.returncode:
             sys.exit(f"{ran.stdout[-8000:]}\nmutmut failed in {self.folder}; above is what it says")
-        return ran.stdout
+
+    def _read(self, modules: list[str]) -> Iterator[Mutation]:
+        digest = hashlib.sha256()
+        for module in modules:
+            file = self._mutated / "src" / module
+            digest.update(file.read_bytes())
+            yield from read_mutations(file, module.removesuffix(".py").replace("/", "."))
+        self.results = Results(self.folder / "results.jsonl", digest.hexdigest())
+
+    def try_mutants(self, mutations: Sequence[Mutation], processes: int, *, more: bool) -> None:
+        """Run the tests for each of *mutations*; the results are kept as they come, beside the earlier ones where
+        there are to be *more*."""
+        self.results.begin(more=more)
+        if not mutations:
+            return
+        log = self.folder / "log.txt"
+        command = [sys.executable, "-m", "tools.mutants.runner", str(processes), self._warm_up, *self._tests]
+        paths = os.pathsep.join((str(self._mutated / "src"), str(ROOT)))
+        environment = os.environ | {"NUMBA_HIP_DEVICE": "cpu", "PYTHONPATH": paths}
+        with log.open("w") as errors, self.results.path.open("a") as results:
+            process = subprocess.Popen(
+                command, cwd=self._mutated, env=environment, stdin=subprocess.PIPE, stdout=results, stderr=errors,
+            )  # fmt: skip
+            process.communicate(json.dumps([mutation.name for mutation in mutations]).encode())
+        if process.returncode:
+            sys.exit(f"{log.read_text()[-8000:]}\nthe tests of {self._mutated} cannot be run; above is what they say")
 
 
-def run_tests(command: Sequence[str], folder: Path, environment: dict[str, str]) -> bool:
-    """Whether *command*, which runs tests in *folder*, succeeds in time."""
-    try:
-        ran = subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT,
-            check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return False
-    return ran.returncode == 0
-
-
-def sample(names: Sequence[str], count: int, seed: int) -> list[str]:
-    """*count* of *names*, evenly spread over them; each *seed* begins elsewhere."""
-    if count >= len(names):
-        return list(names)
-    step = len(names) / count
+def sample(mutations: Sequence[Mutation], count: int, seed: int) -> list[Mutation]:
+    """*count* of *mutations*, evenly spread over them; each *seed* begins elsewhere."""
+    if count >= len(mutations):
+        return list(mutations)
+    step = len(mutations) / count
     start = seed * GOLDEN % 1
-    return [names[int((number + start) * step)] for number in range(count)]
+    return [mutations[int((number + start) * step)] for number in range(count)]

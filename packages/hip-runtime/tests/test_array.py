@@ -361,6 +361,10 @@ def test_arrays_that_cannot_be(device: Device) -> None:
         rt.device_array(3, "no type")
     with pytest.raises(ArrayError, match="no bytes"):
         rt.device_array(3, "S0")
+    with pytest.raises(
+        ArrayError, match="dtype .* is an array itself; give the array its axes, and the elements int32"
+    ):
+        rt.device_array(3, "3i4")
     with pytest.raises(ArrayError, match="-3"):
         rt.device_array((2, -3))
     with pytest.raises(ArrayError, match="order must be 'C' or 'F', not 'A'"):

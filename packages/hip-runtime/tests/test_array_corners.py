@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import hip_runtime as rt
-from hip_runtime import Device, Stream
+from hip_runtime import Device, Stream, copying
+from hip_runtime.driver import PER_THREAD_STREAM
 from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.errors import ArrayError, ArrayTypeError, CopyError
 from hip_runtime.layout import Layout, check_numbers, dense, index, reinterpret, reshape, squeeze
@@ -26,6 +27,55 @@ class Foreign:
 
 
 # how memory is copied
+
+
+class Recorder:
+    """A driver that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
+        self.asked.append((target, source, nbytes, stream, owners))
+
+    def is_capturing(self, stream: int) -> bool:
+        return False
+
+    def is_pageable(self, address: int) -> bool:
+        return True
+
+    def synchronize_stream(self, stream: int) -> None:
+        self.asked.append(f"wait for {stream}")
+
+
+@pytest.mark.parametrize("copy", [copying.bytes_to_host, copying.bytes_to_device])
+def test_copies_of_bytes(copy: Callable[..., None]) -> None:
+    driver, owners, stream = Recorder(), object(), PER_THREAD_STREAM + 1
+    for nbytes, on in ((3, stream), (0, stream), (3, PER_THREAD_STREAM)):
+        copy(driver, 10, 20, nbytes, on, owners)
+    assert driver.asked == [
+        (10, 20, 3, stream, owners), f"wait for {stream}", (10, 20, 0, stream, owners),
+        (10, 20, 3, PER_THREAD_STREAM, owners),
+    ]  # fmt: skip
+
+
+def test_arrays_live_as_long_as_their_copies(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    array, target, stream = rt.to_device(np.arange(8192.0)), np.zeros(8192), Stream()
+    owned, made = [], type(device.driver).copy
+
+    def note(self: Any, *arguments: Any) -> None:
+        owned.extend(map(id, arguments[4]))
+        made(self, *arguments)
+
+    monkeypatch.setattr(type(device.driver), "copy", note)
+    array.copy_to_host(target, stream=stream)
+    assert {id(target), id(array)} <= set(owned)
+
+
+def test_an_axis_of_two_that_both_repeat_is_copied_once(device: Device) -> None:
+    array = rt.to_device(np.zeros(3))
+    array.broadcast_to((2, 3))[:] = np.arange(3.0)
+    assert array.copy_to_host().tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("strides", [(0,), (4,), (-4,)])
@@ -91,6 +141,16 @@ def test_arrays_of_other_libraries_are_copied_on_the_device(device: Device, monk
     assert target.copy_to_host().tolist() == [0, 1, 2, 3]
     with pytest.raises(CopyError, match="shapes must be equal"):
         target.copy_to_device(Foreign(source[:2]))
+
+
+def test_elements_of_a_device_are_set_without_the_host(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = rt.to_device(np.arange(2)), rt.to_device(np.zeros((3, 2), np.int64))
+    monkeypatch.setattr(rt.DeviceArray, "__array__", None)
+    monkeypatch.setattr(rt.DeviceArray, "copy_to_host", None)
+    target[1:] = source
+    target[0] = Foreign(source[::-1])
+    monkeypatch.undo()
+    assert target.copy_to_host().tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from llvmlite import ir
 from spmd_kernels import code, pack
 from spmd_programs import OPERATIONS
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu import finalise
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.passes.demote_atomics import find_private_atomics
 
 THREADS = 96
 PLACES = 4
@@ -70,7 +75,7 @@ def run_update(device: Device, code_object: CodeObject, kind: str, first: Any, v
     """What the threads of one block were given, and what is in the array afterwards."""
     function = device.load(code_object).function("k")
     arrays = [to_device(part.astype(NUMPY[kind])) for part in (first, values)]
-    results = [to_device(np.zeros(count, NUMPY[kind])) for count in (THREADS, PLACES)]
+    results = [to_device(np.zeros(part.size, NUMPY[kind])) for part in (values, first)]
     arguments = pack(function.kernel, *(array.address for array in (*arrays, *results)))
     with config.cpu_form.scope("regions"):
         function.launch(1, THREADS, arguments)
@@ -117,23 +122,71 @@ FLOATS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("operation", ["max", "min", "umax", "umin"])
-def test_extremes_have_the_sign_that_the_operation_says(device: Device, operation: str) -> None:
-    check_integers(device, operation, "i8")
+def test_operations_on_integers_in_one_kernel(device: Device) -> None:
+    """Each operation has bytes of the array for itself."""
+    updates = "".join(
+        f"""
+  %here{number} = add i32 %place, {PLACES * number}
+  %p{number} = getelementptr i8, ptr %s, i32 %here{number}
+  %own{number} = add i32 %t, {THREADS * number}
+  %pv{number} = getelementptr i8, ptr %values, i32 %own{number}
+  %v{number} = load i8, ptr %pv{number}
+  %old{number} = atomicrmw {operation} ptr %p{number}, i8 %v{number} monotonic
+  %po{number} = getelementptr i8, ptr %olds, i32 %own{number}
+  store i8 %old{number}, ptr %po{number}"""
+        for number, operation in enumerate(INTEGERS)
+    )
+    cells = PLACES * len(INTEGERS)
+    text = f"""{OPERATIONS}
+declare ptr @spmd.shared.s.64.16(ptr)
+define void @k(ptr noalias %item, ptr %first, ptr %values, ptr %olds, ptr %after) {{
+  %t = call i32 @spmd.thread_idx.x(ptr %item)
+  %s = call ptr @spmd.shared.s.64.16(ptr %item)
+  %place = urem i32 %t, {PLACES}
+  %moves = icmp ult i32 %t, {cells}
+  %own = getelementptr i8, ptr %s, i32 %t
+  br i1 %moves, label %begin, label %meet
+begin:
+  %pf = getelementptr i8, ptr %first, i32 %t
+  %f = load i8, ptr %pf
+  store i8 %f, ptr %own
+  br label %meet
+meet:
+  call void @spmd.barrier(ptr %item){updates}
+  call void @spmd.barrier(ptr %item)
+  br i1 %moves, label %end, label %out
+end:
+  %w = load i8, ptr %own
+  %pa = getelementptr i8, ptr %after, i32 %t
+  store i8 %w, ptr %pa
+  br label %out
+out:
+  ret void
+}}"""
+    code_object = code(text, "k", [(name, "ptr") for name in ("first", "values", "olds", "after")], shared_bytes=64)
+    samples = [sample_integers(operation, "i8") for operation in INTEGERS]
+    first, values = (np.concatenate(parts) for parts in zip(*samples, strict=True))
+    olds, after = run_update(device, code_object, "i8", first, values)
+    for number, (operation, sample) in enumerate(zip(INTEGERS, samples, strict=True)):
+        expected = one_after_another("i8", INTEGERS[operation], *sample)
+        for found, wanted in zip((olds, after), expected, strict=True):
+            count = len(wanted)
+            np.testing.assert_array_equal(found[count * number : count * (number + 1)], wanted, operation)
+
+
+def sample_integers(operation: str, kind: str) -> tuple[Any, Any]:
+    """What is in the places at first, and the values of the threads."""
+    small = operation in ("uinc_wrap", "udec_wrap")
+    most = np.iinfo(NUMPY[kind]).max
+    generator = np.random.default_rng(5)
+    values = generator.integers(-3 if small else -most - 1, 9 if small else most, THREADS, endpoint=True)
+    return np.array([0, 1, -1, most]), values
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("operation", "kind"), [(name, kind) for name in INTEGERS for kind in INTEGER_KINDS])
 def test_integers(device: Device, operation: str, kind: str) -> None:
-    check_integers(device, operation, kind)
-
-
-def check_integers(device: Device, operation: str, kind: str) -> None:
-    generator = np.random.default_rng(5)
-    small = operation in ("uinc_wrap", "udec_wrap")
-    most = np.iinfo(NUMPY[kind]).max
-    values = generator.integers(-3 if small else -most - 1, 9 if small else most, THREADS, endpoint=True)
-    first = np.array([0, 1, -1, most])
+    first, values = sample_integers(operation, kind)
     update = update_kernel(kind, f"%old = atomicrmw {operation} ptr %p, {kind} %v monotonic")
     for found, expected in zip(
         run_update(device, update, kind, first, values),
@@ -174,6 +227,45 @@ def test_success_of_an_exchange(device: Device) -> None:
                            "  %same = extractvalue { i32, i1 } %pair, 1\n  %old = zext i1 %same to i32")  # fmt: skip
     olds, _ = run_update(device, update, "i32", np.arange(PLACES), np.arange(THREADS) + 100)
     np.testing.assert_array_equal(olds, np.arange(THREADS) < PLACES)
+
+
+ADDRESSES = """
+  %own = alloca i32
+  %shared = call ptr @spmd.shared.s.64.16(ptr %item)
+  %dynamic = call ptr @spmd.dynamic_shared(ptr %item)
+  %element = getelementptr i32, ptr %shared, i32 %i
+  %frozen = freeze ptr %element
+  %either = select i1 %c, ptr %own, ptr %frozen
+  %foreign = select i1 %c, ptr %out, ptr %own
+  %loaded = load ptr, ptr %own
+  %number = ptrtoint ptr %own to i64
+  %back = inttoptr i64 %number to ptr
+  br label %head
+head:
+  %place = phi ptr [ %either, %entry ], [ %next, %head ]
+  %next = getelementptr i32, ptr %place, i32 1
+  %wanders = phi ptr [ %own, %entry ], [ %out, %head ]"""
+OF_THE_BLOCK = ("own", "shared", "dynamic", "element", "frozen", "either", "place", "next")
+OF_ANYONE = ("out", "foreign", "loaded", "back", "wanders")
+
+
+def test_which_memory_is_of_the_block() -> None:
+    names = (*OF_THE_BLOCK, *OF_ANYONE)
+    updates = "".join(f"\n  %{n}.old = atomicrmw add ptr %{n}, i32 %i monotonic" for n in names)
+    swaps = "".join(f"\n  %{n}.pair = cmpxchg ptr %{n}, i32 %i, i32 0 monotonic monotonic" for n in names)
+    text = f"""{OPERATIONS}
+declare ptr @spmd.shared.s.64.16(ptr)
+define void @k(ptr %item, ptr %out, i32 %i, i1 %c) {{
+entry:{ADDRESSES}{updates}{swaps}
+  %volatile = atomicrmw volatile add ptr %own, i32 %i monotonic
+  %rare = atomicrmw usub_sat ptr %own, i32 %i monotonic
+  br i1 %c, label %head, label %done
+done:
+  ret void
+}}"""
+    graph = read_function(PrintedModule(llvm.parse_assembly(text)), "k", ir.Context())
+    found = find_private_atomics(instruction for block in graph.blocks for instruction in block.instructions)
+    assert {instruction.name for instruction in found} == {f"{n}.{x}" for n in OF_THE_BLOCK for x in ("old", "pair")}
 
 
 @pytest.mark.sample(4)

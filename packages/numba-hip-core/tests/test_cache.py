@@ -1,5 +1,6 @@
 """Compiled kernels on disk: found by other processes, and not found where anything that matters has changed."""
 
+import dataclasses
 import json
 import os
 import stat
@@ -16,6 +17,8 @@ import numba_hip as hip
 from hip_devicelib.errors import CacheError
 from numba_hip import config
 from numba_hip.caching import code_cache, stamps
+from numba_hip.compilation.options import CompileOptions
+from numba_hip.targets.callconv import Fault
 
 MODULE = """
 import sys
@@ -355,6 +358,9 @@ def test_entries_hold_no_pickles(here):
 class LocalError(ValueError):
     """An exception of a module."""
 
+    class Inner(ValueError):
+        """An exception of a class."""
+
 
 def test_exceptions_that_cannot_be_found_again(here):
     class Hidden(ValueError):
@@ -368,6 +374,14 @@ def test_exceptions_that_cannot_be_found_again(here):
         cached(kernel)[1, 1](np.zeros(1))
     with pytest.raises(Hidden), pytest.warns(NumbaWarning):
         cached(kernel)[1, 1](-np.ones(1))
+
+
+def test_what_has_no_stamp_is_not_kept(here):
+    def kernel(values):
+        values[0] = len(os.environ)
+
+    with pytest.warns(NumbaWarning, match="^kernel kernel is not kept in the cache: it refers to the environment"):
+        assert code_cache.CodeCache().place(kernel, (), CompileOptions(), "cpu") is None
 
 
 def test_exceptions_of_modules(here):
@@ -387,6 +401,28 @@ def test_an_exception_whose_module_is_gone_is_a_miss():
     assert code_cache._read_fault("os", "getcwd", "()", None) is None
     assert code_cache._read_fault("builtins", "ValueError", "__import__('os')", None) is None
     assert "no_such_module" not in sys.modules
+
+
+def test_what_is_loaded_is_what_was_saved(here):
+    def kernel(values):
+        values[0] = 1
+
+    dispatcher = hip.jit("void(float64[:])", boundscheck=True)(kernel)
+    (code,) = dispatcher.overloads.values()
+    fault = Fault(LocalError.Inner, ("below", 3), None)
+    constants = {"one": b"12", "none": b"", "two": b"345", "three": b"6"}
+    (here / "inlined.py").parent.mkdir()
+    (here / "inlined.py").write_text("")
+    files = frozenset([str(here / "inlined.py")])
+    code = dataclasses.replace(code, faults={fault.code: fault}, data=constants, sources=files)
+    cache = code_cache.CodeCache()
+    place = cache.place(kernel, code.argument_types, code.options, "cpu")
+    cache.save(place, code)
+    found = cache.load(place)
+    sources = frozenset(stamps.file_stamps(place.files)) | files
+    assert __file__ in sources
+    assert found == dataclasses.replace(code, annotation=str(code.annotation), sources=sources)
+    assert found.target is code.target
 
 
 def test_a_directory_that_others_can_write_to(here):

@@ -3,6 +3,7 @@
 import collections
 import enum
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from numba.core import types
 
 import numba_hip as hip
 from hip_devicelib.codeobject import Parameter
+from hip_runtime import config
 from hip_runtime.errors import LaunchError
+from numba_hip._numba import type_code
 from numba_hip.bfloat import bfloat16
 from numba_hip.dispatch import arguments
 from numba_hip.dispatch.hints import In, InOut, Out
@@ -32,7 +35,7 @@ class Span(enum.Enum):
 SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 
 
-def pack(kinds, leaves, values, *, exact):
+def pack(kinds, leaves, values, **options):
     """The bytes of *values* of *kinds*, whose *leaves* lie in a buffer at their natural alignment."""
     parameters, end = [], 0
     for leaf in leaves.split():
@@ -41,7 +44,7 @@ def pack(kinds, leaves, values, *, exact):
         parameters.append(Parameter(leaf, leaf, offset, size))
         end = offset + size
     names = [f"a{number}" for number in range(len(kinds))]
-    packers = arguments.packers(kinds, parameters, names, exact=exact)
+    packers = arguments.packers(kinds, parameters, names, **options)
     assert len(packers) == len(kinds)
     return b"".join(packer(value) for packer, value in zip(packers, values, strict=True))
 
@@ -99,7 +102,7 @@ def test_bytes_of_arguments(kinds, leaves, values, expected):
 )  # fmt: skip
 def test_numbers_that_do_not_fit_are_left_to_the_exact_packer(kind, leaf, value):
     with pytest.raises(arguments.NOT_PACKED):
-        pack([kind], leaf, [value], exact=False)
+        pack([kind], leaf, [value])
     with pytest.raises(KernelArgumentError, match="^argument 'a0' is "):
         pack([kind], leaf, [value], exact=True)
 
@@ -187,6 +190,61 @@ def test_types_of_device_arrays():
         assert arguments.argument_type(view, "a") == types.Array(types.float64, 2, order)
         assert arguments.describe(view) is arguments.describe(view)
     assert arguments.argument_type(array.read_only(), "a") == types.Array(types.float64, 2, "C", readonly=True)
+
+
+def test_bytes_of_device_arrays():
+    array = hip.to_device(np.zeros((2, 3), np.int16))
+    record = hip.to_device(np.zeros((), [("a", "i4")]))
+    expected = [
+        (array, (array.address, 2, 3, 6)),
+        (array.T, (array.address, 3, 2, 6)),
+        (array[1:, ::2], (array.address + 6, 1, 2, 6, 4)),
+        (record, (record.address,)),
+    ]
+    for value, numbers in expected:
+        kind = arguments.argument_type(value, "a")
+        leaves = " i64" * len(numbers)
+        data = struct.pack(f"<{len(numbers)}q", *numbers)
+        for exact in (False, True):
+            assert pack([kind], leaves, [value], exact=exact) == data
+            assert pack([types.int8, kind], f"i8 {leaves}", [5, value], exact=exact) == b"\5" + bytes(7) + data
+            pair = types.Tuple((kind, types.int8))
+            assert pack([pair], f"{leaves} i8", [(value, 6)], exact=exact) == data + b"\6"
+    any_strides = types.Tuple((types.Array(types.int16, 2, "A"),))
+    assert pack([any_strides], "i64" + " i64" * 4, [(array,)]) == struct.pack("<5q", array.address, 2, 3, 6, 2)
+
+
+def test_what_is_known_of_a_device_array():
+    array, record = hip.to_device(np.zeros(2)), hip.to_device(np.zeros((), [("a", "i4")]))
+    for value in (array, record):
+        assert arguments.describe(value).code == type_code(arguments.argument_type(value, "a")) is not None
+    with pytest.raises(KernelArgumentError, match="^an array of dtype object holds Python objects; kernels take num"):
+        arguments.ArrayArgument(SimpleNamespace(dtype=np.dtype(object)))
+
+
+def test_arrays_of_other_libraries(monkeypatch):
+    array = hip.to_device(np.zeros(6))
+    with config.cpu_array_interface.scope(True):
+        other = SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__)
+    waits = []
+    monkeypatch.setattr(
+        arguments, "as_device_array", lambda value, *, synchronize=None: waits.append(synchronize) or array
+    )
+    assert arguments.is_on_device(other)
+    assert arguments.argument_type(other, "a") == types.Array(types.float64, 1, "C")
+    assert waits == [False]  # a type says nothing of what is in the memory
+
+
+def test_memory_of_the_host_that_a_kernel_uses_where_it_is():
+    mapped = hip.mapped_array(6)
+    assert arguments.argument_type(mapped[::2], "a") == types.Array(types.float64, 1, "A")
+
+
+def test_elements_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert arguments.element_type(np.dtype(ml_dtypes.bfloat16)) is bfloat16
+    with pytest.raises(KernelArgumentError, match=r"elements of type float8_e5m2; pass array\.view\(np\.uint8\) for"):
+        arguments.element_type(np.dtype(ml_dtypes.float8_e5m2))
 
 
 @pytest.mark.parametrize(

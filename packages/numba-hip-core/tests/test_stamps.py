@@ -124,6 +124,8 @@ FUNCTIONS = [
     ("def f(a): return a + m.N", {"m": module()}),
     ("def f(a): return a + m.N", {"m": module(N=1)}),
     ("def f(a): return a + m.N", {"m": module(N=2)}),
+    ("def f(a): return a + m.N + m.M", {"m": module(N=1)}),
+    ("def f(a): return a + m.N + m.M", {"m": module(M=1)}),
     ("def f(a): return a + m.n.N", {"m": module(n=module(N=1))}),
     ("def f(a): return a + m.n.N", {"m": module(n=module(N=2))}),
     ("def f(a): return lambda: N", {"N": 1}),
@@ -172,6 +174,8 @@ def test_code_that_functions_import():
         assert made(1, line) == made(1, line) != made(2, line)
     inner = "def g():\n        from imported_by_a_stamp import N\n        return N"
     assert made(1, inner) != made(2, inner)
+    both = "from imported_by_a_stamp import N\n    def g():\n        import os"
+    assert made(1, both) != made(2, both)
 
 
 def test_relative_imports():
@@ -297,6 +301,9 @@ def test_options_of_other_dispatchers():
     assert made(targetoptions={"a": {1, 2}}) == "[('a', '[1, 2]')]"
     assert made(options={3, 1}) == "[1, 3]"
     assert made(options=python_types.SimpleNamespace(stamp=lambda: 5)) == "5"
+    assert made(options=python_types.SimpleNamespace(stamp=lambda: 5, rewrite=None)) == "5"
+    with pytest.raises(NotStampedError, match="^namespace.*, which is rewritten when it is compiled$"):
+        made(options=python_types.SimpleNamespace(stamp=lambda: 5, rewrite=len))
 
 
 def holding_itself():
@@ -338,6 +345,16 @@ def test_what_is_called_open_but_is_not_pythons():
 def test_arrays_of_a_device_are_addresses():
     with pytest.raises(NotCacheableError, match="refers to global device arrays, by their addresses"):
         stamp(hip.to_device(np.zeros(1)))
+    with pytest.raises(NotCacheableError, match="refers to global device arrays, by their addresses"):
+        stamp(Speaker())
+    assert stamp(Speaker)
+
+
+class Speaker:
+    """An array of another library, which can be pickled."""
+
+    def __dlpack__(self):
+        raise NotImplementedError
 
 
 def test_whatever_a_kernel_is_compiled_for_is_in_its_stamp():

@@ -11,10 +11,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from hip_runtime import config
 from hip_runtime.device import Device
 from hip_runtime.drivers.cpu.driver import CpuDriver
 
 MEMORY = 64 << 20
+
+config.verify_passes.preset(True)
 
 
 @pytest.fixture

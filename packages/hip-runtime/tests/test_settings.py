@@ -33,6 +33,10 @@ NEVER = [
 ]
 
 
+PARTICULAR = [setting for setting in config.SETTINGS if setting is not config.dump_directory]
+"""Settings that do not take any text, as the name of a folder may be."""
+
+
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
@@ -40,7 +44,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-@pytest.mark.parametrize("setting", config.SETTINGS, ids=lambda setting: setting.variable)
+@pytest.mark.parametrize("setting", PARTICULAR, ids=lambda setting: setting.variable)
 @pytest.mark.parametrize("text", NEVER, ids=lambda text: ascii(text)[:12])
 def test_text_that_no_setting_takes(setting: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if text == "\udcff":  # a byte that is no text
@@ -60,7 +64,7 @@ def _name(value: Any) -> str:
     return "object" if type(value) is object else str(value)
 
 
-@pytest.mark.parametrize("setting", config.SETTINGS, ids=lambda setting: setting.variable)
+@pytest.mark.parametrize("setting", PARTICULAR, ids=lambda setting: setting.variable)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1, -0.5, "", b"1", [1], object()], ids=_name)
 def test_values_that_no_setting_takes(setting: Any, value: Any) -> None:
     before = setting()

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from hip_runtime import config
+
 os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
+config.verify_passes.preset(True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hip_runtime.errors import SettingError
 
@@ -88,6 +88,8 @@ class Setting(Generic[T]):
     def _check(self, value: T | str) -> T:
         if value is None and self._default() is None:
             return value
+        if isinstance(value, frozenset):
+            return self._read(",".join(sorted(value))) if value else self._default()
         return self._read(str(int(value)) if isinstance(value, bool) else str(value))
 
     def _read(self, text: str) -> T:
@@ -192,6 +194,18 @@ def _ratio(text: str) -> float:
     if not 0 <= value <= 1:  # nor is NaN
         raise ValueError("must be a number from 0 to 1")
     return value
+
+
+DUMPS = ("ir", "graph", "passes", "asm")
+"""What can be seen of a kernel while it is compiled."""
+
+
+def _dump(text: str) -> frozenset[str]:
+    chosen = frozenset(part.strip() for part in text.split(","))
+    unknown = sorted(chosen.difference(DUMPS))
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is none of {', '.join(map(repr, DUMPS))}; it takes some of them, with commas")
+    return chosen
 
 
 def usable_processors() -> int:
@@ -302,6 +316,32 @@ compile_notice = Setting(
     lambda: True,
 )
 
+dump: Setting[frozenset[str]] = Setting(
+    "NUMBA_HIP_DUMP",
+    "What to show of each kernel when it is compiled, separated by commas: 'ir' (LLVM IR, as it is handed to the "
+    "device and optimised), 'asm' (assembly), and on the CPU device 'graph' (what machine code is written from, with "
+    "how each value differs among lanes) and 'passes' (the graph after each pass). Machine code that was kept on disk "
+    "is made anew meanwhile. Read when a kernel is compiled.",
+    _dump,
+    frozenset,
+)
+
+dump_directory = Setting(
+    "NUMBA_HIP_DUMP_DIR",
+    "The folder that NUMBA_HIP_DUMP writes files to, one for each kernel, block shape and kind; by default all is "
+    "printed to standard error. Read when a kernel is compiled.",
+    str,
+    str,
+)
+
+verify_passes = Setting(
+    "NUMBA_HIP_VERIFY",
+    "1 checks the graph of each kernel after every pass of the CPU device's compiler, and raises an error that shows "
+    "it where it is malformed: for those who change the compiler. The default is 0. Read when a kernel is compiled.",
+    switch,
+    lambda: False,
+)
+
 pending_releases = Setting(
     "NUMBA_HIP_PENDING_RELEASES",
     "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
@@ -343,9 +383,9 @@ cpu_array_interface = Setting(
     lambda: False,
 )
 
-SETTINGS: tuple[Setting[str] | Setting[int] | Setting[int | None] | Setting[float] | Setting[bool], ...] = (
+SETTINGS: tuple[Setting[Any], ...] = (
     device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lockstep, cpu_async, cpu_races,
-    cpu_stall_seconds, compile_notice, pending_releases, pending_release_ratio, array_interface_sync, transpose_copies,
-    cpu_array_interface,
+    cpu_stall_seconds, compile_notice, dump, dump_directory, verify_passes, pending_releases, pending_release_ratio,
+    array_interface_sync, transpose_copies, cpu_array_interface,
 )  # fmt: skip
 """All settings, for tools that list them."""

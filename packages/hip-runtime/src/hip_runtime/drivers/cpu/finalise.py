@@ -17,9 +17,10 @@ from hip_devicelib.constants import define_data
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.backend_limits import doubts
+from hip_runtime.drivers.cpu.dump import Dump
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
-from hip_runtime.drivers.cpu.object_code.jit import emit_object, hide_all_but, load_object, locked
+from hip_runtime.drivers.cpu.object_code.jit import emit_assembly, emit_object, hide_all_but, load_object, locked
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 from hip_runtime.drivers.cpu.passes.optimize import optimise
@@ -37,14 +38,33 @@ def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
 
     Raises `UnsupportedError` where no strategy can run it.
     """
+    dump = Dump(kernel.name, block)
     with locked(), LlvmContext() as context:
-        plan = select_plan(KernelRequest(code, kernel, block, context))
-        _link_worker(plan, kernel, context)
-        hide_all_but(_ENTRIES, plan.module)
-        optimise(plan.module, target_machine())
-        module, risks = _avoid_miscompilation(plan.module, context)
+        plan, module, risks = _optimised(KernelRequest(code, kernel, block, context), dump)
+        dump.show("asm", f"assembly, as {plan.form}", lambda: emit_assembly(module))
         _define_large_constants(module, code.data, context)
         return _describe(load_object(emit_object(module, kernel, risks), _ENTRIES), plan)
+
+
+def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, str]:
+    """The LLVM IR, optimised, and the assembly of what `finalise_kernel` makes."""
+    with locked(), LlvmContext() as context:
+        _, module, _ = _optimised(KernelRequest(code, kernel, block, context), Dump(kernel.name, block))
+        return str(module), emit_assembly(module)
+
+
+def _optimised(request: KernelRequest, dump: Dump) -> tuple[Plan, Any, list[str]]:
+    """The plan for the kernel, the module of its program behind LLVM's passes, and what LLVM may not survive of it."""
+    kernel, context = request.kernel, request.context
+    dump.show("ir", "LLVM IR that was handed in", request.text)
+    with dump.passes():
+        plan = select_plan(request)
+    _link_worker(plan, kernel, context)
+    hide_all_but(_ENTRIES, plan.module)
+    optimise(plan.module, target_machine())
+    module, risks = _avoid_miscompilation(plan.module, context)
+    dump.show("ir", f"LLVM IR, optimised, as {plan.form}: {plan.reason}", lambda: str(module))
+    return plan, module, risks
 
 
 def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:

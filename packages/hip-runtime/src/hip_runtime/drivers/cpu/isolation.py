@@ -16,7 +16,9 @@ from hip_runtime.drivers.cpu.object_code.program_image import read_program, writ
 from hip_runtime.drivers.cpu.validation import validate
 from hip_runtime.errors import ModuleLoadError
 
-_SETTINGS: tuple[config.Setting[Any], ...] = (config.cpu_form, config.cpu_width, config.cpu_lockstep)
+_SETTINGS: tuple[config.Setting[Any], ...] = (
+    config.cpu_form, config.cpu_width, config.cpu_lockstep, config.dump, config.dump_directory, config.verify_passes,
+)  # fmt: skip
 """What `finalise_kernel` reads of the settings."""
 
 _reasons: dict[str, tuple[str, ...]] = {}

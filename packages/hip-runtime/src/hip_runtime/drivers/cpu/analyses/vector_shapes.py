@@ -71,6 +71,20 @@ class VectorShapes:
         """The shape of *value* where it is defined."""
         return self._shapes.get(value, VARYING)
 
+    def describe(self, value: Instruction) -> str:
+        """How *value* differs among lanes, in words, and what becomes of lanes at a branch."""
+        home = self.homes.get(value)
+        if home is None:
+            return "not reached"
+        mask = "masked" if home in self.masked else ""
+        if value.is_terminator:
+            return ", ".join(filter(None, [mask, "divergent" if home in self.divergent else ""]))
+        if isinstance(value.type, ir.VoidType):
+            return mask
+        shape = self.own(value)
+        how = "varying" if shape is VARYING else f"stride {shape}" if shape else "uniform"
+        return f"{how}, {mask}" if mask else how
+
     def leaves_masked_loop(self, value: Instruction, block: Block) -> bool:
         """Whether *block* is outside of a masked loop that *value* is defined in."""
         loops = self.order.loops[self.homes[value]]

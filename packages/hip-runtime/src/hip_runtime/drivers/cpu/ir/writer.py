@@ -13,6 +13,11 @@ from hip_runtime.drivers.cpu.ir.model import Instruction
 Part: TypeAlias = "str | ir.Value | ir.Type"
 
 
+def spell(parts: Sequence[Part]) -> str:
+    """The text of *parts* one behind the other, values as operands."""
+    return "".join(part.get_reference() if isinstance(part, ir.Value) else str(part) for part in parts)
+
+
 class Assembled(ir.Instruction):
     """An instruction put together from words, types and operands. llvmlite has no builder for every flag, ordering and
     scope that LLVM has."""
@@ -24,8 +29,7 @@ class Assembled(ir.Instruction):
 
     def descr(self, buf: list[str]) -> None:
         """Write what stands behind the name of the result."""
-        text = "".join(part.get_reference() if isinstance(part, ir.Value) else str(part) for part in self.parts)
-        buf.append(f"{text}{self._stringify_metadata(leading_comma=True)}\n")
+        buf.append(f"{spell(self.parts)}{self._stringify_metadata(leading_comma=True)}\n")
 
 
 def typed(value: ir.Value) -> list[Part]:
@@ -43,6 +47,11 @@ def write_instruction(builder: ir.IRBuilder, instruction: Instruction, operands:
         result.set_metadata("range", node)
     builder._insert(result)
     return result
+
+
+def spell_instruction(instruction: Instruction, operands: Sequence[ir.Value]) -> str:
+    """The text of *instruction* with *operands*, without the name of its result."""
+    return spell(_WRITERS[instruction.opcode](instruction, operands))
 
 
 def _head(instruction: Instruction, *words: str) -> str:

@@ -81,6 +81,11 @@ def emit_object(module: Any, kernel: Kernel, reasons: Sequence[str]) -> bytes:
         ) from None
 
 
+def emit_assembly(module: Any) -> str:
+    """The assembly of *module*."""
+    return str(target_machine().emit_assembly(module))
+
+
 def hide_all_but(entries: Sequence[str], module: Any) -> None:
     """Make everything in *module* internal but *entries*."""
     for function in module.functions:

@@ -15,6 +15,7 @@ from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, within
 from hip_runtime.drivers.cpu.regions.outline import Notes, RegionOutliner
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
@@ -128,6 +129,7 @@ class GangRegionWriter:
         made = RegionOutliner(self._ctx, region, notes, self._item.block, once, gang_plan.numbered).build()
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
+        record(f"outline {name}", made.function)
         try:
             self._check_private(made.function)
             make = partial(

@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
@@ -47,9 +48,14 @@ def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees:
     printed = _inline_what_must_be(request, module, item, unroll)
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
+    record("read", function)
     mark_elementwise_calls(function, printed, item.module.context)
+    record("mark_elementwise_calls", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
-    return KernelGraph(function, module, item, frozen, 0 if request.alone else insert_yields(function))
+    record("freeze_loads", function)
+    spin_loops = 0 if request.alone else insert_yields(function)
+    record("insert_yields", function)
+    return KernelGraph(function, module, item, frozen, spin_loops)
 
 
 def _inline_what_must_be(request: KernelRequest, module: Any, item: WorkItem, unroll: bool) -> PrintedModule:

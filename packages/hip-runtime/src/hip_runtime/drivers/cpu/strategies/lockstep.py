@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import prepare_in_order
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
@@ -68,7 +69,9 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     printed, context = PrintedModule(module), item.module.context
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, context)
+    record("read", function)
     mark_elementwise_calls(function, printed, context)
+    record("mark_elementwise_calls", function)
     elementwise = {value.callee for value in function.instructions() if value.elementwise is not None}
     for name in printed.functions:
         if name not in elementwise | {kernel.name} and _touches_memory(printed, name, context):
@@ -77,6 +80,7 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
                 "is taken, or it forbids that"
             )
     frozen = LOADS_ARE_LATE and freeze_loads(function)
+    record("freeze_loads", function)
     for loop in find_spin_loops(function):
         place = f" ({loop.poll.location})" if loop.poll.location else ""
         raise UnsupportedError(

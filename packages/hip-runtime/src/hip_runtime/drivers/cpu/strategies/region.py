@@ -6,6 +6,7 @@ from hip_devicelib import spmd
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
+from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
@@ -40,6 +41,7 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     """Cut the graph, and write a worker that runs region after region; *gangs* is told what was done."""
     waits = spmd.SYNCHRONISING - spmd.WAVE_WIDE if gangs.waves else spmd.SYNCHRONISING
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
+    record("cut_at_sync_points", regions.function)
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
     build_worker(request.kernel, graph.item, body)

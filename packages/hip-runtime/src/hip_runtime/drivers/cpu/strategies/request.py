@@ -55,6 +55,11 @@ class KernelRequest:
         """Whether lanes of a wave exchange values."""
         return not spmd.WAVE_WIDE.isdisjoint(self.reach.functions)
 
+    def text(self) -> str:
+        """LLVM IR of the module with the kernel."""
+        self._module = self._module or self._read()
+        return str(self._module)
+
     def take_module(self) -> Any:
         """The kernel's module, as it was handed in, for a strategy to change."""
         module, self._module = self._module or self._read(), None

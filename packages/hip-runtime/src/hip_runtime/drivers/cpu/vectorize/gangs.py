@@ -19,6 +19,7 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
@@ -210,12 +211,23 @@ class GangFunction:
 
     def _version_coherent(self) -> None:
         """Write ways that all lanes take together twice."""
+        self._record("vector_shapes")
         together = CoherentBranches(self._graph, self.early_exits)
         while together.version_next(self.shapes):
             self.shapes = self._shapes(self.early_exits)
+            self._record("coherent")
         demotable = set(self._demotable)
         demotable.update(copy for copy, original in together.copied.items() if original in demotable)
         self._demotable = frozenset(demotable)
+
+    def _record(self, stage: str) -> None:
+        record(f"{stage} {self._name}", self._graph, self._describe)
+
+    def _describe(self, value: Instruction) -> str:
+        """How *value* differs among lanes, for who looks on."""
+        home = self.shapes.homes.get(value)
+        exits = home in self.early_exits and value.is_terminator
+        return "early exit" if exits else self.shapes.describe(value)
 
     def _write_masked(
         self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], mask: ir.Value, rows: int

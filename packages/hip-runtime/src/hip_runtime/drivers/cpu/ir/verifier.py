@@ -1,0 +1,220 @@
+"""Whether a graph is one: each value defined before it is used, each block ended once, types that fit.
+
+What LLVM's verifier finds in IR is found here in graphs, before instructions are written from them: after a pass that
+went wrong, not somewhere behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.ir.keywords import BINARY
+from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.printer import print_function
+
+_BIT = ir.IntType(1)
+
+
+class MalformedGraphError(AssertionError):
+    """A pass has left a graph that breaks a rule; ``problems`` are the rules with the instructions that break them."""
+
+    def __init__(self, stage: str, function: Function, problems: list[str]) -> None:
+        listed = "\n".join(f"- {problem}" for problem in problems)
+        super().__init__(
+            f"the graph of {function.name!r} after {stage} breaks rules:\n{listed}\n{print_function(function)}"
+        )
+        self.problems = problems
+
+
+def verify(function: Function, stage: str) -> None:
+    """Raise `MalformedGraphError` where *function*, as the pass *stage* has left it, breaks a rule."""
+    problems = list(find_problems(function))
+    if problems:
+        raise MalformedGraphError(stage, function, problems)
+
+
+def find_problems(function: Function) -> Iterator[str]:
+    """The rules that *function* breaks."""
+    if not function.blocks:
+        yield "there is no block"
+        return
+    broken = list(_check_blocks(function))
+    yield from broken
+    if not broken:  # else there is no flow to follow
+        yield from _check_uses(function)
+        yield from _check_types(function)
+
+
+def _check_blocks(function: Function) -> Iterator[str]:
+    known = set(function.blocks)
+    if len(known) != len(function.blocks):
+        yield "a block is there twice"
+    for block in function.blocks:
+        ends = [instruction.is_terminator for instruction in block.instructions]
+        if not ends or not ends[-1] or any(ends[:-1]):
+            yield f"block {block.name!r} does not end with its only terminator"
+            continue
+        if any(target not in known for target in block.terminator.targets):
+            yield f"block {block.name!r} goes to a block that is not there"
+        if any(target is function.blocks[0] for target in block.terminator.targets):
+            yield f"block {block.name!r} goes back to the entry"
+        phis = [instruction.opcode == "phi" for instruction in block.instructions]
+        if any(phis[len(list(block.phis)) :]):
+            yield f"block {block.name!r} has a phi behind other instructions"
+
+
+def _check_uses(function: Function) -> Iterator[str]:
+    homes: dict[Value, Block] = {}
+    for block in function.blocks:
+        for instruction in block.instructions:
+            if instruction in homes:
+                yield f"{instruction.opcode} {instruction.name!r} is in two places"
+            homes[instruction] = block
+            if instruction.opcode == "synchronise":  # the result is there from the next block on
+                homes[instruction.operands[0]] = instruction.targets[0]
+    flow = _Flow(function)
+    for block in flow.reachable:
+        seen: set[Value] = set()
+        for instruction in block.instructions:
+            if instruction.opcode == "phi":
+                yield from _check_phi(instruction, block, flow, homes)
+            else:
+                for value in _read_by(instruction):
+                    problem = _find_use(value, homes)
+                    if not problem and value in homes and value not in seen:
+                        home = homes[value]
+                        starts_here = home is block and value not in block.instructions
+                        if not starts_here and (home is block or not flow.dominates(home, block)):
+                            problem = "before it is defined"
+                    if problem:
+                        yield f"{instruction.opcode} {instruction.name!r} in {block.name!r} uses a value {problem}"
+            seen.add(instruction)
+
+
+def _read_by(instruction: Instruction) -> list[Value]:
+    if instruction.opcode != "synchronise":
+        return instruction.operands
+    call, *keys = instruction.operands
+    assert isinstance(call, Instruction)
+    return [*call.operands, *keys]
+
+
+def _find_use(value: Value, homes: dict[Value, Block]) -> str:
+    return "that is not in the graph" if isinstance(value, Instruction) and value not in homes else ""
+
+
+def _check_phi(phi: Instruction, block: Block, flow: _Flow, homes: dict[Value, Block]) -> Iterator[str]:
+    where = f"phi {phi.name!r} in {block.name!r}"
+    sources = flow.predecessors[block]
+    if set(phi.targets) & flow.reached != sources:
+        names = ", ".join(sorted(source.name for source in sources))
+        yield f"{where} has values for other blocks than those that lead to it: {names}"
+        return
+    given: dict[Block, Value] = {}
+    for value, source in zip(phi.operands, phi.targets, strict=True):
+        if source not in flow.reached:
+            continue
+        if given.setdefault(source, value) is not value:
+            yield f"{where} has two values for block {source.name!r}"
+        problem = _find_use(value, homes)
+        if not problem and value in homes and not flow.dominates(homes[value], source):
+            problem = f"that is not defined where block {source.name!r} ends"
+        if problem:
+            yield f"{where} is given a value {problem}"
+
+
+def _check_types(function: Function) -> Iterator[str]:
+    for block in function.blocks:
+        for instruction in block.instructions:
+            problem = _mistyped(instruction)
+            if problem:
+                yield f"{instruction.opcode} {instruction.name!r} in {block.name!r}: {problem}"
+
+
+def _mistyped(instruction: Instruction) -> str:
+    kinds = [value.type for value in instruction.operands]
+    opcode = instruction.opcode
+    if opcode == "phi" or opcode in BINARY or opcode in ("fneg", "freeze"):
+        wrong = any(kind != instruction.type for kind in kinds)
+    elif opcode in ("icmp", "fcmp"):
+        wrong = kinds[0] != kinds[1]
+    elif opcode == "select":
+        wrong = kinds[1:] != [instruction.type] * 2
+    elif opcode in ("load", "store"):
+        wrong = not _is_pointer(kinds[-1])
+    elif opcode == "br":
+        wrong = kinds not in ([], [_BIT]) or len(instruction.targets) != 1 + len(kinds)
+    elif opcode == AGREE:
+        wrong = kinds != [_BIT] or instruction.type != _BIT
+    elif opcode == "call":
+        return _mistyped_call(instruction)
+    else:
+        wrong = False
+    return f"types do not fit: {', '.join(map(str, kinds))} give {instruction.type}" if wrong else ""
+
+
+def _mistyped_call(instruction: Instruction) -> str:
+    call = instruction.call
+    if call is None:
+        return "no type of the function"
+    kinds = [value.type for value in instruction.arguments]
+    taken = list(call.function_type.args)
+    if kinds[: len(taken)] != taken or (len(kinds) > len(taken) and not call.function_type.var_arg):
+        return f"the function takes ({', '.join(map(str, taken))}), and is given ({', '.join(map(str, kinds))})"
+    if len(call.argument_attributes) != len(kinds):
+        return "attributes of other arguments than those that are passed"
+    return "" if call.function_type.return_type == instruction.type else f"the function gives no {instruction.type}"
+
+
+def _is_pointer(kind: ir.Type) -> bool:
+    return isinstance(kind, ir.PointerType)
+
+
+class _Flow:
+    """Which blocks can be reached, from where, and which are on every path to another."""
+
+    def __init__(self, function: Function) -> None:
+        entry = function.blocks[0]
+        self.reachable = _reverse_postorder(entry)
+        self.reached = set(self.reachable)
+        self.predecessors: dict[Block, set[Block]] = {block: set() for block in self.reachable}
+        for block in self.reachable:
+            for target in block.successors:
+                self.predecessors[target].add(block)
+        position = {block: number for number, block in enumerate(self.reachable)}
+        self._bits = {block: 1 << number for block, number in position.items()}
+        everything = (1 << len(self.reachable)) - 1
+        self._dominators = dict.fromkeys(self.reachable, everything)
+        self._dominators[entry] = self._bits[entry]
+        changed = True
+        while changed:
+            changed = False
+            for block in self.reachable[1:]:
+                common = everything
+                for source in self.predecessors[block]:
+                    common &= self._dominators[source]
+                common |= self._bits[block]
+                changed |= common != self._dominators[block]
+                self._dominators[block] = common
+
+    def dominates(self, above: Block, below: Block) -> bool:
+        """Whether *above* is on every path from the entry to *below*, or is it."""
+        return above in self._bits and bool(self._dominators[below] & self._bits[above])
+
+
+def _reverse_postorder(entry: Block) -> list[Block]:
+    order: list[Block] = []
+    seen = {entry}
+    waiting = [(entry, iter(entry.successors))]
+    while waiting:
+        block, targets = waiting[-1]
+        target = next((target for target in targets if target not in seen), None)
+        if target is None:
+            order.append(block)
+            waiting.pop()
+        else:
+            seen.add(target)
+            waiting.append((target, iter(target.successors)))
+    return order[::-1]

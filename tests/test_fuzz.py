@@ -13,10 +13,10 @@ from numba import hip
 
 from hip_runtime.errors import TrapError, UnsupportedError
 from numba_hip import config
+from tools.fuzz import OverdueError, limit_time
 from tools.fuzz.__main__ import main
 from tools.fuzz.check import Mismatch, check_case, check_typed
 from tools.fuzz.generator import make_case
-from tools.fuzz.limits import OverdueError, limit
 from tools.fuzz.program import TypedCase
 from tools.fuzz.reduction import shorter
 from tools.fuzz.runs import CompiledCase, forms_of
@@ -148,7 +148,7 @@ def test_a_kernel_that_does_not_end_is_ended() -> None:
         while numbers[0] == 0:
             pass
 
-    with pytest.raises(OverdueError, match=r"not done after 0\.2 s of processor time"), limit(0.2):
+    with pytest.raises(OverdueError, match=r"not done after 0\.2 s of processor time"), limit_time(0.2):
         wait[1, 1](hip.to_device(np.zeros(1, np.int64)))
     check_typed(make_typed_case(70), 1)
 

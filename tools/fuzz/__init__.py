@@ -1,1 +1,13 @@
-"""Random kernels, written in Python, that have to give the same in each form of the CPU device and in plain Python."""
+"""Random kernels, written in Python, that have to give the same in each form of the CPU device and in plain Python.
+
+The limit to what one may take lies with the fuzzer beneath Numba, among the tests of hip-runtime.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "packages" / "hip-runtime" / "tests"))
+
+from spmd_fuzz.limits import OverdueError, limit_time  # type: ignore[import-not-found]
+
+__all__ = ["OverdueError", "limit_time"]

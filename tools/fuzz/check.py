@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from numba_hip import config
+from tools.fuzz import limit_time
 from tools.fuzz.generator import Case
-from tools.fuzz.limits import limit
 from tools.fuzz.program import TypedCase
 from tools.fuzz.reduction import reduce_case
 from tools.fuzz.runs import LACKING, SIMULATOR, Arrays, CompiledCase, Form, device_name, forms_of, load_program
@@ -83,7 +83,7 @@ def check_case(case: Case) -> list[str]:
 
 
 def _simulate(path: Path, case: Case) -> Arrays:
-    with config.simulator.scope(True), limit():
+    with config.simulator.scope(True), limit_time():
         program = load_program(path, case.text)
         arrays: Arrays = list(program["make_arrays"]())
         program["kernel"][case.blocks, case.block](*arrays, case.number)
@@ -143,7 +143,7 @@ def _run_typed(case: TypedCase, forms: Sequence[Form]) -> list[str]:
     with tempfile.TemporaryDirectory() as directory:
         try:
             program = load_program(Path(directory) / f"typed_{case.seed}.py", case.importing_text)
-            with limit():
+            with limit_time():
                 expected = _expect(program, case)
         except Mismatch:
             raise

@@ -16,8 +16,8 @@ from hip_runtime import current_device
 from hip_runtime import errors as runtime_errors
 from numba_hip import config
 from numba_hip.dispatch.arguments import argument_type, packers
+from tools.fuzz import limit_time
 from tools.fuzz.generator import Case
-from tools.fuzz.limits import limit
 from tools.fuzz.program import TypedCase
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -68,7 +68,7 @@ class CompiledCase:
     def run(self, form: str, width: int | None) -> tuple[Arrays, str]:
         """What the kernel leaves in its arrays in *form* with *width*, and the form that it took, with the reason."""
         on_device = [hip.to_device(array) for array in self.arrays]
-        with limit():
+        with limit_time():
             if form == LAUNCH[0]:
                 self.kernel[self.case.blocks, self.case.block](*on_device, self.case.number)
                 told = f"{self.case.block}: {device_name()} (it has one form only)"

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from spmd_fuzz import cases, evaluation
 from spmd_fuzz.__main__ import reduce_failure
-from spmd_fuzz.cases import OverdueError, choose_forms, find_mismatch, limit_time, run_form
+from spmd_fuzz.cases import choose_forms, find_mismatch, run_form
 from spmd_fuzz.evaluation import TooManyRoundsError, evaluate, make_memory
 from spmd_fuzz.generator import make_program
 from spmd_fuzz.kept import FOLDER, Case, read_case, write_case
+from spmd_fuzz.limits import OverdueError, limit_time
 from spmd_fuzz.nodes import Layout, Node, Program
 from spmd_fuzz.reproducer import write_script
 from spmd_fuzz.writer import compile_program

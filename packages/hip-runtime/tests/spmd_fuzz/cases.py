@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from spmd_kernels import pack
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
 from spmd_fuzz.evaluation import Memory, evaluate, make_memory, modulus
+from spmd_fuzz.limits import limit_time
 from spmd_fuzz.nodes import WAITING, Program
 from spmd_fuzz.writer import compile_program, parameters, size_of
 
@@ -41,10 +41,6 @@ def choose_forms(program: Program, seed: int, count: int | None) -> list[Form]:
     weights = [1 if width else len(WIDTHS) / 2 for _, width in forms]
     others = sorted(forms, key=lambda form: choose.random() ** (1 / weights[forms.index(form)]), reverse=True)
     return [("auto", None), *others][:count]
-
-
-class OverdueError(Exception):
-    """A form that does not end."""
 
 
 @dataclass(frozen=True)
@@ -123,23 +119,6 @@ def run_form(device: Device, code: CodeObject, program: Program, memory: Memory,
         values = [arrays[name].address if name in arrays else value for name, value in arguments]
         function.launch(program.blocks, program.block, pack(function.kernel, *values))
         return {name: array.copy_to_host() for name, array in arrays.items()}, function.form
-
-
-@contextmanager
-def limit_time(seconds: float = 90) -> Iterator[None]:
-    """Raise `OverdueError` where it takes more than *seconds* of processor time, also within a kernel. It is the main
-    thread's handlers of signals that are called there."""
-
-    def stop(number: int, frame: object) -> None:
-        raise OverdueError(f"not done after {seconds:g} s of processor time")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def differ(expected: Any, found: Any) -> Any:

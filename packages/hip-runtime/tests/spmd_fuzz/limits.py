@@ -1,4 +1,4 @@
-"""A limit to what a kernel may take."""
+"""A limit to what a random kernel may take; `tools.fuzz` has the same one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class OverdueError(Exception):
 
 
 @contextmanager
-def limit(seconds: float = SECONDS) -> Iterator[None]:
+def limit_time(seconds: float = SECONDS) -> Iterator[None]:
     """Raise `OverdueError` in what takes more than *seconds* of processor time, also within a kernel of the CPU device.
 
     For the main thread, whose handlers of signals are called while a block runs.

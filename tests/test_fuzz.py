@@ -13,16 +13,19 @@ from numba import hip
 
 from hip_runtime.errors import TrapError, UnsupportedError
 from numba_hip import config
-from tools.fuzz import OverdueError, limit_time
+from tools.fuzz import OverdueError, check, limit_time
 from tools.fuzz.__main__ import main
 from tools.fuzz.check import Mismatch, check_case, check_typed
-from tools.fuzz.generator import make_case
+from tools.fuzz.generator import MOST_DEPTH, Case, make_case
 from tools.fuzz.program import TypedCase
 from tools.fuzz.reduction import shorter
 from tools.fuzz.runs import CompiledCase, forms_of
 from tools.fuzz.typed import make_typed_case
 
 PLAIN, WAITING = 5, 4
+BEGIN = "shared =|sums =|shared[t]|sums[turn]|syncthreads()"
+TOGETHER = ("shared[t]|syncthreads()|shared[(t|syncthreads()", "sums,|syncthreads()|^ sums|syncthreads()")
+"""What says of shared memory in a branching kernel stays together: at the start of it, and what threads wait in."""
 KEPT = sorted((Path(__file__).parents[1] / "tools" / "fuzz" / "kept").glob("*.py"))
 """Programs that failed once."""
 
@@ -48,6 +51,7 @@ def test_a_difference_is_told_with_seed_form_and_program(monkeypatch: pytest.Mon
         return arrays, told
 
     monkeypatch.setattr(CompiledCase, "run", run_wrong)
+    monkeypatch.setattr(check, "reduce_failure", lambda case, failed, run: case)
     case = make_case(PLAIN)
     with pytest.raises(Mismatch) as told:
         check_case(case)
@@ -55,6 +59,31 @@ def test_a_difference_is_told_with_seed_form_and_program(monkeypatch: pytest.Mon
     assert message.startswith(f"# seed {PLAIN}, form regions")
     assert "'rows' differs" in message
     assert case.text in message
+
+
+def test_a_branching_kernel_that_fails_loses_what_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    right = [np.zeros(1)] * 7
+
+    def run(self: CompiledCase, form: str, width: int | None) -> object:
+        wrong = form == "regions" and "hip.atomic.xor(totals" in self.case.text
+        return [*right[:4], np.ones(1) if wrong else right[4], *right[5:]], "x: loop"
+
+    def make(self: CompiledCase, program: dict[str, object], case: Case) -> None:
+        self.case = case
+
+    monkeypatch.setattr(CompiledCase, "run", run)
+    monkeypatch.setattr(CompiledCase, "__init__", make)
+    monkeypatch.setattr(check, "_simulate", lambda path, case: right)
+    case = next(one for one in map(make_case, range(99)) if one.waits and "hip.atomic.xor(totals" in one.text)
+    with pytest.raises(Mismatch, match="form regions .*'totals' differs") as told:
+        check_case(case)
+    assert (told.value.name, told.value.form) == ("totals", ("regions", None))
+    _, _, text = str(told.value).partition("\n")
+    body = text[text.index("def kernel(") : text.index("def make_arrays(")].strip().splitlines()[1:]
+    assert "hip.atomic.xor(totals" in body[-1]
+    assert len(body) <= MOST_DEPTH + 2
+    assert "def helper_" not in text or "helper_" in body[-1]
 
 
 @pytest.mark.parametrize(("seed", "waits", "njit"), [(70, False, True), (162, True, False)])
@@ -122,6 +151,16 @@ def test_a_typed_kernel_that_ends_in_an_error_loses_what_does_not_matter(monkeyp
 
 
 def test_what_ends_a_loop_stays_and_what_waits_is_never_parted() -> None:
+    for seed in range(30):
+        for lines in shorter(make_case(seed).lines):
+            text = "\n".join(line for one in lines for line in one.write(0, 0))
+            for number in range(1, 40):
+                assert text.count(f"while left_{number} >") == text.count(f" left_{number} = int64(left_{number} - ")
+            words = dict.fromkeys("|".join([BEGIN, *TOGETHER]).split("|"))
+            found = "|".join(word for line in text.splitlines() for word in words if word in line).removeprefix(BEGIN)
+            for part in TOGETHER:
+                found = found.replace(part, "")
+            assert not found.strip("|")
     for seed in range(60):
         for lines in shorter(make_typed_case(seed).lines):
             text = "\n".join(line for one in lines for line in one.write(0, 0))

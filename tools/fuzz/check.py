@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,10 @@ import numpy as np
 
 from numba_hip import config
 from tools.fuzz import limit_time
-from tools.fuzz.generator import Case
+from tools.fuzz.generator import PARAMETERS, Case
 from tools.fuzz.program import TypedCase
-from tools.fuzz.reduction import reduce_case
+from tools.fuzz.reduction import AnyCase, reduce_case
 from tools.fuzz.runs import LACKING, SIMULATOR, Arrays, CompiledCase, Form, device_name, forms_of, load_program
-
-NAMES = ("words", "numbers", "rows", "reals", "totals", "total", "walked")
 
 
 class LackingError(Exception):
@@ -64,9 +62,14 @@ def _fail(case: Case | TypedCase, asked: str, error: Exception, form: Form | Non
 
 
 def check_case(case: Case) -> list[str]:
-    """The forms that the kernel of *case* took, all with the right results; raises `LackingError` or `Mismatch`."""
+    """The forms that the kernel of *case* took, all with the right results; raises `LackingError`, or `Mismatch` with a
+    smaller program."""
     if device_name() == SIMULATOR:
         raise LackingError("the simulator is what other devices are compared with")
+    return _check(case, forms_of(case), _run_branching)
+
+
+def _run_branching(case: Case, forms: Sequence[Form]) -> list[str]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / f"case_{case.seed}.py"
         try:
@@ -75,9 +78,9 @@ def check_case(case: Case) -> list[str]:
             raise _fail(case, "the simulator", error) from error
         compiled = compile_case(load_program(path, case.text), case)
         taken = []
-        for form in forms_of(case):
+        for form in forms:
             found, told = run_case(compiled, form)
-            _compare(case, f"{describe(form)} ({told})", expected, found)
+            _compare(case, f"{describe(form)} ({told})", expected, found, form)
             taken.append(told)
         return taken
 
@@ -90,12 +93,13 @@ def _simulate(path: Path, case: Case) -> Arrays:
     return arrays
 
 
-def _compare(case: Case, asked: str, expected: Arrays, found: Arrays) -> None:
-    for name, right, other in zip(NAMES, expected, found, strict=True):
+def _compare(case: Case, asked: str, expected: Arrays, found: Arrays, form: Form) -> None:
+    for name, right, other in zip(PARAMETERS.split(", "), expected, found, strict=True):
         try:
             np.testing.assert_array_equal(other, right)
         except AssertionError as error:
-            raise Mismatch(f'# seed {case.seed}, {asked}: {name!r} differs\n{case.text}\n_ = """{error}"""') from None
+            told = " ".join(str(error).split())
+            raise Mismatch(f"# seed {case.seed}, {asked}: {name!r} differs: {told}\n{case.text}", form, name) from None
 
 
 # Typed cases, which bring a reference of their own.
@@ -104,15 +108,19 @@ def _compare(case: Case, asked: str, expected: Arrays, found: Arrays) -> None:
 def check_typed(case: TypedCase, count: int = 4) -> list[str]:
     """The forms that the kernel of *case* took, *count* of them, with the results of plain Python, which are compared
     with those of ``njit`` where it can compile the reference; `Mismatch` with a smaller program else."""
-    forms = choose_forms(case, count)
+    return _check(case, choose_forms(case, count), _run_typed)
+
+
+def _check(case: AnyCase, forms: Sequence[Form], run: Callable[[AnyCase, Sequence[Form]], list[str]]) -> list[str]:
+    """What *run* gives for *case*; `Mismatch` with a smaller program where a form is wrong."""
     try:
-        return _run_typed(case, forms)
+        return run(case, forms)
     except Mismatch as error:
         if error.form is None:
             raise
-        small = reduce_failure(case, error)
+        small = reduce_failure(case, error, run)
         try:
-            _run_typed(small, [error.form])
+            run(small, [error.form])
         except Mismatch as smaller:
             raise smaller from None
         raise
@@ -124,12 +132,14 @@ def choose_forms(case: TypedCase, count: int) -> list[Form]:
     return [first, *random.Random(case.seed).sample(others, min(count - 1, len(others)))]
 
 
-def reduce_failure(case: TypedCase, failed: Mismatch) -> TypedCase:
+def reduce_failure(
+    case: AnyCase, failed: Mismatch, run: Callable[[AnyCase, Sequence[Form]], list[str]]
+) -> AnyCase:  # fmt: skip
     """A case with fewer lines that fails in the same form and array, or by the same error."""
 
-    def fails(tried: TypedCase) -> bool:
+    def fails(tried: AnyCase) -> bool:
         try:
-            _run_typed(tried, [failed.form] if failed.form else [])
+            run(tried, [failed.form] if failed.form else [])
         except Mismatch as found:
             return (found.form, found.name) == (failed.form, failed.name)
         except LackingError:

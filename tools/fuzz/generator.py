@@ -8,10 +8,12 @@ same memory is either apart by a barrier, or atomic with a result that does not 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from tools.fuzz.program import wrapping_type
+from tools.fuzz.program import Line, group, same, wrapping_type
 
 INTEGERS = {"i0": "int32", "i1": "int32", "l0": "int64", "l1": "int64", "u0": "uint32", "w0": "uint64"}
 FLOATS = {"f0": "float32", "f1": "float32", "d0": "float64", "d1": "float64"}
@@ -28,18 +30,41 @@ MOST_DEPTH = 3
 
 @dataclass(frozen=True)
 class Case:
-    """The *text* of a program that defines ``kernel`` and its launch; *waits* is whether it has barriers."""
+    """A program that defines ``kernel`` and its launch; *waits* is whether it has barriers. *functions* are the texts
+    of device functions by their names, *lines* those of the kernel."""
 
     seed: int
-    text: str
     block: tuple[int, int]
     blocks: int
     number: int
     waits: bool
+    functions: tuple[tuple[str, str], ...]
+    lines: tuple[Line, ...]
+
+    @property
+    def text(self) -> str:
+        """The program, which runs by itself."""
+        threads = self.block[0] * self.block[1]
+        text = HEAD.format(seed=self.seed, blocks=self.blocks, block=self.block, number=self.number, threads=threads)
+        kernel = "\n".join(line for one in self.lines for line in one.write(1, 0)) or "    pass"
+        text += "".join(f"\n\n{function}" for name, function in self.functions if name in kernel)
+        text += f"\n\n@hip.jit\ndef kernel({PARAMETERS}, n):\n{kernel}\n"
+        counts = {"integers": len(INTEGERS), "floats": len(FLOATS), "cells": len(CELLS)}
+        return text + TAIL.format(seed=self.seed, names=PARAMETERS.split(", "), **counts)
 
 
-HEAD = '''"""Random kernel {seed}. Run it with NUMBA_HIP_SIMULATOR=1 for the results that are right, then with
-NUMBA_HIP_CPU_FORM=loop, regions or vectors (and NUMBA_HIP_CPU_WIDTH) for those of a form."""
+PARAMETERS = "words, numbers, rows, reals, totals, total, walked"
+"""Of a kernel: its arrays."""
+
+HEAD = '''"""Random kernel {seed}: run it for what differs from the simulator. NUMBA_HIP_CPU_FORM
+and NUMBA_HIP_CPU_WIDTH choose the form of its code on the CPU device."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
 
 import numpy as np
 from numba import hip
@@ -62,11 +87,24 @@ def make_arrays():
     return words, numbers, rows, reals, np.zeros({cells}, np.int64), np.zeros(1), walked
 
 
+NAMES = {names}
+
 if __name__ == "__main__":
-    arrays = make_arrays()
-    kernel[BLOCKS, BLOCK](*arrays, N)
-    np.set_printoptions(threshold=100_000, linewidth=200)
-    print(*arrays[2:], sep="\\n")
+    found = make_arrays()
+    kernel[BLOCKS, BLOCK](*found, N)
+    if len(sys.argv) > 1:  # in the simulator, for the program that started this one
+        np.savez(sys.argv[1], *found)
+        raise SystemExit
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "right.npz")
+        subprocess.run([sys.executable, __file__, path], env=os.environ | {{"NUMBA_HIP_SIMULATOR": "1"}}, check=True)
+        right = list(np.load(path).values())
+    failed = False
+    for name, one, other in zip(NAMES, right, found):
+        for place in zip(*np.nonzero((one != other) & ~((one != one) & (other != other)))):
+            failed = True
+            print(f"{{name}}[{{', '.join(map(str, place))}}] is {{other[place]!r}}, must be {{one[place]!r}}")
+    raise SystemExit(failed)
 """
 
 
@@ -78,32 +116,62 @@ def arithmetic(kind: str, operation: str, one: str, two: str) -> str:
     return f"{kind}({unsigned}({one}) {operation} {unsigned}({two}))"
 
 
+class Emitted(NamedTuple):
+    """A line as the generator writes it, *depth* levels deep; lines of one *group* other than 0 stay together."""
+
+    depth: int
+    text: str
+    held: bool
+    group: int
+
+
+def make_lines(emitted: Sequence[Emitted]) -> tuple[Line, ...]:
+    """The same as lines with others inside of them."""
+    lines: list[Line] = []
+    place = 0
+    while place < len(emitted):
+        first = emitted[place]
+        end = place + 1
+        if first.group:
+            while end < len(emitted) and emitted[end].group == first.group:
+                end += 1
+            lines.append(group(*make_lines([line._replace(group=0) for line in emitted[place:end]])))
+        else:
+            while end < len(emitted) and emitted[end].depth > first.depth:
+                end += 1
+            body = make_lines(emitted[place + 1 : end])
+            if first.text == "else:":
+                lines[-1] = replace(lines[-1], other=body)
+            else:
+                lines.append(Line(same(first.text), body, held=first.held))
+        place = end
+    return tuple(lines)
+
+
 class Generator:
     """Makes the program of *seed*."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.choose = random.Random(seed)
-        self.lines: list[str] = []
-        self.functions: list[str] = []
+        self.lines: list[Emitted] = []
+        self.groups, self.grouped = 0, False
+        self.functions: dict[str, str] = {}
         self.loops = 0
         self.waits = self.choose.random() < 0.5
 
     def make(self) -> Case:
         """The case of the seed."""
         block, blocks, number = self.choose.choice(SHAPES), self.choose.randint(1, 3), self.choose.randint(0, 3)
-        threads = block[0] * block[1]
-        shape = {"seed": self.seed, "blocks": blocks, "block": block, "number": number, "threads": threads}
-        text = HEAD.format(**shape)
         for _ in range(self.choose.randint(0, 2)):
-            text += "\n\n" + self._function(f"helper_{len(self.functions)}")
-        text += "\n\n" + self._kernel(block[0])
-        text += TAIL.format(seed=self.seed, integers=len(INTEGERS), floats=len(FLOATS), cells=len(CELLS))
-        return Case(self.seed, text, block, blocks, number, self.waits)
+            self._function(f"helper_{len(self.functions)}")
+        self._kernel(block[0])
+        lines = make_lines(self.lines)
+        return Case(self.seed, block, blocks, number, self.waits, tuple(self.functions.items()), lines)
 
     # Functions.
 
-    def _function(self, name: str) -> str:
+    def _function(self, name: str) -> None:
         self.lines = []
         for variable in ("l1", "d0"):
             self.emit(1, f"{variable} = {VARIABLES[variable]}({'l0' if variable == 'l1' else 'f0'})")
@@ -116,10 +184,10 @@ class Generator:
         self._assign(2, names)
         self.emit(2, f"l1 = {arithmetic('int64', '+', 'l1', 'int64(turn)')}")
         self.emit(1, f"return {self.integer('int64', names)}")
-        self.functions.append(name)
-        return f"@hip.jit(device=True)\ndef {name}(l0, f0):\n" + "\n".join(self.lines) + "\n"
+        body = "\n".join("    " * line.depth + line.text for line in self.lines)
+        self.functions[name] = f"@hip.jit(device=True)\ndef {name}(l0, f0):\n{body}\n"
 
-    def _kernel(self, width: int) -> str:
+    def _kernel(self, width: int) -> None:
         self.lines = []
         self.emit(1, f"t = int64(hip.threadIdx.x + {width} * hip.threadIdx.y)")
         self.emit(1, "g = int64(hip.blockIdx.x * THREADS + t)")
@@ -131,13 +199,7 @@ class Generator:
         self.emit(1, "for turn in range(8):")
         self.emit(2, "private[turn] = int32(i0 + int32(turn))")
         if self.waits:
-            self.emit(1, "shared = hip.shared.array(THREADS, int64)")
-            self.emit(1, "sums = hip.shared.array(4, int32)")
-            self.emit(1, "shared[t] = l0")
-            self.emit(1, "if t == 0:")
-            self.emit(2, "for turn in range(4):")
-            self.emit(3, "sums[turn] = int32(0)")
-            self.emit(1, "hip.syncthreads()")
+            self._share()
         names = tuple(VARIABLES)
         for _ in range(self.choose.randint(4, 9)):
             self._uniform(1, names)
@@ -145,14 +207,30 @@ class Generator:
             self.emit(1, f"rows[g, {place}] = int64({name})")
         for place, name in enumerate(FLOATS):
             self.emit(1, f"reals[g, {place}] = float64({name})")
-        parameters = "words, numbers, rows, reals, totals, total, walked, n"
-        return f"@hip.jit\ndef kernel({parameters}):\n" + "\n".join(self.lines) + "\n"
+
+    def _share(self) -> None:
+        with self._group():
+            self.emit(1, "shared = hip.shared.array(THREADS, int64)")
+            self.emit(1, "sums = hip.shared.array(4, int32)")
+            self.emit(1, "shared[t] = l0")
+            self.emit(1, "if t == 0:")
+            self.emit(2, "for turn in range(4):")
+            self.emit(3, "sums[turn] = int32(0)")
+            self.emit(1, "hip.syncthreads()")
 
     # Statements.
 
-    def emit(self, depth: int, line: str) -> None:
+    def emit(self, depth: int, line: str, held: bool = False) -> None:
         """Add a line, *depth* levels deep."""
-        self.lines.append("    " * depth + line)
+        self.lines.append(Emitted(depth, line, held, self.groups if self.grouped else 0))
+
+    @contextmanager
+    def _group(self) -> Iterator[None]:
+        """What is emitted meanwhile means nothing without the rest of it."""
+        self.groups += 1
+        self.grouped = True
+        yield
+        self.grouped = False
 
     def _uniform(self, depth: int, names: Sequence[str]) -> None:
         """A statement in a place to which all threads come that have not returned."""
@@ -168,7 +246,8 @@ class Generator:
             for _ in range(self.choose.randint(1, 3)):
                 self._uniform(depth + 1, names)
             return
-        getattr(self, f"_{kind}")(depth, names)
+        with self._group():
+            getattr(self, f"_{kind}")(depth, names)
 
     def _exchange(self, depth: int, names: Sequence[str]) -> None:
         self.emit(depth, f"shared[t] = {self.integer('int64', names)}")
@@ -245,7 +324,7 @@ class Generator:
         else:
             self.emit(depth, f"left_{number} = {limit}")
             self.emit(depth, f"while left_{number} > int64(0) and {self.condition(names)}:")
-            self.emit(depth + 1, f"left_{number} = int64(left_{number} - int64(1))")
+            self.emit(depth + 1, f"left_{number} = int64(left_{number} - int64(1))", held=True)
         self._body(depth + 1, names, kernel, looping=True)
 
     def _bound(self) -> str:
@@ -324,7 +403,7 @@ class Generator:
             return f"{kind}(hip.{choose.choice(('popc', 'clz', 'ffs', 'brev'))}({one}))"
         if which == 10 and self.functions:
             real = choose.choice([name for name in names if name in FLOATS])
-            return f"{kind}({choose.choice(self.functions)}(int64({one}), float32({real})))"
+            return f"{kind}({choose.choice([*self.functions])}(int64({one}), float32({real})))"
         return f"({a} if {self.condition(names)} else {kind}({choose.randint(0, 1000)}))"
 
     def real(self, kind: str, names: Sequence[str]) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
+from tools.fuzz.generator import Case
 from tools.fuzz.program import Line, TypedCase
 
+AnyCase = TypeVar("AnyCase", Case, TypedCase)
 
-def reduce_case(case: TypedCase, fails: Callable[[TypedCase], bool], attempts: int = 60) -> TypedCase:
+
+def reduce_case(case: AnyCase, fails: Callable[[AnyCase], bool], attempts: int = 150) -> AnyCase:
     """A case with fewer lines for which *fails* still holds, found by at most *attempts* trials of it."""
     smaller = True
     while smaller:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -10,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from tools.mutants.__main__ import try_changes
-from tools.mutants.explanations import LETTERS, STRICT, Survivor, read_table
-from tools.mutants.package_copy import FORKS, ROOT, sample
+from tools.mutants.explanations import LETTERS, STRICT, Change, read_table
+from tools.mutants.listed_changes import ListedChanges
+from tools.mutants.mutations import read_mutations
+from tools.mutants.package_copy import ROOT, sample
+from tools.mutants.results import Results
 
 TARGETS: dict[str, Any] = read_table("targets.toml")
 EXPLAINED: dict[str, Any] = read_table("explained.toml")
@@ -52,8 +56,8 @@ def test_explanations_are_of_targets() -> None:
 )
 def test_why_a_change_may_survive(before: str, after: str, why: str) -> None:
     explained = [{"function": "compare", "before": "one < two", "after": "<=", "why": "said"}]
-    assert Survivor("module.x_compare", before, after).reason(explained) == why
-    assert Survivor("module.x_other", "one < two", "one <= two").reason(explained) == ""
+    assert Change("module.x_compare", before, after).reason(explained) == why
+    assert Change("module.x_other", "one < two", "one <= two").reason(explained) == ""
 
 
 def test_samples_are_spread_evenly() -> None:
@@ -67,35 +71,147 @@ def test_samples_are_spread_evenly() -> None:
     assert sample(names, 100, 1) == sample(names, 200, 1) == names
 
 
-TESTS = """
-import os, time
+MODULE = """
+import os
 
-def test_it():
-    mutant = os.environ.get("MUTANT_UNDER_TEST")
-    while mutant == "endless":
-        time.sleep(1)
-    assert mutant not in ({}, "noticed")
-    if mutant == "crash":
-        os.abort()
+def x_double__mutmut_orig(number):
+    if number > 100:
+        return 0
+    doubled = number + \\
+        number
+    return doubled
+
+def x_double__mutmut_1(number):
+    if number > 100:
+        return 0
+    doubled = number - \\
+        number
+    return doubled
+
+def x_double__mutmut_2(number):
+    if number >= 100:
+        return 0
+    doubled = number + \\
+        number
+    return doubled
+
+def x_double__mutmut_3(number):
+    if number > 100:
+        return 1
+    doubled = number + \\
+        number
+    return doubled
+
+def x_double__mutmut_4(number):
+    if number > 100:
+        return 0
+    doubled = os.abort() or number + \\
+        number
+    return doubled
+
+def x_other__mutmut_orig():
+    return 1
+
+def x_other__mutmut_1():
+    return 2
+
+def called(prefix, *arguments):
+    name = os.environ.get("MUTANT_UNDER_TEST", "").rpartition(".")[2]
+    return globals()[name if name.startswith(prefix) else prefix + "orig"](*arguments)
 """
+TESTS = """
+import subprocess, sys
+from sample import called
+
+def test_in_the_process():
+    assert called("x_double__mutmut_", 5) == 10
+    assert prepared == [1]
+
+def test_in_another_process():
+    program = "from sample import called; assert called('x_other__mutmut_') == 1"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+def test_of_nothing():
+    assert {}
+"""
+OUTCOMES = {
+    "sample.x_double__mutmut_1": "noticed",
+    "sample.x_double__mutmut_2": "survives",
+    "sample.x_double__mutmut_3": "unreached",
+    "sample.x_double__mutmut_4": "noticed",
+    "sample.x_other__mutmut_1": "noticed",
+}
 
 
-def try_in_forks(folder: Path, fails: str, mutants: str) -> tuple[int, list[str]]:
-    (folder / "test_sample.py").write_text(TESTS.format(fails))
-    command = [sys.executable, str(FORKS), "2", "test_sample.py"]
-    done = subprocess.run(command, cwd=folder, input=mutants, capture_output=True, text=True, timeout=300, check=False)
-    return done.returncode, done.stdout.split()
+def write_sample(folder: Path, passes: str = "True") -> Path:
+    """A module in which there are mutants, as mutmut writes them, and its tests."""
+    for name, text in (("src/sample.py", MODULE), ("tests/test_sample.py", TESTS.format(passes))):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / "src" / "sample.py"
 
 
-def test_mutants_in_forks(tmp_path: Path) -> None:
-    assert try_in_forks(tmp_path, "'fail'", "one noticed crash two") == (0, ["one", "two"])
+def try_mutants(folder: Path, names: list[str], *options: str) -> tuple[subprocess.CompletedProcess[str], list[Any]]:
+    command = [sys.executable, "-m", "tools.mutants.runner", "2", "import builtins; builtins.prepared = [1]", "tests"]
+    paths = os.pathsep.join((str(folder / "src"), str(ROOT)))
+    done = subprocess.run(
+        [*command, *options], cwd=folder, input=json.dumps(names), capture_output=True, text=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": paths}, check=False,
+    )  # fmt: skip
+    return done, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_mutants_are_tried(tmp_path: Path) -> None:
+    """The tests that come to a mutant notice it or not; what another process does is not seen, so all may come to it
+    that start one."""
+    write_sample(tmp_path)
+    done, results = try_mutants(tmp_path, list(OUTCOMES), "-k", "not another")
+    assert done.returncode == 0, done.stderr
+    expected = OUTCOMES | {"sample.x_other__mutmut_1": "unreached"}
+    assert {result["mutant"]: result["outcome"] for result in results} == expected
 
 
 @pytest.mark.long
-def test_forks_that_say_nothing(tmp_path: Path) -> None:
-    assert try_in_forks(tmp_path, "'fail'", "endless") == (0, [])
-    assert try_in_forks(tmp_path, "None", "one") == (1, [])  # no test comes to what every function raises
-    assert try_in_forks(tmp_path, "''", "one") == (1, [])  # fails without any
+def test_mutants_that_other_processes_run(tmp_path: Path) -> None:
+    write_sample(tmp_path)
+    done, results = try_mutants(tmp_path, list(OUTCOMES))
+    assert done.returncode == 0, done.stderr
+    expected = OUTCOMES | {"sample.x_double__mutmut_3": "survives"}
+    assert {result["mutant"]: result["outcome"] for result in results} == expected
+    write_sample(tmp_path, "False")
+    done, results = try_mutants(tmp_path, list(OUTCOMES))
+    assert (bool(done.returncode), results) == (True, [])
+    assert "test_of_nothing fails without any mutant" in done.stderr
+
+
+def test_what_mutants_change(tmp_path: Path) -> None:
+    file = write_sample(tmp_path)
+    found = read_mutations(file, "sample")
+    assert [one.name for one in found] == list(OUTCOMES)
+    first = found[0]
+    assert (first.function, first.before, first.after) == (
+        "sample.x_double", "doubled = number + \\", "doubled = number - \\",
+    )  # fmt: skip
+    lines = MODULE.splitlines()
+    start = lines.index("    doubled = number + \\") + 1
+    assert first.spans == ((start, start + 1),)
+    assert first.is_reached({start + 1})
+    assert not first.is_reached({start - 1, start + 2})
+
+
+def test_results_are_kept_as_they_come(tmp_path: Path) -> None:
+    results = Results(tmp_path / "results.jsonl", "digest")
+    assert results.outcomes() == {}
+    results.begin(more=True)
+    results.add("one", "survives")
+    with results.path.open("a") as file:
+        file.write('{"mutant": "two", "outc')  # the process was ended
+    assert results.outcomes() == {"one": "survives"}
+    assert Results(results.path, "of another module").outcomes() == {}
+    results.begin(more=True)
+    assert results.outcomes() == {"one": "survives"}
+    results.begin(more=False)
+    assert results.outcomes() == {}
 
 
 @pytest.mark.long
@@ -105,4 +221,6 @@ def test_a_listed_change_that_no_test_notices_is_found(tmp_path: Path) -> None:
         "tests": ["packages/hip-runtime/tests/test_layout.py", "-k", "transpose_needs"],
         "changes": [['"repeated axis', '"an axis'], ["only 1 is squeezed", "no others are squeezed"]],
     }
-    assert try_changes("some", target, tmp_path) == [Survivor("some", *target["changes"][1])]
+    listed = ListedChanges("some", target, tmp_path)
+    listed.try_changes(listed.changes, 2, more=False)
+    assert list(map(listed.results.outcomes().get, map(str, listed.changes))) == ["noticed", "survives"]

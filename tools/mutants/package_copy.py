@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tools.mutants.mutations import Mutation, read_mutations
 from tools.mutants.results import Results
@@ -34,6 +34,9 @@ create_mutants(1)
 
 GOLDEN = (5**0.5 - 1) / 2
 """Its multiples, modulo 1, are far from each other: samples of different seeds share few mutants."""
+
+
+T = TypeVar("T")
 
 
 class PackageCopy:
@@ -96,7 +99,7 @@ class PackageCopy:
             sys.exit(f"{log.read_text()[-8000:]}\nthe tests of {self._mutated} cannot be run; above is what they say")
 
 
-def sample(mutations: Sequence[Mutation], count: int, seed: int) -> list[Mutation]:
+def sample(mutations: Sequence[T], count: int, seed: int) -> list[T]:
     """*count* of *mutations*, evenly spread over them; each *seed* begins elsewhere."""
     if count >= len(mutations):
         return list(mutations)

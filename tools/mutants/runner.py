@@ -84,21 +84,28 @@ class Runner:
         files = sorted({mutation.file for mutation in self._mutations})
         seen = json.loads(OBSERVED.read_text()) if OBSERVED.exists() else {}
         keys = {item: _key(item, files) for item in session.items}
-        new, failures = [item for item in session.items if keys[item] not in seen], []
-        for trial in self._run(lambda item=item: Trial("", [item], [COLLECTION], files) for item in new):
-            (item,), told = trial.tests, trial.told()
-            if trial.passes and told:
-                seen[keys[item]] = told
-            else:
-                failures.append(f"{item.nodeid} fails without any mutant:\n{told.get('failure', '')}")
+        failures = {item: "" for item in session.items if keys[item] not in seen}
+        for _ in range(2):  # one that the machine was too busy for is tried again
+            for trial in self._run([self._observation(item, files) for item in failures]):
+                (item,), told = trial.tests, trial.told()
+                if trial.passes and told:
+                    seen[keys[item]] = told
+                    del failures[item]
+                else:
+                    failures[item] = told.get("failure", "")
         OBSERVED.write_text(json.dumps({key: seen[key] for key in keys.values() if key in seen}))
         if failures:
-            raise pytest.UsageError("\n".join(failures))
+            said = (f"{item.nodeid} fails without any mutant:\n{text}" for item, text in failures.items())
+            raise pytest.UsageError("\n".join(said))
         tests = []
         for item, key in keys.items():
             lines = {file: set(numbers) for file, numbers in seen[key]["lines"].items()}
             tests.append(Test(item, lines, seen[key]["starts"], seen[key]["seconds"]))
         return sorted(tests, key=lambda test: test.seconds)
+
+    @staticmethod
+    def _observation(item: pytest.Item, files: list[str]) -> Callable[[], Trial]:
+        return lambda: Trial("", [item], [COLLECTION], files)
 
     def _try_all(self, tests: list[Test]) -> Iterator[tuple[Mutation, Trial | None]]:
         """Each mutation, and the trial that was made of it, unless no test comes to it."""

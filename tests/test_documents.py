@@ -91,11 +91,27 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "docs" / "design").glob("*.md"))], ids=identify)
+LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
+CPU_DEVICE = ROOT / "packages" / "hip-runtime" / "src" / "hip_runtime" / "drivers" / "cpu"
+
+
+@pytest.mark.parametrize("page", LINKED, ids=identify)
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(FENCE.sub("", page.read_text())):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page} links to {target}"
+
+
+def test_the_map_has_every_room_of_the_cpu_device() -> None:
+    named = set(re.findall(r"`(\w+/|\w+\.py)`", (ROOT / "ARCHITECTURE.md").read_text()))
+    assert all((CPU_DEVICE / name).exists() for name in named)
+    assert named >= {f"{path.name}/" for path in CPU_DEVICE.iterdir() if (path / "__init__.py").exists()}
+
+
+def test_every_design_note_is_listed() -> None:
+    folder = ROOT / "docs" / "design"
+    listed = set(LINK.findall((folder / "index.md").read_text()))
+    assert {path.name for path in folder.glob("*.md")} - {"index.md"} <= listed
 
 
 def test_a_page_that_is_wrong_is_noticed(tmp_path: Path) -> None:

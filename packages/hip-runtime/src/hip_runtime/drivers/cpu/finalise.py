@@ -40,17 +40,19 @@ def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
     """
     dump = Dump(kernel.name, block)
     with locked(), LlvmContext() as context:
-        plan, module, risks = _optimised(KernelRequest(code, kernel, block, context), dump)
-        dump.show("asm", f"assembly, as {plan.form}", lambda: emit_assembly(module))
+        plan, module, risks = _optimised(KernelRequest(code, kernel, block, context, target_machine()), dump)
+        dump.show("asm", f"assembly, as {plan.form}", lambda: emit_assembly(module, target_machine()))
         _define_large_constants(module, code.data, context)
         return _describe(load_object(emit_object(module, kernel, risks), _ENTRIES), plan)
 
 
-def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, str]:
-    """The LLVM IR, optimised, and the assembly of what `finalise_kernel` makes."""
+def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3, machine: Any = None) -> tuple[str, str]:
+    """The LLVM IR, optimised, and the assembly of what `finalise_kernel` makes; for LLVM's target *machine*, this
+    processor by default."""
+    machine = machine or target_machine()
     with locked(), LlvmContext() as context:
-        _, module, _ = _optimised(KernelRequest(code, kernel, block, context), Dump(kernel.name, block))
-        return str(module), emit_assembly(module)
+        _, module, _ = _optimised(KernelRequest(code, kernel, block, context, machine), Dump(kernel.name, block))
+        return str(module), emit_assembly(module, machine)
 
 
 def _optimised(request: KernelRequest, dump: Dump) -> tuple[Plan, Any, list[str]]:
@@ -61,7 +63,7 @@ def _optimised(request: KernelRequest, dump: Dump) -> tuple[Plan, Any, list[str]
         plan = select_plan(request)
     _link_worker(plan, kernel, context)
     hide_all_but(_ENTRIES, plan.module)
-    optimise(plan.module, target_machine())
+    optimise(plan.module, request.machine)
     module, risks = _avoid_miscompilation(plan.module, context)
     dump.show("ir", f"LLVM IR, optimised, as {plan.form}: {plan.reason}", lambda: str(module))
     return plan, module, risks

@@ -81,9 +81,11 @@ def emit_object(module: Any, kernel: Kernel, reasons: Sequence[str]) -> bytes:
         ) from None
 
 
-def emit_assembly(module: Any) -> str:
-    """The assembly of *module*."""
-    return str(target_machine().emit_assembly(module))
+def emit_assembly(module: Any, machine: Any) -> str:
+    """The assembly of *module* for LLVM's target *machine*. *module* can be emitted as an object afterwards: emitting
+    changes a module, and LLVM ends the process when it is done twice, so this is done with a copy."""
+    copy = llvm.parse_bitcode(module.as_bitcode(), llvm.create_context())
+    return str(machine.emit_assembly(copy))
 
 
 def hide_all_but(entries: Sequence[str], module: Any) -> None:

@@ -15,7 +15,6 @@ from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
-from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
 from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode
@@ -25,12 +24,12 @@ from hip_runtime.errors import ModuleLoadError
 class KernelRequest:
     """A kernel, the block shape, and what is known of the kernel before it is read as a graph."""
 
-    def __init__(self, code: CodeObject, kernel: Kernel, block: Dim3, context: LlvmContext) -> None:
+    def __init__(self, code: CodeObject, kernel: Kernel, block: Dim3, context: LlvmContext, machine: Any) -> None:
         self.code = code
         self.kernel = kernel
         self.block = block
         self.context = context
-        self.machine = target_machine()
+        self.machine = machine
         self._module: Any = self._read()
         self.reach = survey(self._module, kernel.name)
         self._check_shared()

@@ -123,11 +123,17 @@ def write_document() -> str:
         text, assembly = list_kernel(code.code_object, code.kernel, BLOCK, make_machine())
     shown = _loop(assembly)
     return TEMPLATE.format(
-        release=LLVM_RELEASE, processor=PROCESSOR, lanes=LANES, block=BLOCK[0],
-        python=inspect.getsource(halve).rstrip(), bitcode=_definition(code.llvm(), "halve"), shapes=stages["vector_shapes"],
-        vectors=_definition(text, "spmd.worker", "block:"), assembly=shown,
+        release=LLVM_RELEASE,
+        processor=PROCESSOR,
+        lanes=LANES,
+        block=BLOCK[0],
+        python=inspect.getsource(halve).rstrip(),
+        bitcode=_definition(code.llvm(), "halve"),
+        shapes=stages["vector_shapes"],
+        vectors=_definition(text, "spmd.worker", "block:"),
+        assembly=shown,
         loop=shown.lstrip(".").partition(":")[0],
-    )  # fmt: skip
+    )
 
 
 def _definition(text: str, name: str, start: str = "") -> str:

@@ -10,19 +10,23 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, types, vectorize
 from numba.core import cgutils
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import TypingError
 
 import numba_hip as hip
 from hip_devicelib import amdgpu, find_rocm, metadata
 from hip_devicelib.errors import NotFoundError
+from hip_devicelib.forking import compiling
 from hip_devicelib.linkers import find_linkers
 from hip_devicelib.target import parse_target
 from numba_hip.compilation.kernel_code import compile_kernel
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import OptionError, OutputError
 from numba_hip.extending import intrinsic
+from numba_hip.targets.context import HipContext
+from numba_hip.targets.typing import HipTypingContext
 
 TARGETS = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"]
 try:
@@ -290,6 +294,28 @@ def test_code_is_the_same_every_time_and_in_threads():
     for codes in results.values():
         assert len(codes) == 3
         assert len(set(codes)) == 1
+
+
+def test_numbas_contexts_are_asked_under_both_locks_alone(monkeypatch):
+    asked = []
+
+    def watch(kind, name):
+        original = getattr(kind, name)
+
+        def check(self, *args, **kws):
+            asked.append((name, compiling._is_owned() and global_compiler_lock._lock._is_owned()))
+            return original(self, *args, **kws)
+
+        monkeypatch.setattr(kind, name, check)
+
+    for name in ("create_module", "get_function", "insert_user_function", "refresh"):
+        watch(HipContext, name)
+    watch(HipTypingContext, "refresh")
+    hip.compile(saxpy.py_func, SAXPY, target="gfx90a", output="llvm")
+    hip.compile(lambda a, b: a + b, "float64(float64, float64)", target="gfx90a", device=True, output="llvm")
+    vectorize(["float64(float64, float64)"], target="hip")(lambda a, b: a - b)
+    assert {name for name, _ in asked} == {"create_module", "get_function", "insert_user_function", "refresh"}
+    assert all(held for _, held in asked), [name for name, held in asked if not held]
 
 
 def test_features_of_a_target():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from numba.core import sigutils, types, typing, utils
 from numba.extending import typeof_impl
 
-from numba_hip._numba import fold_argument_types
+from numba_hip._numba import compiling_for, fold_argument_types
 from numba_hip.compilation.compiler import HipCompiler, compile_function
 from numba_hip.compilation.options import CompileOptions
 
@@ -72,18 +72,19 @@ class DeviceFunction:
 
     def compile(self, args: Types) -> Any:
         """Compile for argument types *args*; returns Numba's compile result."""
-        result = self.overloads.get(args)
-        if result is None:
-            said = self.explicit.get(args)
-            self._compiling.append(args)
-            try:
-                with self.target.typing_context.callstack.recursive(self, args, said):
-                    result = compile_function(self.py_func, args, said, self.options, self.target)
-            finally:
-                self._compiling.remove(args)
-            self.target.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
-            self.overloads[args] = result
-        return result
+        with compiling_for(self.target.numba_name):
+            result = self.overloads.get(args)
+            if result is None:
+                said = self.explicit.get(args)
+                self._compiling.append(args)
+                try:
+                    with self.target.typing_context.callstack.recursive(self, args, said):
+                        result = compile_function(self.py_func, args, said, self.options, self.target)
+                finally:
+                    self._compiling.remove(args)
+                self.target.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
+                self.overloads[args] = result
+            return result
 
     def fold_argument_types(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
         """The Python signature, and argument types in its order; for a recursive call those that it is done with."""

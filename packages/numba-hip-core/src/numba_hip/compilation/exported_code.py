@@ -15,7 +15,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core import types
 
-from numba_hip._numba import lowered_symbol
+from numba_hip._numba import compiling_for, lowered_symbol
 from numba_hip.compilation.codegen import symbol_of
 from numba_hip.compilation.compiler import compile_function
 from numba_hip.compilation.external import ABIS
@@ -80,14 +80,15 @@ def compile_device_function(
     if abi not in ABIS:
         raise NotImplementedError(f"Unsupported ABI: {abi}; there are {' and '.join(ABIS)}")
     made_for = find_target(py_func, options, target)
-    result = compile_function(py_func, args, return_type, options, made_for)
     context, chosen = made_for.target_context, name or symbol_of(py_func.__name__)
-    library = context.codegen().create_library(f"{chosen}.exported")
-    library.add_linking_library(result.library)
-    library.add_ir_module(_wrap(context, result, chosen, abi))
-    library.symbols.clear()  # nothing of it is Numba's: the name stays as it was asked for
-    library.finalize()
-    bitcode = context.codegen().link_function(library, chosen, options, library.external_modules(context))
+    with compiling_for(made_for.numba_name):
+        result = compile_function(py_func, args, return_type, options, made_for)
+        library = context.codegen().create_library(f"{chosen}.exported")
+        library.add_linking_library(result.library)
+        library.add_ir_module(_wrap(context, result, chosen, abi))
+        library.symbols.clear()  # nothing of it is Numba's: the name stays as it was asked for
+        library.finalize()
+        bitcode = context.codegen().link_function(library, chosen, options, library.external_modules(context))
     return DeviceCode(chosen, made_for, result.signature.return_type, bitcode)
 
 

@@ -19,6 +19,7 @@ from hip_devicelib.target import parse_target
 from hip_runtime import DeviceArray, config, current_device
 from hip_runtime.compile_notice import announced, enter_stage
 from hip_runtime.module import dim3
+from numba_hip._numba import compiling_for
 from numba_hip.compilation import resources
 from numba_hip.compilation.codegen import symbol_of
 from numba_hip.compilation.compiler import compile_function
@@ -207,7 +208,9 @@ def compile_kernel(
     have, too; `KernelSignatureError` for a kernel that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
     """
     with announced(py_func.__name__, "type inference"):
-        code = _compile_kernel(py_func, args, options, find_target(py_func, options, target))
+        made_for = find_target(py_func, options, target)
+        with compiling_for(made_for.numba_name):  # what is behind Numba's passes asks its contexts, too
+            code = _compile_kernel(py_func, args, options, made_for)
     _print_dumps(code)
     return code
 

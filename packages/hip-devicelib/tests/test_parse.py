@@ -6,7 +6,7 @@ import pytest
 from hip_devicelib import HeaderError, MissingExtraError, NotFoundError, Rocm
 from hip_devicelib.declarations import Function
 from hip_devicelib.header import Header, read_header
-from hip_devicelib.parse import INSTANCES, parse_header
+from hip_devicelib.parse import INSTANCES, parse_extension, parse_header
 from hip_devicelib.rocm import look_up
 
 HEADER = """
@@ -135,6 +135,25 @@ def test_symbols_are_c_identifiers_and_all_different(functions: dict[str, list[F
 def test_headers_that_are_wrong(text: str, message: str) -> None:
     with pytest.raises(HeaderError, match=message):
         parse_header(Header(text, None))
+
+
+@pytest.mark.usefixtures("libclang")
+def test_bodies_that_libclang_does_not_understand() -> None:
+    """Headers of ROCm 7 call builtins that the LLVM of libclang does not have."""
+    text = f"{HEADER}__device__ int newer(int x) {{ return __builtin_of_a_later_clang(x) + missing; }}\n"
+    plain, newer = parse_header(Header(HEADER, None)), parse_header(Header(text, None))
+    (added,) = newer.by_name["newer"]
+    assert added.defined
+    assert [function for function in newer.functions if function != added] == list(plain.functions)
+    extension = "__device__ int mine(int x) { return newer(x); }\n"
+    found, _ = parse_extension(Header(text, None), extension)
+    assert [function.name for function in found.functions] == ["mine"]
+    with pytest.raises(
+        HeaderError, match=r"the source has 1 error\(s\): line 2: use of undeclared identifier 'nobody'"
+    ):
+        parse_extension(Header(text, None), extension + "__device__ int other() { return nobody; }")
+    with pytest.raises(HeaderError, match=r"the header has 1 error\(s\): line \d+: unknown type name 'nothing'"):
+        parse_extension(Header(f"{text}__device__ nothing what();\n", None), extension)
 
 
 def test_without_libclang(monkeypatch: pytest.MonkeyPatch) -> None:

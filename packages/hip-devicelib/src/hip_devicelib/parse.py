@@ -1,8 +1,9 @@
 """HIP's header text into declarations, with libclang.
 
 One fixed GPU is parsed for: what the header declares does not depend on it, and PyPI's libclang (LLVM 18) refuses
-GPUs that are newer than it is. libclang, which the extra `EXTRA` brings, is loaded when `parse_header` is called, not
-when this module is.
+GPUs that are newer than it is. It does not know all that the bodies of functions in newer headers call, either, so
+errors in these are passed over: only declarations are read, and what compiles bodies is ROCm. libclang, which the extra
+`EXTRA` brings, is loaded when `parse_header` is called, not when this module is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MACROS = ("HIP_ENABLE_WARP_SYNC_BUILTINS",)
 
 FLAGS = (
     "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc", "-nostdinc", "-std=c++17",
-    "-D__HIPCC_RTC__", *(f"-D{macro}" for macro in MACROS),
+    "-ferror-limit=0", "-D__HIPCC_RTC__", *(f"-D{macro}" for macro in MACROS),
 )  # fmt: skip
 
 _FILE_NAME = "header.hip"
@@ -63,7 +64,8 @@ _EXCLUDED = {
 def parse_header(header: Header) -> Declarations:
     """The device functions that *header* declares.
 
-    Raises `HeaderError` if libclang finds an error in it or no device function, `MissingExtraError` without libclang.
+    Raises `HeaderError` if libclang finds an error in a declaration or no device function, and `MissingExtraError`
+    without libclang.
     """
     plain = _collect(_parse(header.text))
     if plain.templates:
@@ -85,7 +87,7 @@ def parse_extension(header: Header, source: str, options: Sequence[str] = ()) ->
     program can call is a function. Raises as `parse_header` does; lines in messages count from the start of *source*.
     """
     first = header.text.count("\n") + 2
-    top = _parse(f"{header.text}\n{source}", options, first_line=first)
+    top = _parse(f"{header.text}\n{source}", options, own_line=first)
     found = _collect(top, lambda cursor: _is_after(cursor, first))
     for cursor, namespace in _device_functions(top, ""):
         if cursor.kind.name == "FUNCTION_TEMPLATE" and _is_after(cursor, first):
@@ -117,24 +119,41 @@ class _UnfitTypeError(Exception):
     """A type that the C ABI of the wrappers does not know; the message is the reason of an omission."""
 
 
-def _parse(text: str, options: Sequence[str] = (), *, first_line: int = 1) -> Cursor:
+def _parse(text: str, options: Sequence[str] = (), *, own_line: int | None = None) -> Cursor:
+    """What libclang reads in *text*, HIP's header and from *own_line* on, if that is given, the source of a user."""
     try:
         from clang import cindex
     except ImportError as error:
         raise MissingExtraError(
             f"HIP C++ is read by libclang, which is not installed: pip install '{EXTRA}' ({error})", EXTRA
         ) from None
+
+    def errors_in(unit: Any) -> tuple[list[str], list[str]]:
+        """The errors in the source of a user, whose lines are counted from its start, and those in the header."""
+        own, others = [], []
+        for item in unit.diagnostics:
+            if item.severity < cindex.Diagnostic.Error:
+                continue
+            if own_line is not None and _is_after(item, own_line):
+                own.append(f"line {item.location.line - own_line + 1}: {item.spelling}")
+            else:
+                others.append(f"line {item.location.line}: {item.spelling}")
+        return own, others
+
+    def parse(flags: int) -> Any:
+        return index.parse(_FILE_NAME, [*FLAGS, *options], [(_FILE_NAME, text)], flags)
+
     try:
-        unit = cindex.Index.create().parse(_FILE_NAME, args=[*FLAGS, *options], unsaved_files=[(_FILE_NAME, text)])
+        index = cindex.Index.create()
+        unit = parse(0)
+        own, others = errors_in(unit)
+        if others and not own:  # in bodies alone?
+            _, others = errors_in(parse(cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES))
     except (cindex.LibclangError, cindex.TranslationUnitLoadError) as error:
         raise HeaderError(f"libclang cannot read the header: {error}") from None
-    errors = [
-        f"line {item.location.line - first_line + 1}: {item.spelling}"
-        for item in unit.diagnostics
-        if item.severity >= cindex.Diagnostic.Error
-    ]
-    if errors:
-        raise HeaderError(f"the header has {len(errors)} error(s): " + "; ".join(errors[:3]))
+    if errors := own or others:
+        what = "source" if own else "header"
+        raise HeaderError(f"the {what} has {len(errors)} error(s): " + "; ".join(errors[:3]))
     return unit.cursor
 
 

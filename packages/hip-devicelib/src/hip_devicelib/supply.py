@@ -60,8 +60,9 @@ def supply_library(
 ) -> Library:
     """The library of HIP's device functions for *target*, from the cache or built into it.
 
-    *rocm* and *compiler* are the first that are found unless given. Without libclang to read a header that is not that
-    of the shipped declarations, the library is made of those all the same: what the header lacks of them is dropped.
+    *rocm* and *compiler* are the first that are found unless given. Where the header is not that of the shipped
+    declarations and cannot be read, for want of libclang or of one that understands it, the library is made of those
+    all the same: what the header lacks of them is dropped.
     Raises as `find_rocm`, `find_compiler` and `build_library` do, and `CacheError`.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
@@ -71,7 +72,7 @@ def supply_library(
     header = read_header(found)
     try:
         declarations = _declare(found, header, store)
-    except MissingExtraError:
+    except (MissingExtraError, HeaderError):
         declarations = replace(load_reference(), header_digest=header.digest, version=header.version)
     key = make_key(
         "library",

@@ -51,7 +51,9 @@ def _parse_arguments(targets: list[str]) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--all", action="store_true", help="try all mutants instead of a sample")
     parser.add_argument("--again", action="store_true", help="try those that survived in this folder the last time")
-    parser.add_argument("--continue", action="store_true", dest="more", help="leave out what was tried in this folder")
+    parser.add_argument(
+        "--continue", action="store_true", dest="more", help="leave out what was noticed in this folder"
+    )
     parser.add_argument("--explained", action="store_true", help="try those that are explained, too")
     parser.add_argument("--seed", type=int, default=1, help="which sample (default: 1)")
     chosen = parser.parse_args()
@@ -75,7 +77,7 @@ def try_mutants(
         mutations = sample(copy.mutations, target.get("sample", SAMPLE), chosen.seed)
     explained = explanations_of(name)
     unexplained = [one for one in mutations if chosen.explained or not one.reason(explained)]
-    waiting = [one for one in unexplained if not (chosen.more and one.name in earlier)]
+    waiting = [one for one in unexplained if not (chosen.more and _is_noticed(earlier, one.name))]
     copy.try_mutants(waiting, chosen.processes, more=chosen.more or chosen.again)
     outcomes = copy.results.outcomes()
     found = [outcomes[one.name] for one in unexplained]
@@ -93,12 +95,16 @@ def try_changes(
     listed = ListedChanges(name, target, folder)
     earlier = listed.results.outcomes()
     changes = [one for one in listed.changes if not chosen.again or earlier.get(str(one)) in SURVIVES]
-    waiting = [one for one in changes if not (chosen.more and str(one) in earlier)]
+    waiting = [one for one in changes if not (chosen.more and _is_noticed(earlier, str(one)))]
     listed.try_changes(waiting, chosen.processes, more=chosen.more or chosen.again)
     outcomes = listed.results.outcomes()
     found = [outcomes[str(one)] for one in changes]
     counts = f"{len(changes)} of {len(listed.changes)} changes, {len(waiting)} tried now, {found.count('hangs')} hang"
     return counts, [one for one, outcome in zip(changes, found, strict=True) if outcome in SURVIVES]
+
+
+def _is_noticed(outcomes: dict[str, str], mutant: str) -> bool:
+    return mutant in outcomes and outcomes[mutant] not in SURVIVES
 
 
 if __name__ == "__main__":

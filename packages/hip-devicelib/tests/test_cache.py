@@ -398,6 +398,15 @@ def test_a_user_without_a_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_cache_directory_without_a_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(DIRECTORY_VARIABLE, raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name, appauthor: Path("~") / name)
+    with pytest.raises(
+        CacheError, match=f"directory, ~/hip-devicelib, is no absolute path; set {DIRECTORY_VARIABLE} to a directory"
+    ):
+        Cache()
+
+
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(DIRECTORY_VARIABLE, raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

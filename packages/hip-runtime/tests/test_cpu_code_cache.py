@@ -91,6 +91,15 @@ def test_second_load_does_not_compile(device: Device, tmp_path: Path, made: list
     assert second.form == first.form != ""
 
 
+def test_what_is_to_be_seen_is_made_each_time(device: Device, tmp_path: Path, made: list[object]) -> None:
+    saxpy(device, tmp_path / "kept")
+    with config.dump.scope(frozenset({"asm"})), config.dump_directory.scope(tmp_path / "seen"):
+        saxpy(device, tmp_path / "kept")
+    assert made == [(64, 1, 1)] * 2
+    assert list((tmp_path / "seen").rglob("*"))
+    assert len(entries(tmp_path / "kept")) == 1
+
+
 def test_code_is_kept_for_each_block_shape(device: Device, tmp_path: Path, made: list[object]) -> None:
     for block in (64, 32, 64, 32):
         saxpy(device, tmp_path, block)

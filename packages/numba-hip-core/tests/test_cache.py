@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -423,6 +424,12 @@ def test_what_is_loaded_is_what_was_saved(here):
     assert __file__ in sources
     assert found == dataclasses.replace(code, annotation=str(code.annotation), sources=sources)
     assert found.target is code.target
+
+    linked = (SimpleNamespace(name="first.bc"), SimpleNamespace(name="second.bc"))
+    other = dataclasses.replace(place, key="0" * len(place.key))
+    with pytest.warns(NumbaWarning, match=r"is not kept in the cache: first\.bc, which it links, has callbacks$"):
+        cache.save(other, dataclasses.replace(code, linked=linked))
+    assert cache.load(other) is None
 
 
 def test_a_directory_that_others_can_write_to(here):

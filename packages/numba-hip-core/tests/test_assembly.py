@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 import textwrap
@@ -58,7 +59,7 @@ def test_assembly_runs_for_each_thread(form: str, side_effect: bool) -> None:
     with runtime_config.cpu_form.scope(form):
         kernel[3, 31](values)
     np.testing.assert_array_equal(values, expected)
-    assert "bswap" in kernel.inspect_asm(next(iter(kernel.overloads)))
+    assert re.search("bswap|movbe", kernel.inspect_asm(next(iter(kernel.overloads))))  # the second, if LLVM reads it
 
 
 def test_assembly_between_barriers() -> None:

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
 
@@ -144,7 +145,10 @@ def test_line_of_a_stack_overflow():
         threading.stack_size(size)
     thread.join()
     (text,) = found
-    assert f"({line_of(used_up)} in used_up)" in text
+    lines = {line_of(used_up)}
+    if llvm.llvm_version_info[0] < 22:  # where the stack grows may have no line but the function's
+        lines.add(f"{__file__}:{used_up.__code__.co_firstlineno}")
+    assert any(f"({line} in used_up)" in text for line in lines)
     assert "the stack of the processor has no room for its private arrays and calls" in text
 
 

@@ -139,3 +139,15 @@ def test_operands_that_do_not_fit(source, says):
     exec(f"def kernel(x):\n    {source}", namespace)
     with pytest.raises(TypingError, match=says):
         hip.compile(namespace["kernel"], "(int32[::1],)", target="cpu", output="llvm")
+
+
+def test_a_breakpoint_without_a_debugger_is_gone_past():
+    @hip.jit
+    def kernel(values):
+        breakpoint()
+        values[hip.grid(1)] += 1
+
+    kernel[2, 4](values := np.zeros(8))
+    assert values.tolist() == [1] * 8
+    assembly, _ = hip.compile(kernel, "(float64[::1],)", target="gfx90a", output="asm")
+    assert "s_trap 3" in assembly

@@ -314,5 +314,7 @@ def test_extending_by_its_registries(mlir: ModuleType, types: ModuleType) -> Non
     assert square(3) == 9
     with pytest.raises(UnsupportedError, match="lower.*builder of MLIR"):
         extending.lower_builtin("name", types.int32)
+    with pytest.raises(UnsupportedError, match="lower_getattr_generic.*overload"):
+        extending.lowering_registry.lower_getattr_generic(types.int32)
     with pytest.raises(UnsupportedError, match="lower_cast.*overload"):
         extending.lowering_registry.lower_cast(types.int32, types.int64)

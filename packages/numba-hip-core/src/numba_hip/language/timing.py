@@ -1,4 +1,4 @@
-"""Clocks, and waiting without work."""
+"""Clocks, waiting without work, and stops for a debugger."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
+from numba.core.typing.templates import ConcreteTemplate, signature
 
+from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Lower, device_function, number_type
 
 
@@ -35,3 +37,16 @@ def nanosleep(ns: types.Type) -> tuple[types.Type, Lower]:
         return context.get_dummy_value()
 
     return types.void, lower
+
+
+@typing.register_global(breakpoint)
+class _Breakpoint(ConcreteTemplate):
+    """``breakpoint()``: where ``rocgdb`` stops a wave; without it, and on the CPU device, threads go on."""
+
+    cases = [signature(types.void)]
+
+
+@lowering.lower(breakpoint)
+def _stop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    context.stop_for_debugger(builder)
+    return context.get_dummy_value()

@@ -242,6 +242,10 @@ class AmdContext(HipContext):
         with cgutils.loop_nest(builder, [rounds], I32):
             self._call(builder, "llvm.amdgcn.s.sleep", ir.VoidType(), ir.Constant(I32, 1))
 
+    def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
+        """A trap that the wave goes on behind where nobody debugs it."""
+        self._call(builder, "llvm.debugtrap", ir.VoidType())
+
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: an instruction of the hardware, or OCML's."""
         kind = arguments[0].type

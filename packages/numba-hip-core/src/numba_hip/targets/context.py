@@ -211,6 +211,10 @@ class HipContext(BaseContext):
         """Do nothing for about this time (i32), if that makes sense."""
 
     @abstractmethod
+    def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
+        """Let a debugger of the device's code, if there is one, stop the thread here."""
+
+    @abstractmethod
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call function *name* of the C math library on floats or doubles; the result has the first one's type."""
 

@@ -181,6 +181,9 @@ class CpuContext(HipContext):
     def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
         """Nothing: it would hold up the threads that this one waits for."""
 
+    def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
+        """Nothing: a trap ends the process where no debugger takes it."""
+
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: an instruction, hip-devicelib's, or the C library's."""
         kind = arguments[0].type

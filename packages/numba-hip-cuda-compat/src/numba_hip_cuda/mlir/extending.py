@@ -44,6 +44,10 @@ class LoweringRegistry:
         """Raises `UnsupportedError`: there is no builder of MLIR here."""
         return _refuse("lower_getattr", signature)
 
+    def lower_getattr_generic(self, *signature: Any) -> Decorator:
+        """Raises `UnsupportedError`: there is no builder of MLIR here."""
+        return _refuse("lower_getattr_generic", signature)
+
     def lower_cast(self, *signature: Any) -> Decorator:
         """Raises `UnsupportedError`: there is no builder of MLIR here."""
         return _refuse("lower_cast", signature)

@@ -18,6 +18,8 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, 
 from hip_devicelib.target import parse_target
 from hip_runtime import DeviceArray, config, current_device
 from hip_runtime.compile_notice import announced, enter_stage
+from hip_runtime.driver import Dim3
+from hip_runtime.dump import Dump
 from hip_runtime.module import dim3
 from numba_hip._numba import compiling_for
 from numba_hip.compilation import resources
@@ -62,18 +64,28 @@ class KernelCode:
     linked: tuple[LinkedCode, ...] = ()
     """What is linked and wants to know when it is loaded and unloaded."""
 
-    def llvm(self) -> str:
-        """LLVM IR, optimised."""
-        return str(llvm.parse_bitcode(self.bitcode))
+    def llvm(self, block: Dim3 | None = None) -> str:
+        """LLVM IR, optimised; for the CPU device that of a single thread, or of what runs blocks of the shape *block*.
+        Raises `hip_runtime.errors.UnsupportedError` where the CPU device cannot run such blocks."""
+        return str(llvm.parse_bitcode(self.bitcode)) if block is None or self.target.machine else self._list(block)[0]
 
-    def asm(self) -> str:
-        """Assembly of the target; for the CPU device, of the kernel on its own, for one thread."""
+    def asm(self, block: Dim3 | None = None) -> str:
+        """Assembly of the target; for the CPU device that of a single thread, or of what runs blocks of the shape
+        *block*. Raises as `llvm` does."""
         machine = self.target.machine
+        if machine is None and block is not None:
+            return self._list(block)[1]
         if machine is None:
             return str(self.target.target_context.codegen().assembly(self.bitcode))
         from hip_devicelib import amdgpu
 
         return amdgpu.assembly(self.bitcode, machine)
+
+    def _list(self, block: Dim3) -> tuple[str, str]:
+        """LLVM IR and assembly of what the CPU device runs."""
+        from hip_runtime.drivers.cpu.finalise import list_kernel
+
+        return list_kernel(self.code_object, self.kernel, block)
 
     def object(self) -> bytes:
         """A relocatable ELF object; `OutputError` for the CPU device, whose code objects are bitcode."""
@@ -223,6 +235,10 @@ def _print_dumps(code: KernelCode) -> None:
     ):
         if wanted:
             print(f"{title} {code.name}".center(80, "-"), show(), "=" * 80, sep="\n")
+    if code.target.machine is not None:  # the CPU device shows what it makes of the others
+        dump = Dump(f"{code.name}-{code.target.name}")
+        dump.show("ir", "LLVM IR, optimised", code.llvm)
+        dump.show("asm", "assembly", code.asm)
 
 
 def _compile_kernel(

@@ -519,6 +519,12 @@ class Dispatcher(Inspection):
         self._loaded.update({(*place, self._extents(chosen)): loaded for place in places})
         return loaded
 
+    def launched_shape(self, code: KernelCode) -> Dim3 | None:
+        """The last new shape of blocks that *code* was launched with on the CPU device; ``None`` where it was not."""
+        functions = {loaded.function for loaded in self._loaded.values() if loaded.code is code}
+        shapes = [shape for function in functions for shape in getattr(function.handle, "workers", ())]
+        return shapes[-1] if shapes else None
+
     def _with_defaults(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """*args*, and the defaults of the parameters that are left out; `KernelArgumentError` for another number."""
         defaults = [self._signature.parameters[name].default for name in self._names[len(args) :]]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numba.core import sigutils, types
 
+from hip_runtime.driver import Dim3
+from hip_runtime.module import dim3
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import DeviceFunctionError, NotCompiledError
 
@@ -39,29 +41,34 @@ class Inspection:
         """The form that kernels for *target* call."""
         raise NotImplementedError
 
-    def inspect_llvm(self, signature: Any = None, target: str | None = None) -> Any:
-        """LLVM IR, optimised; of a device function as it was lowered. For *target* it is compiled if need be."""
+    def inspect_llvm(self, signature: Any = None, target: str | None = None, block: Any = None) -> Any:
+        """LLVM IR, optimised; of a device function as it was lowered. For *target* it is compiled if need be.
+
+        What the CPU device runs depends on the shape of blocks: it is shown for *block*, by default for the shape that
+        was launched last for the first time; before any launch, the code of a single thread is.
+        """
         if not self.is_device_function:
-            return self._inspect(signature, target, KernelCode.llvm)
+            return self._inspect(signature, target, lambda code: code.llvm(self._shape(code, block)))
         compiled = self.device_form(target).overloads
         if signature is None:
             return {args: result.library.get_llvm_str() for args, result in compiled.items()}
         args, _ = sigutils.normalize_signature(signature)
         return self.device_form(target).compile(tuple(args)).library.get_llvm_str()
 
-    def inspect_asm(self, signature: Any = None, target: str | None = None) -> Any:
-        """Assembly. For *target*, such as ``"gfx942"``, the kernel is compiled if need be; no such GPU is needed."""
+    def inspect_asm(self, signature: Any = None, target: str | None = None, block: Any = None) -> Any:
+        """Assembly. For *target*, such as ``"gfx942"``, the kernel is compiled if need be; no such GPU is needed.
+        *block* is as for `inspect_llvm`."""
         self._refuse_device_function("inspect assembly")
-        return self._inspect(signature, target, KernelCode.asm)
+        return self._inspect(signature, target, lambda code: code.asm(self._shape(code, block)))
 
     def inspect_transformed_source(self, signature: Any = None) -> Any:
         """The source of what was compiled where that is not the function itself: see the option ``rewrite``."""
         return self._inspect(signature, None, lambda code: code.metadata["transformed_source"])
 
-    def inspect_sass(self, signature: Any = None, target: str | None = None) -> Any:
+    def inspect_sass(self, signature: Any = None, target: str | None = None, block: Any = None) -> Any:
         """The instructions of the device, as `inspect_asm`: AMD GPUs run what their assembly says."""
         self._refuse_device_function("inspect SASS")
-        return self.inspect_asm(signature, target)
+        return self.inspect_asm(signature, target, block)
 
     def inspect_types(self, file: Any = None) -> None:
         """Print the source with the types that Numba inferred to *file*, standard output by default."""
@@ -90,6 +97,13 @@ class Inspection:
     def get_max_threads_per_block(self, signature: Any = None) -> Any:
         """Most threads that a block can have."""
         return self._measure(signature, lambda code: code.max_threads_per_block)
+
+    def launched_shape(self, code: KernelCode) -> Dim3 | None:
+        """The last new shape of blocks that *code* was launched with on the CPU device; ``None`` where it was not."""
+        raise NotImplementedError
+
+    def _shape(self, code: KernelCode, block: Any) -> Dim3 | None:
+        return self.launched_shape(code) if block is None else dim3("block", block)
 
     def _measure(self, signature: Any, measure: Callable[[KernelCode], int]) -> Any:
         self._refuse_device_function("measure resources")

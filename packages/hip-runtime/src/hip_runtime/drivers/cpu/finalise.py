@@ -17,7 +17,7 @@ from hip_devicelib.constants import define_data
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.backend_limits import doubts
-from hip_runtime.drivers.cpu.dump import Dump
+from hip_runtime.drivers.cpu.dump import KernelDump
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.object_code.jit import emit_assembly, emit_object, hide_all_but, load_object, locked
@@ -38,7 +38,7 @@ def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
 
     Raises `UnsupportedError` where no strategy can run it.
     """
-    dump = Dump(kernel.name, block)
+    dump = KernelDump(kernel.name, block)
     with locked(), LlvmContext() as context:
         plan, module, risks = _optimised(KernelRequest(code, kernel, block, context, target_machine()), dump)
         dump.show("asm", f"assembly, as {plan.form}", lambda: emit_assembly(module, target_machine()))
@@ -51,11 +51,13 @@ def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3, machine: Any = No
     processor by default."""
     machine = machine or target_machine()
     with locked(), LlvmContext() as context:
-        _, module, _ = _optimised(KernelRequest(code, kernel, block, context, machine), Dump(kernel.name, block))
-        return str(module), emit_assembly(module, machine)
+        request = KernelRequest(code, kernel, block, context, machine)
+        plan, module, _ = _optimised(request, KernelDump(kernel.name, block))
+        head = f"{kernel.name}, blocks of {'x'.join(map(str, block))} threads, as {plan.form}: {plan.reason}"
+        return f"; {head}\n{module}", f"# {head}\n{emit_assembly(module, machine)}"
 
 
-def _optimised(request: KernelRequest, dump: Dump) -> tuple[Plan, Any, list[str]]:
+def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, list[str]]:
     """The plan for the kernel, the module of its program behind LLVM's passes, and what LLVM may not survive of it."""
     kernel, context = request.kernel, request.context
     dump.show("ir", "LLVM IR that was handed in", request.text)

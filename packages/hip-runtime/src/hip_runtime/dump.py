@@ -1,0 +1,43 @@
+"""What is shown of kernels while they are compiled: see the settings `config.dump` and `config.dump_directory`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from hip_runtime import config
+
+SUFFIXES = {"ir": "ll", "graph": "graph.ll", "passes": "passes.ll", "asm": "s"}
+"""How the names of files end."""
+
+_WIDTH = 120
+
+
+class Dump:
+    """What is to be seen of one kernel, which is called *name* in titles and names of files."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._directory = config.dump_directory()
+        self._begun: set[str] = set()
+        self.kinds = config.dump()
+        """What is asked for."""
+
+    def show(self, kind: str, title: str, text: Callable[[], str]) -> None:
+        """Show *text* under a *title*, if *kind* is asked for."""
+        if kind in self.kinds:
+            self._write(kind, title, text())
+
+    def _write(self, kind: str, title: str, text: str) -> None:
+        if not self._directory:
+            print(f" {title}: {self._name} ".center(_WIDTH, "="), text, sep="\n", file=sys.stderr, flush=True)
+            return
+        folder = Path(self._directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{re.sub('[^A-Za-z0-9_.-]', '_', self._name)}.{SUFFIXES[kind]}"
+        comment = "#" if kind == "asm" else ";"
+        with path.open("a" if kind in self._begun else "w") as file:
+            file.write(f"{comment} {title}\n{text}\n")
+        self._begun.add(kind)

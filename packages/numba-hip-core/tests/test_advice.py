@@ -57,7 +57,9 @@ def test_a_host_array_that_is_copied_both_ways() -> None:
     assert host.tolist() == [2, 2, 2]
 
 
-def test_the_cpu_device_is_quiet_by_default() -> None:
+def test_the_cpu_device_is_quiet_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NUMBA_HIP_LOW_OCCUPANCY_WARNINGS", "NUMBA_HIP_IMPLICIT_COPY_WARNINGS"):
+        monkeypatch.delenv(name, raising=False)
     quiet = hip.get_current_device().is_cpu
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -56,15 +56,16 @@ def test_detect():
     assert device.name in out.getvalue()
 
 
-def test_work_on_a_stream_is_in_order_and_asynchronous():
+def test_work_on_a_stream_is_in_order_and_asynchronous(scaled):
     stream = hip.stream()
-    host = np.zeros(100_000)
+    host = np.zeros(scaled(100_000))
+    blocks = -(-host.size // 256)
     device = hip.to_device(host, stream=stream)
-    spin[400, 256](hip.to_device(host), 10)  # compiles
-    spin[400, 256, stream](device, 1)
+    spin[blocks, 256](hip.to_device(host), 10)  # compiles
+    spin[blocks, 256, stream](device, 1)
     stream.synchronize()
-    spin[400, 256, stream](device, 6000)
-    add[400, 256, stream](device, 1.0)
+    spin[blocks, 256, stream](device, 6000)
+    add[blocks, 256, stream](device, 1.0)
     back = device.copy_to_host(stream=stream)
     finished = hip.event()
     finished.record(stream)
@@ -80,7 +81,7 @@ def test_host_arrays_on_a_stream_are_back_when_the_call_returns():
     np.testing.assert_array_equal(values, np.arange(1000.0) + 2)
 
 
-def test_arrays_that_nobody_holds_live_until_their_kernel_is_done():
+def test_arrays_that_nobody_holds_live_until_their_kernel_is_done(scaled):
     stream = hip.stream()
     total = hip.to_device(np.zeros(64))
 
@@ -89,7 +90,8 @@ def test_arrays_that_nobody_holds_live_until_their_kernel_is_done():
         i = hip.grid(1)
         into[i] += values[i]
 
-    spin[64, 256, stream](hip.device_array(64 * 256), 2000)
+    elements = scaled(64 * 256)
+    spin[-(-elements // 256), 256, stream](hip.device_array(elements), 2000)
     for number in range(20):
         accumulate[1, 64, stream](total, hip.to_device(np.full(64, float(number))))
     stream.synchronize()
@@ -108,7 +110,7 @@ def test_events_measure_time():
 
 
 def test_an_exception_on_a_stream_surfaces_when_it_is_waited_for():
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(values):
         if hip.grid(1) == 5:
             raise IndexError("five")
@@ -167,6 +169,7 @@ def test_a_kernel_is_compiled_once_when_threads_race_for_it():
     assert len(set(map(id, compiled))) == 1
 
 
+@pytest.mark.cpu_device("the HIP runtime does not work in a forked process")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_kernels_run_after_fork():
     values = np.zeros(5000)

@@ -11,6 +11,9 @@ from hip_devicelib.errors import UnknownTargetError
 from hip_runtime.errors import LaunchError, OutOfDeviceMemoryError, UnknownDeviceError
 from numba_hip.errors import KernelArgumentError, KernelSignatureError, OptionError, OutputError
 
+TAKEN_BY_HIP = 0 if hip.get_current_device().is_cpu else 2 << 20
+"""The HIP runtime takes memory for itself when it comes to it."""
+
 
 @hip.jit
 def add_one(values, step):
@@ -196,7 +199,7 @@ def test_memory_that_is_not_there(values):
     free, total = free_memory(), hip.get_current_device().memory_info()[1]
     with pytest.raises(OutOfDeviceMemoryError, match=f"{total}|{total + 8}"):
         hip.device_array(total // 8 + 1)
-    assert free_memory() == free
+    assert abs(free_memory() - free) <= TAKEN_BY_HIP
 
 
 def test_unknown_devices():
@@ -212,7 +215,7 @@ def free_memory():
 
 
 def test_a_faulty_launch_leaks_nothing(values):
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(values, step):
         if step > 0:
             raise RuntimeError("no")
@@ -226,7 +229,7 @@ def test_a_faulty_launch_leaks_nothing(values):
             kernel[1, 4](values, "text")
         with pytest.raises(LaunchError):
             kernel[1, 5000](values, 1)
-    assert free_memory() == free
+    assert abs(free_memory() - free) <= TAKEN_BY_HIP
 
 
 @pytest.mark.parametrize("target", ["gfx9999", "sm_90", "", "gfx942;rm", "x86-64"])

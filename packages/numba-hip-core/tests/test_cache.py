@@ -247,9 +247,9 @@ def here(tmp_path):
         yield tmp_path / "cache"
 
 
-def cached(py_func):
+def cached(py_func, **options):
     """A dispatcher that has compiled nothing, as in another process."""
-    return hip.jit(cache=True)(py_func)
+    return hip.jit(cache=True, **options)(py_func)
 
 
 def test_within_a_process(here):
@@ -372,9 +372,9 @@ def test_exceptions_that_cannot_be_found_again(here):
             raise Hidden("below")
 
     with pytest.warns(NumbaWarning, match="kernel kernel is not kept in the cache: another process could not raise"):
-        cached(kernel)[1, 1](np.zeros(1))
+        cached(kernel, exceptions=True)[1, 1](np.zeros(1))
     with pytest.raises(Hidden), pytest.warns(NumbaWarning):
-        cached(kernel)[1, 1](-np.ones(1))
+        cached(kernel, exceptions=True)[1, 1](-np.ones(1))
 
 
 def test_what_has_no_stamp_is_not_kept(here):
@@ -391,7 +391,7 @@ def test_exceptions_of_modules(here):
             raise LocalError("below")
 
     for _ in range(2):
-        dispatcher = cached(kernel)
+        dispatcher = cached(kernel, exceptions=True)
         with pytest.raises(LocalError, match="below"):
             dispatcher[1, 1](-np.ones(1))
     assert dispatcher.stats.cache_hits
@@ -462,6 +462,7 @@ def test_a_directory_that_cannot_be_made(tmp_path):
         cached(np_kernel.py_func)[1, 1](np.zeros(1))
 
 
+@pytest.mark.cpu_device("machine code is kept beside the kernel")
 def test_a_kernel_runs_where_nothing_can_be_written(here, monkeypatch):
     def refuse(*_):
         raise OSError(28, "No space left on device")

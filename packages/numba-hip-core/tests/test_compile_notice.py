@@ -8,7 +8,10 @@ from hip_runtime import compile_notice
 
 
 @pytest.mark.parametrize(("target", "stages"), [
-    ("cpu", ["type inference", "lowering inner to LLVM IR", "lowering kernel to LLVM IR", "linking and optimising"]),
+    pytest.param(
+        "cpu", ["type inference", "lowering inner to LLVM IR", "lowering kernel to LLVM IR", "linking and optimising"],
+        marks=pytest.mark.cpu_device("its code is made for a launch there"),
+    ),
     ("gfx942", ["type inference", "lowering inner to LLVM IR", "lowering kernel to LLVM IR", "linking and optimising"]),
 ])  # fmt: skip
 def test_stages_of_a_compilation(target, stages, monkeypatch):

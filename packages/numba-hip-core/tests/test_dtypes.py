@@ -30,7 +30,7 @@ def test_attributes():
     hip.compile(attributes, "(float16[::1], int64[::1])", target="gfx942", output="object")
 
 
-@hip.jit
+@hip.jit(exceptions=True)
 def columns(a, b, out):
     shorter, longer = a.view(np.int32), b.view(np.int64)
     out[0], out[1], out[2] = shorter.shape[0], shorter.shape[1], shorter.size

@@ -23,6 +23,7 @@ def definitions(ir: str) -> list[str]:
     return [function.name for function in module.functions if not function.is_declaration]
 
 
+@pytest.mark.cpu_device("links code for the CPU device")
 @pytest.mark.parametrize("abi", ["c", "numba"])
 @pytest.mark.parametrize("name", [None, "_Z5blendff"])
 def test_a_function_is_linked_into_a_kernel(abi: str, name: str | None) -> None:
@@ -44,6 +45,7 @@ def test_a_function_is_linked_into_a_kernel(abi: str, name: str | None) -> None:
     np.testing.assert_array_equal(values, 3 * np.arange(8.0))
 
 
+@pytest.mark.cpu_device("links code for the CPU device")
 def test_what_a_function_does_with_its_thread_is_done() -> None:
     def where() -> int:
         return hip.threadIdx.x + 10 * hip.blockIdx.x
@@ -60,6 +62,7 @@ def test_what_a_function_does_with_its_thread_is_done() -> None:
     assert values.tolist() == [0, 1, 10, 11]
 
 
+@pytest.mark.cpu_device("links code for the CPU device")
 def test_an_exception_ends_the_thread_by_numbas_abi() -> None:
     def positive(x: Any) -> Any:
         if x < 0:
@@ -125,6 +128,7 @@ def test_device_functions_are_compiled_as_such() -> None:
     assert result == types.none
 
 
+@pytest.mark.cpu_device("links code for the CPU device")
 def test_results_that_c_has_no_type_for() -> None:
     def maybe(x: Any) -> Any:
         return x + 1 if x > 0 else None

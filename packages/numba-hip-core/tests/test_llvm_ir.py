@@ -30,7 +30,7 @@ def test_a_kernel_is_text_bytes_or_bitcode(target: str | None) -> None:
     assert result == types.none
     module = llvm.parse_assembly(text)
     assert module.get_function("fill").type
-    assert ("amdgpu_kernel" in text) == (target is not None)
+    assert ("amdgpu_kernel" in text) == (target is not None or not hip.get_current_device().is_cpu)
     assert hip.compile_llvm_ir(fill, SIGNATURE, amdgpu_arch=target, ir_as_str=False)[0] == text.encode()
     bitcode, _ = hip.compile_llvm_ir(fill, SIGNATURE, amdgpu_arch=target, to_bc=True)
     assert str(llvm.parse_bitcode(bitcode)) == text
@@ -51,7 +51,7 @@ def test_the_names_of_ptx_give_the_same() -> None:
     assert hip.compile_ptx(fill, SIGNATURE, cc="gfx90a")[0] == text
     here, _ = hip.compile_llvm_ir_for_current_device(fill, SIGNATURE)
     assert here == hip.compile_ptx_for_current_device(fill, SIGNATURE)[0] == hip.compile_llvm_ir(fill, SIGNATURE)[0]
-    assert here != text
+    assert here != text or not hip.get_current_device().is_cpu
 
 
 def test_what_cannot_be_compiled_is_refused() -> None:

@@ -38,7 +38,7 @@ def count_in(bins, values, limit):
         hip.atomic.add(bins, place, step)
 
 
-@hip.jit
+@hip.jit(exceptions=True)
 def write_at_none(values):
     i = hip.grid(1)
     place = None

@@ -23,6 +23,9 @@ from numba_hip.races.findings import Access, Finding, merge, races
 BLOCK = 64
 
 
+pytestmark = pytest.mark.cpu_device("the CPU device alone reports races")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def memory_is_watched():
     """What was allocated before the first launch that is watched counts as written, so each test comes after one."""

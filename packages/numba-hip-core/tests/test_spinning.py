@@ -6,6 +6,8 @@ import pytest
 import numba_hip as hip
 from hip_runtime import config
 
+pytestmark = pytest.mark.cpu_device("threads of a wave wait for one another, which an AMD GPU does not promise to end")
+
 FORMS = ["auto", "loop", "regions", "vectors"]
 
 

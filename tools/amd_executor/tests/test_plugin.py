@@ -39,7 +39,7 @@ def run_pytest(folder: Path, target: str, text: str, *options: str) -> tuple[int
     config = ("-c", str(_ROOT / "pyproject.toml"), "--rootdir", str(folder))
     environment = os.environ | {"EMULATED_TARGET": target, "PYTHONPATH": str(_ROOT)}
     given = (*command, *config, *options, "test_here.py")
-    result = subprocess.run(given, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(given, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
     return result.returncode, result.stdout + result.stderr
 
 

@@ -33,6 +33,7 @@ def kernels():
     return {name: compiled_for(name, name) for name in names}
 
 
+@pytest.mark.filterwarnings("ignore:In future, it will be an error for 'np.bool_':DeprecationWarning")  # NumPy 1.26
 @pytest.mark.parametrize("name", [f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)])
 def test_every_type_of_integers_takes_what_it_has(kernels, name):
     kind, limits = np.dtype(name).type, np.iinfo(name)

@@ -62,7 +62,7 @@ class Arena:
         self.shape = shape
         self.memory = sorted(memory, key=lambda one: one.start)
         self._end = HEADER_WORDS
-        self._values: dict[Header, int] = {}
+        self._values: dict[int, int] = {}
         cells = self._plan()
         self._mapping = mmap.mmap(-1, self._end * _WORD, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE_NOTHING)
         self.words = np.frombuffer(self._mapping, np.int64)

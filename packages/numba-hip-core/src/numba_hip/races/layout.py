@@ -7,6 +7,7 @@ and the places of the tables; a table is a row of entries of a fixed number of w
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Event(IntEnum):
@@ -39,45 +40,47 @@ INNER = 0x80
 """The line says little: that of the last call is told instead."""
 
 
-class Header(IntEnum):
-    """The words at the start."""
+class HeaderWords(NamedTuple):
+    """The words at the start. No enumeration: those are no indices for Numba 0.62."""
 
-    TIME = 0
+    TIME: int = 0
     """How many events there were."""
-    BLOCK_THREADS = 1
-    WAVE_SIZE = 2
-    COOPERATIVE = 3
+    BLOCK_THREADS: int = 1
+    WAVE_SIZE: int = 2
+    COOPERATIVE: int = 3
     """Whether blocks wait for one another, so that all of them have a state of their own."""
-    CURRENT_BLOCK = 4
+    CURRENT_BLOCK: int = 4
     """The block that the states are of, plus 1, where there is one for all."""
-    GRANULE_SHIFT = 5
-    INTERVALS = 6
-    INTERVAL_COUNT = 7
-    THREADS = 8
-    BLOCKS = 9
-    LANES = 10
+    GRANULE_SHIFT: int = 5
+    INTERVALS: int = 6
+    INTERVAL_COUNT: int = 7
+    THREADS: int = 8
+    BLOCKS: int = 9
+    LANES: int = 10
     """What each thread knows of the lanes of its wave: until when each of them has been waited for."""
-    THREAD_RELEASES = 11
-    WAVE_RELEASES = 12
-    BLOCK_RELEASES = 13
+    THREAD_RELEASES: int = 11
+    WAVE_RELEASES: int = 12
+    BLOCK_RELEASES: int = 13
     """By thread, wave and block: the number of the last release, 0 for none."""
-    RELEASES = 14
-    RELEASE_COUNT = 15
-    RELEASE_ROOM = 16
-    SHARED_RANGES = 17
-    SHARED_CELLS = 18
-    SHARED_ROOM = 19
+    RELEASES: int = 14
+    RELEASE_COUNT: int = 15
+    RELEASE_ROOM: int = 16
+    SHARED_RANGES: int = 17
+    SHARED_CELLS: int = 18
+    SHARED_ROOM: int = 19
     """Granules of shared memory that a block has cells for."""
-    FINDINGS = 20
-    FINDING_COUNT = 21
-    LOST = 22
+    FINDINGS: int = 20
+    FINDING_COUNT: int = 21
+    LOST: int = 22
     """Findings that had no room."""
-    GRID_EPOCH = 23
-    GRID_TIME = 24
-    WAVES_USED = 25
-    BLOCK_START = 26
-    LAST_INTERVAL = 27
+    GRID_EPOCH: int = 23
+    GRID_TIME: int = 24
+    WAVES_USED: int = 25
+    BLOCK_START: int = 26
+    LAST_INTERVAL: int = 27
 
+
+Header = HeaderWords()
 
 HEADER_WORDS = 32
 

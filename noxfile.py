@@ -375,7 +375,7 @@ def mutants(session: nox.Session) -> None:
     """Small changes of arrays, atomics, caches, launches and the pool, each of which a test has to notice.
 
     A sample of them is tried. ``-- layout caches`` tries a part; `tools/mutants/targets.toml` lists them. ``-- --all``
-    tries all changes, for hours.
+    tries all changes, for an hour or more.
     """
     session.install(*local(*PACKAGES[:3], extra="[test]"), *PYTEST, "mutmut>=3.8,<3.9")
     session.run("python", "-m", "tools.mutants", "--folder", session.create_tmp(), *session.posargs)

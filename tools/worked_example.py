@@ -73,7 +73,7 @@ under the mask of the lanes that came to it.
 ## Vectors
 
 `vectorize/predicated_function` writes both copies, `vectorize/widen` one instruction after another, LLVM optimises.
-The block `group` counts the gangs of a block of threads, and compares the index of the last lane with the extent: the
+The block `gang` counts the gangs of a block of threads, and compares the index of the last lane with the extent: the
 index has stride 1, so one comparison answers for all lanes. `under.mask.i` begins the second copy, with the mask of the
 lanes that are within bounds.
 

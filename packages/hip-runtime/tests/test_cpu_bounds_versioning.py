@@ -1,4 +1,4 @@
-"""Branches between barriers at which all threads of a block mostly go the same way."""
+"""Bounds checks between barriers that all threads of a block usually pass, for which regions are versioned."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ end:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("n", [-1, 0, 99, 100, 250, 299, 300, 301, 10_000])
 def test_the_bound_is_that_of_the_round(device: Device, found: list[dict[str, str]], n: int) -> None:
-    """The counter of a loop around barriers is a new one where the loop begins again, in the middle of a region."""
+    """The counter of a loop around barriers starts anew where the loop is entered again, in the middle of a region."""
     parameters = [("out", "ptr"), ("in", "ptr"), ("n", "i64"), ("rounds", "i64")]
     values = np.random.default_rng(3).integers(0, 1000, 300)
     source, out = to_device(values), to_device(np.zeros(100, np.int64))

@@ -1,4 +1,4 @@
-"""Kernels of which lanes of several rows of a block run at once."""
+"""Kernels whose gangs cover several rows of a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LLVM's code generator for x86-64 gets wrong does not reach it, and what stands for it gives the same."""
+"""Patterns that LLVM's code generator for x86-64 miscompiles do not reach it, and their replacements are equivalent."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ attributes #0 = { nounwind }
     changed = scratch.read_text(avoid_miscompiled_patterns(str(scratch.read_text(text))))
     changed.verify()
     *_, store, _ = next(iter(changed.get_function("f").blocks)).instructions
-    assert "store i16 %reworded.0, ptr %reworded.1, align 2, !nontemporal" in str(store)
+    assert "store i16 %rewritten.0, ptr %rewritten.1, align 2, !nontemporal" in str(store)
 
 
 def launch(device: Device, body: str, inp: np.ndarray, out: np.ndarray, grid: int, block: int, n: int) -> np.ndarray:

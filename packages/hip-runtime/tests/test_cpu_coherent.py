@@ -1,4 +1,4 @@
-"""Ways that all lanes of a group take together, which are written without masks, beside the same ways under one."""
+"""Coherent branches: versions without a mask of code that all lanes of a gang run, beside the masked ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_cpu_region_vectors import WithoutWaves
 from test_cpu_vectors import WithoutWaiting
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.strategies.choice import most_lanes
+from hip_runtime.drivers.cpu.strategies.forms import default_lanes
 from hip_runtime.drivers.cpu.vectorize import gangs
 
 WIDTH, BLOCK = 8, 32
@@ -32,7 +32,7 @@ def test_program(device: Device, monkeypatch: pytest.MonkeyPatch, generator: Any
 
 @pytest.fixture
 def separated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many ways were written twice, for each kernel."""
+    """The number of versioned paths, for each kernel."""
     counts: list[int] = []
 
     class Spy(gangs.CoherentBranches):
@@ -50,7 +50,7 @@ def separated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def run(device: Device, body: str, parameters: list[tuple[str, str]], blocks: int, *launches: tuple[Any, ...]) -> None:
-    """Launch the kernel *body* with each set of values in *launches*, in groups of eight."""
+    """Launch the kernel *body* with each set of values in *launches*, in gangs of eight."""
     signature = ", ".join(["ptr noalias %item", *(f"{kind} %{name}" for name, kind in parameters)])
     text = f"define void @k({signature}) {{\nentry:\n{GLOBAL_X}{body}}}\n"
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
@@ -88,7 +88,7 @@ end:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("n", [0, 1, 5, 8, 63, 64, 65, 128, 129, 191, 200])
 def test_lanes_go_round_together_until_the_first_leaves(device: Device, separated: list[int], n: int) -> None:
-    """What they computed by then is theirs in the loop that goes on under a mask, and behind it."""
+    """What lanes computed until then is kept in the loop that continues under a mask, and after it."""
     threads = 2 * BLOCK
     values = np.random.default_rng(n).integers(0, 1000, 256)
     x, out, last = to_device(values), to_device(np.full(threads, -1)), to_device(np.full(threads, -1))
@@ -106,7 +106,7 @@ def test_lanes_go_round_together_until_the_first_leaves(device: Device, separate
 
 
 def test_a_step_that_overflows_ends_the_walk_of_all(device: Device) -> None:
-    """The ends of a group do not tell what is between them where the index wraps around."""
+    """The first and the last lane do not decide for those between them if the index wraps around."""
     n, step = (1 << 63) - 20, (1 << 63) - 40
     body = """
   br label %loop
@@ -151,7 +151,7 @@ def test_groups_that_walk_in_long_steps_have_twice_as_many_lanes(device: Device,
     function.launch(2, block, pack(function.kernel, out.address, last.address, x.address, 2999, threads))
     far = threads if step == "%step" else 4
     np.testing.assert_array_equal(out.copy_to_host(), [values[thread:2999:far].sum() for thread in range(threads)])
-    lanes = most_lanes() * (2 if step == "%step" else 1)
+    lanes = default_lanes() * (2 if step == "%step" else 1)
     assert f"{min(lanes, 64, block)} threads at a time" in function.form
 
 
@@ -223,7 +223,7 @@ join:
 
 
 def test_a_walk_inside_of_a_loop_inside_of_a_choice(device: Device, separated: list[int]) -> None:
-    """A copy of a copy: atomic operations stay what they are, and values go to where the ways join."""
+    """A copy of a copy: atomic operations stay what they are, and values reach the reconvergence point."""
     threads = 2 * BLOCK
     parameters = [("out", "ptr"), ("count", "ptr"), ("x", "ptr"), ("n", "i64"), ("m", "i64"), ("step", "i64")]
     values = np.random.default_rng(5).integers(0, 1000, 300)

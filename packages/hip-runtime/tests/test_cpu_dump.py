@@ -30,13 +30,13 @@ def test_everything_on_standard_error(capsys: pytest.CaptureFixture[str]) -> Non
     titles = TITLE.findall(shown)
     assert titles[0] == "LLVM IR that was handed in"
     assert titles[1:4] == ["after read", "after mark_elementwise_calls", "after freeze_loads"]
-    assert "after vector_shapes spmd.group" in titles
-    assert titles[-3] == "graph of spmd.group"
+    assert "after vector_shapes spmd.gang" in titles
+    assert titles[-3] == "graph of spmd.gang"
     assert titles[-2].startswith("LLVM IR, optimised, as vectors: no thread waits for another; ")
     assert titles[-1] == "assembly, as vectors"
     parts = dict(zip(titles, TITLE.split(shown)[2::2], strict=True))
     assert "define void @saxpy" in parts["after read"]
-    assert "; stride 4" in parts["graph of spmd.group"]
+    assert "; stride 4" in parts["graph of spmd.gang"]
     assert "spmd.worker:" in parts["assembly, as vectors"]
     assert parts["after insert_yields"].strip() == "no change"
 
@@ -74,7 +74,7 @@ def test_regions_are_shown_one_by_one(capsys: pytest.CaptureFixture[str]) -> Non
     assert program.form == "regions"
     titles = re.findall(r"^=+ graph of (.*?): ", capsys.readouterr().err, re.MULTILINE)
     assert titles[0] == "the kernel"
-    assert {"spmd.group.start", "spmd.group.0"} <= set(titles)
+    assert {"spmd.gang.start", "spmd.gang.0"} <= set(titles)
 
 
 def test_what_was_kept_is_made_anew_to_be_seen(

@@ -1,4 +1,4 @@
-"""What was loaded before memory was written stays what it was: LLVM 22 loads anew behind a write under a mask."""
+"""Loaded values survive a later write to memory: LLVM 22 would load them again after a masked store."""
 
 from __future__ import annotations
 

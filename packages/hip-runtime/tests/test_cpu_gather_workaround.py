@@ -1,4 +1,4 @@
-"""No lane of a gather's addresses may be anything once code is generated, and those that count stay what they are."""
+"""No lane of a gather's addresses is undefined when code is generated, and defined lanes keep their values."""
 
 from __future__ import annotations
 

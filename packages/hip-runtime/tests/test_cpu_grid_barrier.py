@@ -1,4 +1,4 @@
-"""Cooperative launches: all threads of the grid wait for one another."""
+"""Cooperative launches: all threads of the grid wait for each other."""
 
 from __future__ import annotations
 

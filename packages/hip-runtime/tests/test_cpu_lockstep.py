@@ -1,4 +1,4 @@
-"""Waves in lock step: programs that race within a wave, evaluated with NumPy, one access to memory after another."""
+"""Waves in lock step: programs that race within a wave, evaluated with NumPy, one memory access after another."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ end:
 @pytest.mark.usefixtures("step")
 @pytest.mark.parametrize("threads", [7, 64])
 def test_loop_that_lanes_leave_in_different_rounds(device: Device, threads: int) -> None:
-    """Those that left wait behind it, and go on together."""
+    """Lanes that left wait after the loop, and continue together."""
     choose = np.random.default_rng(threads)
     start, rounds = choose.integers(0, 100, threads, np.int32), choose.integers(0, 6, threads, np.int32)
     (found, _), _ = run(device, ROUNDS, threads, start, rounds)
@@ -295,5 +295,5 @@ def test_what_cannot_be_in_step_is_an_error(device: Device, body: str, functions
 @pytest.mark.usefixtures("step")
 @pytest.mark.parametrize("form", ["loop", "regions"])
 def test_form_that_has_no_lanes(device: Device, form: str) -> None:
-    with config.cpu_form.scope(form), pytest.raises(UnsupportedError, match=f"the form '{form}', .* leave it out"):
+    with config.cpu_form.scope(form), pytest.raises(UnsupportedError, match=f"the form '{form}', .* unset it"):
         run(device, TURN, 64, np.zeros(64, np.int32))

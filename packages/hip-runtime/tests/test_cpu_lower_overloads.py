@@ -1,4 +1,4 @@
-"""Intrinsics that take several types for one type of result, side by side: LLVM would end the process on them."""
+"""Intrinsics that are overloaded on their operands, side by side: LLVM would crash on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that tell what their threads do, and what is known of which memory was written."""
+"""Kernels that report what their threads do, and what is known of which memory was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLVM's SLP vectoriser is left out where it takes numbers with and without signs for the same."""
+"""LLVM's SLP vectoriser is left out for kernels for which it would confuse signed and unsigned integers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spmd_kernels import pack
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.object_code import host_machine
-from hip_runtime.drivers.cpu.passes.optimize import may_join_neighbours, optimise
+from hip_runtime.drivers.cpu.passes.optimize import is_slp_safe, optimise
 
 WORKER = """define internal i64 @spmd.worker(ptr noalias %.1) {
   %.40 = zext i32 %grid to i64
@@ -40,7 +40,7 @@ KNOWN, TRUTH, MANY = "  %b = zext nneg i8 %y to i32", "  %b = zext i1 %y to i32"
 def test_neighbours_are_joined_where_numbers_are_widened_in_one_way(lines: list[str], expected: bool) -> None:
     for before, after in (("", ""), (WORKER, ""), ("", WORKER)):
         text = "\n".join([f"{before}define void @k() {{", *lines, "  ret void\n}\n", after])
-        assert may_join_neighbours(text) is expected
+        assert is_slp_safe(text) is expected
 
 
 def sum_of_larger(count: int, narrow: int, wide: int, predicate: str) -> str:

@@ -15,7 +15,7 @@ from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.object_code import host_machine
-from hip_runtime.drivers.cpu.strategies.choice import most_lanes
+from hip_runtime.drivers.cpu.strategies.forms import default_lanes
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"
@@ -41,14 +41,14 @@ def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         patch.setattr(llvm, "get_host_cpu_name", lambda: request.param)
         patch.setattr(llvm, "get_host_cpu_features", lambda: features)
         host_machine.target_machine.cache_clear()
-        most_lanes.cache_clear()
+        default_lanes.cache_clear()
         yield request.param
     host_machine.target_machine.cache_clear()
-    most_lanes.cache_clear()
+    default_lanes.cache_clear()
 
 
 def test_lanes_fit_registers(processor: str) -> None:
-    assert most_lanes() == {"x86-64": 8, "haswell": 16}[processor]
+    assert default_lanes() == {"x86-64": 8, "haswell": 16}[processor]
 
 
 @pytest.mark.sample(1)

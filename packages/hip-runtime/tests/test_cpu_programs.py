@@ -1,4 +1,4 @@
-"""Random programs whose threads wait for one another give what NumPy says."""
+"""Random programs whose threads wait for each other, evaluated with NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels whose threads wait for one another, and run several at a time from one barrier to the next."""
+"""Kernels whose threads wait for each other, and run in gangs from one barrier to the next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spmd_blocks import kernel, launch
 from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.strategies.choice import most_lanes
+from hip_runtime.drivers.cpu.strategies.forms import default_lanes
 from hip_runtime.errors import BarrierDivergenceError, KernelFault
 
 BARRIERS_ONLY = frozenset({"ballot", "shuffle", "active", "meet"})
@@ -37,7 +37,7 @@ def lanes() -> Iterator[None]:
         yield
 
 
-# 4112 has a value that lanes take out of a loop that they leave in different rounds, through a phi with one way in.
+# 4112 has a value that is live out of a loop that lanes leave in different iterations, through a phi with one edge.
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [*range(100, 106), 4112])
 def test_program_with_barriers(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
@@ -86,7 +86,7 @@ def test_threads_of_a_loop_between_barriers_run_side_by_side(device: Device, for
     with config.cpu_form.scope(form):
         function = launch(device, made, 1, 256, out.address, x.address, values.size)
     np.testing.assert_array_equal(out.copy_to_host(), np.bincount(values, minlength=256))
-    assert (f"regions run {most_lanes()} threads at a time" in function.form) == (form != "regions")
+    assert (f"regions run {default_lanes()} threads at a time" in function.form) == (form != "regions")
 
 
 SOMETIMES = """
@@ -119,7 +119,7 @@ end:
 
 @pytest.mark.usefixtures("lanes")
 def test_a_value_is_that_of_its_round_whether_there_was_a_barrier_or_not(device: Device) -> None:
-    """The end of the loop is reached with the counter of this round, or from behind a barrier with a kept one."""
+    """The latch is reached with the counter of this iteration, or after a barrier with a saved one."""
     out = to_device(np.zeros(20, np.int32))
     body = "  %s = call ptr @spmd.shared.s.4096.16(ptr %item)\n  %a = load i32, ptr %start\n" + SOMETIMES
     parameters = [("out", "ptr"), ("start", "ptr"), ("n", "i32")]
@@ -290,7 +290,7 @@ def test_threads_that_go_along_rows_of_their_own_run_alone(device: Device, form:
         function = launch(device, made, 1, 64, out.address, x.address, 33)
     source = np.arange(64) ^ (3 if waves else 1)
     np.testing.assert_array_equal(out.copy_to_host(), values.sum(1)[source])
-    assert ("lies too far apart" in function.form) == (form == "auto")
+    assert ("are too far apart" in function.form) == (form == "auto")
 
 
 CLAIMING = """
@@ -323,7 +323,7 @@ def test_threads_that_look_elsewhere_run_side_by_side(device: Device) -> None:
     declared = "declare ptr @spmd.shared.s.4096.16(ptr)\n"
     function = launch(device, kernel(CLAIMING, [("out", "ptr")], declared, shared_bytes=4096), 1, 40, out.address)
     np.testing.assert_array_equal(np.sort(out.copy_to_host()), np.arange(40))
-    assert f"1 of 3 regions run {min(most_lanes(), 32)} threads at a time" in function.form
+    assert f"1 of 3 regions run {min(default_lanes(), 32)} threads at a time" in function.form
     assert "one cannot" not in function.form
 
 
@@ -526,7 +526,7 @@ end:
 
 @pytest.mark.parametrize("form", ["auto", "vectors"])
 def test_waves_of_several_rows(device: Device, form: str) -> None:
-    """Lanes follow one another by the numbers of threads; each has its own indices, also when it faults."""
+    """Lanes are formed by the linear index of threads; each has its own indices, also when it faults."""
     made = kernel("  %lane = call i32 @spmd.lane(ptr %item)\n" + SEVERAL_ROWS, [("out", "ptr"), ("n", "i32")])
     out = to_device(np.zeros((2, 3, 6), np.int32))
     with config.cpu_form.scope(form):
@@ -556,4 +556,4 @@ WIDE_SHUFFLE = """
 def test_waves_that_vectors_cannot_run_are_threads(device: Device) -> None:
     found, form = run_wave(device, WIDE_SHUFFLE, 4)
     np.testing.assert_array_equal(found, [((t ^ 1) * 10**15) ** 2 >> 64 for t in range(4)])
-    assert "waves are no groups: vectors cannot hold values of type i128" in form
+    assert "waves are not gangs: vectors cannot hold values of type i128" in form

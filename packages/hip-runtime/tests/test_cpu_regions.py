@@ -1,4 +1,4 @@
-"""Kernels whose threads wait for one another, written by hand, compared with plain Python or NumPy."""
+"""Kernels whose threads wait for each other, written by hand, compared with plain Python or NumPy."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def test_private_memory_is_aligned(device: Device, align: int, both: bool) -> No
 
 @pytest.fixture(params=["auto", "regions"])
 def each_form(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Waves as groups of lanes where that can be, and as threads one after another."""
+    """Waves as gangs where that is possible, and as threads one after another."""
     with config.cpu_form.scope(request.param):
         yield
 
@@ -434,7 +434,7 @@ def test_shuffles(device: Device, kind: str, name: str, number: str, source: str
 
 @pytest.mark.usefixtures("each_form")
 def test_shuffle_in_loops_of_different_lengths(device: Device) -> None:
-    """Lane n goes round n % 4 times; in each round it hands its value one lane up."""
+    """Lane n iterates n % 4 times; in each iteration it hands its value one lane up."""
     body = """
   %rounds = and i32 %t, 3
   br label %head
@@ -663,7 +663,7 @@ def test_private_memory_of_unknown_size(device: Device) -> None:
   ret void
 """
     functions = "define internal void @use(ptr %p) noinline {\n store volatile i32 1, ptr %p\n ret void\n}\n"
-    with pytest.raises(UnsupportedError, match="size that is known only at run time"):
+    with pytest.raises(UnsupportedError, match="size is known only at run time"):
         launch(device, kernel(body, [("n", "i32")], functions), 1, 4, 3)
 
 

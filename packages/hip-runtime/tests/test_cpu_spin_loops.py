@@ -1,4 +1,4 @@
-"""Threads that wait for one another in loops. Most give up at last, so that one which waits for ever is a failure."""
+"""Spin loops. Most give up in the end, so that a thread that would wait forever is a failed test."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_threads_pass_on_a_lock(device: Device, form: str, attempt: str) -> None
 
 @pytest.mark.parametrize("form", ["auto", "vectors"])
 def test_a_thread_has_a_lock_for_several_turns(device: Device, form: str) -> None:
-    """It looks for a flag, which nobody sets, in three turns."""
+    """It polls a flag, which nobody sets, three times."""
     within = """
   %helper = icmp eq i32 %t, 39
   br i1 %helper, label %free, label %hold
@@ -234,7 +234,7 @@ out.early:
 def test_loop_in_a_loop_behind_an_early_return_and_before_a_barrier(
     device: Device, form: str, block: int, n: int
 ) -> None:
-    """A token goes round the threads five times."""
+    """A token is passed around the threads five times."""
     token, sums = (to_device(np.zeros(1, np.int32)) for _ in range(2))
     out = to_device(np.zeros(block, np.int32))
     made = kernel(TOKEN, [("token", "ptr"), ("sums", "ptr"), ("out", "ptr"), ("n", "i32")])
@@ -293,7 +293,7 @@ set:
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("block", [64, 100, 130, 192])
 def test_lanes_that_spin_are_waited_for_where_their_ways_join(device: Device, form: str, block: int) -> None:
-    """Behind the loop all lanes of a wave are together, and waves wait for one another in it."""
+    """After the loop all lanes of a wave reconverge, and waves wait for each other in it."""
     body = f"""
   %their = add i32 %t, 1
   %last = icmp uge i32 %their, %threads

@@ -1,4 +1,4 @@
-"""What kernels take of the stack of the processor."""
+"""The stack memory of kernels on the CPU device."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ declare void @g()
 """
     module = llvm.parse_assembly(text, llvm.create_context())
     layout = target_machine().target_data
-    assert stack_bytes(module, layout, without="f") == 16
-    assert stack_bytes(module, layout, without=" alloca ") == 800 + 16 + 14
+    assert stack_bytes(module, layout, excluding="f") == 16
+    assert stack_bytes(module, layout, excluding=" alloca ") == 800 + 16 + 14
     assert stack_bytes(module, layout) == 800 + 16 + 14 + 16
 
 

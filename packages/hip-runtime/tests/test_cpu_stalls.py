@@ -1,4 +1,4 @@
-"""Kernels whose threads wait for what nobody writes are told from those that compute for long."""
+"""Kernels whose threads wait for what nobody writes are told apart from those that compute for long."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_what_threads_wait_for_in_words() -> None:
     kinds, locations = (WAITS_FOR_WAVE, SPINS, WAITS_FOR_BLOCK), ("there.py:1", "there.py:2", "")
     described = describe_states([1, 1, 3, 0, 1, 2, 255, 3], kinds, locations)
     assert described == (
-        "threads 2, 7 have returned; threads 0 to 1, 4 go round; thread 3 waits for its wave at there.py:1; "
+        "threads 2, 7 have returned; threads 0 to 1, 4 spin; thread 3 waits for its wave at there.py:1; "
         "thread 5 waits for the block"
     )
     assert describe_states([1, 1, 255], kinds, locations) == "", "nobody waits for them"

@@ -1,4 +1,4 @@
-"""Which form kernels take on the CPU device where none is asked for."""
+"""Which form kernels take on the CPU device by default."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.strategies.choice import most_lanes
+from hip_runtime.drivers.cpu.strategies.forms import default_lanes
 
 ROW = f"""
 define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
@@ -92,14 +92,14 @@ def form_of(device: Device, text: str, x: np.ndarray, n: int, block: int = 128) 
 def test_rows_of_each_thread_are_left_to_a_loop(device: Device, flags: str) -> None:
     x = np.random.default_rng(1).random((128, 64), np.float32)
     form, found = form_of(device, ROW.replace("FLAGS", flags), x, 64)
-    assert "loop (no thread waits for another; the form 'vectors' would be slower: what its threads load and" in form
+    assert "loop (no thread waits for another; the form 'vectors' would be slower: its loads and stores" in form
     np.testing.assert_allclose(found, x.sum(axis=1), rtol=1e-5)
 
 
 def test_columns_are_summed_by_lanes(device: Device) -> None:
     x = np.random.default_rng(2).random((64, 128), np.float32)
     form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)
-    assert form == f"(128, 1, 1): vectors (no thread waits for another; {most_lanes()} threads at a time)"
+    assert form == f"(128, 1, 1): vectors (no thread waits for another; {default_lanes()} threads at a time)"
     np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
 
 
@@ -108,7 +108,7 @@ def test_groups_that_are_too_small(device: Device, block: int, width: int | None
     x = np.random.default_rng(3).random((64, 128), np.float32)
     with config.cpu_width.scope(width):
         form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64, block)
-    assert "loop (no thread waits for another, and groups of 2 threads are too small for vectors)" in form
+    assert "loop (no thread waits for another, and gangs of 2 threads are too small for vectors)" in form
     np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
 
 
@@ -155,10 +155,10 @@ end:
 
 
 @pytest.mark.parametrize(("count", "width", "lanes"), [
-    (40, None, most_lanes()), (150, None, most_lanes() // 2), (150, 64, 64), (500, None, most_lanes() // 2),
+    (40, None, default_lanes()), (150, None, default_lanes() // 2), (150, 64, 64), (500, None, default_lanes() // 2),
 ])  # fmt: skip
 def test_lanes_of_kernels_with_many_doubles(device: Device, count: int, width: int | None, lanes: int) -> None:
-    """The largest is written once, for groups that are whole and others."""
+    """The largest is written once, for full gangs and others."""
     x = np.random.default_rng(4).random(128)
     with config.cpu_width.scope(width):
         form, found = form_of(device, polynomial(count), x, 117)

@@ -1,4 +1,4 @@
-"""Functions that kernels call, of which all lanes of a group call one variant."""
+"""Elementwise functions that kernels call, of which a gang calls one vector variant."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ WAITING = frozenset({"ballot", "shuffle", "active", "meet", "exchange", "count",
 
 
 class WithoutWaiting(spmd_programs.Generator):
-    """Makes programs whose threads do not wait for one another."""
+    """Generates programs whose threads do not wait for each other."""
 
     def statement(self, depth: int, together: bool) -> spmd_programs.Statement:
         while True:
@@ -407,7 +407,7 @@ BINS = {
 @pytest.mark.parametrize("width", [1, 4, 64])
 @pytest.mark.parametrize("counted", BINS)
 def test_operands_of_what_is_done_for_one_lane_after_another(device: Device, counted: str, width: int) -> None:
-    """What lanes give to an atomic operation is computed, and read, when it is their turn."""
+    """The operands of an atomic operation are computed, and loaded, for each lane in turn."""
     body = f"  %p = getelementptr i8, ptr %x, i64 %i\n{BINS[counted]}  br label %end\n"
     threads, n = 256, 200
     values = np.random.default_rng(9).integers(0, 256, threads, np.uint8)

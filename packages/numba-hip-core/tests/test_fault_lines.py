@@ -220,7 +220,7 @@ def test_lines_of_a_kernel_that_does_not_go_on(tmp_path):
     alone, together = done.stdout.splitlines()
     named = alone.partition(f"({script}:")[2].partition(" in waits)")[0]
     assert named
-    assert "go round" not in alone
-    assert "(block 0: threads 0 to 1, 3 to 6, 8 to 9 go round; " in together
+    assert " spin; " not in alone
+    assert "(block 0: threads 0 to 1, 3 to 6, 8 to 9 spin; " in together
     assert f"; threads 2, 7 wait for the block at {script}:19 in meets)" in together
     assert {int(line) for line in named.split(", ")} <= {10, 11}, done.stdout

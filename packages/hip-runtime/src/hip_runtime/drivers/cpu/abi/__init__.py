@@ -1,1 +1,1 @@
-"""What compiled kernels and the driver agree on: the launch frame, the work item, intrinsics, fault codes."""
+"""The interface between compiled kernels and the driver: launch frame, work item, intrinsics, fault codes."""

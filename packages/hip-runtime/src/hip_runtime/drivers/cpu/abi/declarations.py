@@ -1,4 +1,4 @@
-"""The functions of the SPMD contract as declarations, with what LLVM may and may not assume of them."""
+"""Declarations of the SPMD contract's functions, with the attributes that tell LLVM what it may assume."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TYPES: dict[str, ir.Type] = {
 
 
 def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
-    """A module that declares the functions *names* with what LLVM may and may not assume of them, and defines those
-    of which it is *known* what they give."""
+    """A module that declares the functions *names* with their attributes, and defines those whose result is a *known*
+    constant."""
     module = ir.Module(name="spmd.declarations")
     for name in names:
         if name in known:
@@ -27,6 +27,6 @@ def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
         kind = ir.FunctionType(_TYPES[result], [PTR, *(_TYPES[parameter] for parameter in parameters)])
         function = ir.Function(module, kind, name)
         function.attributes.add("nounwind")
-        if name != spmd.STACK_IS_LOW:  # which each function has to ask for itself
+        if name != spmd.STACK_IS_LOW:  # its result depends on the caller's frame, so calls must not be merged
             function.attributes.add("convergent" if name in spmd.SYNCHRONISING else "readnone")
     return module

@@ -1,7 +1,7 @@
 """Codes of the faults that the device itself reports: those below `spmd.DEVICE_FAULTS`, which kernels must not use.
 
-A barrier that not all threads reach is ``-(1 << 31) + (a << 15 | b)``, with the numbers of two synchronising operations
-at which threads wait for one another for ever. `make_fault` reads it back.
+A divergent barrier has the code ``-(1 << 31) + (a << 15 | b)``, where *a* and *b* are the numbers of two sync points at
+which threads wait for each other forever. `make_fault` decodes it.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ _BITS = 15
 _FIRST = -(1 << 31)
 
 MAX_POINTS = (1 << _BITS) - 1
-"""Synchronising operations that one kernel can have, so that two of their numbers make a code."""
+"""The most sync points that a kernel can have, so that two of their numbers fit into one code."""
 
 MEMORY_CODE = spmd.DEVICE_FAULTS - 1
-"""There was no memory for the threads of a block."""
+"""The memory for the threads of a block could not be allocated."""
 
 ABORT_CODE = spmd.DEVICE_FAULTS - 2
-"""The launch was to end."""
+"""The launch was aborted."""
 
 TRAP_CODE = spmd.DEVICE_FAULTS - 1000
-"""Less the number of a signal: the processor found something. The words behind such a code are numbers of 64 bits: the
-address of the instruction, that of the access, and the number of the first block of the chunk."""
+"""Minus the signal's number: the processor raised a trap. The words that follow the code hold three 64-bit numbers: the
+addresses of the instruction and of the access, and the number of the chunk's first block."""
 
 STACK_CODE = TRAP_CODE - 1000
 """The same, for an access just beyond the stack."""
 
 _SIGNALS = 64
-"""Above the numbers of signals."""
+"""Signal numbers are below this."""
 
 
 def divergence_code(builder: ir.IRBuilder, low: ir.Value, high: ir.Value) -> ir.Value:
-    """The code for threads that wait at the operations *low* and *high*."""
+    """The code for threads that wait at both of the sync points *low* and *high*."""
     return builder.add(I32(_FIRST), builder.or_(builder.shl(low, I32(_BITS)), high))
 
 
 def make_fault(
     kernel: str, code: int, block: Index3, thread: Index3, locations: Sequence[str], grid: Dim3
 ) -> KernelFault:
-    """The exception for fault *code*; *locations* are where the synchronising operations stand, by number."""
+    """The exception for fault *code*; *locations* are the source locations of the sync points, by number."""
     if STACK_CODE - _SIGNALS <= code <= TRAP_CODE:
         return _make_trap(kernel, code, struct.unpack("<3q", struct.pack("<6i", *block, *thread)), grid)
     if code == ABORT_CODE:

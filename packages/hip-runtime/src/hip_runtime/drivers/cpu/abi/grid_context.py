@@ -1,11 +1,11 @@
-"""What is kept of a block while it waits for the whole grid: its context."""
+"""The context of a block that waits for the whole grid: the state that it resumes from."""
 
 from __future__ import annotations
 
 FINISHED = -1
-"""What a block that has returned leaves in its context. It is 0 before the block was first run, and one more than the
-number of the operation that the block waits at."""
+"""The first word of a finished block's context. Before the first run it is 0; while the block waits at a sync point it
+is that point's number plus one."""
 
 
 ALIGNMENT = 64
-"""Alignment of every place, that of a cache line and of the widest vectors; also that of a context."""
+"""Alignment of contexts and of everything in them: a cache line, and the widest vector."""

@@ -1,21 +1,21 @@
-"""What the CPU device adds to the functions of the SPMD contract while it makes code of a kernel."""
+"""Intrinsics that the CPU device adds to those of the SPMD contract while it compiles a kernel."""
 
 from __future__ import annotations
 
 from hip_devicelib import spmd
 
 YIELD = "spmd.yield"
-"""A place at which a thread waits until the others of its block had their turn, see `insert_yields`."""
+"""Suspends a thread until the others of its block had a chance to run, see `insert_yields`."""
 
 NUMBER = "spmd.number"
-"""Gives the number of the thread in the block, for code that groups threads in that order."""
+"""The thread's linear index in the block, for gangs that are formed in that order."""
 
 
 def is_pure(name: str) -> bool:
-    """Whether the function gives a thread the same whenever it is called, and does nothing else."""
+    """Whether the function has no effect and always returns the same value to the same thread."""
     return name == NUMBER or spmd.is_pure(name)
 
 
 def matters(name: str) -> bool:
-    """Whether the work item, or the form of the code, depends on whether a kernel calls the function."""
+    """Whether the layout of the work item, or the choice of a strategy, depends on calls of the function."""
     return name in spmd.SYNCHRONISING or spmd.is_uniform(name) or name in (spmd.STACK_IS_LOW, spmd.OBSERVE)

@@ -1,6 +1,6 @@
-"""The launch frame: what the dispatcher, the workers and the code of a kernel share during one launch.
+"""The launch frame: the state that the block scheduler, the workers and a kernel's code share during one launch.
 
-It lives on the stack of the thread that launches, so that any number of threads can launch at once.
+It lives on the launching thread's stack, so that any number of threads can launch at once.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ FRAME = Struct(
     grid=ir.ArrayType(I32, 3),
     program=PTR,
     worker=PTR,
-    # what follows belongs to the pool, and is touched under its lock only
+    # the rest belongs to the pool and is only accessed under its lock
     next_job=PTR,
     tickets=I32,  # helpers that may still join
-    active=I32,  # helpers that joined and have not left; read without the lock as a hint
+    active=I32,  # helpers that have joined and not left; read without the lock as a hint
     waiting=I32,  # whether the launching thread sleeps on ``done``
     done=SEMAPHORE,
 )
@@ -36,17 +36,17 @@ FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y",
 """Meaning of the 32-bit words of a fault."""
 
 PROGRAM = Struct(worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32)
-"""What finalised code consists of: its worker, and how many nanoseconds a block took last time, below 0 at first. Where
-its machine code lies and the name of the kernel are known, and set, once it is loaded. Whether the launching thread has
+"""A finalised kernel: its worker; the nanoseconds that a block took in the last launch, negative before the first; the
+range of its machine code and the kernel's name, which are set when it is loaded; and whether the launching thread has
 to run all blocks itself, one after another."""
 
 UNKNOWN_COST = -1.0
 
 
 WORKER_TYPE = ir.FunctionType(I64, [PTR, PTR])
-"""Type of a worker: it is given the frame, and the address of its `NOTES`. It returns when no blocks are left to take,
-with how many it ran."""
+"""Type of a worker: it takes the frame and the address of its `WORKER_RECORD`, runs blocks until none are left to take,
+and returns how many it ran."""
 
-NOTES = Struct(chunk=I64, memory=PTR, states=PTR)
-"""What a worker notes for whoever finds that it did not return: the first block of the chunk that it took, memory of
-the heap that is to be freed, and where it keeps what each thread of the block waits for, or null."""
+WORKER_RECORD = Struct(chunk=I64, memory=PTR, states=PTR)
+"""What a worker records for whoever has to clean up after it if it does not return: the first block of its current
+chunk, heap memory to free, and the address of the thread states (`thread_states`), or null."""

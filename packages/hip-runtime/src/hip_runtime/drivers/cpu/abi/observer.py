@@ -1,5 +1,7 @@
-"""What machine code calls where a kernel calls ``spmd.observe``: a function that hands on to whoever observes at the
-moment, if anybody does. The blocks of such a kernel run one after another, on the launching thread."""
+"""The function behind ``spmd.observe``: it forwards each event to the current observer's callback, if there is one.
+
+The blocks of an observed kernel run one after another, on the launching thread.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ OBSERVER_STATE = "spmd.observer.state"
 
 
 def build_observer() -> ir.Module:
-    """A module with `OBSERVER` and with ``i64 state()``: the address of two words, the function that is told, or 0, and
-    what it is given first."""
+    """A module with `OBSERVER` and with ``i64 state()``, which returns the address of two words: the callback, or 0,
+    and the callback's first argument."""
     module = ir.Module(name=OBSERVER)
     words = ir.ArrayType(I64, 2)
     state = ir.GlobalVariable(module, words, f"{OBSERVER_STATE}.words")
@@ -27,10 +29,10 @@ def build_observer() -> ir.Module:
     builder.ret(builder.ptrtoint(state, I64))
     observer = ir.Function(module, OBSERVER_TYPE, OBSERVER)
     builder = ir.IRBuilder(observer.append_basic_block("entry"))
-    told = builder.load(state, typ=I64)
-    with builder.if_then(builder.icmp_unsigned("!=", told, I64(0))):
-        given = builder.load(builder.gep(state, [I64(1)], source_etype=I64), typ=I64)
-        function = Callee(builder.inttoptr(told, PTR), ir.FunctionType(VOID, [I64] * 8))
-        builder.call(function, [given, *observer.args])
+    callback = builder.load(state, typ=I64)
+    with builder.if_then(builder.icmp_unsigned("!=", callback, I64(0))):
+        context = builder.load(builder.gep(state, [I64(1)], source_etype=I64), typ=I64)
+        function = Callee(builder.inttoptr(callback, PTR), ir.FunctionType(VOID, [I64] * 8))
+        builder.call(function, [context, *observer.args])
     builder.ret_void()
     return module

@@ -1,4 +1,4 @@
-"""How a function that calls itself learns that little is left of the stack."""
+"""The check by which a recursive function learns that little is left of the stack."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.llvmir import I8, I32, I64, PTR, allocate
 
 _SPARE = 128 << 10
-"""Bytes of the stack that are left for what does not ask: the C library, spilled registers, functions that end soon."""
+"""Bytes of the stack that are reserved for code that does not check: the C library, spilled registers, leaf
+functions."""
 
 _ATTRIBUTES = ir.ArrayType(I8, 128)
 """Room for a ``pthread_attr_t``: 56 bytes with glibc on x86-64, 64 on AArch64, from ``bits/pthreadtypes-arch.h``."""
 
 
 def define_limit(module: ir.Module, nbytes: int) -> ir.Function:
-    """``i64 stack_limit()``: the address below which the stack of this thread may not go where functions keep *nbytes*
-    on it; 0 where the system does not tell."""
+    """``i64 stack_limit()``: the lowest address to which this thread's stack may grow, for functions with frames of
+    *nbytes* in all; 0 if the system does not say."""
     system = {
         name: ir.Function(module, ir.FunctionType(result, arguments), name)
         for name, result, arguments in (
@@ -30,8 +31,8 @@ def define_limit(module: ir.Module, nbytes: int) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     attributes, lowest, size = allocate(builder, _ATTRIBUTES), allocate(builder, I64), allocate(builder, I64)
     attributes.align = 16
-    told = builder.call(system["pthread_getattr_np"], [builder.call(system["pthread_self"], []), attributes])
-    with builder.if_then(builder.icmp_signed("!=", told, I32(0))):
+    status = builder.call(system["pthread_getattr_np"], [builder.call(system["pthread_self"], []), attributes])
+    with builder.if_then(builder.icmp_signed("!=", status, I32(0))):
         builder.ret(I64(0))
     builder.call(system["pthread_attr_getstack"], [attributes, lowest, size])
     builder.call(system["pthread_attr_destroy"], [attributes])
@@ -40,7 +41,7 @@ def define_limit(module: ir.Module, nbytes: int) -> ir.Function:
 
 
 def is_below(builder: ir.IRBuilder, limit: ir.Value) -> ir.Value:
-    """Whether the stack of the function that *builder* writes, once it is inlined, lies below *limit*."""
+    """Whether the frame of the function being built (of its caller, once inlined) lies below *limit*."""
     module = builder.module
     kind = ir.FunctionType(PTR, [I32])
     name = "llvm.frameaddress.p0"

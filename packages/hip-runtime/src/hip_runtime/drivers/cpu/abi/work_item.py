@@ -1,7 +1,7 @@
-"""The work item: what a thread is, and the functions of docs/design/spmd-bitcode.md that read it, as LLVM IR.
+"""The work item: the state of one thread, and the functions of docs/design/spmd-bitcode.md that read it, as LLVM IR.
 
-The functions are inlined; LLVM then sees through the item, so that an index is the variable of the loop over the
-threads and the address of a shared array the memory of the worker itself.
+The functions are inlined and the item is promoted to registers: a thread index becomes the induction variable of the
+loop over the threads, and a shared array an alloca of the worker.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hip_runtime.drivers.cpu.abi.stack_guard import define_limit, is_below
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, Struct, allocate, new_function
 
 LINE = 64
-"""Bytes of a line of the cache on x86-64 and most AArch64. Shared arrays begin with one, so that vectors of as many
-bytes do not lie across two, which takes twice as long."""
+"""Bytes of a cache line on x86-64 and most AArch64. Shared arrays start at one, as a vector access that straddles two
+lines takes twice as long."""
 
 AXES = ("x", "y", "z")
 FAULT_RECORD = "spmd.fault.record"
-"""``void (frame, code, block x, y, z, thread x, y, z)``: keep the fault if it is the first of the launch."""
+"""``void (frame, code, block x, y, z, thread x, y, z)``: records the fault if it is the launch's first."""
 
 MAX_GRID = 2**31 - 1
 
 
 class WorkItem:
-    """The layout of the work item of one program, and what it refers to."""
+    """The layout of one program's work item, and the memory that the item refers to."""
 
     def __init__(
         self,
@@ -45,16 +45,16 @@ class WorkItem:
     ) -> None:
         self.module = module
         self.dynamic_limit = dynamic_limit
-        """Bytes that the dynamic shared memory can have, where the kernel uses any."""
+        """The most bytes of dynamic shared memory, if the kernel uses any."""
         self.waits_for_grid = waits_for_grid
         self.stack_bytes = stack_bytes
-        """Bytes that the kernel's functions keep on the stack, where some of them ask how much is left."""
+        """Bytes of stack that the kernel's functions use, if some of them check how much is left."""
         self.observed = observed
-        """Whether the kernel tells the observer of the process what its threads do."""
+        """Whether the kernel reports to the observer what its threads do."""
         self.has_lines = False
-        """Whether the kernel's bitcode says which lines of the source it comes from."""
+        """Whether the kernel's bitcode has debug locations."""
         self.context_bytes = 0
-        """What a block that waits for the grid needs; known when its function was written."""
+        """Size of a block's context, for kernels that wait for the grid; known once the block function is written."""
         self.block = block
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
@@ -67,37 +67,37 @@ class WorkItem:
 
     @property
     def known(self) -> dict[str, int]:
-        """What some functions of the contract give all threads of this program."""
+        """Functions of the contract that are constants of this program, with their values."""
         extents = {spmd.block_dim(axis): extent for axis, extent in zip(AXES, self.block, strict=True)}
         return {**extents, spmd.WAVE_SIZE: self.wave_size}
 
     @property
     def shared_memory(self) -> dict[str, tuple[int, int]]:
-        """The arrays of shared memory by the field of the item that refers to each: bytes and alignment."""
+        """Size and alignment of each shared array, by the field of the item that points to it."""
         memory = {self._shared[symbol]: (array.nbytes, array.align) for symbol, array in self.arrays.items()}
         if self.dynamic_limit is not None:
             memory["dynamic_shared"] = self.dynamic_limit, 64
         return memory
 
     def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
-        """Let *item* be the thread number *index* of its row."""
+        """Make *item* the thread with the index *index* along x."""
         self.layout.store(builder, index, item, "thread", 0)
 
     def store_shared(self, builder: ir.IRBuilder, item: ir.Value) -> None:
-        """Make room for the shared memory of a block on the stack, and let *item* refer to it."""
+        """Allocate a block's shared memory on the stack, and point *item* to it."""
         for field, (nbytes, align) in self.shared_memory.items():
             place = allocate(builder, ir.ArrayType(ir.IntType(8), max(nbytes, 1)), "shared")
             place.align = max(align, LINE) if nbytes >= LINE else align
             self.layout.store(builder, place, item, field)
 
     def store_stack_limit(self, builder: ir.IRBuilder, item: ir.Value) -> None:
-        """Find out how far the stack of this thread of the processor goes, where the kernel wants to know."""
+        """Store the limit of this CPU thread's stack, if the kernel checks it."""
         if self.stack_bytes is not None:
             limit = builder.call(define_limit(self.module, self.stack_bytes), [])
             self.layout.store(builder, limit, item, "stack_limit")
 
     def define_functions(self) -> None:
-        """Define everything that a kernel may call and that is not an operation at which threads wait."""
+        """Define everything that a kernel may call, except for synchronising operations."""
         for name, number in self.known.items():
             self._define(name, lambda b, item, n=number: I32(n))
         for number, axis in enumerate(AXES):
@@ -128,7 +128,7 @@ class WorkItem:
         self._define_fault()
 
     def _define_observe(self) -> None:
-        """``spmd.observe``: the observer is told the same, with the numbers of block and thread."""
+        """``spmd.observe``: forwards its arguments to the observer, with the linear indices of block and thread."""
         kind = ir.FunctionType(VOID, [PTR, I32, I32, PTR, I64, I64])
         builder = new_function(self.module, spmd.OBSERVE, kind, "alwaysinline")
         item, event, site, address, nbytes, value = builder.function.args
@@ -160,7 +160,7 @@ class WorkItem:
         return builder.urem(self.linear_index(builder, item), I32(self.wave_size))
 
     def linear_index(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
-        """Number of the thread in its block, x first."""
+        """Linear index of the thread in its block, x fastest."""
         index = I32(0)
         for number in (2, 1, 0):
             part = self._load_below(builder, self.layout.field(builder, item, "thread", number), self.block[number])
@@ -168,13 +168,13 @@ class WorkItem:
         return index
 
     def _load_below(self, builder: ir.IRBuilder, place: ir.Value, limit: int, first: int = 0) -> ir.Value:
-        """Load an i32 that is at least *first* and below *limit*, and let LLVM know it."""
+        """Load an i32, with ``!range`` metadata for *first* up to below *limit*."""
         value = builder.load(place, typ=I32)
         value.set_metadata("range", self.module.add_metadata([I32(first), ir.Constant(I32, limit & 0xFFFFFFFF)]))
         return value
 
     def _define_fault(self) -> None:
-        """``spmd.fault``: hands over values, not the work item, whose fields can then stay registers."""
+        """``spmd.fault``: passes values instead of the work item, whose fields can then stay in registers."""
         record = ir.Function(self.module, ir.FunctionType(VOID, [PTR] + [I32] * 7), FAULT_RECORD)
         record.linkage = "internal"
         for attribute in ("noinline", "cold", "nounwind"):
@@ -188,7 +188,7 @@ class WorkItem:
         builder.ret_void()
 
     def record_fault(self, builder: ir.IRBuilder, item: ir.Value, code: ir.Value, thread: Sequence[ir.Value]) -> None:
-        """Keep fault *code* of a thread of the block that *item* is in."""
+        """Record fault *code* for the thread with the indices *thread* of the block that *item* is in."""
         block = [self.layout.load(builder, item, "block", number) for number in range(3)]
         frame = self.layout.load(builder, item, "frame")
         builder.call(self.module.globals[FAULT_RECORD], [frame, code, *block, *thread])
@@ -200,8 +200,8 @@ class WorkItem:
 
 
 class NumberedWorkItem(WorkItem):
-    """*item* where threads are grouped by their numbers in the block, x first: all are in one row, and the field for
-    the index along x holds the number, but while a single thread runs."""
+    """*item* for gangs that are formed by linear index instead of along x. The block counts as a single row, and the
+    field for the x index holds the linear index, except while a single thread runs."""
 
     def __init__(self, item: WorkItem) -> None:
         self.__dict__.update(item.__dict__)
@@ -209,7 +209,7 @@ class NumberedWorkItem(WorkItem):
         self.block = (item.threads, 1, 1)
 
     def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
-        """Let *item* be thread number *index* of the block."""
+        """Make *item* the thread with the linear index *index*."""
         for axis, extent in enumerate(self._extents):
             self.layout.store(builder, builder.urem(index, I32(extent)), item, "thread", axis)
             index = builder.udiv(index, I32(extent))

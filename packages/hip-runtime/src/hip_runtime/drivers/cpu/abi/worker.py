@@ -1,12 +1,12 @@
 """The worker: the loop over the blocks of a launch, as LLVM IR.
 
-`build_worker` makes a module with the definitions of the ``spmd.*`` functions of docs/design/spmd-bitcode.md, a
-function ``i64 worker(ptr frame)`` and the global variable `PROGRAM_SYMBOL` that a launch is given. The block shape is
-a constant in all of it, so the loops over the threads have constant trip counts and no remainder that the shape does
-not ask for, and the index of a thread is a loop variable.
+`build_worker` writes a module with the ``spmd.*`` functions of docs/design/spmd-bitcode.md, a function ``i64 worker(ptr
+frame, ptr record)`` and the global variable `PROGRAM_SYMBOL`, which launches take. The block shape is a constant
+throughout, so the loops over the threads have constant trip counts, no remainders beyond those that the shape causes,
+and induction variables that are the thread indices.
 
-How the threads of one block are run is up to a *body*: `run_threads` calls the kernel for one after the other, which
-is all that a kernel needs whose threads do not wait for one another.
+A *body* runs the threads of one block. `run_threads` calls the kernel for one thread after the other, which suffices
+for kernels whose threads do not synchronise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from hip_devicelib.codeobject import Kernel, Parameter
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, NOTES, PROGRAM, UNKNOWN_COST, WORKER_TYPE
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, PROGRAM, UNKNOWN_COST, WORKER_RECORD, WORKER_TYPE
 from hip_runtime.drivers.cpu.abi.work_item import AXES, MAX_GRID, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
@@ -34,14 +34,15 @@ PARAMETER_TYPES: dict[str, ir.Type] = {
 }  # fmt: skip
 
 Body = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value]], None]
-"""Runs the threads of one block: it is given a builder, the work item, whose block index is set, and the arguments."""
+"""Writes code that runs the threads of one block. It takes a builder, the work item, whose block index is set, and the
+kernel's arguments."""
 
 
 def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
-    """Define the worker of *kernel* in the module of *item*, and what the kernel calls.
+    """Define *kernel*'s worker, and the functions that the kernel calls, in the module of *item*.
 
-    Behind the packed arguments stand, in words of 64 bits: the bytes of dynamic shared memory, where the kernel uses
-    it; the address of the contexts of the blocks, where it waits for the grid.
+    The packed arguments are followed by 64-bit words: the bytes of dynamic shared memory, if the kernel uses any, and
+    the address of the blocks' contexts, if it waits for the grid.
     """
     module = item.module
     item.define_functions()
@@ -56,7 +57,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     place = allocate(builder, item.layout.type, "item")
     item.layout.store(builder, frame, place, "frame")
     for name in ("memory", "states"):
-        item.layout.store(builder, NOTES.field(builder, notes, name), place, f"{name}_word")
+        item.layout.store(builder, WORKER_RECORD.field(builder, notes, name), place, f"{name}_word")
     item.store_stack_limit(builder, place)
     buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
@@ -69,12 +70,12 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         _store_block_index(item, builder, place, index, grid)
         body(builder, place, arguments)
 
-    builder.ret(_loop_over_chunks(builder, frame, NOTES.field(builder, notes, "chunk"), run_block))
+    builder.ret(_loop_over_chunks(builder, frame, WORKER_RECORD.field(builder, notes, "chunk"), run_block))
     _define_program(module, worker, item.observed)
 
 
 def kernel_type(kernel: Kernel) -> ir.FunctionType:
-    """LLVM's type of a kernel."""
+    """The kernel's LLVM type."""
     return ir.FunctionType(VOID, [PTR, *(PARAMETER_TYPES[parameter.type] for parameter in kernel.parameters)])
 
 
@@ -97,7 +98,7 @@ def _define_program(module: ir.Module, worker: ir.Function, serial: bool) -> Non
 
 
 def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Parameter) -> ir.Value:
-    """Load one kernel parameter. The buffer has no particular alignment: it is the inside of a Python bytes object."""
+    """Load one kernel parameter. The buffer has no particular alignment, as it is the payload of a `bytes` object."""
     place = builder.gep(buffer, [I64(parameter.offset)], inbounds=True, source_etype=I8)
     if parameter.type == "i1":
         return builder.trunc(builder.load(place, align=1, typ=I8), I1)
@@ -105,7 +106,7 @@ def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Paramete
 
 
 def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: WorkItem, place: ir.Value) -> None:
-    """Put the words behind the arguments into the work item."""
+    """Copy the words that follow the arguments into the work item."""
     fields = (("dynamic_bytes", item.dynamic_limit is not None), ("contexts", item.waits_for_grid))
     for field in (name for name, used in fields if used):
         word = builder.gep(buffer, [I64(offset)], inbounds=True, source_etype=I8)
@@ -116,7 +117,7 @@ def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: Wo
 def _store_block_index(
     item: WorkItem, builder: ir.IRBuilder, place: ir.Value, linear: ir.Value, grid: list[ir.Value]
 ) -> None:
-    """Split the number of a block, counted along x first, into its three indices; say that each is in range."""
+    """Split a block's linear index, x fastest, into its three indices, and assume that each is in range."""
     module = item.module
     assume = module.globals.get("llvm.assume") or ir.Function(module, ir.FunctionType(VOID, [I1]), "llvm.assume")
     rest = linear
@@ -133,8 +134,8 @@ def _store_block_index(
 def _loop_over_chunks(
     builder: ir.IRBuilder, frame: ir.Value, chunk_place: ir.Value, run_block: Callable[[ir.Value], None]
 ) -> ir.Value:
-    """Take chunks of blocks until there are none left or a thread has faulted. Gives the number of blocks that were
-    run. The first block of each chunk is stored at *chunk_place*, for reports of what goes wrong in it."""
+    """Take chunks of blocks until none are left or a thread has faulted, and return the number of blocks that were run.
+    The first block of each chunk is stored at *chunk_place*, for reports of faults in it."""
     count = FRAME.load(builder, frame, "block_count")
     chunk = FRAME.load(builder, frame, "chunk")
     entry = builder.block
@@ -177,8 +178,8 @@ def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator
 def counted(
     builder: ir.IRBuilder, name: str, first: ir.Value, limit: ir.Value, rolled: bool = False
 ) -> Iterator[ir.Value]:
-    """A loop from *first* to below *limit*, tested at its end: it runs at least once. With *rolled* LLVM does not write
-    out its rounds."""
+    """A loop from *first* to below *limit* that is tested at its end, so it runs at least once. *rolled* forbids LLVM
+    to unroll it."""
     before = builder.block
     loop = builder.append_basic_block(name)
     after = builder.append_basic_block(f"{name}.end")

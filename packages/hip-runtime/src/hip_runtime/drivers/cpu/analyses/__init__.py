@@ -1,1 +1,1 @@
-"""What is found out about a graph: who calls whom, loops, what threads share, what only one works on."""
+"""Analyses of a kernel's graph: call graph, control flow, uniformity, vector shapes, costs. They change nothing."""

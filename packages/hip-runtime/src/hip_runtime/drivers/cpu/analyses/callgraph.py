@@ -1,4 +1,4 @@
-"""Who calls whom in a module of SPMD bitcode: what a kernel reaches, and through which functions it synchronises."""
+"""The call graph of a module of SPMD bitcode: what a kernel reaches, and which functions synchronise."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ class Reach:
     """What a kernel reaches through its calls."""
 
     functions: set[str] = field(default_factory=set)
-    """Functions, the kernel and what is only declared among them."""
+    """All functions, including the kernel and declarations."""
     synchronising: set[str] = field(default_factory=set)
-    """Functions with code of their own that come to a synchronising operation."""
+    """Defined functions that reach a synchronising operation."""
 
     @property
     def waiting(self) -> list[str]:
-        """The synchronising operations, at which its threads wait."""
+        """The synchronising operations that are called."""
         return sorted(self.functions & spmd.SYNCHRONISING)
 
     @property
     def shared_arrays(self) -> list[spmd.SharedArray]:
-        """The arrays of shared memory, in the order of their names; `ModuleLoadError` where a name says something
-        impossible."""
+        """The arrays of shared memory, sorted by name; `ModuleLoadError` if a name encodes an impossible array."""
         try:
             return [spmd.read_shared_array(name) for name in sorted(self.functions) if name.startswith(spmd.SHARED)]
         except CodeObjectError as error:
@@ -40,31 +39,30 @@ class Reach:
 
     @property
     def uses_dynamic_shared(self) -> bool:
-        """Whether the size of shared memory is up to the launch."""
+        """Whether the launch decides the size of shared memory."""
         return not self.functions.isdisjoint({spmd.DYNAMIC_SHARED, spmd.DYNAMIC_SHARED_BYTES})
 
     @property
     def watches_stack(self) -> bool:
-        """Whether functions ask how much of the stack is left."""
+        """Whether functions check how much of the stack is left."""
         return spmd.STACK_IS_LOW in self.functions
 
     @property
     def observed(self) -> bool:
-        """Whether threads tell the observer of the process what they do."""
+        """Whether threads report what they do to the observer."""
         return spmd.OBSERVE in self.functions
 
 
 def name_functions(module: Any) -> None:
-    """Give every function of *module* a name: what refers to one without prints a number that is not to be had
-    otherwise."""
+    """Name every function of *module*: references to an unnamed one print a number that llvmlite does not expose."""
     for number, function in enumerate(module.functions):
         if not function.name:
             function.name = f"unnamed.{number}"
 
 
 def survey(module: Any, kernel: str) -> Reach:
-    """What *kernel* reaches in *module*, whose functions have names; `ModuleLoadError` for a function that starts with
-    ``spmd.`` and does not exist, `UnsupportedError` for what cannot be inlined."""
+    """What *kernel* reaches in *module*, whose functions all have names. Raises `ModuleLoadError` for an unknown
+    ``spmd.`` function, `UnsupportedError` if a synchronising function cannot be inlined."""
     names: set[str] = set()
     for function in module.functions:
         name = function.name
@@ -91,9 +89,9 @@ def survey(module: Any, kernel: str) -> Reach:
 
 
 def _read_calls(module: Any, names: set[str]) -> tuple[dict[str, set[str]], set[str]]:
-    """The direct calls of each function that has code, and the functions whose address is used otherwise.
+    """The direct callees of each defined function, and the functions whose address is taken.
 
-    They are read from the printed module: asking for the operands of each instruction takes five times as long.
+    They are read from the printed module: querying the operands of each instruction takes five times as long.
     """
     calls: dict[str, set[str]] = {}
     addressed: set[str] = set()
@@ -109,7 +107,8 @@ def _read_calls(module: Any, names: set[str]) -> tuple[dict[str, set[str]], set[
 
 
 def _read_references(instruction: str, names: set[str], callees: set[str], addressed: set[str]) -> None:
-    """Note the functions among *names* that *instruction* calls, and those whose address it uses otherwise."""
+    """Add the functions among *names* that *instruction* calls to *callees*, others that it refers to to
+    *addressed*."""
     tokens = tokenize(instruction)
     for token, following in pairwise(tokens):
         if token.kind is TokenKind.GLOBAL and token.text in names:
@@ -135,18 +134,18 @@ def _check_inlining(module: Any, kernel: str, reach: Reach, calls: dict[str, set
     for name in sorted(reach.synchronising):
         if name in _closure(among[name], among):
             raise UnsupportedError(
-                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, which calls itself; the "
-                "CPU device needs all of these to be inlined: synchronise outside of the recursion"
+                f"kernel {kernel!r} reaches a barrier or a wave operation in {name!r}, which calls itself; the "
+                "CPU device has to inline such functions: synchronise outside of the recursion"
             )
         if name in addressed:
             raise UnsupportedError(
-                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, whose address is taken; "
-                "the CPU device needs it to be called by its name"
+                f"kernel {kernel!r} reaches a barrier or a wave operation in {name!r}, whose address is taken; "
+                "the CPU device has to inline such functions: call it by its name"
             )
         attributes = b" ".join(module.get_function(name).attributes).split()
         forbidden = [word.decode() for word in (b"noinline", b"optnone") if word in attributes]
         if forbidden and name != kernel:
             raise UnsupportedError(
-                f"kernel {kernel!r} reaches a barrier or an operation of a wave in {name!r}, which is marked "
-                f"{' and '.join(forbidden)}; the CPU device needs it to be inlined: remove the mark"
+                f"kernel {kernel!r} reaches a barrier or a wave operation in {name!r}, which is marked "
+                f"{' and '.join(forbidden)}; the CPU device has to inline such functions: remove the attribute"
             )

@@ -1,4 +1,4 @@
-"""The flow of control of a graph: loops, an order of the blocks that respects them, postdominators, liveness."""
+"""The control flow graph: loops, a topological order that keeps loops contiguous, postdominators, liveness."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Successors = Callable[[Block], Sequence[Block]]
 
 @dataclass
 class Order:
-    """The blocks that can be reached, so that a block stands behind all that lead to it other than by going round a
-    loop, and the blocks of a loop stand together; and the loops that each block is in, outermost first."""
+    """The reachable blocks in topological order, back edges aside, with the blocks of each loop contiguous; and the
+    loops that contain each block, outermost first."""
 
     blocks: list[Block] = field(default_factory=list)
     loops: dict[Block, tuple[frozenset[Block], ...]] = field(default_factory=dict)
 
 
 def order_blocks(entry: Block, successors: Successors) -> Order:
-    """The order of everything that can be reached from *entry*."""
+    """The order of the blocks that are reachable from *entry*."""
     order = Order()
     reachable = _reachable(entry, successors)
-    # Each entry: blocks to order, the block to begin with, blocks whose edges are left out, loops around.
+    # Each entry: blocks to order, starting with their first; blocks whose incoming edges are ignored; enclosing loops.
     pending: list[tuple[list[Block], frozenset[Block], tuple[frozenset[Block], ...]]] = [(reachable, frozenset(), ())]
     while pending:
         blocks, cut, loops = pending.pop()
@@ -60,7 +60,7 @@ def _reachable(entry: Block, successors: Successors) -> list[Block]:
 
 
 def _header(component: list[Block], entry: Block, successors: Successors, reachable: list[Block]) -> Block:
-    """Where a loop is entered."""
+    """The block at which a loop is entered."""
     inside = frozenset(component)
     if entry in inside:
         return entry
@@ -116,8 +116,8 @@ def _pop_component(stack: list[Block], on_stack: set[Block], first: Block) -> li
 
 
 def immediate_postdominators(blocks: Sequence[Block], successors: Successors) -> dict[Block, Block | None]:
-    """For each of *blocks* the first block that every way from it to the end leads through, ``None`` where that is the
-    end itself. *blocks* are in the order of `order_blocks`; targets that are not among them are the end."""
+    """For each of *blocks* its immediate postdominator: the first block on every path from it to the exit, ``None`` if
+    that is the exit itself. *blocks* are in the order of `order_blocks`; targets outside of them count as the exit."""
     position = {block: number for number, block in enumerate(blocks)}
     everything = (1 << len(blocks)) - 1
     sets = dict.fromkeys(blocks, everything)
@@ -128,7 +128,7 @@ def immediate_postdominators(blocks: Sequence[Block], successors: Successors) ->
             common = everything
             targets = [target for target in successors(block) if target in position]
             if len(targets) < len(successors(block)) or not targets:
-                common = 0  # one way ends here
+                common = 0  # a path exits here
             for target in targets:
                 common &= sets[target]
             common |= 1 << position[block]
@@ -156,7 +156,7 @@ def immediate_postdominators(blocks: Sequence[Block], successors: Successors) ->
 
 
 def _reaching_end(blocks: Sequence[Block], successors: Successors, position: Mapping[Block, int]) -> set[Block]:
-    """Blocks from which the end can be reached; the others only go round for ever."""
+    """Blocks from which the exit can be reached; the others are in infinite loops."""
     ending: set[Block] = set()
     changed = True
     while changed:
@@ -177,7 +177,7 @@ def live_values(
     uses: Mapping[Block, Iterable[Instruction]],
     definitions: Mapping[Block, Iterable[Instruction]],
 ) -> dict[Block, frozenset[Instruction]]:
-    """What is needed at the start of each block: *uses* are values that a block needs from others."""
+    """The values that are live at the start of each block; *uses* are the values that a block needs from others."""
     live: dict[Block, frozenset[Instruction]] = {block: frozenset(uses[block]) for block in blocks}
     defined = {block: frozenset(definitions[block]) for block in blocks}
     changed = True

@@ -1,4 +1,4 @@
-"""Conditions as comparisons of numbers, taken apart."""
+"""Branch conditions taken apart into the integer comparisons that they consist of."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge"
             "ule": "ugt"}  # fmt: skip
 
 
-def split_condition(condition: Value, wanted: bool) -> list[Value]:
-    """Two conditions of which both have to be *wanted* for *condition* to be; empty where there are none. Where the
-    first is not, the second may be poison."""
+def split_condition(condition: Value, expected: bool) -> list[Value]:
+    """Two conditions that are both *expected* exactly if *condition* is; empty if it is not such a conjunction. The
+    second may be poison if the first is not *expected*."""
     if not isinstance(condition, Instruction):
         return []
-    if condition.opcode == ("and" if wanted else "or"):
+    if condition.opcode == ("and" if expected else "or"):
         return condition.operands
     if condition.opcode == "select" and condition.type == I1:
         first, taken, otherwise = condition.operands
-        if wanted and _is_constant(otherwise, 0):
+        if expected and _is_constant(otherwise, 0):
             return [first, taken]
-        if not wanted and _is_constant(taken, 1):
+        if not expected and _is_constant(taken, 1):
             return [first, otherwise]
     return []
 
@@ -31,11 +31,10 @@ def _is_constant(value: Value, number: int) -> bool:
     return isinstance(value, Constant) and value.number == number
 
 
-def read_order(condition: Value, wanted: bool) -> str:
-    """The predicate that tells whether *condition* is *wanted*, where it says which of two integers is less than the
-    other; else empty."""
+def read_order(condition: Value, expected: bool) -> str:
+    """The predicate under which *condition*, an integer ordering, is *expected*; empty for any other condition."""
     if not isinstance(condition, Instruction) or condition.opcode != "icmp":
         return ""
     if not isinstance(condition.operands[0].type, ir.IntType) or condition.predicate not in _INVERSE:
         return ""
-    return condition.predicate if wanted else _INVERSE[condition.predicate]
+    return condition.predicate if expected else _INVERSE[condition.predicate]

@@ -1,9 +1,8 @@
-"""Whether threads as lanes are quicker than one after another: an estimate from the kernel alone.
+"""Static cost model: whether a gang of lanes is faster than one thread after another.
 
-Costs are cycles for one thread, as they were measured on a processor with vectors of 512 bits; only their ratios
-matter. What is inside of a loop counts eight times. Where LLVM makes vectors of the loop of a single thread, threads
-that run one after another are as quick as lanes, and what a thread finds in a row need not be gathered.
-"""
+Costs are cycles per thread, measured on a processor with 512-bit vectors; only their ratios matter. A loop is assumed
+to iterate eight times. If LLVM vectorises the loop of a single thread, threads that run one after another are as fast
+as lanes, and contiguous accesses of a thread need no gather."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
+from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
@@ -20,42 +19,43 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.errors import UnsupportedError
 
-_ALONE, _TOGETHER = 0.27, 0.06
-"""Cycles of an instruction for one thread, alone and as one of the lanes."""
+_SCALAR, _LANE = 0.27, 0.06
+"""An instruction of a thread that runs alone, and of a lane."""
 
-_FAR = 1.0
-"""A load or store of one thread in a loop, at another place in each round."""
+_STRIDED_ACCESS = 1.0
+"""A load or store of a thread in a loop whose stride is not that of a contiguous array."""
 
-_GATHER, _SCATTER, _GATHER_ROW = 1.5, 2.0, 3.5
-"""A load or a store of lanes apart from each other; and one of which each lane goes along a row of its own: as many
-lines of the cache are in use as there are lanes."""
+_GATHER, _SCATTER, _GATHER_ROWS = 1.5, 2.0, 3.5
+"""A load or a store whose lanes are not contiguous; and one where each lane reads a row of its own with unit stride,
+which keeps as many cache lines in use as there are lanes."""
 
 _DIVISION = 2.0
-_EACH_ALONE, _EACH = 5.0, 5.5
-"""What is done for one lane after another: for one thread, and as one of the lanes."""
+_OPAQUE, _SCALARIZED = 5.0, 5.5
+"""What is scalarized: for a thread that runs alone, and for a lane."""
 
-_LEFT, _PARTED = 10.0, 4.0
-"""A branch that the processor foresees wrongly: where a loop ends, and elsewhere in it."""
+_LOOP_MISPREDICTION, _BRANCH_MISPREDICTION = 10.0, 4.0
+"""A mispredicted branch of a thread that runs alone: at a loop's exit, and elsewhere in a loop."""
 
-_ROUNDS = 8
-_DEEPEST = 5
+_TRIP_COUNT = 8
+_MAX_DEPTH = 5
 
 
 class UnprofitableError(UnsupportedError):
-    """Lanes would be slower than threads one after another; says why."""
+    """Lanes would be slower than one thread after another; the message says why."""
 
 
 def check_profitable(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> None:
-    """Raise `UnprofitableError` where *width* lanes are the worse way to run a kernel with *shapes*."""
+    """Raise `UnprofitableError` if a kernel with *shapes* is slower in gangs of *width* than one thread after
+    another."""
     reason = explain_unprofitable(shapes, size_of, width)
     if reason:
         raise UnprofitableError(reason)
 
 
 def explain_unprofitable(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> str:
-    """Why threads one after another are the better way to run a kernel with *shapes*; empty where *width* lanes are."""
-    alone, together = _Estimate(shapes, size_of, width).total()
-    return "" if together <= alone else "what its threads load and store lies too far apart"
+    """Why a kernel with *shapes* is slower in gangs of *width* than one thread after another; empty if it is not."""
+    scalar, vector = _Estimate(shapes, size_of, width).total()
+    return "" if vector <= scalar else "its loads and stores are too far apart"
 
 
 class _Estimate:
@@ -64,64 +64,64 @@ class _Estimate:
         self._size_of = size_of
         self._width = width
         self._speculated: dict[Instruction, SpeculatedStride] = speculate_strides(shapes)
-        self._strides = rows = UnitStrideLoops(shapes, size_of)
+        self._steps = unit_stride = UnitStrideLoops(shapes, size_of)
         innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
-        self._rows = {loop for loop in innermost if rows.is_row(loop)}
+        self._unit_stride_loops = {loop for loop in innermost if unit_stride.has_unit_stride(loop)}
 
     def total(self) -> tuple[float, float]:
-        """What one thread costs that runs alone, and as one of the lanes."""
-        alone = together = 0.0
+        """The cost of a thread that runs alone, and of a lane."""
+        scalar = vector = 0.0
         for block in self._shapes.order.blocks:
             loops = self._shapes.order.loops[block]
-            weight = float(_ROUNDS ** min(len(loops), _DEEPEST))
-            one, lane = 0.0, 0.0
+            weight = float(_TRIP_COUNT ** min(len(loops), _MAX_DEPTH))
+            scalar_block, lane_block = 0.0, 0.0
             for value in block.instructions:
                 costs = self._costs(value, block)
-                one, lane = one + costs[0], lane + costs[1]
-            if loops and loops[-1] in self._rows:
-                one /= _ROUNDS
+                scalar_block, lane_block = scalar_block + costs[0], lane_block + costs[1]
+            if loops and loops[-1] in self._unit_stride_loops:
+                scalar_block /= _TRIP_COUNT
             if loops and block in self._shapes.divergent:
                 leaves = any(target not in loops[-1] for target in self._shapes.successors(block))
-                one += _LEFT / _ROUNDS if leaves else _PARTED
-            alone, together = alone + one * weight, together + lane * weight
-        return alone, together
+                scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT if leaves else _BRANCH_MISPREDICTION
+            scalar, vector = scalar + scalar_block * weight, vector + lane_block * weight
+        return scalar, vector
 
     def _costs(self, value: Instruction, block: Block) -> tuple[float, float]:
         if value.opcode in ("phi", "alloca"):
             return 0.0, 0.0
         if value.opcode in ("load", "store") and not value.volatile and value.atomic is None:
             return self._access(value, block)
-        if self._shapes.own(value) is not VARYING:
-            return _ALONE, _ALONE / self._width
+        if self._shapes.at_definition(value) is not VARYING:
+            return _SCALAR, _SCALAR / self._width
         if value.opcode in ("sdiv", "udiv", "srem", "urem"):
             return _DIVISION, _DIVISION
-        if value.callee in spmd.WAVE_WIDE:  # alone it goes through memory, for all lanes at one place
-            return _EACH_ALONE, _TOGETHER
+        if value.callee in spmd.WAVE_WIDE:  # threads that run alone exchange values through memory
+            return _OPAQUE, _LANE
         if value.elementwise is not None:
             count = sum(1 for _ in value.elementwise.instructions())
-            return _ALONE * count, _TOGETHER * count
-        if needs_a_lane(value):
-            return _EACH_ALONE, _EACH
-        return _ALONE, _TOGETHER
+            return _SCALAR * count, _LANE * count
+        if needs_active_lane(value):
+            return _OPAQUE, _SCALARIZED
+        return _SCALAR, _LANE
 
     def _access(self, value: Instruction, block: Block) -> tuple[float, float]:
-        held = value.type if value.opcode == "load" else value.operands[0].type
-        place = value.operands[-1]
+        accessed = value.type if value.opcode == "load" else value.operands[0].type
+        address = value.operands[-1]
         loops = self._shapes.order.loops[block]
-        step = self._strides.step(place, loops[-1]) if loops else 0
-        in_row = step == self._size_of(held)
-        alone = _ALONE if step == 0 or in_row else _FAR
-        shape = self._shapes.of(place, block)
-        if shape is VARYING and isinstance(place, Instruction) and place in self._speculated:
-            shape = self._speculated[place].shape
-        if held == I1:
-            return alone, _EACH
-        if shape is not VARYING and 0 <= shape <= MOST_STEP * self._size_of(held):
-            return alone, _TOGETHER
-        if in_row:
-            return alone, _GATHER_ROW
-        return alone, _GATHER if value.opcode == "load" else _SCATTER
+        step = self._steps.step(address, loops[-1]) if loops else 0
+        unit_stride = step == self._size_of(accessed)
+        scalar = _SCALAR if step == 0 or unit_stride else _STRIDED_ACCESS
+        shape = self._shapes.of(address, block)
+        if shape is VARYING and isinstance(address, Instruction) and address in self._speculated:
+            shape = self._speculated[address].shape
+        if accessed == I1:
+            return scalar, _SCALARIZED
+        if shape is not VARYING and 0 <= shape <= MAX_STRIDE * self._size_of(accessed):
+            return scalar, _LANE
+        if unit_stride:
+            return scalar, _GATHER_ROWS
+        return scalar, _GATHER if value.opcode == "load" else _SCATTER
 
 
-MOST_STEP = 4
-"""Bytes of an element, and the distance in elements, for which what lies between lanes is loaded with them."""
+MAX_STRIDE = 4
+"""The largest stride, in elements, at which lanes load whole vectors and shuffle out what lies between."""

@@ -1,4 +1,4 @@
-"""What instructions do beside giving a value."""
+"""Side effects of instructions."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.model import Instruction
 
 DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
-"""Instructions that must not be run where a thread does not."""
+"""Instructions that may trap, so that they must not be run speculatively."""
 
 _WRITES = frozenset({"store", "atomicrmw", "cmpxchg", "fence"})
 
 
-def needs_a_lane(instruction: Instruction) -> bool:
-    """Whether *instruction* may only be run where a lane is active."""
+def needs_active_lane(instruction: Instruction) -> bool:
+    """Whether *instruction* may only be executed for active lanes."""
     return _is_unknown_call(instruction) or instruction.opcode == "load" or instruction.opcode in _WRITES | DIVISIONS
 
 
 def has_effect(instruction: Instruction) -> bool:
-    """Whether *instruction* may write memory, or must not be done twice."""
+    """Whether *instruction* may write memory, or must not be executed twice."""
     if instruction.opcode == "load":
         return instruction.volatile or instruction.atomic is not None
     return _is_unknown_call(instruction) or instruction.opcode in _WRITES

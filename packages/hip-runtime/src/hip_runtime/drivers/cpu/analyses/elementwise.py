@@ -1,9 +1,8 @@
-"""Functions that a kernel calls, and all of which compute a number from numbers.
+"""Elementwise functions: callees of a kernel that compute a number from numbers, and do nothing else.
 
-Such a function touches no memory but constants, ends, and is the same for each thread, so that all lanes of a group can
-call one variant of it at once, see `vectorize.variants`. LLVM finds out which functions are so (``memory(none)``,
-``willreturn``). It inlines most; those that are left are marked ``noinline``, or large.
-"""
+Such a function accesses no memory but constants, returns, and does not depend on the thread, so that all lanes of a
+gang can call a vector variant of it at once, see `vectorize.variants`. LLVM infers which functions these are
+(``memory(none)``, ``willreturn``). It inlines most of them; those that are left are marked ``noinline``, or large."""
 
 from __future__ import annotations
 
@@ -18,13 +17,13 @@ from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.errors import UnsupportedError
 
-_WORDS = frozenset({"nounwind", "willreturn"})
+_ATTRIBUTES = frozenset({"nounwind", "willreturn"})
 _NUMBERS = ir.IntType | ir.FloatType | ir.DoubleType
 
 
 def mark_elementwise_calls(function: Function, module: PrintedModule, context: ir.Context) -> None:
-    """Note at the calls in *function* which of the functions of *module* are elementwise, with their graphs; structs
-    become types of *context*."""
+    """Attach to the calls in *function* the graphs of those functions of *module* that are elementwise; structs become
+    types of *context*."""
     found: dict[str, Function | None] = {}
     for instruction in function.instructions():
         name = instruction.callee
@@ -52,25 +51,25 @@ def _read_elementwise(module: PrintedModule, name: str, context: ir.Context) -> 
         return None
     if any(value.opcode == "alloca" or (value.call and not is_arithmetic(value.callee)) for value in values):
         return None
-    _take_and_give(function)
+    _insert_parameters_and_result(function)
     return function
 
 
-def _take_and_give(function: Function) -> None:
-    """Replace the parameters of *function* and what it returns by instructions."""
-    given = {value: Instruction(value.type, PARAMETER, [value], value.name) for value in function.arguments}
+def _insert_parameters_and_result(function: Function) -> None:
+    """Replace the arguments of *function* and its return value by instructions."""
+    parameters = {value: Instruction(value.type, PARAMETER, [value], value.name) for value in function.arguments}
     for block in function.blocks:
         for value in block.instructions:
-            value.operands = [given.get(operand, operand) for operand in value.operands]  # type: ignore[call-overload]
+            value.operands = [parameters.get(operand, operand) for operand in value.operands]  # type: ignore[call-overload]
         if block.terminator.opcode == "ret":
             end = block.terminator
             block.instructions.insert(-1, Instruction(end.type, RESULT, end.operands))
             end.operands = []
-    function.blocks[0].instructions[:0] = given.values()
+    function.blocks[0].instructions[:0] = parameters.values()
 
 
 def _only_computes(module: PrintedModule, definition: str) -> bool:
-    """Whether the first line of a *definition* has attributes that say so."""
+    """Whether the attributes in the first line of a *definition* say that the function only computes."""
     cursor = Cursor(definition)
     cursor.skip_to(TokenKind.GLOBAL)
     cursor.take()
@@ -81,4 +80,4 @@ def _only_computes(module: PrintedModule, definition: str) -> bool:
         for part in (tokenize(module.groups[token.text]) if token.kind is TokenKind.ATTRIBUTES else [token])
     ]
     words = [token.text for token in tokens if token.kind in (TokenKind.WORD, TokenKind.MARK)]
-    return set(words) >= _WORDS and "memory ( none )" in " ".join(words)
+    return set(words) >= _ATTRIBUTES and "memory ( none )" in " ".join(words)

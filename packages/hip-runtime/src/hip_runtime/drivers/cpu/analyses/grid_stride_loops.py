@@ -1,8 +1,8 @@
-"""Loops in which lanes go through arrays in long steps, such as that of the grid.
+"""Grid-stride loops: loops whose accesses are contiguous across lanes and far apart from one iteration to the next.
 
-Each round of such a loop is in another page of memory than the last one, so what it costs hardly depends on how much is
-read there. Twice as many lanes go round half as often: ``y[i] = a * x[i] + y[i]`` over 16M numbers takes 6.4 ms of
-processor time in groups of 64 threads, and 10 in groups of 32.
+Each iteration touches another page, so its cost hardly depends on how much is read there, and twice as many lanes need
+half as many iterations: ``y[i] = a * x[i] + y[i]`` over 16M numbers takes 6.4 ms of CPU time with gangs of 64 threads,
+10 ms with gangs of 32.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.end_lanes import is_told_by_ends
+from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block
 
-_MOST_INSTRUCTIONS = 40
-"""In a loop: with more of them there are not enough registers for twice as many lanes."""
+_MAX_INSTRUCTIONS = 40
+"""Of a loop: with more, there are not enough registers for twice as many lanes."""
 
-MOST_LANES = 64
+MAX_LANES = 64
 
 
 def has_grid_stride_loop(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> bool:
-    """Whether a kernel with *shapes* has such a loop, and is therefore better run by twice as many lanes as *width*."""
-    rows = UnitStrideLoops(shapes, size_of)
+    """Whether a kernel with *shapes* has such a loop, so that twice as many lanes as *width* are better."""
+    unit_stride = UnitStrideLoops(shapes, size_of)
     return any(
-        block in shapes.divergent and _has_long_stride(loops[-1], block, shapes, rows, size_of, width)
+        block in shapes.divergent and _has_long_stride(loops[-1], block, shapes, unit_stride, size_of, width)
         for block, loops in shapes.order.loops.items()
         if loops
     )
@@ -36,21 +36,25 @@ def _has_long_stride(
     loop: frozenset[Block],
     latch: Block,
     shapes: VectorShapes,
-    rows: UnitStrideLoops,
+    unit_stride: UnitStrideLoops,
     size_of: Callable[[ir.Type], int],
     width: int,
 ) -> bool:
-    end = latch.terminator
-    stays = [number for number, target in enumerate(end.targets) if target in loop]
-    if end.opcode != "br" or len(stays) != 1 or not is_told_by_ends(shapes, end.operands[0], latch, stays[0] == 0):
+    terminator = latch.terminator
+    staying = [number for number, target in enumerate(terminator.targets) if target in loop]
+    if (
+        terminator.opcode != "br"
+        or len(staying) != 1
+        or not is_decided_by_ends(shapes, terminator.operands[0], latch, staying[0] == 0)
+    ):
         return False
-    if sum(len(block.instructions) for block in loop) > _MOST_INSTRUCTIONS:
+    if sum(len(block.instructions) for block in loop) > _MAX_INSTRUCTIONS:
         return False
     for block in loop:
         for value in block.instructions:
             if value.opcode in ("load", "store"):
                 nbytes = size_of(value.type if value.opcode == "load" else value.operands[0].type)
-                step = rows.step(value.operands[-1], loop)
+                step = unit_stride.step(value.operands[-1], loop)
                 if shapes.of(value.operands[-1], block) == nbytes and (step is None or abs(step) > 2 * nbytes * width):
                     return True
     return False

@@ -1,13 +1,13 @@
-"""Spin loops: loops that a thread leaves when another one has written to memory.
+"""Spin loops: loops that a thread leaves once another thread has written to memory.
 
-The lanes of a wave go round such a loop together, and other waves run beside it, so what a lane waits for is written in
-the meantime. A processor that runs one thread of a block after another, or lanes side by side until none is left in the
-loop, would wait for ever. `insert_yields` puts a call of `intrinsics.YIELD` at the end of each round,
-where a thread waits until the others of its block had their turn.
+On a GPU, other waves run while one spins, so what a lane waits for gets written. A CPU thread that runs the threads of
+a block one after another, or as lanes until none is left in the loop, would spin forever. `insert_yields` therefore
+calls `intrinsics.YIELD` at the end of each iteration, which suspends a thread until the others of its block had a
+chance to run.
 
-Which loops these are follows from what decides whether a thread leaves one: a *poll*, an access to a place that is the
-same in each round, which changes nothing there when it is done again. An attempt to exchange what was just read for
-something computed from it is no poll: it fails only where another thread went on.
+A loop spins if a *poll* decides whether a thread leaves it: an access to an address that is the same in each iteration,
+and which changes nothing when it is repeated. Exchanging what was just read for a value computed from it is not a poll:
+that fails only if another thread made progress.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
 
-_SAME_AGAIN = frozenset("xchg and or max min umax umin fmax fmin".split())
-"""Atomic modifications that change nothing when they are done twice."""
+_IDEMPOTENT = frozenset("xchg and or max min umax umin fmax fmin".split())
+"""Atomic updates that change nothing when they are repeated."""
 
-_ADDING = frozenset("add sub xor fadd fsub".split())
-"""Those that change nothing with an operand of 0."""
+_IDEMPOTENT_WITH_ZERO = frozenset("add sub xor fadd fsub".split())
+"""Those that change nothing if the operand is 0."""
 
-_MODIFYING = frozenset({"atomicrmw", "cmpxchg"})
+_ATOMIC_UPDATES = frozenset({"atomicrmw", "cmpxchg"})
 
 
 @dataclass(frozen=True)
 class SpinLoop:
-    """A loop that begins at *header* and goes back to it from *latches*, and an access that decides whether it ends."""
+    """The loop with *header* and *latches*, and the access that decides whether it ends."""
 
     header: Block
     latches: list[Block]
@@ -61,21 +61,21 @@ def _successors(block: Block) -> list[Block]:
 
 
 class _Search:
-    """Looks for polls in the loops of one function, whose *blocks* are in order."""
+    """Looks for polls in the loops of one function with the ordered *blocks*."""
 
     def __init__(self, blocks: list[Block]) -> None:
         self._homes = {value: block for block in blocks for value in block.instructions}
         self._postdominators = immediate_postdominators(blocks, _successors)
         self._stores: dict[Value, list[Instruction]] = defaultdict(list)
-        """Stores to variables that are in memory, as in code for debuggers."""
+        """Stores to local variables that are in memory, as in unoptimised code."""
         for value in self._homes:
             if value.opcode == "store" and _is_variable(value.operands[1]):
                 self._stores[value.operands[1]].append(value)
         self._controllers: dict[Block, list[Block]] = {}
 
     def find_poll(self, loop: frozenset[Block], header: Block) -> Instruction | None:
-        """The poll that decides whether a thread leaves *loop*, ``None`` where it does not spin."""
-        if self._always_meets(loop, header):
+        """The poll that decides whether a thread leaves *loop*, ``None`` if it does not spin."""
+        if self._has_barrier_in_every_iteration(loop, header):
             return None
         fenced = any(_is_fence(value) for block in loop for value in block.instructions)
         leaving = [block for block in loop if any(target not in loop for target in block.successors)]
@@ -86,23 +86,23 @@ class _Search:
             if value in seen or not isinstance(value, Instruction) or self._homes.get(value) not in loop:
                 continue
             seen.add(value)
-            if self._looks_again(value, loop, header, fenced):
+            if self._is_poll(value, loop, header, fenced):
                 return value
             if value.opcode == "phi":
-                waiting += self._choices(value, loop)
+                waiting += self._phi_conditions(value, loop)
             elif value.opcode == "load" and value.operands[0] in self._stores:
                 for store in self._stores[value.operands[0]]:
                     waiting += [store.operands[0], *self._conditions(self._homes[store], loop)]
-            if value.opcode not in _MODIFYING:
+            if value.opcode not in _ATOMIC_UPDATES:
                 waiting += value.operands
         return None
 
-    def _always_meets(self, loop: frozenset[Block], header: Block) -> bool:
-        """Whether the threads of a block wait for one another in each round anyway."""
+    def _has_barrier_in_every_iteration(self, loop: frozenset[Block], header: Block) -> bool:
+        """Whether every iteration passes a barrier, so that the threads of a block wait for each other anyway."""
         waiting, seen = [header], set()
         while waiting:
             block = waiting.pop()
-            if any(value.callee in _MEETING for value in block.instructions):
+            if any(value.callee in _BARRIERS for value in block.instructions):
                 continue
             for target in block.successors:
                 if target is header:
@@ -112,21 +112,21 @@ class _Search:
                     waiting.append(target)
         return True
 
-    # what decides
+    # control dependence
 
     def _conditions(self, block: Block, loop: frozenset[Block]) -> list[Value]:
-        """What decides in *loop* whether a thread comes to *block*, and where it goes from there."""
+        """The conditions in *loop* that decide whether a thread reaches *block*, and where it goes from there."""
         found: dict[Block, None] = {}
         waiting = [block]
         while waiting:
-            one = waiting.pop()
-            if one not in found:
-                found[one] = None
-                waiting += [branch for branch in self._controlled_by(one) if branch in loop]
-        return [one.terminator.operands[0] for one in found if len(one.successors) > 1]
+            controlled = waiting.pop()
+            if controlled not in found:
+                found[controlled] = None
+                waiting += [branch for branch in self._controlled_by(controlled) if branch in loop]
+        return [controlled.terminator.operands[0] for controlled in found if len(controlled.successors) > 1]
 
     def _controlled_by(self, block: Block) -> list[Block]:
-        """The branches of which one way leads to *block* for certain, and another may not."""
+        """The branches that *block* is control dependent on."""
         if not self._controllers:
             for branch in self._postdominators:
                 self._controllers.setdefault(branch, [])
@@ -138,8 +138,8 @@ class _Search:
                         found = self._postdominators[found]
         return self._controllers[block]
 
-    def _choices(self, phi: Instruction, loop: frozenset[Block]) -> Iterable[Value]:
-        """What decides which of several values *phi* is given in *loop*."""
+    def _phi_conditions(self, phi: Instruction, loop: frozenset[Block]) -> Iterable[Value]:
+        """The conditions in *loop* that decide which of several values *phi* takes."""
         paths = [(value, source) for value, source in zip(phi.operands, phi.targets, strict=True) if source in loop]
         if len({value for value, _ in paths}) > 1:
             for _, source in paths:
@@ -147,21 +147,23 @@ class _Search:
 
     # polls
 
-    def _looks_again(self, value: Instruction, loop: frozenset[Block], header: Block, fenced: bool) -> bool:
-        """Whether *value* is a poll; a plain load is one only behind a fence."""
+    def _is_poll(self, value: Instruction, loop: frozenset[Block], header: Block, fenced: bool) -> bool:
+        """Whether *value* is a poll; a plain load is one only in a loop with a fence."""
         if value.opcode == "load":
-            again = (value.volatile or value.atomic is not None or fenced) and not _is_variable(value.operands[0])
-            return again and self._recurs(value.operands, loop, header)
+            rereads = (value.volatile or value.atomic is not None or fenced) and not _is_variable(value.operands[0])
+            return rereads and self._repeats(value.operands, loop, header)
         if value.opcode == "atomicrmw":
             operand = value.operands[1]
-            same = value.operation in _SAME_AGAIN or (value.operation in _ADDING and _is_zero(operand))
-            return same and self._recurs(value.operands, loop, header)
+            idempotent = value.operation in _IDEMPOTENT or (
+                value.operation in _IDEMPOTENT_WITH_ZERO and _is_zero(operand)
+            )
+            return idempotent and self._repeats(value.operands, loop, header)
         if value.opcode == "cmpxchg":  # the new value does not matter while it fails
-            return self._recurs(value.operands[:2], loop, header)
+            return self._repeats(value.operands[:2], loop, header)
         return False
 
-    def _recurs(self, values: Iterable[Value], loop: frozenset[Block], header: Block) -> bool:
-        """Whether *values* are the same in each round of *loop*, or go through the same in each, in a loop inside."""
+    def _repeats(self, values: Iterable[Value], loop: frozenset[Block], header: Block) -> bool:
+        """Whether *values* are the same in each iteration of *loop*, or, in an inner loop, the same sequence."""
         waiting = list(values)
         seen: set[Value] = set()
         while waiting:
@@ -173,7 +175,7 @@ class _Search:
                 waiting += [store.operands[0] for store in self._stores[value.operands[0]]]
                 continue
             carried = value.opcode == "phi" and self._homes[value] is header
-            unknown = value.opcode in ("load", *_MODIFYING) or (
+            unknown = value.opcode in ("load", *_ATOMIC_UPDATES) or (
                 value.opcode == "call" and not intrinsics.is_pure(value.callee)
             )
             if carried or unknown:
@@ -182,17 +184,17 @@ class _Search:
         return True
 
 
-_MEETING = spmd.BLOCK_WIDE | {spmd.GRID_BARRIER}
+_BARRIERS = spmd.BLOCK_WIDE | {spmd.GRID_BARRIER}
 
 
 def _is_variable(place: Value) -> bool:
-    """Whether *place* is one variable of the thread."""
+    """Whether *place* is a local variable of the thread."""
     return isinstance(place, Instruction) and place.opcode == "alloca"
 
 
 def _may_poll(value: Instruction) -> bool:
-    """Whether there is no spin loop in a function without an instruction like *value*."""
-    return value.opcode in _MODIFYING or _is_fence(value) or value.volatile or value.atomic is not None
+    """Whether *value* is one of the instructions without which a function has no spin loop."""
+    return value.opcode in _ATOMIC_UPDATES or _is_fence(value) or value.volatile or value.atomic is not None
 
 
 def _is_zero(value: Value) -> bool:

@@ -1,4 +1,4 @@
-"""What a kernel takes of the stack, and how a function that calls itself learns that little is left of it."""
+"""The stack memory that a module's functions and private variables take."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from hip_runtime.errors import UnsupportedError
 _COUNTS = (TokenKind.NUMBER, TokenKind.LOCAL)
 
 
-def stack_bytes(module: Any, layout: Any, without: str = "") -> int:
-    """Bytes of the variables that all functions of *module*, or all *without* one, keep on the stack, as far as their
-    size is known."""
+def stack_bytes(module: Any, layout: Any, excluding: str = "") -> int:
+    """Bytes of the stack variables of known size of all functions of *module*, *excluding* the one of that name."""
     types = TypeTable(ir.Context())
     printed = PrintedModule(module)
     allocations = [
         instruction
         for name in printed.functions
-        if name != without
+        if name != excluding
         for instruction in printed.instructions(name)
         if " alloca " in instruction
     ]
@@ -40,26 +39,25 @@ def _allocated(instruction: str, types: TypeTable, layout: Any) -> int:
     count = 1
     if cursor.accept_mark(",") and not cursor.is_word("align", "addrspace") and cursor.following.kind in _COUNTS:
         types.read(cursor)
-        said = cursor.take()
-        count = int(said) if said.isdigit() else 0
+        word = cursor.take()
+        count = int(word) if word.isdigit() else 0
     return count * _size(kind, types, layout)
 
 
 def _size(kind: ir.Type, types: TypeTable, layout: Any) -> int:
-    """Bytes of a *kind*. LLVM reckons in 64 bits: what has more would seem to have few."""
+    """Bytes of a *kind*. LLVM computes in 64 bits, where the size of a huge array would wrap around."""
     if isinstance(kind, ir.ArrayType):
         return int(kind.count) * _size(kind.element, types, layout)
-    parts = sum(_size(one, types, layout) for one in getattr(kind, "elements", None) or ())
+    parts = sum(_size(element, types, layout) for element in getattr(kind, "elements", None) or ())
     return max(int(kind.get_abi_size(layout, types.context)), parts)
 
 
 def private_type(alloca: Instruction) -> ir.Type:
-    """What an alloca makes room for; `UnsupportedError` where that is known only at run time."""
+    """The type that an alloca allocates; `UnsupportedError` if its size is known only at run time."""
     (count,) = alloca.operands
     assert alloca.source_type is not None
     if not isinstance(count, Constant) or count.number is None:
         raise UnsupportedError(
-            "private memory of a size that is known only at run time cannot be used in a kernel whose threads "
-            "synchronise"
+            "private memory whose size is known only at run time cannot be used in a kernel whose threads synchronise"
         )
     return alloca.source_type if count.number == 1 else ir.ArrayType(alloca.source_type, count.number)

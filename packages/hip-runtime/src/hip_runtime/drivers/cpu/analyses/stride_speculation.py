@@ -1,8 +1,8 @@
-"""Addresses that are strided as long as no index is negative.
+"""Addresses that are strided unless an index is negative.
 
-Python counts an index below 0 from the end, so Numba adds the extent of the axis to it: a choice for each lane, which
-makes an address vary that would be strided. Where the index itself is strided, one comparison of its base tells
-whether any lane has a negative one. Hardly ever does; then the address has its *speculated* shape.
+Python counts a negative index from the end, so Numba adds the axis's extent to it. This ``select`` makes the address
+varying. If the index itself is strided, one comparison of its base tells whether it is negative in any lane. It hardly
+ever is; in that case the address has its *speculated* shape.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, Shape, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
 
-_CARRYING = frozenset({"add", "sub", "or", "mul", "shl", "getelementptr"})
-"""Instructions that are strided where their operands are."""
+_PROPAGATING = frozenset({"add", "sub", "or", "mul", "shl", "getelementptr"})
+"""Instructions that are strided if their operands are."""
 
 
 @dataclass(frozen=True)
 class SpeculatedStride:
-    """The stride that something varying usually has. Of a ``select``, also the index that no lane has a negative one
-    of then, and the operand that it is then."""
+    """The stride that a varying value has unless an index is negative. For a ``select``, also that index, and the
+    operand that is chosen if no lane's index is negative."""
 
     shape: int
     index: Value | None = None
@@ -29,44 +29,44 @@ class SpeculatedStride:
 
 
 def speculate_strides(shapes: VectorShapes) -> dict[Instruction, SpeculatedStride]:
-    """What varies, and usually does not."""
+    """The varying values that are strided unless an index is negative."""
     found: dict[Instruction, SpeculatedStride] = {}
     for block in shapes.order.blocks:
         for instruction in block.instructions:
-            if shapes.own(instruction) is not VARYING:
+            if shapes.at_definition(instruction) is not VARYING:
                 continue
             speculated = None
             if instruction.opcode == "select":
-                speculated = _choose(shapes, found, instruction, block)
-            elif instruction.opcode in _CARRYING:
-                speculated = _carry(shapes, found, instruction, block)
+                speculated = _speculate_select(shapes, found, instruction, block)
+            elif instruction.opcode in _PROPAGATING:
+                speculated = _propagate(shapes, found, instruction, block)
             if speculated is not None:
                 found[instruction] = speculated
     return found
 
 
-def find_choices(shapes: VectorShapes) -> dict[Instruction, Value]:
-    """Choices by whether an index is negative, with what is chosen where it is not."""
+def find_index_selects(shapes: VectorShapes) -> dict[Instruction, Value]:
+    """Each ``select`` on whether an index is negative, with the operand that is chosen if it is not."""
     found = {}
     for value, block in shapes.homes.items():
         if value.opcode == "select":
-            read = _read_choice(value, block, shapes)
-            if read is not None:
-                found[value] = read[1]
+            matched = _match_index_select(value, block, shapes)
+            if matched is not None:
+                found[value] = matched[1]
     return found
 
 
 def speculated_shape(
     shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], value: Value, block: Block
 ) -> Shape:
-    """The stride that *value* has for *block*, usually or always."""
+    """The stride of *value* as seen from *block*, speculated or certain."""
     shape = shapes.of(value, block)
     if shape is VARYING and isinstance(value, Instruction) and value in found:
         return VARYING if shapes.leaves_masked_loop(value, block) else found[value].shape
     return shape
 
 
-def _carry(
+def _propagate(
     shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], instruction: Instruction, block: Block
 ) -> SpeculatedStride | None:
     operands = [speculated_shape(shapes, found, value, block) for value in instruction.operands]
@@ -74,9 +74,9 @@ def _carry(
     return None if shape is VARYING else SpeculatedStride(shape)
 
 
-def _read_choice(choice: Instruction, block: Block, shapes: VectorShapes) -> tuple[Value, Value] | None:
-    """The index that a choice is made by, and what is chosen where that is not negative."""
-    condition, *arms = choice.operands
+def _match_index_select(select: Instruction, block: Block, shapes: VectorShapes) -> tuple[Value, Value] | None:
+    """The index that a ``select`` compares with 0, and the operand that is chosen if it is not negative."""
+    condition, *arms = select.operands
     if not isinstance(condition, Instruction) or condition.opcode != "icmp" or shapes.homes[condition] is not block:
         return None
     index, limit = condition.operands
@@ -89,13 +89,13 @@ def _read_choice(choice: Instruction, block: Block, shapes: VectorShapes) -> tup
     return None
 
 
-def _choose(
-    shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], choice: Instruction, block: Block
+def _speculate_select(
+    shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], select: Instruction, block: Block
 ) -> SpeculatedStride | None:
-    read = _read_choice(choice, block, shapes)
-    if read is None:
+    matched = _match_index_select(select, block, shapes)
+    if matched is None:
         return None
-    index, chosen = read
+    index, chosen = matched
     shape = speculated_shape(shapes, found, chosen, block)
     if shape is VARYING or shapes.of(index, block) is VARYING:
         return None

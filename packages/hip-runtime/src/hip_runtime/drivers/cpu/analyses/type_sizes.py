@@ -8,12 +8,12 @@ from typing import Any
 from llvmlite import ir
 
 SizeOf = Callable[[ir.Type], int]
-"""Bytes from one value of a type to the next in memory."""
+"""The allocation size of a type: bytes from one array element to the next."""
 
 
 def measure_types(layout: Any, context: ir.Context) -> SizeOf:
-    """Sizes by the target data *layout* of types whose structs belong to *context*. llvmlite parses a module for each
-    that it is asked for."""
+    """A function that gives the size of types by the data *layout*, with structs of *context*. Sizes are cached, as
+    llvmlite parses a module for each query."""
     known: dict[str, int] = {}
 
     def size_of(stored: ir.Type) -> int:

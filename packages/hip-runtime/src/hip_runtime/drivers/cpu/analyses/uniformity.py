@@ -1,12 +1,11 @@
-"""Which values are the same for all threads of a block, and at which branches threads can part.
+"""Which values are uniform across the threads of a block, and at which branches threads can diverge.
 
-A value *varies* when threads of the same block that are at the same step of the program can hold different ones. Where
-it comes from: the index of the thread, memory (other threads write it), and what was computed from something that
-varies; and a ``phi`` where ways join that started at a branch on something that varies. A value of a loop that threads
-leave in different rounds varies behind the loop, though it does not inside; inside it does too where a thread can go
-round without waiting for the others.
+A value *varies* if threads of a block can hold different values at the same step of the program. Sources are thread
+indices, memory, which other threads write, and operands that vary; and a ``phi`` at which paths from a divergent branch
+join. A value of a loop that threads leave in different iterations varies after the loop (temporal divergence), and
+within it, too, if a thread can iterate without waiting for the others.
 
-What is called uniform here is so for the threads that are together; those that returned do not count.
+Uniform means uniform across the threads that are still running.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def _yields(block: Block) -> bool:
 
 
 class Uniformity:
-    """The result for one graph, whose blocks were cut at synchronising operations."""
+    """The result for one graph whose blocks end at synchronising operations."""
 
     def __init__(self, order: Order, homes: dict[Instruction, Block]) -> None:
         self._order = order
@@ -38,19 +37,19 @@ class Uniformity:
         self._position = {block: number for number, block in enumerate(order.blocks)}
         self._postdominators = immediate_postdominators(order.blocks, _successors)
         self._divergent_loops: set[frozenset[Block]] = set()
-        self.unsteady: set[frozenset[Block]] = set()
-        """Loops in which a thread can go a round without waiting for the others."""
+        self.free_running: set[frozenset[Block]] = set()
+        """Loops in which a thread can complete an iteration without waiting for the others."""
         self.varying: set[Instruction] = set()
         self.divergent_branches: set[Block] = set()
-        """Blocks at whose end threads can part."""
+        """Blocks whose branch can diverge."""
         for block in order.blocks:
-            if _yields(block):  # each thread goes round such a loop, and those around it, by itself
+            if _yields(block):  # each thread iterates such a loop, and those around it, by itself
                 self._divergent_loops.update(order.loops[block])
-                self.unsteady.update(order.loops[block])
+                self.free_running.update(order.loops[block])
         self._solve()
 
     def varies(self, value: Value, block: Block) -> bool:
-        """Whether *value* varies as *block* sees it."""
+        """Whether *value* varies as seen from *block*."""
         if not isinstance(value, Instruction):
             return False
         if value in self.varying:
@@ -58,7 +57,7 @@ class Uniformity:
         if not self._divergent_loops:
             return False
         loops = self._order.loops[self._homes[value]]
-        return any(loop in self.unsteady or (loop in self._divergent_loops and block not in loop) for loop in loops)
+        return any(loop in self.free_running or (loop in self._divergent_loops and block not in loop) for loop in loops)
 
     def _solve(self) -> None:
         changed = True
@@ -66,7 +65,7 @@ class Uniformity:
             changed = False
             for block in self._order.blocks:
                 for instruction in block.instructions:
-                    if instruction not in self.varying and self._becomes_varying(instruction, block):
+                    if instruction not in self.varying and self._is_varying(instruction, block):
                         self.varying.add(instruction)
                         changed = True
                 if block not in self.divergent_branches and self._diverges(block):
@@ -76,13 +75,13 @@ class Uniformity:
             changed |= self._update_results()
 
     def _update_results(self) -> bool:
-        """What synchronising operations give."""
+        """Mark the results of synchronising operations; whether there were new ones."""
         results = [block.synchronising for block in self._order.blocks if block.terminator.opcode == "synchronise"]
         count = len(self.varying)
         self.varying.update(call for call in results if call.callee not in spmd.BLOCK_WIDE)
         return len(self.varying) != count
 
-    def _becomes_varying(self, instruction: Instruction, block: Block) -> bool:
+    def _is_varying(self, instruction: Instruction, block: Block) -> bool:
         if instruction.opcode in _FROM_MEMORY:
             return True
         if instruction.opcode == "call":
@@ -101,43 +100,43 @@ class Uniformity:
         return len(block.successors) > 1 and self.varies(terminator.operands[0], block)
 
     def _propagate(self, branch: Block) -> None:
-        """Threads can part at *branch*: what varies because of that?
+        """Mark what varies because threads diverge at *branch*.
 
-        Each way out of the branch has a label, which spreads along the order of the blocks up to where all meet again;
-        where two labels meet, the phis vary, and the block becomes a label of its own."""
+        Each successor of the branch is a label, which is propagated in block order up to the reconvergence point. At a
+        block that two labels reach, the phis vary, and the block becomes a new label."""
         reconvergence = self._postdominators[branch]
         for loop in self._order.loops[branch]:
             if reconvergence not in loop:
                 self._divergent_loops.add(loop)
-                if self._can_go_round(branch, loop):
-                    self.unsteady.add(loop)
-        arrived: dict[Block, set[Block]] = {}
+                if self._can_iterate_without_waiting(branch, loop):
+                    self.free_running.add(loop)
+        labels_reaching: dict[Block, set[Block]] = {}
         labels: dict[Block, Block] = {}
         waiting: list[int] = []
 
-        def go(block: Block, label: Block) -> None:
-            arrived.setdefault(block, set()).add(label)
+        def reach(block: Block, label: Block) -> None:
+            labels_reaching.setdefault(block, set()).add(label)
             heapq.heappush(waiting, self._position[block])
 
         for target in branch.successors:
-            go(target, target)
+            reach(target, target)
         while waiting:
             block = self._order.blocks[heapq.heappop(waiting)]
-            joined = len(arrived[block]) > 1
-            label = block if joined else next(iter(arrived[block]))
+            is_join = len(labels_reaching[block]) > 1
+            label = block if is_join else next(iter(labels_reaching[block]))
             if labels.get(block) is label:
                 continue
             labels[block] = label
-            if joined:
+            if is_join:
                 self.varying.update(block.phis)
             if block is not reconvergence and block is not branch:
                 for target in block.successors:
-                    go(target, label)
+                    reach(target, label)
 
     @staticmethod
-    def _can_go_round(branch: Block, loop: frozenset[Block]) -> bool:
-        """Whether a thread can stay away from the synchronising operations of *loop* for a round, after which the
-        others wait for it there a round behind."""
+    def _can_iterate_without_waiting(branch: Block, loop: frozenset[Block]) -> bool:
+        """Whether a thread can complete an iteration of *loop* without reaching one of its sync points, so that it is
+        an iteration ahead of the threads that wait there."""
         if not any(block.terminator.opcode == "synchronise" and not _yields(block) for block in loop):
             return False
         found: set[Block] = set()
@@ -156,8 +155,7 @@ class Uniformity:
 
 
 def is_arithmetic(name: str) -> bool:
-    """Whether a function only computes, from its arguments. LLVM's intrinsics that touch memory take pointers, which
-    those of C's math library that are called by name here do not."""
+    """Whether a function is an intrinsic that only computes a result from its arguments."""
     return name.startswith(_ARITHMETIC)
 
 

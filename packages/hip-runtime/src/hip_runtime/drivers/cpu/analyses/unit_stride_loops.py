@@ -1,4 +1,4 @@
-"""Loops in which each thread goes along a row of its own, of which LLVM can make vectors."""
+"""Loops in which each thread reads and writes with unit stride, so that LLVM can vectorise them for a single thread."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
-from hip_runtime.drivers.cpu.analyses.stride_speculation import find_choices
+from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.stride_speculation import find_index_selects
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
 
@@ -15,17 +15,17 @@ _REORDERING = frozenset({"fast", "reassoc"})
 
 
 class UnitStrideLoops:
-    """Tells such loops of one kernel from others. *size_of* gives the bytes of a type in memory."""
+    """Recognises such loops of one kernel. *size_of* gives the allocation size of a type."""
 
     def __init__(self, shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> None:
         self._shapes = shapes
         self._size_of = size_of
-        self._choices = find_choices(shapes)
+        self._choices = find_index_selects(shapes)
         self._steps: dict[Instruction, int | None] = {}
 
-    def is_row(self, loop: frozenset[Block]) -> bool:
-        """Whether everything that a round of *loop* loads and stores lies behind what the last one did, or is the same,
-        and nothing else depends on the order of the rounds."""
+    def has_unit_stride(self, loop: frozenset[Block]) -> bool:
+        """Whether each access in *loop* advances by one element per iteration, or is an invariant load, and nothing
+        else depends on the order of the iterations."""
         shapes = self._shapes
         if any(shapes.order.loops[block][-1] != loop for block in loop):
             return False
@@ -33,18 +33,18 @@ class UnitStrideLoops:
             return False
         if sum(len(shapes.successors(block)) > 1 for block in loop) != 1:
             return False
-        return all(self._fits(value, loop) for block in loop for value in block.instructions)
+        return all(self._is_vectorizable(value, loop) for block in loop for value in block.instructions)
 
-    def _fits(self, value: Instruction, loop: frozenset[Block]) -> bool:
+    def _is_vectorizable(self, value: Instruction, loop: frozenset[Block]) -> bool:
         if value.opcode == "phi" and self._is_header(value, loop):
             return self._can_be_reordered(value, loop)
         if value.opcode not in ("load", "store"):
-            return not needs_a_lane(value) or value.opcode in ("sdiv", "udiv", "srem", "urem")
+            return not needs_active_lane(value) or value.opcode in ("sdiv", "udiv", "srem", "urem")
         if value.volatile or value.atomic is not None:
             return False
         step = self.step(value.operands[-1], loop)
-        held = value.type if value.opcode == "load" else value.operands[0].type
-        return step == self._size_of(held) or (step == 0 and value.opcode == "load")
+        accessed = value.type if value.opcode == "load" else value.operands[0].type
+        return step == self._size_of(accessed) or (step == 0 and value.opcode == "load")
 
     def _is_header(self, phi: Instruction, loop: frozenset[Block]) -> bool:
         return any(source not in loop for source in phi.targets)
@@ -58,11 +58,11 @@ class UnitStrideLoops:
         return True
 
     def step(self, value: Value, loop: frozenset[Block]) -> int | None:
-        """How much more *value* is in the next round; ``None`` where that is not always the same."""
+        """By how much *value* grows per iteration of *loop*; ``None`` if not by a constant."""
         if not isinstance(value, Instruction) or self._shapes.homes.get(value) not in loop:
             return 0
         if value not in self._steps:
-            self._steps[value] = None  # while it is being looked for
+            self._steps[value] = None  # for values that depend on themselves
             self._steps[value] = self._find_step(value, loop)
         return self._steps[value]
 

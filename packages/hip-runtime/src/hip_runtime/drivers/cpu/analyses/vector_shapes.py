@@ -1,11 +1,11 @@
-"""How each value of a kernel differs among the lanes of a group of threads, and which blocks need a mask.
+"""How each value of a kernel differs between the lanes of a gang, and which blocks need a mask.
 
-The *shape* of a value is its stride: lane number *n* holds the value of lane 0 plus *n* strides, computed without
-regard to overflow. So 0 is *uniform*. `VARYING` values have one element for each lane.
+The *shape* of a value is its stride: lane *n* holds the value of lane 0, the *base*, plus *n* strides, modulo overflow.
+Stride 0 is *uniform*. `VARYING` values have one element for each lane.
 
-A branch on something that varies *parts* the lanes. Blocks between it and where all ways from it meet are *masked*:
-they are run one after another for the lanes that came there. All others are run by all lanes of the group, and
-branches between them stay branches. A loop that lanes leave in different rounds is masked as a whole.
+Lanes diverge at a branch on a condition that is not uniform. The blocks between it and its reconvergence point are
+*masked*: they run one after another, for the lanes that reached them. All other blocks run for all lanes of the gang,
+and branches between them stay branches. A loop that lanes leave in different iterations is masked as a whole.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, Block, Constant, 
 VARYING = None
 Shape = int | None
 _UNKNOWN = "unknown"
-_STEPPING = frozenset({spmd.thread_idx("x"), intrinsics.NUMBER})
-"""What is one more from each lane to the next, and never overflows."""
+_CONSECUTIVE = frozenset({spmd.thread_idx("x"), intrinsics.NUMBER})
+"""Intrinsics whose result grows by one from lane to lane and never wraps."""
 
 
 class VectorShapes:
-    """The result for one function. *assumed* are branches that all lanes are known to take, and where they go."""
+    """The result for one function. *assumed* are branches that all lanes are known to take, with their target."""
 
     def __init__(
         self,
@@ -38,19 +38,19 @@ class VectorShapes:
         assumed: Mapping[Block, Block],
         size_of: Callable[[ir.Type], int],
         private_bytes: Callable[[Instruction], int],
-        lanes_follow: bool,
+        lanes_consecutive: bool,
     ) -> None:
         self._assumed = assumed
         self._size_of = size_of
         self._private_bytes = private_bytes
-        self._lanes_follow = lanes_follow
+        self._lanes_consecutive = lanes_consecutive
         self.order = order_blocks(function.blocks[0], self.successors)
         self.homes = {value: block for block in self.order.blocks for value in block.instructions}
         self._postdominators = immediate_postdominators(self.order.blocks, self.successors)
         self._shapes: dict[Instruction, Shape] = {}
         self.masked: set[Block] = set()
         self.divergent: set[Block] = set()
-        """Blocks at whose end lanes can part."""
+        """Blocks at whose end lanes can diverge."""
         self._solve()
 
     @cached_property
@@ -59,20 +59,20 @@ class VectorShapes:
         return Counter(operand for value in self.homes for operand in value.operands)
 
     def successors(self, block: Block) -> list[Block]:
-        """Where *block* can go."""
+        """The successors of *block*, given the assumed branches."""
         return [self._assumed[block]] if block in self._assumed else block.successors
 
     def of(self, value: Value, block: Block) -> Shape:
-        """The shape of *value* as *block* sees it: what comes out of a masked loop varies."""
+        """The shape of *value* as seen from *block*: values that leave a masked loop vary."""
         found = self._find(value, block)
         return VARYING if isinstance(found, str) else found
 
-    def own(self, value: Instruction) -> Shape:
-        """The shape of *value* where it is defined."""
+    def at_definition(self, value: Instruction) -> Shape:
+        """The shape of *value* in the block that defines it."""
         return self._shapes.get(value, VARYING)
 
     def describe(self, value: Instruction) -> str:
-        """How *value* differs among lanes, in words, and what becomes of lanes at a branch."""
+        """The shape of *value*, whether it is masked, and whether a branch is divergent, in words."""
         home = self.homes.get(value)
         if home is None:
             return "not reached"
@@ -81,17 +81,17 @@ class VectorShapes:
             return ", ".join(filter(None, [mask, "divergent" if home in self.divergent else ""]))
         if isinstance(value.type, ir.VoidType):
             return mask
-        shape = self.own(value)
+        shape = self.at_definition(value)
         how = "varying" if shape is VARYING else f"stride {shape}" if shape else "uniform"
         return f"{how}, {mask}" if mask else how
 
     def leaves_masked_loop(self, value: Instruction, block: Block) -> bool:
-        """Whether *block* is outside of a masked loop that *value* is defined in."""
+        """Whether *value* is defined in a masked loop that *block* is outside of."""
         loops = self.order.loops[self.homes[value]]
         return any(block not in loop and loop <= self.masked for loop in loops)
 
     def reconvergence(self, block: Block) -> Block | None:
-        """Where all lanes that part at *block* go on; ``None`` where that is the end."""
+        """The block where lanes that diverge at *block* reconverge; ``None`` if that is the exit."""
         return self._postdominators[block]
 
     def _find(self, value: Value, block: Block) -> Shape | str:
@@ -143,7 +143,7 @@ class VectorShapes:
         return self.infer_from(instruction, block, shapes)
 
     def infer_from(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
-        """The shape that *instruction*, which is no ``phi``, has where its operands have *shapes*."""
+        """The shape of *instruction*, which is not a ``phi``, if its operands have *shapes*."""
         special = _RULES.get(instruction.opcode)
         found = special(self, instruction, block, shapes) if special is not None else _uniform_if_all(shapes)
         if found and (
@@ -157,20 +157,20 @@ class VectorShapes:
             (value, source) for value, source in zip(phi.operands, phi.targets, strict=True)
             if source in self.order.loops and block in self.successors(source)
         ]  # fmt: skip
-        # What comes out of a masked loop varies here, where lanes left in different rounds, though not at its source.
+        # A value that leaves a masked loop varies in this block, even if it is strided in the block that it comes from.
         shapes = {self._find(value, place) for value, source in pairs for place in (source, block)} - {_UNKNOWN}
         if not shapes:
             return _UNKNOWN
         if len(shapes) > 1 or VARYING in shapes:
             return VARYING
-        joined = block in self.masked or any(source in self.masked or source in self.divergent for _, source in pairs)
-        if joined and len(pairs) > 1 and not self._is_steady_header(block, [source for _, source in pairs]):
+        is_join = block in self.masked or any(source in self.masked or source in self.divergent for _, source in pairs)
+        if is_join and len(pairs) > 1 and not self._is_simple_header(block, [source for _, source in pairs]):
             return VARYING
         return shapes.pop()
 
-    def _is_steady_header(self, block: Block, sources: list[Block]) -> bool:
-        """Whether lanes come to *block* together at first, and then all in the same round: it is the start of a
-        masked loop with one way in and one way round."""
+    def _is_simple_header(self, block: Block, sources: list[Block]) -> bool:
+        """Whether *block* is the header of a masked loop with one entry and one latch, where all active lanes are in
+        the same iteration."""
         loops = self.order.loops[block]
         if block not in self.masked or not loops or len(sources) != 2:
             return False
@@ -179,16 +179,16 @@ class VectorShapes:
     def _is_first(self, block: Block, loop: frozenset[Block]) -> bool:
         return next(found for found in self.order.blocks if found in loop) is block
 
-    def follows(self, value: Value, block: Block) -> bool:
-        """Whether an integer is the same number with more bits, for all lanes: none has overflowed."""
+    def never_wraps(self, value: Value, block: Block) -> bool:
+        """Whether an integer is strided without overflow in any lane, so that extending it keeps the stride."""
         if not isinstance(value, Instruction):
             return True
         if value.opcode == "call":
-            return value.callee in _STEPPING or self._find(value, block) == 0
+            return value.callee in _CONSECUTIVE or self._find(value, block) == 0
         if value.opcode in ("zext", "sext"):
-            return self.follows(value.operands[0], block)
+            return self.never_wraps(value.operands[0], block)
         if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
-            return block not in self.masked and all(self.follows(operand, block) for operand in value.operands)
+            return block not in self.masked and all(self.never_wraps(operand, block) for operand in value.operands)
         return self._find(value, block) == 0
 
     def _stride_of_pointer(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
@@ -212,7 +212,7 @@ class VectorShapes:
                     continue
                 else:
                     return VARYING if any(shapes) else 0
-            if shape and index.type != ir.IntType(64) and not self.follows(index, block):
+            if shape and index.type != ir.IntType(64) and not self.never_wraps(index, block):
                 return VARYING
             assert isinstance(shape, int)
             total += shape * self._size_of(kind)
@@ -230,7 +230,7 @@ def _uniform_if_all(shapes: Sequence[Shape | str]) -> Shape:
     return 0 if all(shape == 0 for shape in shapes) else VARYING
 
 
-def _infer_sum(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_sum(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     left, right = shapes
     if not isinstance(left, int) or not isinstance(right, int):
         return VARYING
@@ -239,7 +239,9 @@ def _infer_sum(of: VectorShapes, instruction: Instruction, block: Block, shapes:
     return left - right if instruction.opcode == "sub" else left + right
 
 
-def _infer_product(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_product(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
     for operand, shape in zip(instruction.operands[::-1], shapes, strict=True):
         factor = _signed(operand)
         if instruction.opcode == "mul" and factor is not None and isinstance(shape, int):
@@ -251,54 +253,62 @@ def _infer_product(of: VectorShapes, instruction: Instruction, block: Block, sha
     return _uniform_if_all(shapes)
 
 
-def _infer_extension(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_extension(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
     (shape,) = shapes
-    if shape and not of.follows(instruction.operands[0], block):
+    if shape and not analysis.never_wraps(instruction.operands[0], block):
         return VARYING
     if shape and instruction.opcode == "zext" and "nneg" not in instruction.flags:
         (operand,) = instruction.operands
-        if not isinstance(operand, Instruction) or operand.callee not in _STEPPING:
+        if not isinstance(operand, Instruction) or operand.callee not in _CONSECUTIVE:
             return VARYING
     assert not isinstance(shape, str)
     return shape
 
 
-def _infer_same(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_unchanged(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
     (shape,) = shapes
     assert not isinstance(shape, str)
     return shape
 
 
-def _infer_choice(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_select(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
     condition, left, right = shapes
     return left if condition == 0 and left == right and isinstance(left, int) else VARYING
 
 
-def _infer_load(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_load(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     return VARYING if instruction.volatile or instruction.atomic else _uniform_if_all(shapes)
 
 
-def _infer_call(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_call(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     name = instruction.callee
-    if name in _STEPPING:
+    if name in _CONSECUTIVE:
         return 1
     if name == spmd.LANE:
-        return 1 if of._lanes_follow else VARYING
+        return 1 if analysis._lanes_consecutive else VARYING
     if intrinsics.is_pure(name) or name in (spmd.BALLOT, spmd.ACTIVE_LANES):
         return 0
     return _uniform_if_all(shapes) if is_arithmetic(name) or instruction.elementwise else VARYING
 
 
-def _infer_varying(of: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+def _infer_varying(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
     return VARYING
 
 
 _RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | str]], Shape]] = {
     "add": _infer_sum, "sub": _infer_sum, "or": _infer_sum, "mul": _infer_product, "shl": _infer_product,
-    "zext": _infer_extension, "sext": _infer_extension, "trunc": _infer_same, "freeze": _infer_same,
-    "select": _infer_choice, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
+    "zext": _infer_extension, "sext": _infer_extension, "trunc": _infer_unchanged, "freeze": _infer_unchanged,
+    "select": _infer_select, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
     "cmpxchg": _infer_varying, "getelementptr": VectorShapes._stride_of_pointer,
     PARAMETER: _infer_varying,
-    AGREE: lambda of, instruction, block, shapes: 0,
-    "alloca": lambda of, instruction, block, shapes: of._private_bytes(instruction),
+    AGREE: lambda analysis, instruction, block, shapes: 0,
+    "alloca": lambda analysis, instruction, block, shapes: analysis._private_bytes(instruction),
 }  # fmt: skip

@@ -1,1 +1,1 @@
-"""Steps that change a kernel before, or independently of, how its threads are run."""
+"""Passes over a kernel that do not depend on the strategy by which its threads run."""

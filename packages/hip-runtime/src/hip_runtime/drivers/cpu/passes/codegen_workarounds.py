@@ -1,19 +1,18 @@
-"""Optimised code of which LLVM's code generator for x86-64 makes wrong code, said in other words before it sees it.
+"""Patterns of correct, optimised IR that LLVM's x86-64 code generator miscompiles, rewritten before it sees them.
 
-llvmlite cannot change an instruction that LLVM made, so the printed ones are read token by token, and what stands for
-them is parsed with the rest of the module. All of what is looked for is right as LLVM IR:
+llvmlite cannot change an instruction that LLVM made, so the printed module is read token by token, and replacements are
+parsed with the rest of it. The patterns are:
 
-- Vectors of which each lane is shifted by another number, with lanes that nobody looks at. Of ``a >> 40`` and
-  ``b & 255`` that are stored side by side, LLVM's SLP vectoriser makes a shift of both, by 40 and 255, an ``and`` of
-  both, and a choice. What is shifted by as much as it has bits may be anything, also what is shifted ``exact``, but not
-  exactly. The code generator takes such a lane for 0, and puts the two together by ``or``, as it does with zeros
-  (``matchBinaryPermuteShuffle``); but the processor's lane has bits of ``b >> 63``. LLVM 20 to 22 do so. Here no lane
-  is shifted by more than it can be, and no shift of that kind has flags.
-- Narrowed numbers that are stored under a mask of which one lane is set, with AVX-512: what is stored is as wide as it
-  was before (LLVM 22, LLVM issue 179489). Here the lane is stored as a scalar.
-- The same where what is stored is a choice, by such a mask, of narrowed numbers and what was there. Here the choice is
-  a shuffle.
-- Gathers whose indices may be anything, for which `gather_workaround` has a module of its own.
+- Vector shifts with a different amount per lane, in which some lanes are unused. For ``a >> 40`` and ``b & 255`` that
+  are stored side by side, LLVM's SLP vectoriser emits one shift by 40 and 255, one ``and``, and a shuffle. An
+  out-of-range shift is poison, and so is an ``exact`` one that is not exact. The code generator treats such a lane as 0
+  and merges the vectors by ``or`` (``matchBinaryPermuteShuffle``), but the processor's lane holds bits of ``b >> 63``
+  (LLVM 20 to 22). The rewritten shifts have amounts in range and no flags.
+- With AVX-512, a store of truncated integers under a constant mask with one lane set writes the wide integers (LLVM 22,
+  LLVM issue 179489). The rewritten store is one of a scalar.
+- The same if the stored value is a select, by such a mask, of truncated integers and the old memory. The rewritten
+  select is a shuffle.
+- Gathers with undefined indices, see `gather_workaround`.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ from hip_runtime.drivers.cpu.ir.types import TypeTable
 from hip_runtime.drivers.cpu.passes.gather_workaround import define_gather_lanes
 
 Lines = list[str] | None
-"""What stands for an instruction, `None` where it may stay."""
+"""The lines that replace an instruction, `None` if it stays."""
 
 Lanes = list[int | None]
-"""The numbers of a constant vector; `None` is one that may be any."""
+"""The elements of a constant vector; `None` for undefined ones."""
 
 _SHIFTS = ("shl", "shl nuw", "shl nsw", "shl nuw nsw", "lshr", "lshr exact", "ashr", "ashr exact")
 
 
 def avoid_miscompiled_patterns(text: str) -> str:
-    """The module *text*, as LLVM printed it, in words that its code generator understands: *text* itself mostly."""
-    return define_gather_lanes(_Rewording(text).run())
+    """The module *text*, as LLVM printed it, without these patterns; the same object if there were none."""
+    return define_gather_lanes(_Rewriter(text).run())
 
 
-class _Rewording:
+class _Rewriter:
     def __init__(self, text: str) -> None:
         self._text = text
         self._types = TypeTable(ir.Context())
-        self._names = (name for number in range(len(text)) if (name := f"%reworded.{number}") not in text)
+        self._names = (name for number in range(len(text)) if (name := f"%rewritten.{number}") not in text)
         self._place = 0
-        """Where the instruction in question starts."""
+        """Where the current instruction starts."""
 
     def run(self) -> str:
         text = self._text
@@ -69,7 +68,7 @@ class _Rewording:
         return "".join([*pieces, text[last:]]) if changed else text
 
     def shift(self, cursor: Cursor) -> Lines:
-        """A shift whose lanes are shifted by different numbers, by numbers that they can be, and without flags."""
+        """A shift with a different amount per lane, with all amounts in range and without flags."""
         result = _take_result(cursor)
         opcode, flags = cursor.take(TokenKind.WORD), cursor.take_words(WRAPPING)
         kind, spelling = self._take_type(cursor)
@@ -81,7 +80,7 @@ class _Rewording:
         if numbers is None:
             if not self._may_have(amounts, kind, width):
                 return None
-            masked, most = next(self._names), _spell([width - 1] * kind.count, kind)
+            masked, most = next(self._names), _print_vector([width - 1] * kind.count, kind)
             return [
                 f"{masked} = and {spelling} {amounts}, {most}",
                 f"{result} = {opcode} {spelling} {shifted}, {masked}{rest}",
@@ -91,10 +90,10 @@ class _Rewording:
         if not possible or (len(possible) == len(known) and (not flags or len(set(known)) == 1)):
             return None
         kept: Lanes = [number if number is None or number < width else possible[0] for number in numbers]
-        return [f"{result} = {opcode} {spelling} {shifted}, {_spell(kept, kind)}{rest}"]
+        return [f"{result} = {opcode} {spelling} {shifted}, {_print_vector(kept, kind)}{rest}"]
 
     def _may_have(self, value: str, kind: ir.VectorType, least: int) -> bool:
-        """Whether a vector that is put together of others and of numbers has a number of *least* or more in it."""
+        """Whether a vector that is built from others and from constants may have an element of *least* or more."""
         waiting, seen = [value], set()
         while waiting:
             value = waiting.pop()
@@ -106,7 +105,7 @@ class _Rewording:
         return False
 
     def _parts_of(self, value: str) -> list[str]:
-        """What the vector *value* is put together of."""
+        """The operands that the vector *value* is built from."""
         text = self._text
         start, end = text.rfind("\ndefine ", 0, self._place), text.find("\n}", self._place)
         place = text.find(f"\n  {value} = ", start, end)
@@ -125,7 +124,7 @@ class _Rewording:
         return parts
 
     def store(self, cursor: Cursor) -> Lines:
-        """A store under a mask of which one lane is set, as one of a scalar."""
+        """A store under a mask with one lane set, as a store of a scalar."""
         while not cursor.accept_mark("("):
             cursor.take()
         kind, spelling = self._take_type(cursor)
@@ -152,8 +151,8 @@ class _Rewording:
             f"store {kind.element} {scalar}, ptr {where}, align {align}{_take_rest(cursor)}",
         ]
 
-    def choice(self, cursor: Cursor) -> Lines:
-        """A choice of numbers by a constant mask, as a shuffle."""
+    def select(self, cursor: Cursor) -> Lines:
+        """A select of integers by a constant mask, as a shuffle."""
         result = _take_result(cursor)
         cursor.expect_word("select")
         kind, _ = self._take_type(cursor)
@@ -173,18 +172,18 @@ class _Rewording:
         return [f"{result} = shufflevector {shuffled}{_take_rest(cursor)}"]
 
     def _take_type(self, cursor: Cursor) -> tuple[ir.Type, str]:
-        """A type, and how it is spelt."""
+        """A type, and its text."""
         start = cursor.place
         kind = self._types.read(cursor)
         return kind, cursor.text_since(start)
 
 
-_CHANGES: dict[str, Callable[[_Rewording, Cursor], Lines]] = {
-    **{f" = {shift} <": _Rewording.shift for shift in _SHIFTS},
-    "@llvm.masked.store.": _Rewording.store,
-    " = select <": _Rewording.choice,
+_CHANGES: dict[str, Callable[[_Rewriter, Cursor], Lines]] = {
+    **{f" = {shift} <": _Rewriter.shift for shift in _SHIFTS},
+    "@llvm.masked.store.": _Rewriter.store,
+    " = select <": _Rewriter.select,
 }
-"""What a line has in it that may have to be changed, and how."""
+"""Text that occurs in the lines that may have to change, and the method that rewrites them."""
 
 
 def _take_result(cursor: Cursor) -> str:
@@ -202,7 +201,7 @@ def _take_item(cursor: Cursor) -> str:
 
 
 def _take_rest(cursor: Cursor) -> str:
-    """What else is said of an instruction, with the comma in front of it."""
+    """The rest of an instruction, such as its metadata, with the comma in front."""
     start = cursor.place
     while not cursor.at_end:
         cursor.take()
@@ -210,7 +209,7 @@ def _take_rest(cursor: Cursor) -> str:
 
 
 def _skip_hints(cursor: Cursor) -> int:
-    """Take attributes of a parameter, and tell the alignment that they say."""
+    """Take the attributes of a parameter, and return the alignment among them."""
     align = 1
     while hint := cursor.accept_word(*HINT_ATTRIBUTES):
         if cursor.is_mark("("):
@@ -221,13 +220,14 @@ def _skip_hints(cursor: Cursor) -> int:
     return align
 
 
-def _spell(lanes: Lanes, kind: ir.VectorType) -> str:
+def _print_vector(lanes: Lanes, kind: ir.VectorType) -> str:
     words = ("poison" if lane is None else str(lane) for lane in lanes)
     return f"<{', '.join(f'{kind.element} {word}' for word in words)}>"
 
 
 def _read_lanes(constant: str, count: int) -> Lanes | None:
-    """The numbers in a vector of constants, *count* where it does not say; `None` where it is not one of numbers."""
+    """The elements of a constant vector of integers, *count* if its text does not say; `None` if it is something
+    else."""
     cursor = Cursor(constant)
     if cursor.accept_word("zeroinitializer"):
         return [0] * count
@@ -248,7 +248,7 @@ def _read_lanes(constant: str, count: int) -> Lanes | None:
 
 
 def _read_lane(cursor: Cursor) -> int | Literal[False] | None:
-    """A number with its type, `None` for any number, `False` for what is none."""
+    """An integer with its type: `None` if it is undefined, `False` if it is not an integer."""
     kind = cursor.take(TokenKind.WORD)
     item = cursor.take_item()
     text = item[0].text if len(item) == 1 else ""

@@ -1,11 +1,10 @@
-"""Atomic operations on memory that only one thread of the processor works on.
+"""Demotes atomic operations on a block's own memory to plain loads, arithmetic and stores.
 
-A thread of the processor runs a whole block, so shared memory and private memory are its own: no other core reads or
-writes them while it is at the block, and the threads of the block take turns. An atomic operation there is a plain
-read, some arithmetic and a plain write, which is many times cheaper than a locked instruction. Its ordering says
-nothing either: threads of other blocks see nothing of that memory, so they cannot tell what came before.
+One CPU thread runs a whole block, so no other core accesses the block's shared and private memory meanwhile, and the
+threads of the block run one at a time. A plain read-modify-write is many times cheaper than a locked instruction. The
+ordering does not matter, either: threads of other blocks cannot see that memory.
 
-The operations stay atomic in the graph: threads that run side by side, as the lanes of a vector, must not race.
+In the graph the operations stay atomic, so that they are scalarized when threads run as lanes of a vector.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from hip_runtime.drivers.cpu.llvmir import I1
 _DERIVING: Mapping[str, slice] = {
     "getelementptr": slice(1), "bitcast": slice(1), "freeze": slice(1), "select": slice(1, None), "phi": slice(None),
 }  # fmt: skip
-"""What makes a pointer of others, and which of its operands those are."""
+"""Instructions that derive a pointer from others, and which of their operands those are."""
 
 
 def find_private_atomics(instructions: Iterable[Instruction]) -> frozenset[Instruction]:
-    """The atomic modifications and exchanges among *instructions* whose address is proven to be in such memory."""
+    """The atomic updates among *instructions* whose address is proven to be in the block's own memory."""
     return frozenset(
         instruction
         for instruction in instructions
         if instruction.opcode in ("atomicrmw", "cmpxchg")
         and not instruction.volatile
         and (instruction.opcode == "cmpxchg" or instruction.operation in _OPERATIONS)
-        and _is_exclusive(instruction.operands[0])
+        and _is_block_private(instruction.operands[0])
     )
 
 
-def _is_exclusive(pointer: Value) -> bool:
-    """Whether all that *pointer* can come from are allocas and arrays of shared memory."""
+def _is_block_private(pointer: Value) -> bool:
+    """Whether *pointer* can only be derived from allocas and shared arrays."""
     found = {pointer}
     waiting = [pointer]
     while waiting:
@@ -60,16 +59,16 @@ def _is_shared(value: Instruction) -> bool:
 
 
 def write_demoted(builder: ir.IRBuilder, instruction: Instruction, operands: Sequence[ir.Value]) -> ir.Value:
-    """Insert what *instruction*, one that `find_private_atomics` found, does, and give its result."""
+    """Write the plain equivalent of *instruction*, one that `find_private_atomics` found, and return its result."""
     address, *values = operands
     old = builder.load(address, name=instruction.name, align=instruction.align or None, typ=values[0].type)
     if instruction.opcode == "atomicrmw":
         new = _OPERATIONS[instruction.operation](builder, old, values[0])
         builder.store(new, address, align=instruction.align or None)
         return old
-    expected, wanted = values
+    expected, desired = values
     same = builder.icmp_unsigned("==", old, expected)
-    builder.store(builder.select(same, wanted, old), address, align=instruction.align or None)
+    builder.store(builder.select(same, desired, old), address, align=instruction.align or None)
     pair = builder.insert_value(ir.Constant(instruction.type, ir.Undefined), old, 0)
     return builder.insert_value(pair, same, 1)
 
@@ -77,7 +76,7 @@ def write_demoted(builder: ir.IRBuilder, instruction: Instruction, operands: Seq
 Operation = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
 
 
-def _better(predicate: str, signed: bool) -> Operation:
+def _select_if(predicate: str, signed: bool) -> Operation:
     def write(builder: ir.IRBuilder, old: ir.Value, value: ir.Value) -> ir.Value:
         compare = builder.icmp_signed if signed else builder.icmp_unsigned
         return builder.select(compare(predicate, old, value), old, value)
@@ -86,7 +85,7 @@ def _better(predicate: str, signed: bool) -> Operation:
 
 
 def _number(name: str) -> Operation:
-    """LLVM's intrinsic *name*: one operand where the other is NaN."""
+    """LLVM's intrinsic *name*, which returns the other operand if one is NaN."""
 
     def write(builder: ir.IRBuilder, old: ir.Value, value: ir.Value) -> ir.Value:
         kind = ir.FunctionType(old.type, [old.type, old.type])
@@ -96,13 +95,13 @@ def _number(name: str) -> Operation:
 
 
 def _wrap_up(builder: ir.IRBuilder, old: ir.Value, limit: ir.Value) -> ir.Value:
-    """One more, or 0 where it is *limit* or more already."""
+    """Increment, wrapping to 0 from *limit* or more."""
     full = builder.icmp_unsigned(">=", old, limit)
     return builder.select(full, old.type(0), builder.add(old, old.type(1)))
 
 
 def _wrap_down(builder: ir.IRBuilder, old: ir.Value, limit: ir.Value) -> ir.Value:
-    """One less, or *limit* where it is 0 or greater than *limit*."""
+    """Decrement, wrapping to *limit* from 0 or more than *limit*."""
     empty = builder.icmp_unsigned("==", old, old.type(0))
     over = builder.icmp_unsigned(">", old, limit)
     return builder.select(builder.select(empty, I1(1), over), limit, builder.sub(old, old.type(1)))
@@ -116,10 +115,10 @@ _OPERATIONS: Mapping[str, Operation] = {
     "nand": lambda builder, old, value: builder.not_(builder.and_(old, value)),
     "or": lambda builder, old, value: builder.or_(old, value),
     "xor": lambda builder, old, value: builder.xor(old, value),
-    "max": _better(">", True),
-    "min": _better("<", True),
-    "umax": _better(">", False),
-    "umin": _better("<", False),
+    "max": _select_if(">", True),
+    "min": _select_if("<", True),
+    "umax": _select_if(">", False),
+    "umin": _select_if("<", False),
     "fadd": lambda builder, old, value: builder.fadd(old, value),
     "fsub": lambda builder, old, value: builder.fsub(old, value),
     "fmax": _number("llvm.maxnum"),
@@ -127,4 +126,4 @@ _OPERATIONS: Mapping[str, Operation] = {
     "uinc_wrap": _wrap_up,
     "udec_wrap": _wrap_down,
 }
-"""What a thread writes, from what was there and the operand; named as in the LLVM Language Reference."""
+"""The new value, from the old one and the operand; names as in the LLVM Language Reference."""

@@ -1,9 +1,9 @@
-"""Loads that LLVM 22 would do too late.
+"""Freezes loaded values that LLVM 22 would otherwise load too late.
 
-Its InstCombine makes one load of a load under a mask and a choice by that mask, at the place of the choice. Where
-memory was written in between, that reads what was written: ``if c: v = x[i]; x[i] = 0`` sets ``v`` to 0 (LLVM issue
-215453, mended in LLVM 23). Choices are made where ways join, which a ``phi`` in a graph tells, and of divisors. A
-``freeze`` of what was loaded, which has no other effect, keeps LLVM from that, also in loops that it makes vectors of.
+Its InstCombine merges a masked load and a select by the same mask into one load at the select. If memory is written in
+between, that reads the new contents: ``if c: v = x[i]; x[i] = 0`` sets ``v`` to 0 (LLVM issue 215453, fixed in LLVM
+23). Predication introduces such selects for each ``phi`` at which paths join, and for divisors. A ``freeze`` of the
+loaded value, which changes nothing else, prevents the merge, also in loops that LLVM vectorises itself.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from hip_runtime.drivers.cpu.ir.keywords import CASTS
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 
 LOADS_ARE_LATE = llvm.llvm_version_info[0] == 22
-"""Whether this is an LLVM that does so."""
+"""Whether this version of LLVM has the bug."""
 
 Uses = dict[Instruction, list[tuple[Instruction, Block]]]
-"""Who reads a value, and where: a ``phi`` at the end of the block that lanes come from."""
+"""The users of a value, each with its block; for a ``phi`` that is the incoming block."""
 
 _SEEN_THROUGH = CASTS | {"fneg"}
 
 
 def freeze_loads(function: Function) -> bool:
-    """Change *function* so that each value is read when it says; whether anything had to be changed."""
+    """Freeze the loads of *function* that may be moved; whether there were any."""
     uses = _find_uses(function)
-    shields: dict[Instruction, Instruction] = {}
+    freezes: dict[Instruction, Instruction] = {}
     for block in function.blocks:
         for load in block.instructions:
             if load.opcode == "load" and not has_effect(load) and _is_overtaken(load, block, uses):
-                shields[load] = Instruction(load.type, "freeze", [load], f"{load.name}.read", location=load.location)
-    for load, shield in shields.items():
+                freezes[load] = Instruction(load.type, "freeze", [load], f"{load.name}.read", location=load.location)
+    for load, frozen in freezes.items():
         for user, _ in uses[load]:
-            user.operands = [shield if value is load else value for value in user.operands]
-    for block in function.blocks if shields else ():
+            user.operands = [frozen if value is load else value for value in user.operands]
+    for block in function.blocks if freezes else ():
         block.instructions = [
-            made for value in block.instructions for made in ([value, shields[value]] if value in shields else [value])
+            made for value in block.instructions for made in ([value, freezes[value]] if value in freezes else [value])
         ]
-    return bool(shields)
+    return bool(freezes)
 
 
 def _find_uses(function: Function) -> Uses:
@@ -56,7 +56,7 @@ def _find_uses(function: Function) -> Uses:
 
 
 def _is_overtaken(load: Instruction, home: Block, uses: Uses) -> bool:
-    """Whether memory may be written between *load* and a choice of what it loaded."""
+    """Whether memory may be written between *load* and a use that predication turns into a select."""
     if isinstance(load.type, ir.LiteralStructType | ir.ArrayType):
         return False
     waiting = [load]

@@ -1,14 +1,13 @@
-"""Optimised code whose gathers have indices that may be anything, with numbers there before the code generator sees it.
+"""Gathers with undefined indices in optimised code, which get defined indices before the code generator sees them.
 
-A gather whose result lies in the register of its indices is no instruction to an x86-64 processor. LLVM keeps the two
-apart, but not where it knows that the indices may be anything: then it takes any register (LLVM 20 to 22; its pass
-InitUndef looks for that, and does not find all of it). Groups of threads have such indices in the lanes past the end of
-a block, and a wide vector of them is cut into pieces of which the last holds nothing else. A ``freeze`` does not help:
-it becomes a copy of nothing in particular, which is taken apart again.
+On x86-64, a gather whose destination register is its index register is an illegal instruction. LLVM keeps the two
+apart, unless it knows that the indices are undefined: then it may pick that register (LLVM 20 to 22; its pass InitUndef
+addresses this, but misses cases). Gangs have undefined indices in the lanes past the end of a block, and when a wide
+vector is split, the last part may consist of nothing else. A ``freeze`` does not help: it becomes a copy of an
+undefined register, which is folded again.
 
-So what is undefined is looked for from the addresses of a gather backwards, and gets a number where it comes from: in
-constants, and in the masks of shuffles. That is right whatever is between the two.
-"""
+So undefined lanes are traced backwards from the addresses of each gather, and defined where they originate: in
+constants and in the masks of shuffles. That is correct whatever lies between the two."""
 
 from __future__ import annotations
 
@@ -26,15 +25,15 @@ _GATHER = "@llvm.masked.gather."
 _UNDEFINED = ("poison", "undef")
 _FLAGS = WRAPPING | FAST_MATH | POINTER_FLAGS | HINT_ATTRIBUTES
 _EITHER = ("select", "phi")
-"""Of two numbers, one of which may be anything, the code generator takes the other."""
+"""If one of their operands is undefined, the code generator uses the other."""
 
 
 _OTHER_LANES = ("bitcast", "call")
-"""Their lanes may come from others than those of the same number."""
+"""A lane of their result may depend on any lane of their operands."""
 
 
 class _Operand(NamedTuple):
-    """A vector that an instruction uses: its type, how it is spelt, and where."""
+    """A vector operand of an instruction: its type, its text, and where that is."""
 
     kind: ir.VectorType
     text: str
@@ -43,12 +42,13 @@ class _Operand(NamedTuple):
 
     @property
     def undefined(self) -> bool:
-        """Whether all of it may be anything."""
+        """Whether all of its lanes are undefined."""
         return self.text in _UNDEFINED
 
 
 def define_gather_lanes(text: str) -> str:
-    """The module *text*, as LLVM printed it, without addresses of gathers that may be anything: mostly *text*."""
+    """The module *text*, as LLVM printed it, with the addresses of all gathers defined; the same object if they
+    were."""
     changed: dict[int, str] = {}
     first = text.find(_GATHER)
     while first >= 0:
@@ -69,7 +69,7 @@ class _Function:
     def __init__(self, text: str, start: int, end: int) -> None:
         self._types = TypeTable(ir.Context())
         self._lines: dict[str, tuple[int, str]] = {}
-        """Where the instruction that defines a value stands, and its line."""
+        """The offset and the line of the instruction that defines each value."""
         self._gathers: list[str] = []
         place = text.find("\n", start + 1) + 1
         while 0 < place <= end:
@@ -82,7 +82,7 @@ class _Function:
             place += len(line) + 1
 
     def run(self) -> dict[int, str]:
-        """The lines to change: where each starts, and what stands there instead."""
+        """The lines that change: the offset of each, and its new text."""
         looked_at: dict[str, set[int]] = {}
         waiting: list[tuple[str, Iterable[int]]] = []
         for line in self._gathers:
@@ -104,24 +104,24 @@ class _Function:
         return changed
 
     def _define(self, line: str, lanes: frozenset[int]) -> tuple[list[tuple[str, Iterable[int]]], str]:
-        """What *lanes* of the value that *line* defines come from, and the line with numbers for those that come from
-        nowhere."""
+        """The values and lanes that *lanes* of the value defined by *line* come from, and the line with its undefined
+        constants defined."""
         try:
             opcode, operands = self._read(line)
         except UnsupportedError:
             return [], line
         changes: list[tuple[int, int, str]] = []
-        wanted: list[frozenset[int]] = [lanes] * len(operands)
+        needed: list[frozenset[int]] = [lanes] * len(operands)
         if opcode == "shufflevector":
-            wanted, mask = _choose(operands, lanes)
+            needed, mask = _choose(operands, lanes)
             changes.append((operands[2].start, operands[2].end, mask))
         elif opcode == "insertelement":
             index = line.partition(", !")[0].rpartition(" ")[2]
-            wanted = [lanes - {int(index)} if index.isdigit() else lanes]
+            needed = [lanes - {int(index)} if index.isdigit() else lanes]
         elif opcode in _OTHER_LANES:
-            wanted = [_all(operand) for operand in operands]
+            needed = [_all(operand) for operand in operands]
         sources: list[tuple[str, Iterable[int]]] = []
-        for operand, some in zip(operands, wanted, strict=True):
+        for operand, some in zip(operands, needed, strict=True):
             if operand.text.startswith("%"):
                 sources.append((operand.text, some))
             elif some and not (operand.undefined and opcode in _EITHER):
@@ -131,7 +131,7 @@ class _Function:
         return sources, line
 
     def _read(self, line: str) -> tuple[str, list[_Operand]]:
-        """The opcode of an instruction, and the vectors that it uses."""
+        """The opcode and the vector operands of an instruction."""
         cursor = Cursor(line)
         cursor.take(TokenKind.LOCAL)
         cursor.expect_mark("=")
@@ -157,7 +157,7 @@ class _Function:
         return opcode, self._read_list(cursor)
 
     def _read_list(self, cursor: Cursor) -> list[_Operand]:
-        """Operands up to the end of the list; the second one of a binary operation comes without its type."""
+        """The operands up to the end of the list; the second one of a binary operation has no type of its own."""
         found: list[_Operand] = []
         kind: ir.Type | None = None
         while True:
@@ -198,7 +198,7 @@ def _all(operand: _Operand) -> frozenset[int]:
 
 
 def _starts_constant(cursor: Cursor) -> bool:
-    """Whether a constant without its type is next."""
+    """Whether the next token starts a constant without its type."""
     is_vector = cursor.is_mark("<") and cursor.following.kind is not TokenKind.NUMBER
     return is_vector or cursor.is_word(*_UNDEFINED, "zeroinitializer", "splat")
 
@@ -212,7 +212,7 @@ def _skip_hints(cursor: Cursor) -> None:
 
 
 def _choose(operands: Sequence[_Operand], lanes: frozenset[int]) -> tuple[list[frozenset[int]], str]:
-    """Which lanes of the two operands of a shuffle *lanes* of it come from, none of its mask, and the mask."""
+    """The lanes of a shuffle's three operands that *lanes* of its result come from, and the mask with those defined."""
     count = operands[0].kind.count
     mask = _read_mask(operands[2])
     known = [number for number in mask if number is not None]
@@ -242,7 +242,7 @@ def _read_mask(mask: _Operand) -> list[int | None]:
 
 
 def _fill(constant: _Operand, lanes: frozenset[int]) -> str:
-    """*constant* with 0 in those of *lanes* that may be anything."""
+    """*constant* with 0 in those of *lanes* that are undefined."""
     if constant.undefined:
         return "zeroinitializer"
     if not constant.text.startswith("<"):

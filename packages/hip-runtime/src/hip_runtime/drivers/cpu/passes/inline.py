@@ -1,4 +1,4 @@
-"""Bitcode made ready to be cut: everything that synchronises inlined into the kernel, simplified, everything named."""
+"""Prepares bitcode for region formation: inlines what synchronises into the kernel, simplifies, names everything."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hip_runtime.errors import UnsupportedError
 
 
 def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unroll: bool = False) -> None:
-    """Inline the functions *synchronising* into *kernel* and simplify *module*, of which only the kernel stays.
+    """Inline the functions *synchronising* into *kernel*, and simplify *module*, making all but the kernel internal.
 
-    With *unroll* loops of a few rounds are written out, as far as LLVM finds that worth it.
+    *unroll* fully unrolls loops with small trip counts, as far as LLVM finds that profitable.
     """
     others = synchronising - {kernel}
     for function in module.functions:
@@ -33,9 +33,9 @@ def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unr
 
 
 def prepare_in_order(module: Any, kernel: str, machine: Any) -> None:
-    """Inline all functions into *kernel* that can be, and change nothing about when it reads and writes memory.
+    """Inline all functions that can be into *kernel*, without changing the order in which it accesses memory.
 
-    What could not be inlined stays, where the kernel calls it.
+    Calls of functions that could not be inlined stay.
     """
     for function in module.functions:
         if not function.is_declaration and function.name != kernel:
@@ -59,7 +59,8 @@ def _forbids_inlining(function: Any) -> bool:
 def find_functions(
     module: PrintedModule, kernel: str, context: ir.Context, suits: Callable[[Function], bool]
 ) -> list[str]:
-    """The functions of *module* beside *kernel* that can be read and *suit*; structs become types of *context*."""
+    """The functions of *module*, except *kernel*, that can be read and for which *suits* holds; structs become types of
+    *context*."""
     found = []
     for name in module.functions:
         if name != kernel:
@@ -73,7 +74,8 @@ def find_functions(
 
 
 def inline_functions(module: Any, kernel: str, names: Collection[str], machine: Any) -> None:
-    """Inline the functions *names* of *module*, which was prepared, as far as that can be: into *kernel* in the end."""
+    """Inline the functions *names* of the prepared *module* into their callers, and so into *kernel*, where
+    possible."""
     for function in module.functions:
         if function.name in names and not _forbids_inlining(function) and _can_mark_functions():
             function.linkage = "internal"
@@ -83,7 +85,7 @@ def inline_functions(module: Any, kernel: str, names: Collection[str], machine: 
 
 
 def _simplify(module: Any, machine: Any, inline_everything: bool, unroll: bool) -> None:
-    """LLVM's O2 pipeline without vectorising and, but for *unroll*, unrolling; then everything gets a name."""
+    """LLVM's O2 pipeline without vectorisation and, unless *unroll*, without unrolling; then name all values."""
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = False
     options.slp_vectorization = False
@@ -106,8 +108,8 @@ def _simplify(module: Any, machine: Any, inline_everything: bool, unroll: bool) 
 
 
 def _unroll(module: Any, options: Any) -> None:
-    """Write out loops that have few rounds, where LLVM can tell how many. It is not told of a processor: for some it
-    writes out a few rounds of other loops, too."""
+    """Fully unroll loops whose small trip count LLVM knows. There is no target machine, as for some LLVM would
+    partially unroll other loops, too."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_loop_unroll_pass()
     passes.add_instruction_combine_pass()
@@ -115,13 +117,13 @@ def _unroll(module: Any, options: Any) -> None:
 
 
 _EVERYTHING = 10_000_000
-"""A threshold of LLVM's inliner above the cost of any function; LLVM multiplies it, in 32 bits."""
+"""An inlining threshold above the cost of any function, with room for LLVM to multiply it in 32 bits."""
 
 
 @cache
 def _can_mark_functions() -> bool:
-    """Whether this llvmlite gives attributes to functions; versions up to 0.47 give them to the result instead, where
-    LLVM does not allow them. There everything that the kernel calls is inlined."""
+    """Whether llvmlite can add attributes to functions; versions up to 0.47 add them to the return value instead, where
+    LLVM does not allow them. With those, everything that the kernel calls is inlined."""
     module = llvm.parse_assembly("define void @probe() {\n ret void\n}", llvm.create_context())
     module.get_function("probe").add_function_attribute("alwaysinline")
     try:
@@ -135,13 +137,13 @@ def _check_inlined(module: Any, kernel: str, others: set[str]) -> None:
     left = sorted(function.name for function in module.functions if function.name in others)
     if left:
         raise UnsupportedError(
-            f"kernel {kernel!r} reaches a barrier or an operation of a wave in {', '.join(map(repr, left))}, which "
-            "LLVM did not inline, as the CPU device needs; make that smaller, or synchronise in the kernel itself"
+            f"kernel {kernel!r} reaches a barrier or a wave operation in {', '.join(map(repr, left))}, which the CPU "
+            "device has to inline and LLVM did not; make that smaller, or synchronise in the kernel itself"
         )
 
 
 def _name_globals(module: Any) -> None:
-    """Give every global a name that other modules can refer to it by."""
+    """Give every global a name and external linkage, so that other modules can refer to it."""
     for number, value in enumerate([*module.functions, *module.global_variables]):
         if not value.name:
             value.name = f"spmd.unnamed.{number}"

@@ -1,4 +1,4 @@
-"""Yields in spin loops: where a thread waits until the others of its block had their turn."""
+"""Inserts yields into spin loops, at which a thread is suspended until the others of its block had a chance to run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hip_runtime.drivers.cpu.llvmir import PTR, VOID
 
 
 def insert_yields(function: Function) -> int:
-    """Put a yield at the end of each round of every spin loop of *function*; how many loops there are."""
+    """Put a yield on every back edge of each spin loop of *function*; how many loops there are."""
     loops = find_spin_loops(function)
     for loop in loops:
         for latch in loop.latches:
@@ -20,7 +20,7 @@ def insert_yields(function: Function) -> int:
 
 
 def _insert_yield(function: Function, latch: Block, header: Block, location: str) -> Block:
-    """A block with a yield, on the way from *latch* back to *header*."""
+    """A block with a yield on the edge from *latch* to *header*."""
     item = function.arguments[0]
     kind = ir.FunctionType(VOID, [PTR])
     call = Instruction(
@@ -28,8 +28,8 @@ def _insert_yield(function: Function, latch: Block, header: Block, location: str
         location=location,
     )  # fmt: skip
     block = Block(f"{latch.name}.yield", [call, Instruction(VOID, "br", [], targets=[header])])
-    end = latch.terminator
-    end.targets = [block if target is header else target for target in end.targets]
+    terminator = latch.terminator
+    terminator.targets = [block if target is header else target for target in terminator.targets]
     for phi in header.phis:
         phi.targets = [block if source is latch else source for source in phi.targets]
         _drop_repeated(phi, block)
@@ -37,11 +37,11 @@ def _insert_yield(function: Function, latch: Block, header: Block, location: str
 
 
 def _drop_repeated(phi: Instruction, source: Block) -> None:
-    """Where a switch led to a block by several cases, its phis have a value for each; behind *source* there is one."""
+    """Keep one incoming value for *source*: the switch that it replaces may have had several edges to the block."""
     first = phi.targets.index(source)
-    ways = [
+    incoming = [
         (value, target)
         for number, (value, target) in enumerate(zip(phi.operands, phi.targets, strict=True))
         if target is not source or number == first
     ]
-    phi.operands, phi.targets = [value for value, _ in ways], [target for _, target in ways]
+    phi.operands, phi.targets = [value for value, _ in incoming], [target for _, target in incoming]

@@ -1,9 +1,9 @@
-"""Intrinsics with one type of result for several types of operands, as functions of our own.
+"""Lowers intrinsics that are overloaded on their operands as well as their result to functions of our own.
 
-LLVM's VectorCombine pass puts calls of one intrinsic side by side into one, where their results have one type. It does
-not look at the types of what they are given, and ends the process where a half and a double are converted to integers
-(LLVM 20 to 22; mended for LLVM 23 by LLVM's pull request 201241). None of these intrinsics is left when it runs; what
-is made of them are vectors of simpler operations, which LLVM's backend for x86-64 likes better than the intrinsics.
+LLVM's VectorCombine pass merges calls of one intrinsic whose results have the same type without checking the types of
+their operands, and crashes if a half and a double are converted to the same integer type (LLVM 20 to 22; fixed for LLVM
+23 by LLVM's pull request 201241). None of these intrinsics is left when it runs. The simpler operations that replace
+them vectorise, for which LLVM's x86-64 backend generates better code than for the intrinsics.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hip_runtime.errors import ModuleLoadError
 _FAMILIES = ("fptosi.sat", "fptoui.sat", "lrint", "llrint", "ldexp")
 _REALS: dict[str, ir.Type] = {"f16": ir.HalfType(), "f32": ir.FloatType(), "f64": ir.DoubleType()}
 _WIDEST = 64
-"""Bits of the widest integers that functions are made for."""
+"""Bits of the widest integers that are supported."""
 
 _PREFIX = "overload."
 
 
 class _Overload(NamedTuple):
-    """An intrinsic: its family, the types of a lane of its result and of the operand that its name ends with, and how
-    many lanes there are, 0 where these are no vectors."""
+    """An intrinsic: its family, the element types of its result and of the operand that its name ends with, and the
+    number of lanes, 0 for scalars."""
 
     family: str
     result: str
@@ -36,9 +36,9 @@ class _Overload(NamedTuple):
 
 
 def define_overloads(module: Any, read: Callable[[str], Any]) -> None:
-    """Define what *module* calls of these intrinsics; *read* makes a module of a text.
+    """Define replacements of the intrinsics that *module* calls; *read* parses a module.
 
-    Raises `ModuleLoadError` for two of them that LLVM would take for one and that no function can be made for.
+    Raises `ModuleLoadError` for two unsupported intrinsics that LLVM would confuse.
     """
     left: dict[tuple[str, str, int], str] = {}
     definitions = ir.Module("overloads", context=ir.Context())
@@ -86,7 +86,7 @@ def _can_define(overload: _Overload) -> bool:
 
 
 def _define(module: ir.Module, name: str, overload: _Overload) -> None:
-    """A function that does what the intrinsic does, lane by lane."""
+    """A function that does what the intrinsic does, for each lane."""
     scale = overload.family == "ldexp"
     result, operand = (_REALS.get(text) or ir.IntType(int(text[1:])) for text in (overload.result, overload.operand))
     kinds = [result, operand] if scale else [operand]
@@ -108,7 +108,7 @@ def _define(module: ir.Module, name: str, overload: _Overload) -> None:
 
 
 def _convert(builder: ir.IRBuilder, overload: _Overload, result: ir.IntType, value: Any) -> Any:
-    """A number without its fraction, or rounded."""
+    """A float truncated, or rounded to the nearest integer."""
     if overload.family in ("lrint", "llrint"):
         rint = builder.module.declare_intrinsic("llvm.rint", [value.type])
         value = builder.call(rint, [value])
@@ -116,7 +116,7 @@ def _convert(builder: ir.IRBuilder, overload: _Overload, result: ir.IntType, val
 
 
 def _scale(builder: ir.IRBuilder, overload: _Overload, result: ir.Type, value: Any, exponent: Any) -> Any:
-    """*value* times a power of 2, whose exponent is brought into 32 bits."""
+    """*value* times a power of 2, with the exponent clamped to 32 bits."""
     kind = exponent.type
     if kind.width < I32.width:
         exponent = builder.sext(exponent, I32)

@@ -1,1 +1,1 @@
-"""Scalar regions: a kernel cut where its threads wait, and run one region after another."""
+"""Regions: kernels with barriers, cut at their sync points and run region by region, see docs/design/cpu-regions.md."""

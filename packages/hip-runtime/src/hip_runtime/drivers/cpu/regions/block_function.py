@@ -1,10 +1,10 @@
-"""The function that runs the threads of one block, region after region.
+"""The block function, which runs the threads of one block region by region.
 
-Behind each region stands what decides where the block goes on. Where all threads end at the same place that is a jump.
-Where they can end at different places, each thread notes where it waits, and a scan of these notes decides: when all
-that have not returned wait at one operation, the block goes on there, else a barrier can never be passed, which is
-reported as a fault. Threads in spin loops take turns first, see `spin_schedule`. Where lanes of a wave can wait at
-different operations of the wave, waves are run one at a time, each until all of its lanes wait for the block.
+After each region, control passes to the next one. If all threads end at the same sync point, that is a jump. Otherwise
+each thread records its state, the sync point that it waits at, and a scan of the states decides: if all threads that
+have not returned wait at the same sync point, the block continues there; if not, the barrier is divergent, which is
+reported as a fault. Threads in spin loops run first, see `spin_schedule`. If lanes of a wave can wait at different wave
+operations, waves run one at a time, each until all of its lanes wait for the block, see `wave_schedule`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
 from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter
-from hip_runtime.drivers.cpu.regions.outline import Notes
+from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
 from hip_runtime.drivers.cpu.regions.storage import Place
@@ -37,27 +37,27 @@ from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
 from hip_runtime.errors import UnsupportedError
 
 _REGIONS_WRITTEN_OUT = 32
-"""Regions up to which LLVM may write out the loops over threads. Those of many regions, written out, are one block of
-straight code with thousands of accesses, of which LLVM's code generator compares each with many others."""
+"""The most regions with which LLVM may unroll the loops over threads. Unrolled, many regions are one basic block with
+thousands of accesses, each of which LLVM's code generator compares with many others."""
 
 
 def run_block(
-    program: RegionGraph, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, gang_plan: GangPlan
+    graph: RegionGraph, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, gang_plan: GangPlan
 ) -> Body:
-    """A body of a worker that runs the blocks of the kernel of type *kind* that was cut into *program*.
+    """A worker's body that runs the blocks of a kernel of type *kind* that was cut into *graph*.
 
-    *source* is the binding layer's module that the kernel is in, *layout* LLVM's data layout. *gang_plan* says which
-    regions run several threads at a time, and is told what was done.
+    *source* is the parsed module of the kernel, *layout* LLVM's data layout. *gang_plan* says which regions run in
+    gangs, and records which did.
     """
-    if len(program.points) > MAX_POINTS:
+    if len(graph.points) > MAX_POINTS:
         raise UnsupportedError(
-            f"kernel {program.function.name!r} has {len(program.points)} synchronising operations after inlining; the "
+            f"kernel {graph.function.name!r} has {len(graph.points)} synchronising operations after inlining; the "
             f"CPU device takes at most {MAX_POINTS}"
         )
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
         size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout, item.module.context))  # noqa: E731
-        function = BlockFunction(program, item, kind, source, size_of, gang_plan).build()
+        function = BlockFunction(graph, item, kind, source, size_of, gang_plan).build()
         builder.call(function, [place, *arguments])
 
     return body
@@ -68,14 +68,14 @@ class BlockFunction(BlockWriter):
 
     def __init__(
         self,
-        program: RegionGraph,
+        graph: RegionGraph,
         item: WorkItem,
         kind: ir.FunctionType,
         source: Any,
         size_of: SizeOf,
         gang_plan: GangPlan,
     ) -> None:
-        super().__init__(program, item, kind, source, size_of)
+        super().__init__(graph, item, kind, source, size_of)
         self._gang_plan = gang_plan
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
@@ -86,7 +86,7 @@ class BlockFunction(BlockWriter):
         if self.context is not None:
             self.context.begin()
         else:
-            there = self.storage.make(builder, self._load_memory_word)
+            there = self.storage.allocate(builder, self._load_memory_word)
             if there is not None:
                 self._check_memory(there)
             self._show_states()
@@ -94,12 +94,12 @@ class BlockFunction(BlockWriter):
             scheduler = wave_schedule.WaveScheduler(self, self.perform)
             scheduler.write()
         else:
-            self._write_in_unison()
+            self._write_block_wide()
         self.entry.branch(first)
         finish = ir.IRBuilder(self.finish)
         if self._shows_states:
             store_atomic(finish, PTR(None), self.item.layout.load(finish, self.place, "states_word"))
-        self.storage.give_back(finish, self._load_memory_word)
+        self.storage.free(finish, self._load_memory_word)
         if self.context is not None:
             self.context.end(finish)
         finish.ret_void()
@@ -107,11 +107,11 @@ class BlockFunction(BlockWriter):
 
     @property
     def _shows_states(self) -> bool:
-        """Whether others can see what each thread waits for: where some spin, so that the kernel may not go on."""
-        return self.states is not None and self.context is None and bool(self.program.yields)
+        """Whether stall reports can read the thread states: in kernels with spin loops, which may never end."""
+        return self.states is not None and self.context is None and bool(self.graph.yields)
 
     def _show_states(self) -> None:
-        """Note where it is kept what each thread waits for, which is not known of any yet."""
+        """Clear the thread states, and publish their address for stall reports."""
         if not self._shows_states:
             return
         assert self.states is not None
@@ -129,55 +129,55 @@ class BlockFunction(BlockWriter):
             self.item.record_fault(builder, self.place, I32(MEMORY_CODE), [I32(0)] * 3)
             builder.branch(self.finish)
 
-    # all threads of the block together
+    # the schedule of kernels whose waves need none of their own
 
-    def _write_in_unison(self) -> None:
-        regions = {region.start: region for region in self.program.regions}
+    def _write_block_wide(self) -> None:
+        regions = {region.start: region for region in self.graph.regions}
         if any(
             regions[point].masked and not (region.masked or region.diverges)
-            for region in self.program.regions
+            for region in self.graph.regions
             for point in region.exits
         ):
-            self._clear_notes()
-        rounds = spin_schedule.SpinSchedule(self) if self.program.yields else None
+            self._clear_states()
+        spins = spin_schedule.SpinSchedule(self) if self.graph.yields else None
         self._write_region(regions[None])
-        self._go_on(regions[None], rounds)
-        for point, block in self.starts.items():
+        self._write_transition(regions[None], spins)
+        for point, block in self.point_blocks.items():
             self.builder.position_at_end(block)
             self.perform(point, masked=regions[point].masked)
             self._write_region(regions[point])
-            self._go_on(regions[point], rounds)
-        if rounds is not None:
-            rounds.write_end()
+            self._write_transition(regions[point], spins)
+        if spins is not None:
+            spins.write_end()
 
-    def _clear_notes(self) -> None:
-        """Note that no thread has returned, before a region that asks is run without one that tells in front of it."""
+    def _clear_states(self) -> None:
+        """Record that no thread has returned, for masked regions that follow one which does not record states."""
         with self.each_thread((I64(0), I64(self.item.threads))) as linear:
-            self.note(0, linear)
+            self.record_state(0, linear)
 
     def _write_region(self, region: Region) -> None:
         builder = self.builder
         code = ScalarRegion(self.ctx, region, builder)
-        code.load_common()
+        code.hoist_uniform()
         independent = self.independent and is_independent(region)
-        if self._gang_plan.suits(region, self.program, independent):
-            notes = Notes(self.states, self.next, self.returned)
-            if self._gang_regions.write(builder, region, notes, code.once, self.function.args):
+        if self._gang_plan.selects(region, self.graph, independent):
+            state_places = StatePlaces(self.states, self.next, self.returned)
+            if self._gang_regions.write(builder, region, state_places, code.hoisted, self.function.args):
                 return
-        agreement = BoundsVersioning(self.ctx, region, code.once)
-        if not agreement.directions:
+        versioning = BoundsVersioning(self.ctx, region, code.hoisted)
+        if not versioning.directions:
             self._write_threads(region, code, {}, independent)
             return
-        with builder.if_else(agreement.write(builder, self.item.block)) as (together, apart):
-            with together:
-                self._write_threads(region, code, agreement.directions, independent)
-            with apart:
+        with builder.if_else(versioning.write(builder, self.item.block)) as (converged, diverged):
+            with converged:
+                self._write_threads(region, code, versioning.directions, independent)
+            with diverged:
                 self._write_threads(region, code.copy(), {}, independent)
 
     def _write_threads(
         self, region: Region, code: ScalarRegion, directions: Mapping[Block, Block], independent: bool
     ) -> None:  # fmt: skip
-        """A loop over the threads, all of which go *directions*."""
+        """A loop over the threads, which all take *directions*."""
         builder = self.builder
         first = len(self.function.blocks)
         loop = ThreadLoop(builder, self.item, self.place)
@@ -188,29 +188,29 @@ class BlockFunction(BlockWriter):
             self.skip_unless(self.has_not_returned, loop)
         choices = len(region.exits) + region.returns > 1
 
-        def leave(point: SyncPoint | None) -> None:
+        def end_thread(point: SyncPoint | None) -> None:
             number = self.returned if point is None else point.number
             if region.diverges:
-                self.note(number, loop.linear)
+                self.record_state(number, loop.linear)
             elif choices:
                 builder.store(I32(number), self.next)
             builder.branch(loop.latch)
 
-        code.write(loop.linear, leave, directions)
+        code.write(loop.linear, end_thread, directions)
         branches = loop.end()
         module = self.item.module
-        properties = [rolled(module)] if len(self.program.regions) > _REGIONS_WRITTEN_OUT else []
+        properties = [rolled(module)] if len(self.graph.regions) > _REGIONS_WRITTEN_OUT else []
         if independent:
             properties.append(mark_independent(self.function.blocks[first:], code.variables))
         for branch in branches if properties else ():
             mark_loop(branch, module, *properties)
 
-    def _go_on(self, region: Region, rounds: spin_schedule.SpinSchedule | None) -> None:
-        """Jump to where the block goes on behind *region*."""
-        if rounds is not None and rounds.go_on(region):
+    def _write_transition(self, region: Region, spins: spin_schedule.SpinSchedule | None) -> None:
+        """Write the transition from *region* to the next one."""
+        if spins is not None and spins.go_on(region):
             return
         builder = self.builder
-        targets = [self.starts[point] for point in region.exits] + [self.finish] * region.returns
+        targets = [self.point_blocks[point] for point in region.exits] + [self.finish] * region.returns
         if region.diverges:
             self.go_where_all_wait(region.exits, may_finish=region.returns or region.masked)
         elif not targets:
@@ -220,13 +220,13 @@ class BlockFunction(BlockWriter):
         else:
             switch = builder.switch(builder.load(self.next, typ=I32), targets[-1])
             for point in region.exits:
-                if self.starts[point] is not targets[-1]:
-                    switch.add_case(I32(point.number), self.starts[point])
+                if self.point_blocks[point] is not targets[-1]:
+                    switch.add_case(I32(point.number), self.point_blocks[point])
 
     # operations
 
     def perform(self, point: SyncPoint, masked: bool) -> None:
-        """What *point* does once all threads that take part are there."""
+        """Write what *point* does once all participating threads are there."""
         name = point.operation
         if self.context is not None and name == spmd.GRID_BARRIER:
             self.context.wait(point)
@@ -245,7 +245,7 @@ class BlockFunction(BlockWriter):
             total.store(builder, builder.add(total.load(builder), vote))
 
     def _vote(self, votes: Place, linear: ir.Value, masked: bool) -> ir.Value:
-        """A vote as a bit; that of a thread that has returned, which may never have voted, is 0."""
+        """A thread's vote; 0 if it has returned, as it may never have voted."""
         builder = self.builder
         vote = votes.load(builder, linear)
         if not masked:

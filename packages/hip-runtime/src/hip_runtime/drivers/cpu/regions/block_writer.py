@@ -1,4 +1,4 @@
-"""What the parts of a block function have in common: where things are kept, and where the block goes on."""
+"""What the parts of a block function share: storage, thread states, and transitions between regions."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop
 BLOCK_FUNCTION = "spmd.block"
 
 Condition = Callable[[ir.Value], ir.Value]
-"""Whether something holds for the thread with a number."""
+"""Writes whether something holds for the thread with a linear index."""
 
 
 class BlockWriter:
-    """A block function that is being written, for the schedules of its threads and for what they wait at."""
+    """A block function that is being written, as the schedules and operations that are part of it see it."""
 
     def __init__(
         self,
-        program: RegionGraph,
+        graph: RegionGraph,
         item: WorkItem,
         kind: ir.FunctionType,
         source: Any,
         size_of: SizeOf,
     ) -> None:
-        self.program = program
+        self.graph = graph
         self.item = item
         self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)
         for attribute in ("alwaysinline", "nounwind"):
@@ -52,24 +52,24 @@ class BlockWriter:
         if item.has_lines:
             keep_lines(self.builder)
         self.finish = self.function.append_basic_block("finish")
-        self.starts = {point: self.function.append_basic_block(f"point.{point.number}") for point in program.points}
+        self.point_blocks = {point: self.function.append_basic_block(f"point.{point.number}") for point in graph.points}
         self.storage = Storage(item.threads, size_of)
-        self.waves = program.wave_scheduled
-        self.returned = len(program.points)
+        self.waves = graph.wave_scheduled
+        self.returned = len(graph.points)
         self.states = self._place_states()
         self.ctx = self._plan(Symbols(item.module, source))
-        self.turn = self.storage.per_thread(I1, "turn")
+        self.selected = self.storage.per_thread(I1, "selected")
         self.next = allocate(self.entry, I32, "next")
 
     def _place_states(self) -> Place | None:
-        if not self.waves and not any(region.diverges for region in self.program.regions):
+        if not self.waves and not any(region.diverges for region in self.graph.regions):
             return None
         kind = ir.IntType(8 * state_bytes(self.returned))
         return self.storage.per_thread(kind, "waiting.at")
 
     def _plan(self, symbols: Symbols) -> RegionContext:
-        program, storage = self.program, self.storage
-        transfers = plan_transfers(program)
+        graph, storage = self.graph, self.storage
+        transfers = plan_transfers(graph)
         kept = {
             value: (storage.per_block if how is Transfer.CONTEXT_SCALAR else storage.per_thread)(
                 value.type, f"{value.name}.kept"
@@ -77,7 +77,7 @@ class BlockWriter:
             for value, how in transfers.items()
             if how is not Transfer.REMATERIALIZE
         }
-        each, single = find_kept_allocas(program)
+        each, single = find_kept_allocas(graph)
         self.independent = not single
         allocas = {
             alloca: storage.private(private_type(alloca), alloca.align, alloca.name, alloca in each)
@@ -85,39 +85,39 @@ class BlockWriter:
         }
         results: dict[SyncPoint, Place] = {}
         passed: dict[SyncPoint, list[Place]] = {}
-        for point in program.points:
+        for point in graph.points:
             name = f"point.{point.number}"
             passed[point] = [storage.per_thread(value.type, f"{name}.passed") for value in point.call.arguments[1:]]
             if point.call.type != VOID:
                 make = storage.per_block if point.is_block_wide else storage.per_thread
                 results[point] = make(point.call.type, f"{name}.result")
         arguments = [*self.function.args]
-        words = max((len(point.end.operands) - 1 for point in program.points), default=0)
+        words = max((len(point.end.operands) - 1 for point in graph.points), default=0)
         keys = [storage.per_thread(I32, "key") for _ in range(words)]
-        demotable = find_private_atomics(program.homes)
+        demotable = find_private_atomics(graph.homes)
         return RegionContext(
-            program, symbols, arguments, self.entry, transfers, kept, allocas, results, passed, keys, demotable
+            graph, symbols, arguments, self.entry, transfers, kept, allocas, results, passed, keys, demotable
         )
 
-    # what each thread waits for
+    # thread states
 
     def waits(self, relation: str, number: int, linear: ir.Value) -> ir.Value:
-        """Whether the note of where thread *linear* waits is in *relation* to *number*."""
+        """Whether the state of thread *linear* is in *relation* to *number*."""
         assert self.states is not None
         state = self.states.load(self.builder, linear)
         return self.builder.icmp_unsigned(relation, state, self.states.kind(number))
 
-    def note(self, number: int, linear: ir.Value) -> None:
-        """Note where thread *linear* waits."""
+    def record_state(self, number: int, linear: ir.Value) -> None:
+        """Record that thread *linear* waits at the sync point *number*."""
         assert self.states is not None
         self.states.store(self.builder, self.states.kind(number), linear)
 
     def has_not_returned(self, linear: ir.Value) -> ir.Value:
-        """Whether thread *linear* still runs."""
+        """Whether thread *linear* has not returned."""
         return self.waits("!=", self.returned, linear)
 
     def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
-        """End the turn of a thread that is not *active*."""
+        """Skip the body of *loop* for threads that are not *active*."""
         builder = self.builder
         body = builder.append_basic_block("active")
         builder.cbranch(active(loop.linear), body, loop.latch)
@@ -125,7 +125,7 @@ class BlockWriter:
 
     @contextmanager
     def each_thread(self, bounds: Bounds) -> Iterator[ir.Value]:
-        """A loop over the numbers of threads, with a body of one way through."""
+        """A loop over the linear indices of threads, with a body that ends in one block."""
         builder = self.builder
         before = builder.block
         head, after = builder.append_basic_block("each"), builder.append_basic_block("each.end")
@@ -139,13 +139,13 @@ class BlockWriter:
         builder.cbranch(builder.icmp_unsigned("<", following, bounds[1]), head, after)
         builder.position_at_end(after)
 
-    # where the block goes on
+    # transitions
 
     def go_where_all_wait(
         self, points: list[SyncPoint], may_finish: bool, extremes: tuple[ir.Value, ir.Value] | None = None
     ) -> None:
-        """Jump to the one of *points* that all threads which have not returned wait at; report where there is none.
-        *extremes* are the lowest and highest of the numbers that they wait at, if these are known."""
+        """Jump to the one of *points* that all threads which have not returned wait at; report a fault if there is
+        none. *extremes* are the lowest and the highest thread state, if these are known."""
         builder = self.builder
         if not points:
             builder.branch(self.finish)
@@ -161,13 +161,13 @@ class BlockWriter:
             builder.position_at_end(apart)
             self._report_divergence(low, high)
             builder.position_at_end(same)
-        switch = builder.switch(low, self.starts[points[-1]])
+        switch = builder.switch(low, self.point_blocks[points[-1]])
         for point in points[:-1]:
-            switch.add_case(I32(point.number), self.starts[point])
+            switch.add_case(I32(point.number), self.point_blocks[point])
 
     def find_extremes(self, bounds: Bounds) -> tuple[ir.Value, ir.Value]:
-        """The lowest and highest number of the operations that threads wait at; those that returned count for the
-        lowest only, with a number above all."""
+        """The lowest and the highest number of a sync point that threads wait at. A thread that has returned has a
+        number above all others, and does not count for the highest."""
         assert self.states is not None
         builder = self.builder
         kind = self.states.kind
@@ -183,7 +183,7 @@ class BlockWriter:
         return tuple(builder.zext(builder.load(value, typ=kind), I32) for value in (low, high))
 
     def _report_divergence(self, low: ir.Value, high: ir.Value) -> None:
-        """Report that threads wait at the operations *low* and *high*, with the first thread that waits at *high*."""
+        """Report that threads wait at different sync points, *low* and *high*, with the first thread at *high*."""
         assert self.states is not None
         builder = self.builder
         found = allocate(self.entry, I64, "elsewhere")

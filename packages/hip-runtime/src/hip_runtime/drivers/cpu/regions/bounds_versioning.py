@@ -1,12 +1,12 @@
-"""Branches of a region at which all threads of a block go the same way as a rule: ``if i < n``.
+"""Versions regions for bounds checks that all threads of a block usually pass, such as ``if i < n``.
 
-LLVM makes vectors of a loop over threads that part at such a branch: it computes a mask for each vector, and loads
-under it. Loads under masks that were only just computed take several times as long as plain ones: a sum of 16M numbers
-6.8 ms instead of 1.7, on an AMD EPYC with AVX-512. So a region is written twice, for blocks whose threads all go the
-same way, in which there is no such branch, and for others.
+LLVM vectorises a loop over threads with such a branch by if-conversion: it computes a mask for each vector, and loads
+under it. Loads under a mask that was only just computed take several times as long as plain ones: a sum of 16M numbers
+takes 6.8 ms instead of 1.7 on an AMD EPYC with AVX-512. So a region is written twice: without the branch, for blocks
+whose threads all pass, and with it, for the others.
 
-What is compared is a number that grows with the indices of a thread by the same each time, unless it overflows. Where
-nothing overflows at the corners of the block and the comparison holds there, this is so for all threads.
+The compared values are affine in the thread indices, unless they overflow. If nothing overflows at the corners of the
+block, and the comparison holds there, it holds for all threads.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ _COMPUTED = (BINARY | CASTS | {"icmp", "select"}) - {"udiv", "sdiv", "urem", "sr
 _ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg"})
 _SUMS = frozenset({"add", "sub", "or"})
 _CHECKED = frozenset({"add", "sub", "mul", "shl"})
-"""What can overflow."""
+"""Operations that can overflow."""
 
 
 @dataclass(eq=False, slots=True)
-class _Given(Value):
-    """What is the same for all threads, and known in front of the loop over them."""
+class _UniformValue(Value):
+    """A value that is uniform and was loaded before the loop over the threads."""
 
-    held: ir.Value
+    value: ir.Value
 
 
 class BoundsVersioning:
-    """Finds these branches in *region*, and where all threads go: ``ways``.
+    """Finds these branches in *region*, and the target that all threads take: ``directions``.
 
-    *once* are values that are the same for all threads, known in front of the loop over them.
+    *hoisted* are uniform values that are loaded before the loop over the threads.
     """
 
-    def __init__(self, ctx: RegionContext, region: Region, once: Mapping[Instruction, ir.Value]) -> None:
+    def __init__(self, ctx: RegionContext, region: Region, hoisted: Mapping[Instruction, ir.Value]) -> None:
         self._ctx = ctx
-        self._once = once
+        self._hoisted = hoisted
         self._reconvergence = cache(lambda: immediate_postdominators(region.blocks, within))
         self._values: dict[Instruction, Value | None] = {}
-        """What a thread has come by so far, made of indices and of what is the same for all; ``None`` for all else."""
+        """The values on the path so far, expressed by thread indices and uniform values; ``None`` if they cannot be."""
         self._conditions: list[tuple[Value, bool]] = []
         self.directions: dict[Block, Block] = {}
         if not region.masked:
             self._follow(region)
 
     def write(self, builder: ir.IRBuilder, extents: tuple[int, int, int]) -> ir.Value:
-        """Whether all threads of a block of the shape *extents* go these ways."""
+        """Whether all threads of a block of the shape *extents* take these directions."""
         corners = [_Corner(self._ctx, builder, place) for place in product(*(sorted({0, end - 1}) for end in extents))]
-        agreed: ir.Value = I1(1)
-        for condition, wanted in self._conditions:  # where one does not hold, the next may be poison
-            agreed = builder.select(agreed, _write_condition(builder, corners, condition, wanted), I1(0))
-        return agreed
+        holds: ir.Value = I1(1)
+        for condition, expected in self._conditions:  # if one does not hold, the next may be poison
+            holds = builder.select(holds, _write_condition(builder, corners, condition, expected), I1(0))
+        return holds
 
     def _follow(self, region: Region) -> None:
-        """Go along the way that all threads take, as far as there is one, and no further than to a loop: what holds in
-        its first round may not hold in the next."""
+        """Follow the path that all threads take, up to the first branch of another kind or loop: what holds in a loop's
+        first iteration may not hold in the next."""
         start, targets, source = region.start, [region.entry], None
-        if start is not None and start.call not in self._once:
+        if start is not None and start.call not in self._hoisted:
             self._values[start.call] = None
         loops = order_blocks(region.entry, within).loops
         while len(targets) == 1 and not loops[targets[0]]:
@@ -83,7 +83,7 @@ class BoundsVersioning:
             self._visit(block, source)
             targets, source = within(block), block
             if len(targets) > 1:
-                targets = self._choose_way(block)
+                targets = self._choose_direction(block)
 
     def _visit(self, block: Block, source: Block | None) -> None:
         arriving = {
@@ -100,31 +100,32 @@ class BoundsVersioning:
     def _read(self, value: Value) -> Value | None:
         if not isinstance(value, Instruction):
             return value
-        if value not in self._values:  # it is as it was where the region begins
+        if value not in self._values:  # it is live in
             self._values[value] = None
-            held = self._once.get(value)
-            self._values[value] = self._apply(value) if held is None else _Given(value.type, held)
+            hoisted = self._hoisted.get(value)
+            self._values[value] = self._apply(value) if hoisted is None else _UniformValue(value.type, hoisted)
         return self._values[value]
 
     def _apply(self, instruction: Instruction) -> Value | None:
-        """*instruction*, of what its operands are now."""
+        """*instruction* with its operands replaced by their values on the path."""
         if not _is_computed(instruction):
             return None
         operands = [found for value in instruction.operands if (found := self._read(value)) is not None]
         return replace(instruction, operands=operands) if len(operands) == len(instruction.operands) else None
 
-    def _choose_way(self, block: Block) -> list[Block]:
-        """Where all threads go behind *block*, which is where memory is accessed; empty where that is not known."""
+    def _choose_direction(self, block: Block) -> list[Block]:
+        """The target of *block*'s branch that all threads are expected to take, the one that accesses memory; empty if
+        that is not known."""
         end = block.terminator
         reconvergence = self._reconvergence()[block]
         accessing = [target for target in within(block) if target is not reconvergence and _has_access(target)]
         if end.opcode != "br" or len(accessing) != 1:
             return []
-        condition, wanted = self._read(end.operands[0]), accessing[0] is end.targets[0]
-        if condition is None or not _is_told_by_corners(condition, wanted) or not _depends_on_launch(condition):
+        condition, expected = self._read(end.operands[0]), accessing[0] is end.targets[0]
+        if condition is None or not _is_decided_by_corners(condition, expected) or not _depends_on_launch(condition):
             return []
         self.directions[block] = accessing[0]
-        self._conditions.append((condition, wanted))
+        self._conditions.append((condition, expected))
         return accessing
 
 
@@ -138,17 +139,17 @@ def _is_computed(value: Instruction) -> bool:
     return value.opcode in _COMPUTED
 
 
-def _is_told_by_corners(condition: Value, wanted: bool) -> bool:
-    if parts := split_condition(condition, wanted):
-        return all(_is_told_by_corners(part, wanted) for part in parts)
-    if not isinstance(condition, Instruction) or not read_order(condition, wanted):
+def _is_decided_by_corners(condition: Value, expected: bool) -> bool:
+    if parts := split_condition(condition, expected):
+        return all(_is_decided_by_corners(part, expected) for part in parts)
+    if not isinstance(condition, Instruction) or not read_order(condition, expected):
         return False
-    return all(map(_is_even, condition.operands))
+    return all(map(_is_affine, condition.operands))
 
 
-def _is_even(value: Value) -> bool:
-    """Whether *value* grows by the same for each thread along an axis, as long as nothing overflows."""
-    if _is_common(value):
+def _is_affine(value: Value) -> bool:
+    """Whether *value* is affine in the thread indices, as long as nothing overflows."""
+    if _is_uniform(value):
         return True
     assert isinstance(value, Instruction)
     if value.callee in _INDICES:
@@ -156,55 +157,54 @@ def _is_even(value: Value) -> bool:
     if value.opcode in ("zext", "sext"):
         (operand,) = value.operands
         is_index = isinstance(operand, Instruction) and operand.callee in _INDICES
-        return _is_even(operand) and (value.opcode == "sext" or is_index or "nneg" in value.flags)
+        return _is_affine(operand) and (value.opcode == "sext" or is_index or "nneg" in value.flags)
     if value.opcode in ("mul", "shl"):
         left, right = value.operands
-        return (_is_common(right) and _is_even(left)) or (
-            value.opcode == "mul" and _is_common(left) and _is_even(right)
+        return (_is_uniform(right) and _is_affine(left)) or (
+            value.opcode == "mul" and _is_uniform(left) and _is_affine(right)
         )
     return (
         value.opcode in _SUMS
         and (value.opcode != "or" or "disjoint" in value.flags)
-        and all(map(_is_even, value.operands))
+        and all(map(_is_affine, value.operands))
     )
 
 
-def _is_common(value: Value) -> bool:
-    """Whether *value* is the same for all threads."""
+def _is_uniform(value: Value) -> bool:
+    """Whether *value* does not depend on thread indices."""
     if not isinstance(value, Instruction):
         return True
-    return value.callee not in _INDICES and all(map(_is_common, value.operands))
+    return value.callee not in _INDICES and all(map(_is_uniform, value.operands))
 
 
 def _depends_on_launch(value: Value) -> bool:
-    """Whether *value* depends on something else than the index of the thread: LLVM knows for which threads a condition
-    holds that does not."""
+    """Whether *value* depends on more than the thread indices. If not, LLVM itself splits the loop by the condition."""
     if not isinstance(value, Instruction):
-        return isinstance(value, Argument | _Given)
+        return isinstance(value, Argument | _UniformValue)
     if value.opcode == "call" and intrinsics.is_pure(value.callee):
         return value.callee not in _INDICES
     return any(map(_depends_on_launch, value.operands))
 
 
-def _write_condition(builder: ir.IRBuilder, corners: list[_Corner], condition: Value, wanted: bool) -> ir.Value:
-    """Whether *condition* is *wanted* at all *corners*."""
-    if parts := split_condition(condition, wanted):
-        first, second = (_write_condition(builder, corners, part, wanted) for part in parts)
+def _write_condition(builder: ir.IRBuilder, corners: list[_Corner], condition: Value, expected: bool) -> ir.Value:
+    """Whether *condition* is *expected* at all *corners*."""
+    if parts := split_condition(condition, expected):
+        first, second = (_write_condition(builder, corners, part, expected) for part in parts)
         return builder.select(first, second, I1(0))
     assert isinstance(condition, Instruction)
-    predicate = read_order(condition, wanted)
+    predicate = read_order(condition, expected)
     pairs = [[corner.compute(value) for value in condition.operands] for corner in corners]
-    agreed = builder.not_(reduce(builder.or_, (corner.overflowed for corner in corners)))
+    holds = builder.not_(reduce(builder.or_, (corner.overflowed for corner in corners)))
     for pair in pairs:
-        agreed = builder.and_(agreed, compare(builder, predicate, *pair))
+        holds = builder.and_(holds, compare(builder, predicate, *pair))
         if predicate[0] == "u":
             for first, value in zip(pairs[0], pair, strict=True):
-                agreed = builder.and_(agreed, have_same_sign(builder, first, value))
-    return agreed
+                holds = builder.and_(holds, have_same_sign(builder, first, value))
+    return holds
 
 
 class _Corner:
-    """What the thread at *place* computes, and whether anything that differs among threads has overflowed there."""
+    """What the thread with the indices *place* computes, and whether a value that varies has overflowed there."""
 
     def __init__(self, ctx: RegionContext, builder: ir.IRBuilder, place: tuple[int, ...]) -> None:
         self._ctx = ctx
@@ -214,9 +214,9 @@ class _Corner:
         self.overflowed: ir.Value = I1(0)
 
     def compute(self, value: Value) -> ir.Value:
-        """*value*, written where the builder is."""
-        if isinstance(value, _Given):
-            return value.held
+        """Write *value* at the builder's position."""
+        if isinstance(value, _UniformValue):
+            return value.value
         if not isinstance(value, Instruction):
             return self._ctx.symbols.leaf(value, self._ctx.arguments)
         known = self._values.get(value)
@@ -228,7 +228,7 @@ class _Corner:
         if value.callee in _INDICES:
             return I32(self._place[_INDICES[value.callee]])
         operands = [self.compute(operand) for operand in value.operands]
-        if value.opcode in _CHECKED and "nsw" not in value.flags and not _is_common(value):
+        if value.opcode in _CHECKED and "nsw" not in value.flags and not _is_uniform(value):
             return self._check(value.opcode, *operands)
         return write_instruction(self._builder, value, operands)
 

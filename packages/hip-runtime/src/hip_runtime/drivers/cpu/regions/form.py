@@ -1,7 +1,7 @@
-"""Cutting a graph at its synchronising operations into regions: what a thread runs between two of them.
+"""Region formation: cuts a graph at its sync points. A region is what a thread runs from one sync point to the next.
 
-A region begins where the kernel does or behind an operation, and ends at the operations that come next, or where the
-thread returns. Threads run a region one after another; what they need in later regions has to be kept for each.
+A region begins at the kernel's entry or after a sync point, and ends at the sync points that are reached next, or where
+the thread returns. Threads run a region one after another, so what they need in later regions has to be saved for each.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from hip_runtime.drivers.cpu.regions import reconvergence_keys
 
 @dataclass(eq=False)
 class SyncPoint:
-    """A synchronising operation: a place where threads wait.
+    """A call of a synchronising operation, at which threads wait.
 
-    Numbers are given to operations of a wave and to yields first, in the order of the blocks, and then to those of the
-    block.
+    Wave operations and yields are numbered first, in block order, then block-wide operations.
     """
 
     number: int
@@ -35,7 +34,7 @@ class SyncPoint:
 
     @property
     def operation(self) -> str:
-        """Name of the function that is called."""
+        """The name of the operation."""
         return self.call.callee
 
     @property
@@ -45,23 +44,23 @@ class SyncPoint:
 
     @property
     def is_block_wide(self) -> bool:
-        """Whether all threads of the block come here together."""
+        """Whether all threads of the block have to reach it together."""
         return _is_block_wide(self.operation)
 
     @property
     def yields(self) -> bool:
-        """Whether a thread waits here for nothing but the turns of the others."""
+        """Whether it is a yield, at which a thread only lets the others run."""
         return self.operation == intrinsics.YIELD
 
     @property
     def kind(self) -> int:
-        """What threads do here, as `thread_states` has it."""
+        """The kind of the sync point, see `thread_states`."""
         return SPINS if self.yields else WAITS_FOR_BLOCK if self.is_block_wide else WAITS_FOR_WAVE
 
 
 @dataclass(eq=False)
 class Region:
-    """What threads run from *start*: the operation that they waited at, or ``None`` for the start of the kernel."""
+    """What threads run from *start*: the sync point that they waited at, or ``None`` for the kernel's entry."""
 
     start: SyncPoint | None
     entry: Block
@@ -69,36 +68,36 @@ class Region:
     exits: list[SyncPoint]
     returns: bool
     diverges: bool
-    """Whether threads that run it together can end at different places."""
+    """Whether threads can leave it at different sync points."""
     masked: bool = False
-    """Whether some threads may have returned before."""
+    """Whether some threads may have returned before it."""
     live: frozenset[Instruction] = frozenset()
-    """Values of other regions that are needed at the start of this one."""
+    """The values that are live in."""
 
     @property
-    def takes_turns(self) -> bool:
-        """Whether threads come here from a yield, or to one from here."""
+    def is_spin_scheduled(self) -> bool:
+        """Whether it begins or may end at a yield."""
         return _comes_by_yields(self.start, self.exits)
 
 
 @dataclass(eq=False)
 class RegionGraph:
-    """A kernel that was cut."""
+    """A kernel that was cut into regions."""
 
     function: Function
     order: Order
     uniformity: Uniformity
     homes: dict[Instruction, Block]
     crossing: frozenset[Instruction]
-    """Values that are used in another block than the one that defines them."""
+    """Values that are used outside of the block that defines them."""
     points: list[SyncPoint]
     regions: list[Region]
 
     @property
     def wave_scheduled(self) -> bool:
-        """Whether waves have to be run one at a time: their lanes can wait at different operations."""
+        """Whether waves have to run one at a time, as their lanes can wait at different wave operations."""
         return any(
-            region.diverges and (len(region.exits) > 1 or region.takes_turns or self._in_unsteady_loop(point))
+            region.diverges and (len(region.exits) > 1 or region.is_spin_scheduled or self._in_free_running_loop(point))
             for region in self.regions
             for point in region.exits
             if not (point.is_block_wide or point.yields)
@@ -106,22 +105,22 @@ class RegionGraph:
 
     @property
     def yields(self) -> list[SyncPoint]:
-        """Where threads wait for nothing but the turns of the others."""
+        """The sync points that are yields."""
         return [point for point in self.points if point.yields]
 
-    def _in_unsteady_loop(self, point: SyncPoint) -> bool:
-        return any(loop in self.uniformity.unsteady for loop in self.order.loops[point.waiting])
+    def _in_free_running_loop(self, point: SyncPoint) -> bool:
+        return any(loop in self.uniformity.free_running for loop in self.order.loops[point.waiting])
 
 
 def cut_at_sync_points(function: Function, at: frozenset[str] = spmd.SYNCHRONISING) -> RegionGraph:
-    """Cut *function*, which is changed: a block ends at each call of an operation of *at*."""
+    """Cut *function*, which is modified so that a block ends at each call of an operation of *at*."""
     calls = _cut_blocks(function, at)
-    program = _analyse(function, calls)
-    if program.wave_scheduled and reconvergence_keys.insert_reconvergence_keys(
-        program.order, program.uniformity.divergent_branches
+    graph = _analyse(function, calls)
+    if graph.wave_scheduled and reconvergence_keys.insert_reconvergence_keys(
+        graph.order, graph.uniformity.divergent_branches
     ):
-        program = _analyse(function, calls)
-    return program
+        graph = _analyse(function, calls)
+    return graph
 
 
 def _analyse(function: Function, calls: dict[Instruction, Block]) -> RegionGraph:
@@ -138,7 +137,7 @@ def _analyse(function: Function, calls: dict[Instruction, Block]) -> RegionGraph
 
 
 def _cut_blocks(function: Function, at: frozenset[str]) -> dict[Instruction, Block]:
-    """End blocks at operations of *at*; the block behind each."""
+    """End blocks at operations of *at*; maps each call to the block that follows it."""
     calls: dict[Instruction, Block] = {}
     blocks: list[Block] = []
     moved: dict[Block, Block] = {}
@@ -174,7 +173,7 @@ def _number_points(order: Order, calls: dict[Instruction, Block]) -> list[SyncPo
 
 
 def block_uses(block: Block) -> Iterable[Instruction]:
-    """Values of instructions that *block* reads, those that it hands to the phis behind it among them."""
+    """The values that *block* uses, including the incoming values of its successors' phis."""
     for instruction in block.instructions:
         if instruction.opcode == "phi":
             continue
@@ -197,7 +196,7 @@ def _liveness(
     uses: dict[Block, list[Instruction]] = {}
     definitions: dict[Block, list[Instruction]] = {block: [] for block in order.blocks}
     for block in order.blocks:
-        # The place of an alloca is known everywhere; what is in it is not a value of this graph.
+        # The address of an alloca is available everywhere; its contents are not values of this graph.
         uses[block] = [value for value in block_uses(block) if homes[value] is not block and value.opcode != "alloca"]
     for value, home in homes.items():
         if home in definitions:
@@ -207,7 +206,7 @@ def _liveness(
 
 
 def within(block: Block) -> list[Block]:
-    """Where a thread can go from *block* without waiting."""
+    """The successors of *block* in the same region."""
     return [] if block.terminator.opcode == "synchronise" else block.successors
 
 
@@ -238,12 +237,12 @@ def _waits(block: Block) -> bool:
 
 
 def _comes_by_yields(start: SyncPoint | None, exits: list[SyncPoint]) -> bool:
-    """Whether threads do not start a region together, or go on one by one behind it."""
+    """Whether threads start a region, or continue after it, one by one."""
     return (start is not None and start.yields) or any(point.yields for point in exits)
 
 
 def _can_diverge(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity: Uniformity) -> bool:
-    """Whether a branch at which threads part decides where they end."""
+    """Whether a divergent branch decides at which sync point a thread leaves the region."""
     branches = [block for block in blocks if block in uniformity.divergent_branches]
     if not branches:
         return False
@@ -265,7 +264,7 @@ def _can_diverge(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity:
 
 
 def _mark_masked(regions: list[Region]) -> None:
-    """Find the regions that some threads may not run because they returned."""
+    """Mark the regions that some threads may not run because they have returned."""
     by_start = {region.start: region for region in regions}
     changed = True
     while changed:

@@ -1,4 +1,4 @@
-"""Regions whose threads run several at a time, as lanes of vectors."""
+"""Regions whose threads run in gangs, as lanes of vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, within
-from hip_runtime.drivers.cpu.regions.outline import Notes, RegionOutliner
+from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.vectorize.gangs import GANG_FUNCTION, GangFunction, each_gang, make_gang
@@ -26,13 +26,13 @@ from hip_runtime.errors import UnsupportedError
 
 @dataclass
 class GangPlan:
-    """Which regions of a kernel run *width* threads at a time: those of which LLVM cannot make vectors itself, or all
-    that can be where they are wanted *everywhere*; and, once the kernel was written, how many did, and why others could
-    not.
+    """Which regions of a kernel run in gangs of *width* threads: those that LLVM cannot vectorise itself or, with
+    *everywhere*, all that can. Once the kernel is written, also which did, and why others could not.
 
-    *waves* tells that a group is a wave, so that operations of waves are operations of vectors, *numbered* that groups
-    are made by the numbers of threads, not along x, *exact* that no other width will do, and *lockstep* that the lanes
-    of a wave do each access to memory together, in all regions or not at all."""
+    *waves*: gangs are waves, so that wave operations become vector operations. *numbered*: gangs are formed by the
+    linear index of threads, not along x. *exact*: the width is not adapted. *lockstep*: the lanes of a wave make each
+    memory access together, in all regions, or the kernel is refused.
+    """
 
     width: int
     everywhere: bool = False
@@ -40,25 +40,27 @@ class GangPlan:
     numbered: bool = False
     exact: bool = True
     lockstep: bool = False
-    taken: list[int] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
     regions: int = 0
     refused: list[str] = field(default_factory=list)
 
-    def suits(self, region: Region, program: RegionGraph, independent: bool) -> bool:
-        """Whether *region* is to be run so; *independent* is whether the turns of a loop over its threads are known to
-        be, which LLVM asks for."""
+    def selects(self, region: Region, graph: RegionGraph, independent: bool) -> bool:
+        """Whether *region* is to run in gangs; *independent* is whether LLVM can be told that the iterations of a loop
+        over its threads are independent."""
         self.regions += 1
         if self.width == 1:
             return False
-        if self.everywhere or self.must(region):
+        if self.everywhere or self.requires_gangs(region):
             return True
-        if region.takes_turns:  # mostly one lane at a time has something to do
+        if region.is_spin_scheduled:  # usually only one lane at a time makes progress
             return False
-        foreign = not independent or region.masked or region.diverges or has_loop(region) or _calls_elementwise(region)
-        return not self.numbered and (foreign or _diverges_on_data(region, program))
+        unvectorizable = (
+            not independent or region.masked or region.diverges or has_loop(region) or _calls_elementwise(region)
+        )
+        return not self.numbered and (unvectorizable or _diverges_on_data(region, graph))
 
-    def must(self, region: Region) -> bool:
-        """Whether *region* can be run only so: it has operations of waves, or waves are in step."""
+    def requires_gangs(self, region: Region) -> bool:
+        """Whether *region* can only run in gangs: it has wave operations, or waves run in lock step."""
         return self.lockstep or (
             self.waves
             and any(
@@ -67,35 +69,35 @@ class GangPlan:
         )
 
     def describe(self) -> str:
-        """What was done, as a part of the reason for a kernel's form; empty where nothing was tried."""
-        if not self.taken and not self.refused:
+        """What was done, for the reason of a kernel's form; empty if nothing was tried."""
+        if not self.widths and not self.refused:
             return ""
-        widths = " or ".join(map(str, sorted({*self.taken} or {self.width})))
-        words = [f"{len(self.taken)} of {self.regions} regions run {widths} threads at a time"]
+        widths = " or ".join(map(str, sorted({*self.widths} or {self.width})))
+        words = [f"{len(self.widths)} of {self.regions} regions run {widths} threads at a time"]
         return "; ".join([*words, *dict.fromkeys(self.refused)])
 
 
 def has_loop(region: Region) -> bool:
-    """Whether a thread can come to the same block of *region* again before it waits."""
+    """Whether *region* has a loop without a sync point."""
     position = {block: number for number, block in enumerate(region.blocks)}
     return any(position[target] <= position[block] for block in region.blocks for target in within(block))
 
 
 def _calls_elementwise(region: Region) -> bool:
-    """Whether threads call what has a variant for lanes, which LLVM's vectors of a loop over threads would not call."""
+    """Whether threads call a function that has a vector variant, which vectors that LLVM makes would not call."""
     return any(value.elementwise is not None for block in region.blocks for value in block.instructions)
 
 
-def _diverges_on_data(region: Region, program: RegionGraph) -> bool:
-    """Whether threads part at a branch on what they read. One on where they are is a range of threads, which LLVM
-    makes vectors of well."""
+def _diverges_on_data(region: Region, graph: RegionGraph) -> bool:
+    """Whether a divergent branch depends on data. One on thread indices only selects a range of threads, which LLVM
+    vectorises well."""
     waiting: list[Value] = [
-        block.terminator.operands[0] for block in region.blocks if block in program.uniformity.divergent_branches
+        block.terminator.operands[0] for block in region.blocks if block in graph.uniformity.divergent_branches
     ]
     seen: set[Value] = set()
     while waiting:
         value = waiting.pop()
-        if value in seen or not isinstance(value, Instruction) or value not in program.uniformity.varying:
+        if value in seen or not isinstance(value, Instruction) or value not in graph.uniformity.varying:
             continue
         seen.add(value)
         if value.opcode in _DATA or (value.opcode == "call" and not intrinsics.is_pure(value.callee)):
@@ -108,7 +110,7 @@ _DATA = frozenset({"load", "atomicrmw", "cmpxchg", "phi"})
 
 
 class GangRegionWriter:
-    """Writes one region as a function for a group of threads, and the loop that calls it."""
+    """Writes one region as a function for a gang, and the loop over the gangs of a block."""
 
     def __init__(self, ctx: RegionContext, item: WorkItem, size_of: SizeOf, gang_plan: GangPlan) -> None:
         self._ctx = ctx
@@ -117,16 +119,16 @@ class GangRegionWriter:
         self._gang_plan = gang_plan
 
     def write(
-        self, builder: ir.IRBuilder, region: Region, notes: Notes, once: Mapping[Instruction, ir.Value],
+        self, builder: ir.IRBuilder, region: Region, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
         kernel_arguments: Sequence[ir.Value],
     ) -> bool:  # fmt: skip
-        """Run all threads through *region*; ``False``, with nothing written, where vectors cannot do that.
+        """Write *region* for all threads; ``False``, with nothing written, if vectors cannot run it or would be slower.
 
-        Raises `UnsupportedError` where nothing else can do it, either.
+        Raises `UnsupportedError` if nothing else can run it, either.
         """
         gang_plan = self._gang_plan
         item = NumberedWorkItem(self._item) if gang_plan.numbered else self._item
-        made = RegionOutliner(self._ctx, region, notes, self._item.block, once, gang_plan.numbered).build()
+        made = RegionOutliner(self._ctx, region, state_places, self._item.block, hoisted, gang_plan.numbered).build()
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
         record(f"outline {name}", made.function)
@@ -139,22 +141,22 @@ class GangRegionWriter:
             code = make_gang(make, gang_plan.width, not gang_plan.exact)
             if has_loop(region) and not gang_plan.everywhere:
                 check_profitable(code.shapes, self._size_of, code.width)
-            group = code.build()
+            gang = code.build()
         except UnsupportedError as error:
             item.module.globals.pop(name, None)
-            if gang_plan.must(region):
+            if gang_plan.requires_gangs(region):
                 raise
             slower = isinstance(error, UnprofitableError)
-            gang_plan.refused.append(f"one {'would be slower so' if slower else 'cannot'}: {error}")
+            gang_plan.refused.append(f"one {'would be slower' if slower else 'cannot'}: {error}")
             return False
         with each_gang(builder, item, kernel_arguments[0], code.width) as count:
-            builder.call(group, [*kernel_arguments, *made.passed, count])
-        gang_plan.taken.append(code.width)
+            builder.call(gang, [*kernel_arguments, *made.passed, count])
+        gang_plan.widths.append(code.width)
         return True
 
     def _check_private(self, function: Function) -> None:
-        """The arrays of all lanes of a group have to fit onto the stack."""
+        """Check that the private arrays of all lanes of a gang fit onto the stack."""
         arrays = [private_type(value) for value in function.instructions() if value.opcode == "alloca"]
         nbytes = self._gang_plan.width * sum(map(self._size_of, arrays))
         if nbytes > STACK_LIMIT:
-            raise UnsupportedError(f"the private arrays of {self._gang_plan.width} threads have {nbytes} bytes")
+            raise UnsupportedError(f"the private arrays of {self._gang_plan.width} threads take {nbytes} bytes")

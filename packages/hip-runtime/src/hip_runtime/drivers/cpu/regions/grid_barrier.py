@@ -1,8 +1,8 @@
-"""Blocks that wait for the whole grid.
+"""Grid barriers: blocks that wait for the whole grid.
 
-A block that comes to such a barrier puts the number of the operation into its context and returns; when all blocks have
-done so, all are run again, and go on where they stopped. What they need then is in the context: all that their threads
-keep, and the shared memory.
+A block that reaches a grid barrier stores the sync point's number into its context and returns. Once all blocks have,
+they are all run again and resume there. Their state is in the context: what is saved for their threads, and shared
+memory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hip_runtime.drivers.cpu.regions.form import SyncPoint
 
 
 class Context:
-    """The part of a block function that stops it and lets it go on."""
+    """The parts of a block function that suspend and resume the block."""
 
     def __init__(self, code: BlockWriter) -> None:
         self._code = code
-        self._points = [point for point in code.program.points if point.operation == spmd.GRID_BARRIER]
+        self._points = [point for point in code.graph.points if point.operation == spmd.GRID_BARRIER]
         self._resumed = {point: code.function.append_basic_block("resume") for point in self._points}
         self._done = code.function.append_basic_block("done")
         self._stopped = code.function.append_basic_block("stopped")
@@ -30,7 +30,7 @@ class Context:
             ir.IRBuilder(block).ret_void()
 
     def begin(self) -> None:
-        """At the start of the function: find the context, make what is kept in it, and jump to where the block was."""
+        """At the start of the function: find the context, lay out the storage in it, and jump to where to resume."""
         code, builder, item = self._code, self._code.builder, self._code.item
         shared = {
             field: code.storage.private(ir.ArrayType(I8, max(nbytes, 1)), align, "shared", each=False)
@@ -40,7 +40,7 @@ class Context:
         offset = builder.mul(self._block_number(builder), I64(item.context_bytes))
         contexts = item.layout.load(builder, code.place, "contexts")
         self._context = builder.gep(contexts, [offset], inbounds=True, source_etype=I8)
-        code.storage.make_in(builder, self._context)
+        code.storage.place_in(builder, self._context)
         for field, place in shared.items():
             item.layout.store(builder, place.base, code.place, field)
         start = builder.append_basic_block("start")
@@ -62,12 +62,12 @@ class Context:
         return number
 
     def wait(self, point: SyncPoint) -> None:
-        """Stop at *point*; the builder is where the block goes on."""
+        """Suspend the block at *point*; the builder is positioned where it resumes."""
         builder = self._code.builder
         builder.store(I32(point.number + 1), self._context)
         builder.branch(self._stopped)
         builder.position_at_end(self._resumed[point])
 
     def end(self, builder: ir.IRBuilder) -> None:
-        """The block has returned."""
+        """Record that the block has finished."""
         builder.store(I32(FINISHED), self._context)

@@ -1,14 +1,14 @@
-"""Telling LLVM that the turns of a loop over threads do not depend on each other, so that it can be vectorised.
+"""Marks loops over threads whose iterations are independent, so that LLVM vectorises them.
 
-Between two synchronising operations the threads of a block run in any order, or at once: what one of them writes no
-other may read or write there, or they race. So the plain loads and stores of a region are independent from one turn to
-the next, which ``llvm.loop.parallel_accesses`` says. This does not hold
+Between two sync points the threads of a block run in any order, or in parallel: what one writes, no other may read or
+write there without a race. So the plain accesses of a region are independent across iterations, which
+``llvm.loop.parallel_accesses`` states. Exceptions are
 
-- of atomic and volatile accesses, and of calls that may hold some: a region with one is left as it is;
-- of private memory that threads use one after another in the same place: a kernel with some is left as it is;
-- of the variables that regions are written with: these are not marked, and LLVM makes registers of them.
+- atomic and volatile accesses, and calls that may make some: a region with one is not marked;
+- private memory that threads use one after another at the same address: a kernel with some is not marked;
+- the stack slots of a region's values: these are not marked, and LLVM promotes them to registers.
 
-Values that are the same for all threads are stored by each of them to one place; in any order that gives the same.
+Uniform values are stored by every thread to the same address, with the same result in any order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hip_runtime.drivers.cpu.regions.form import Region
 
 
 def is_independent(region: Region) -> bool:
-    """Whether the turns of the loop over the threads of *region* do not depend on each other."""
+    """Whether the iterations of a loop over the threads of *region* are independent."""
     return all(_is_independent(instruction) for block in region.blocks for instruction in block.instructions)
 
 
@@ -41,8 +41,8 @@ def _is_independent(instruction: Instruction) -> bool:
 
 
 def mark_independent(blocks: Sequence[ir.Block], variables: set[ir.Value]) -> ir.values.MDValue:
-    """What says that the turns of a loop that consists of *blocks* do not depend on each other; *variables* are the
-    places of its local variables."""
+    """Loop metadata for a loop of *blocks* with independent iterations; *variables* are the stack slots of its
+    values."""
     module = blocks[0].function.module
     group = DistinctNode(module, [], loop=False)
     for block in blocks:

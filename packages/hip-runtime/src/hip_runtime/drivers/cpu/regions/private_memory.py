@@ -1,7 +1,7 @@
-"""Private memory of threads: which of a kernel's allocas need a place for each thread.
+"""Private memory: which of a kernel's allocas need memory for each thread.
 
-An alloca that is used within one region only, and that region is not run again by the same thread, needs no more than
-one place, as its contents are of no use once the thread has left the region. All others need one for each thread.
+An alloca that is used in a single region, which no thread runs twice, can be shared by all threads, as its contents are
+dead once a thread has left the region. All others need memory for each thread.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _DERIVING = frozenset({"getelementptr", "bitcast", "addrspacecast", "phi", "sele
 _ACCESSING = frozenset({"load", "icmp"})
 
 
-def find_kept_allocas(program: RegionGraph) -> tuple[list[Instruction], list[Instruction]]:
-    """The allocas of the kernel: those that need a place for each thread, and those that need one."""
-    again = _repeated_regions(program.regions)
+def find_kept_allocas(graph: RegionGraph) -> tuple[list[Instruction], list[Instruction]]:
+    """The kernel's allocas: those that need memory for each thread, and those that threads can share."""
+    repeated = _repeated_regions(graph.regions)
     kept: list[Instruction] = []
-    passing: list[Instruction] = []
-    for alloca in (value for value in program.homes if value.opcode == "alloca"):
-        users, escapes = _users(program, alloca)
-        blocks = {program.homes[user] for user in users if user in program.homes}
-        regions = [region for region in program.regions if not blocks.isdisjoint(region.blocks)]
-        single = len(regions) == 1 and regions[0] not in again
-        (passing if len(program.regions) == 1 or (single and not escapes) else kept).append(alloca)
-    return kept, passing
+    shared: list[Instruction] = []
+    for alloca in (value for value in graph.homes if value.opcode == "alloca"):
+        users, escapes = _users(graph, alloca)
+        blocks = {graph.homes[user] for user in users if user in graph.homes}
+        regions = [region for region in graph.regions if not blocks.isdisjoint(region.blocks)]
+        single = len(regions) == 1 and regions[0] not in repeated
+        (shared if len(graph.regions) == 1 or (single and not escapes) else kept).append(alloca)
+    return kept, shared
 
 
-def _users(program: RegionGraph, alloca: Instruction) -> tuple[set[Instruction], bool]:
+def _users(graph: RegionGraph, alloca: Instruction) -> tuple[set[Instruction], bool]:
     """Instructions that use the memory of *alloca*, and whether others may."""
     derived = {alloca}
     users: set[Instruction] = set()
@@ -37,7 +37,7 @@ def _users(program: RegionGraph, alloca: Instruction) -> tuple[set[Instruction],
     changed = True
     while changed:
         changed = False
-        for instruction in _all_instructions(program):
+        for instruction in _all_instructions(graph):
             if instruction in users or derived.isdisjoint(instruction.operands):
                 continue
             users.add(instruction)
@@ -49,10 +49,10 @@ def _users(program: RegionGraph, alloca: Instruction) -> tuple[set[Instruction],
     return users, escapes
 
 
-def _all_instructions(program: RegionGraph) -> Iterable[Instruction]:
-    for block in program.order.blocks:
+def _all_instructions(graph: RegionGraph) -> Iterable[Instruction]:
+    for block in graph.order.blocks:
         yield from block.instructions
-    for point in program.points:
+    for point in graph.points:
         yield point.call
 
 

@@ -1,10 +1,10 @@
-"""In which round of each loop a lane is: what orders the operations of a wave that its lanes wait at.
+"""Reconvergence keys: they decide which lanes of a wave go first when its lanes wait at different wave operations.
 
-Lanes that part meet again where their ways join. With loops the place in the program does not say who has to wait for
-whom: a lane that has begun the next round of a loop has to wait for one that is still inside of the last. So the lanes
-count the rounds of loops in which they can part. The *key* of a lane that waits at an operation is, from the outermost
-loop around it inwards, the place of the loop and the round, and last the place of the operation itself; the lanes with
-the lowest key go first, and only lanes with the same key are together.
+Lanes that diverged reconverge where their paths join. In loops, the position in the program does not say who has to
+wait: a lane that has begun the next iteration has to wait for one that is still in the last. So lanes count the
+iterations of loops in which they can diverge. The *key* of a lane that waits at an operation is, from the outermost
+enclosing loop inwards, the position of the loop and the iteration, and last the position of the operation. The lanes
+with the lowest key go first, and only lanes with equal keys take part together.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _I32 = ir.IntType(32)
 
 
 def insert_reconvergence_keys(order: Order, branches: set[Block]) -> bool:
-    """Let lanes count the rounds of each loop with an operation of a wave in it and a branch of *branches*, at which
-    they part, and give each operation its key, as further operands of its ``synchronise``. Whether there was a loop."""
+    """Count the iterations of each loop with a wave operation and one of the divergent *branches* in it, and give each
+    operation its key, as further operands of its ``synchronise``. Whether there is such a loop."""
     waiting = [block for block in order.blocks if _waits_for_wave(block)]
     counters: dict[frozenset[Block], Instruction] = {}
     for block in waiting:
@@ -45,7 +45,7 @@ def _waits_for_wave(block: Block) -> bool:
 
 
 def _waits_in_wave(block: Block) -> bool:
-    """Whether a lane waits there for its wave, or spins, and the wave waits for it."""
+    """Whether a lane waits there for its wave, or yields in a spin loop, while the wave waits for it."""
     yields = block.terminator.opcode == "synchronise" and block.synchronising.callee == intrinsics.YIELD
     return yields or _waits_for_wave(block)
 
@@ -55,14 +55,14 @@ def _number(number: int) -> Constant:
 
 
 def _insert_counter(order: Order, loop: frozenset[Block]) -> Instruction:
-    """A value that is 0 in the first round of *loop*, and one more in each that follows."""
+    """The iteration number of *loop*, from 0."""
     header = next(block for block in order.blocks if block in loop)
-    counter = Instruction(_I32, "phi", [], "round")
+    counter = Instruction(_I32, "phi", [], "iteration")
     for source in order.blocks:
         if header in source.successors:
             value: Value = _number(0)
             if source in loop:
-                value = Instruction(_I32, "add", [counter, _number(1)], "round.next")
+                value = Instruction(_I32, "add", [counter, _number(1)], "iteration.next")
                 source.instructions.insert(len(source.instructions) - 1, value)
             counter.operands.append(value)
             counter.targets.append(source)

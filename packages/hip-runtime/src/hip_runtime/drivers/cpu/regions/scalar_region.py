@@ -1,4 +1,4 @@
-"""The code of one region for one thread: what `block_function` puts into the loop over the threads."""
+"""The code of one region for one thread: the body of `block_function`'s loop over the threads."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from hip_runtime.drivers.cpu.regions.storage import Place
 
 @dataclass
 class RegionContext:
-    """What all regions of a block function have in common."""
+    """What the regions of a block function share."""
 
-    program: RegionGraph
+    graph: RegionGraph
     symbols: Symbols
     arguments: list[ir.Value]
     entry: ir.IRBuilder
-    """At the start of the function, for the places of local variables."""
+    """Builds the function's entry block, for stack slots."""
     transfers: Mapping[Instruction, Transfer]
     kept: Mapping[Instruction, Place]
-    """Where values are kept between regions."""
+    """Where values are saved between regions."""
     allocas: Mapping[Instruction, Place]
     results: Mapping[SyncPoint, Place]
-    """What synchronising operations give."""
+    """The results of synchronising operations."""
     passed: Mapping[SyncPoint, list[Place]]
-    """What threads pass to them, behind the work item."""
+    """The arguments of synchronising operations, without the work item."""
     keys: list[Place]
-    """Who goes first among the lanes of a wave, see `reconvergence_keys`."""
+    """The words of the lanes' `reconvergence_keys`."""
     demotable: frozenset[Instruction] = frozenset()
-    """Atomic operations on memory of this block alone, see `demote_atomics`."""
+    """Atomic operations on the block's own memory, see `demote_atomics`."""
 
 
 class ScalarRegion:
-    """Writes one region. Values that cross blocks are variables here, which LLVM makes registers of."""
+    """Writes one region. Values that cross blocks are in stack slots, which LLVM promotes to registers."""
 
     def __init__(self, ctx: RegionContext, region: Region, builder: ir.IRBuilder) -> None:
         self._ctx = ctx
@@ -53,48 +53,48 @@ class ScalarRegion:
         self._incoming: dict[Instruction, ir.Value] = {}
         self._blocks: dict[Block, ir.Block] = {}
         self._values: dict[Instruction, ir.Value] = {}
-        """What is known in the block that is being written."""
+        """The values that are available in the block that is being written."""
         self._linear: ir.Value | None = None
-        self._ways: Mapping[Block, Block] = {}
+        self._directions: Mapping[Block, Block] = {}
         inside = frozenset(region.blocks)
-        self._defined = {value for value, home in ctx.program.homes.items() if home in inside}
+        self._defined = {value for value, home in ctx.graph.homes.items() if home in inside}
         self._used = {value for block in region.blocks for value in block_uses(block)}
-        self._restored = [value for value in region.live if value in self._used or value in self._defined]
-        self.once: dict[Instruction, ir.Value] = {}
-        """What `load_common` loaded."""
+        self._live_ins = [value for value in region.live if value in self._used or value in self._defined]
+        self.hoisted: dict[Instruction, ir.Value] = {}
+        """The values that `hoist_uniform` loaded."""
 
     @property
     def variables(self) -> set[ir.Value]:
-        """The places of the local variables."""
+        """The stack slots of the region's values."""
         return {*self._variables.values(), *self._incoming.values()}
 
-    def load_common(self) -> None:
-        """In front of the loop: load what is the same for all threads, before any of them changes it."""
+    def hoist_uniform(self) -> None:
+        """Before the loop over the threads: load uniform values, before any thread changes them."""
         ctx = self._ctx
-        for value in self._restored:
+        for value in self._live_ins:
             if ctx.transfers[value] is Transfer.CONTEXT_SCALAR:
-                self.once[value] = ctx.kept[value].load(self._builder)
+                self.hoisted[value] = ctx.kept[value].load(self._builder)
         start = self._region.start
         if start is not None and start in ctx.results and ctx.results[start].count == 1:
-            self.once[start.call] = ctx.results[start].load(self._builder)
+            self.hoisted[start.call] = ctx.results[start].load(self._builder)
 
     def copy(self) -> ScalarRegion:
-        """The same to be written once more, with what `load_common` loaded."""
+        """A writer for another version of the region, with the same hoisted values."""
         other = ScalarRegion(self._ctx, self._region, self._builder)
-        other.once = self.once
+        other.hoisted = self.hoisted
         return other
 
     def write(
         self,
         linear: ir.Value,
-        leave: Callable[[SyncPoint | None], None],
+        end_thread: Callable[[SyncPoint | None], None],
         directions: Mapping[Block, Block] | None = None,
     ) -> None:
-        """The turn of thread number *linear*. *leave* ends it, waiting at a point or returning; *directions* are
-        branches of which it is known where the thread goes."""
+        """Write the region for the thread *linear*. *end_thread* is called where it waits at a sync point, or returns;
+        *directions* are branches with a known target."""
         self._linear = linear
-        self._ways = directions or {}
-        self._restore()
+        self._directions = directions or {}
+        self._load_live_ins()
         builder = self._builder
         reached = order_blocks(self._region.entry, self._next).blocks if directions else self._region.blocks
         for block in reached:
@@ -103,51 +103,51 @@ class ScalarRegion:
         for block in reached:
             builder.position_at_end(self._blocks[block])
             self._values = {}
-            self._write_block(block, leave)
+            self._write_block(block, end_thread)
 
     def _next(self, block: Block) -> list[Block]:
-        return [self._ways[block]] if block in self._ways else within(block)
+        return [self._directions[block]] if block in self._directions else within(block)
 
-    def _restore(self) -> None:
+    def _load_live_ins(self) -> None:
         ctx, builder = self._ctx, self._builder
         start = self._region.start
         if start is not None and start in ctx.results:
-            result = self.once.get(start.call)
+            result = self.hoisted.get(start.call)
             if result is None:
                 result = ctx.results[start].load(builder, self._linear)
             builder.store(result, self._variable(start.call))
-        for value in self._restored:
+        for value in self._live_ins:
             if ctx.transfers[value] is Transfer.REMATERIALIZE:
-                loaded = self._compute(value)
-            elif value in self.once:
-                loaded = self.once[value]
+                loaded = self._rematerialize(value)
+            elif value in self.hoisted:
+                loaded = self.hoisted[value]
             else:
                 loaded = ctx.kept[value].load(builder, self._linear)
             builder.store(loaded, self._variable(value))
 
-    def _compute(self, value: Instruction) -> ir.Value:
+    def _rematerialize(self, value: Instruction) -> ir.Value:
         """Compute *value* again."""
         known = self._values.get(value)
         if known is None:
             if value.opcode == "alloca":
                 return self._operand(value)
             operands = [
-                self._compute(operand) if isinstance(operand, Instruction) else self._operand(operand)
+                self._rematerialize(operand) if isinstance(operand, Instruction) else self._operand(operand)
                 for operand in value.operands
             ]
             known = self._values[value] = write_instruction(self._builder, value, operands)
         return known
 
-    def _write_block(self, block: Block, leave: Callable[[SyncPoint | None], None]) -> None:
+    def _write_block(self, block: Block, end_thread: Callable[[SyncPoint | None], None]) -> None:
         builder = self._builder
-        crossing = self._ctx.program.crossing
+        crossing = self._ctx.graph.crossing
         for phi in block.phis:
             self._values[phi] = builder.load(self._incoming_variable(phi), typ=phi.type, name=phi.name)
         for instruction in block.instructions:
             stand_at(builder, instruction.location)
             if instruction.is_terminator:
-                self._pass_on(block)
-                self._write_end(block, leave)
+                self._write_incoming(block)
+                self._write_end(block, end_thread)
                 return
             if instruction.opcode == "alloca":
                 continue
@@ -158,8 +158,8 @@ class ScalarRegion:
             if instruction in crossing:
                 builder.store(self._values[instruction], self._variable(instruction))
 
-    def _pass_on(self, block: Block) -> None:
-        """Give the phis of the next blocks their values: all are read before any is written."""
+    def _write_incoming(self, block: Block) -> None:
+        """Store the values of the successors' phis: all are read before any is written."""
         if block.terminator.opcode == "synchronise":
             return
         pairs = [
@@ -171,14 +171,14 @@ class ScalarRegion:
         for phi, value in pairs:
             self._builder.store(value, self._incoming_variable(phi))
 
-    def _write_end(self, block: Block, leave: Callable[[SyncPoint | None], None]) -> None:
+    def _write_end(self, block: Block, end_thread: Callable[[SyncPoint | None], None]) -> None:
         builder, end = self._builder, block.terminator
         if end.opcode == "synchronise":
             point = next(point for point in self._region.exits if point.end is end)
-            self._keep(point)
-            leave(point)
+            self._store_live_outs(point)
+            end_thread(point)
         elif end.opcode == "ret":
-            leave(None)
+            end_thread(None)
         elif end.opcode == "unreachable":
             builder.unreachable()
         elif len(self._next(block)) == 1:
@@ -191,15 +191,15 @@ class ScalarRegion:
         else:
             builder.cbranch(self._operand(end.operands[0]), *(self._blocks[target] for target in end.targets))
 
-    def _keep(self, point: SyncPoint) -> None:
-        """Put away what is needed behind *point*, and what the thread passes to it."""
+    def _store_live_outs(self, point: SyncPoint) -> None:
+        """Store the values that are live after *point*, and the thread's arguments to it."""
         ctx, builder = self._ctx, self._builder
         for place, operand in zip(ctx.passed[point], point.call.arguments[1:], strict=True):
             place.store(builder, self._operand(operand), self._linear)
         for number, place in enumerate(ctx.keys if not point.is_block_wide else ()):
             key = point.end.operands[1:]
             place.store(builder, self._operand(key[number]) if number < len(key) else I32(0), self._linear)
-        region = next(region for region in ctx.program.regions if region.start is point)
+        region = next(region for region in ctx.graph.regions if region.start is point)
         for value in region.live:
             if value in self._defined and ctx.transfers[value] is not Transfer.REMATERIALIZE:
                 index = self._linear if ctx.transfers[value] is Transfer.CONTEXT_ARRAY else None

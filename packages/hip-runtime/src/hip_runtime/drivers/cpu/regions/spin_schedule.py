@@ -1,8 +1,8 @@
-"""The turns of threads that wait in spin loops: round by round, until all wait for the block or have returned.
+"""The round-robin schedule of threads in spin loops, which runs until all threads wait for the block or have returned.
 
-A thread that comes to a yield has ended its turn. When all threads have had theirs, each that waits at a yield is given
-another, in the order of the yields and then of the threads, which runs to its next yield. Threads that wait for the
-block have no turns, and the block goes on when none is at a yield.
+A thread that reaches a yield is suspended. Once all threads have run, a pass resumes each thread that waits at a yield
+until it reaches its next one, in the order of the yields and then of the threads. Threads that wait for the block are
+skipped, and the block continues when no thread is at a yield.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
 
 
 class SpinSchedule:
-    """Writes the rounds of a block function whose threads do not part at operations of waves."""
+    """Writes the passes of a block function whose waves need no schedule of their own."""
 
     def __init__(self, code: BlockWriter) -> None:
         self._code = code
-        self._yields = code.program.yields
-        self._end = code.function.append_basic_block("round.end")
-        blocks = [*(code.starts[point] for point in self._yields), self._end]
+        self._yields = code.graph.yields
+        self._end = code.function.append_basic_block("pass.end")
+        blocks = [*(code.point_blocks[point] for point in self._yields), self._end]
         self.start = blocks[0]
-        """Where a round begins."""
+        """Where a pass begins."""
         self._behind = dict(zip(self._yields, blocks[1:], strict=True))
 
     def go_on(self, region: Region) -> bool:
-        """Where threads can come to a yield behind *region*, or come from one: jump to the next turns."""
+        """If *region* begins or may end at a yield: write the transition to the next yield of a pass; whether it
+        does."""
         builder = self._code.builder
         if region.start is not None and region.start.yields:
             builder.branch(self._behind[region.start])
@@ -39,7 +40,7 @@ class SpinSchedule:
         return False
 
     def write_end(self) -> None:
-        """What follows a round: another, or the block goes on."""
+        """Write what follows a pass: another one, or the block's next region."""
         code, builder = self._code, self._code.builder
         builder.position_at_end(self._end)
         leave_after_fault(code)
@@ -47,16 +48,16 @@ class SpinSchedule:
         extremes = code.find_extremes((I64(0), I64(code.item.threads)))
         builder.cbranch(is_below(code, extremes[0], self._yields), self.start, go)
         builder.position_at_end(go)
-        code.go_where_all_wait([point for point in code.program.points if point.is_block_wide], True, extremes)
+        code.go_where_all_wait([point for point in code.graph.points if point.is_block_wide], True, extremes)
 
 
 def is_below(code: BlockWriter, number: ir.Value, points: list[SyncPoint]) -> ir.Value:
-    """Whether *number* is that of one of *points*, or of one with a lower number."""
+    """Whether *number* is at most the number of the last of *points*."""
     return code.builder.icmp_unsigned("<=", number, I32(points[-1].number))
 
 
 def leave_after_fault(code: BlockWriter) -> None:
-    """End the block where a thread of the launch has faulted: others may wait for what it would have written."""
+    """End the block if a thread of the launch has faulted, as others may spin on what it would have written."""
     builder = code.builder
     frame = code.item.layout.load(builder, code.place, "frame")
     fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)

@@ -1,8 +1,8 @@
-"""Names for values that a region both is given and computes itself.
+"""SSA repair for values that are live into a region and are also defined in it.
 
-A thread enters a region with values of earlier rounds of a loop, say, and may come to where they are computed before it
-waits again. In the graph of the whole kernel that is one value; in the graph of the region alone it is two, with a
-``phi`` where a thread can come either way.
+A thread may enter a region with a value from an earlier iteration of a loop, and reach the value's definition before it
+waits again. In the graph of the kernel that is a single value; in the outlined region there are two definitions, with a
+``phi`` where both reach.
 """
 
 from __future__ import annotations
@@ -12,76 +12,76 @@ from collections.abc import Mapping
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.regions.form import Region, within
 
-_GIVEN, _OWN = 1, 2
+_LIVE_IN, _LOCAL = 1, 2
 
 
 class SsaRepair:
-    """Finds what a value of the kernel is at a place of the region.
+    """Finds the definition of a kernel's value that reaches a block of the region.
 
-    *given* is what threads enter with, *own* are the copies of what the region computes, *blocks* those of its blocks,
-    *homes* tells where values are computed.
+    *live_in* are the values that threads enter with, *local* the copies of those that the region defines, *blocks* the
+    copies of its blocks; *homes* maps values to the blocks that define them.
     """
 
     def __init__(
-        self, region: Region, homes: Mapping[Instruction, Block], given: Mapping[Instruction, Value],
-        own: Mapping[Instruction, Instruction], blocks: Mapping[Block, Block],
+        self, region: Region, homes: Mapping[Instruction, Block], live_in: Mapping[Instruction, Value],
+        local: Mapping[Instruction, Instruction], blocks: Mapping[Block, Block],
     ) -> None:  # fmt: skip
         self._region = region
         self._homes = homes
-        self._given = given
-        self._own = own
+        self._live_in = live_in
+        self._local = local
         self._blocks = blocks
         self._sources: dict[Block, list[Block]] = {block: [] for block in region.blocks}
         for block in region.blocks:
             for target in within(block):
                 self._sources[target].append(block)
-        self._arriving: dict[Instruction, dict[Block, int]] = {}
+        self._reaching: dict[Instruction, dict[Block, int]] = {}
         self._phis: dict[tuple[Instruction, Block], Instruction] = {}
 
-    def inside(self, value: Instruction, block: Block) -> Value:
-        """What *value* is for the instructions of *block*."""
-        if value not in self._own:
-            return self._given[value]
-        if value not in self._given or self._homes[value] is block:
-            return self._own[value]
-        arriving = self._arriving_of(value)[block]
-        if arriving == _GIVEN:
-            return self._given[value]
-        if arriving == _OWN:
-            return self._own[value]
+    def value_in(self, value: Instruction, block: Block) -> Value:
+        """The definition of *value* that instructions of *block* use."""
+        if value not in self._local:
+            return self._live_in[value]
+        if value not in self._live_in or self._homes[value] is block:
+            return self._local[value]
+        reaching = self._reaching_definitions(value)[block]
+        if reaching == _LIVE_IN:
+            return self._live_in[value]
+        if reaching == _LOCAL:
+            return self._local[value]
         sources = self._sources[block]
         if len(sources) == 1:
-            return self.inside(value, sources[0])
+            return self.value_in(value, sources[0])
         found = self._phis.get((value, block))
         if found is None:
             found = self._phis[value, block] = Instruction(value.type, "phi", [], value.name)
         return found
 
-    def _arriving_of(self, value: Instruction) -> dict[Block, int]:
-        """With which of the two threads can come to each block."""
-        known = self._arriving.get(value)
+    def _reaching_definitions(self, value: Instruction) -> dict[Block, int]:
+        """Which of the two definitions reach each block."""
+        known = self._reaching.get(value)
         if known is None:
             known = dict.fromkeys(self._region.blocks, 0)
-            known[self._region.entry] = _GIVEN
+            known[self._region.entry] = _LIVE_IN
             changed = True
             while changed:
                 changed = False
                 for block in self._region.blocks:
-                    leaving = _OWN if self._homes[value] is block else known[block]
+                    leaving = _LOCAL if self._homes[value] is block else known[block]
                     for target in within(block):
                         if leaving & ~known[target]:
                             known[target] |= leaving
                             changed = True
-            self._arriving[value] = known
+            self._reaching[value] = known
         return known
 
     def insert_phis(self) -> None:
-        """Put the phis that were asked for in front of their blocks. More may be asked for on the way."""
+        """Insert the phis that `value_in` created, and those that their operands need in turn."""
         done: set[tuple[Instruction, Block]] = set()
         while len(done) < len(self._phis):
             for (value, block), phi in list(self._phis.items()):
                 if (value, block) not in done:
                     done.add((value, block))
-                    phi.operands = [self.inside(value, source) for source in self._sources[block]]
+                    phi.operands = [self.value_in(value, source) for source in self._sources[block]]
                     phi.targets = [self._blocks[source] for source in self._sources[block]]
                     self._blocks[block].instructions.insert(0, phi)

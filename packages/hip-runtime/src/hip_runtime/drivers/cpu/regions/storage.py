@@ -1,4 +1,4 @@
-"""Memory of a block that lives as long as the block runs: one place for each thread, or one for all."""
+"""A block's storage: context arrays and scalars, and private memory, which live as long as the block runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, PTR, VOID, allocate, sto
 from hip_runtime.errors import UnsupportedError
 
 STACK_LIMIT = 256 << 10
-"""Bytes of the stack that the memory of a block may take; what is larger comes from the heap."""
+"""The most bytes of storage that a block may have on the stack; more is allocated on the heap."""
 
 
 Word = Callable[[ir.IRBuilder], ir.Value]
-"""Gives the address of the word in which the worker's memory of the heap is noted."""
+"""Writes the address of the word that records the worker's heap memory."""
 
 
 @dataclass(eq=False)
 class Place:
-    """Memory for values of type *kind*: *count* of them next to each other."""
+    """Memory for an array of *count* values of type *kind*."""
 
     kind: ir.Type
     count: int
@@ -33,32 +33,32 @@ class Place:
 
     @property
     def stored(self) -> ir.Type:
-        """The type in memory: bits are bytes there, as loops over them can be vectorised then."""
+        """The type in memory, where an i1 is a byte, so that loops over it can be vectorised."""
         return I8 if self.kind == I1 else self.kind
 
     def address(self, builder: ir.IRBuilder, index: ir.Value | None = None) -> ir.Value:
-        """Where value number *index* is."""
+        """The address of the element *index*."""
         if index is None or self.count == 1:
             return self.base
         return builder.gep(self.base, [index], inbounds=True, source_etype=self.stored)
 
     def load(self, builder: ir.IRBuilder, index: ir.Value | None = None) -> ir.Value:
-        """Value number *index*."""
+        """The element *index*."""
         value = builder.load(self.address(builder, index), typ=self.stored)
         return builder.trunc(value, I1) if self.kind == I1 else value
 
     def store(self, builder: ir.IRBuilder, value: ir.Value, index: ir.Value | None = None) -> None:
-        """Set value number *index*."""
+        """Set the element *index*."""
         if self.kind == I1:
             value = builder.zext(value, I8)
         builder.store(value, self.address(builder, index))
 
 
 class Storage:
-    """All memory of one block function: places are asked for first, and then made, in one of two ways.
+    """The storage of one block function. Places are requested first, and then allocated, in one of two ways.
 
-    A block that runs from start to end has them on the stack and, what does not fit there, on the heap. A block that
-    stops to wait for the grid has them in a *context*, memory that it is given, with room for a number at its start.
+    A block that runs from start to end has them on the stack and, if they do not fit, on the heap. A block that is
+    suspended at grid barriers has them in its *context*, which the launch allocates, after a word for its state.
     """
 
     def __init__(self, threads: int, size_of: Callable[[ir.Type], int]) -> None:
@@ -68,15 +68,15 @@ class Storage:
         self._heap: ir.Value | None = None
 
     def per_thread(self, kind: ir.Type, name: str) -> Place:
-        """A place with a value for each thread of the block."""
+        """An array with an element for each thread of the block."""
         return self._place(kind, self._threads, name)
 
     def per_block(self, kind: ir.Type, name: str) -> Place:
-        """A place with one value."""
+        """A single value."""
         return self._place(kind, 1, name)
 
     def private(self, kind: ir.Type, align: int, name: str, each: bool) -> Place:
-        """Room for private memory of type *kind*, for each thread or once; only its address is of use."""
+        """Private memory of type *kind*, for each thread or shared by all, of which only the address is used."""
         align = max(align, 1)
         nbytes = max(-(-self._size_of(kind) // align) * align, 1)
         place = self._place(ir.ArrayType(I8, nbytes), self._threads if each else 1, name)
@@ -89,9 +89,9 @@ class Storage:
         self._places.append(place)
         return place
 
-    def make(self, builder: ir.IRBuilder, word: Word) -> ir.Value | None:
-        """Make all places, at the start of the function. Where memory of the heap is needed: whether there was any. It
-        is noted in *word*, for it to be freed where the block does not come to its end."""
+    def allocate(self, builder: ir.IRBuilder, word: Word) -> ir.Value | None:
+        """Allocate all places at the start of the function. If heap memory is needed, returns whether there was any.
+        Its address is recorded in *word*, so that it can be freed if the block is abandoned."""
         total = sum(place.nbytes for place in self._places)
         on_heap = []
         for place in sorted(self._places, key=lambda place: -place.nbytes):
@@ -115,11 +115,11 @@ class Storage:
 
     @property
     def context_bytes(self) -> int:
-        """What a context for the places that were asked for needs."""
+        """The size of a context with all places."""
         return ALIGNMENT + sum(place.nbytes for place in self._places)
 
-    def make_in(self, builder: ir.IRBuilder, context: ir.Value) -> None:
-        """Make all places in *context*, which is aligned to `ALIGNMENT`."""
+    def place_in(self, builder: ir.IRBuilder, context: ir.Value) -> None:
+        """Put all places into *context*, which is aligned to `ALIGNMENT`."""
         offset = ALIGNMENT
         for place in self._places:
             if place.align > ALIGNMENT:
@@ -130,8 +130,8 @@ class Storage:
             place.base = builder.gep(context, [I64(offset)], inbounds=True, source_etype=I8)
             offset += place.nbytes
 
-    def give_back(self, builder: ir.IRBuilder, word: Word) -> None:
-        """Free what came from the heap."""
+    def free(self, builder: ir.IRBuilder, word: Word) -> None:
+        """Free heap memory."""
         if self._heap is not None:
             store_atomic(builder, PTR(None), word(builder))
             builder.call(_function(builder, "free", VOID, PTR), [self._heap])

@@ -8,14 +8,14 @@ from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.llvmir import I32, I64
 
 Bounds = tuple[ir.Value, ir.Value]
-"""The numbers, as ``i64``, of the first thread and of the one behind the last."""
+"""The linear indices, as ``i64``, of the first thread and of the one after the last."""
 
 
 class ThreadLoop:
-    """A loop whose body may have many blocks: everything that ends the turn of a thread goes to ``latch``.
+    """A loop whose body may have many blocks, which branch to ``latch`` to end an iteration.
 
-    Made with the builder in front of the loop; inside, ``linear`` is the number of the thread in the block, and the
-    work item holds its indices. Without *bounds* it goes over all threads, x innermost, with constant trip counts.
+    It begins at the builder's position. In the body, ``linear`` is the thread's linear index, and the work item holds
+    its indices. Without *bounds* it runs over all threads, x innermost, with constant trip counts.
     """
 
     def __init__(self, builder: ir.IRBuilder, item: WorkItem, place: ir.Value, bounds: Bounds | None = None) -> None:
@@ -57,7 +57,7 @@ class ThreadLoop:
         return indices
 
     def end(self) -> list[ir.Instruction]:
-        """Close the loop; the builder is behind it. Gives the branches that go back to the start of each level."""
+        """Close the loop; the builder is positioned after it. Returns the back edges of the nested loops."""
         builder = self._builder
         builder.position_at_end(self.latch)
         branches = []

@@ -1,4 +1,4 @@
-"""Operations among the lanes of a wave: from what its active lanes passed to the result of each."""
+"""Wave operations through memory: from the arguments of a wave's active lanes to their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hip_runtime.drivers.cpu.regions.thread_loop import Bounds
 
 
 class WaveOperation:
-    """One operation of a wave: from what its active lanes passed to the result of each. Without *active* all are."""
+    """Writes one wave operation. Without *active*, all lanes are active."""
 
     def __init__(self, code: BlockWriter, point: SyncPoint, active: Condition | None) -> None:
         self._code = code
@@ -24,7 +24,7 @@ class WaveOperation:
         self._wave_size = code.item.wave_size
 
     def write_all(self) -> None:
-        """Perform it for every wave of the block."""
+        """Write it for every wave of the block."""
         code, builder = self._code, self._builder
         threads = code.item.threads
         whole, rest = divmod(threads, self._wave_size)
@@ -36,7 +36,7 @@ class WaveOperation:
             self.write((I64(whole * self._wave_size), I64(threads)))
 
     def write(self, bounds: Bounds) -> None:
-        """Perform it for the wave of the threads in *bounds*."""
+        """Write it for the wave with the threads in *bounds*."""
         if self._result is None:
             return
         if self._operation.startswith(spmd.SHUFFLE):
@@ -48,7 +48,7 @@ class WaveOperation:
         return I1(1) if self._active is None else self._active(linear)
 
     def _collect(self, bounds: Bounds) -> None:
-        """A bit for each active lane, or for each that votes."""
+        """A ballot: a bit for each active lane, or for each that votes."""
         builder, code = self._builder, self._code
         assert self._result is not None
         lanes = allocate(code.entry, I64, "lanes")
@@ -64,7 +64,7 @@ class WaveOperation:
             self._result.store(builder, found, linear)
 
     def _shuffle(self, bounds: Bounds) -> None:
-        """The value of another lane, where that is active, else the own."""
+        """The value of another lane if that is active, else the lane's own."""
         builder, code = self._builder, self._code
         assert self._result is not None
         values, sources = self._passed

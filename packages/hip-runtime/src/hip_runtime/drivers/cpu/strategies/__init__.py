@@ -1,1 +1,1 @@
-"""How the threads of a block are run: one after another, as lanes of vectors, or region by region."""
+"""Strategies to run the threads of a block: one after another, as lanes of vectors, or region by region."""

@@ -1,4 +1,4 @@
-"""A kernel read as a graph: inlined, simplified, its loads in order, with yields in its spin loops."""
+"""A kernel read as a graph: inlined, simplified, with its loads frozen where necessary and yields in its spin loops."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
-from hip_runtime.drivers.cpu.strategies.choice import check_callees
+from hip_runtime.drivers.cpu.strategies.forms import check_callees
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
 @dataclass(frozen=True)
 class KernelGraph:
-    """The kernel's graph, the module that it was read from, and the work item of the worker to be."""
+    """The kernel's graph, the module that it was read from, and the work item of its future worker."""
 
     function: Function
     module: Any
     item: WorkItem
     has_frozen_loads: bool
     spin_loops: int
-    """How many loops have yields."""
+    """The number of loops with yields."""
 
 
 def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True) -> KernelGraph:
-    """The graph of the kernel. With *unroll* loops of a few rounds are written out; with *limits_callees* what is not
-    inlined may not keep much on the stack.
+    """The graph of the kernel. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
+    functions that are not inlined.
 
-    `UnsupportedError` for what is not understood, or cannot be inlined though it has to be.
+    Raises `UnsupportedError` for unsupported instructions, and for functions that have to be inlined and cannot be.
     """
     kernel, machine = request.kernel, request.machine
     module = request.take_module()
@@ -53,18 +53,18 @@ def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees:
     record("mark_elementwise_calls", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     record("freeze_loads", function)
-    spin_loops = 0 if request.alone else insert_yields(function)
+    spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
     return KernelGraph(function, module, item, frozen, spin_loops)
 
 
 def _inline_what_must_be(request: KernelRequest, module: Any, item: WorkItem, unroll: bool) -> PrintedModule:
-    """Inline functions that are only right as a part of the kernel; the printed module."""
+    """Inline the functions that are only correct as part of the kernel; the printed module."""
     printed = PrintedModule(module)
     name = request.kernel.name
     if unroll not in request.inlined:
         request.inlined[unroll] = find_functions(
-            printed, name, item.module.context, lambda function: _must_be_inlined(function, request.alone)
+            printed, name, item.module.context, lambda function: _must_be_inlined(function, request.is_single_thread)
         )
     if request.inlined[unroll]:
         inline_functions(module, name, request.inlined[unroll], request.machine)
@@ -72,7 +72,7 @@ def _inline_what_must_be(request: KernelRequest, module: Any, item: WorkItem, un
     return printed
 
 
-def _must_be_inlined(function: Function, alone: bool) -> bool:
-    """Whether *function* has to be a part of the kernel for what is in it to be run right; *alone* is whether a block
-    has one thread."""
-    return (LOADS_ARE_LATE and freeze_loads(function)) or not (alone or not find_spin_loops(function))
+def _must_be_inlined(function: Function, is_single_thread: bool) -> bool:
+    """Whether *function* is only correct if it is part of the kernel, as its loads have to be frozen or it spins, which
+    does not matter if a block *is_single_thread*."""
+    return (LOADS_ARE_LATE and freeze_loads(function)) or not (is_single_thread or not find_spin_loops(function))

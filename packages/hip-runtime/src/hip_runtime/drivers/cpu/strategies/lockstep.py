@@ -1,9 +1,9 @@
-"""Waves in lock step: the lanes of a wave do each access to memory together, as on an AMD GPU.
+"""Waves in lock step: the lanes of a wave make each memory access together, as on an AMD GPU.
 
-A group of threads is a wave then, and runs as lanes of vectors from one barrier of the block to the next: each
-instruction for all lanes that are there, before the next one. What is done for one lane after another is one
-instruction. The order of accesses is that of the code that was handed in: it is inlined, but not optimised as the code
-of one thread any more, which would keep in a register what another lane overwrites.
+A gang is a wave, and runs as lanes of vectors from one block-wide barrier to the next: each instruction is executed for
+all active lanes before the next one. What is scalarized is a single instruction. Accesses are made in the order of the
+code that was handed in: it is inlined, but not optimised any more as the code of a single thread, which would keep in a
+register what another lane overwrites.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import prepare_in_order
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS
+from hip_runtime.drivers.cpu.strategies.forms import LOOP, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions
@@ -29,11 +29,11 @@ from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 from hip_runtime.errors import UnsupportedError
 
 REASON = "NUMBA_HIP_CPU_LOCKSTEP asks for waves in lock step"
-"""Why a kernel has the form that it has."""
+"""The reason for the kernel's form."""
 
 
 def plan_lockstep(request: KernelRequest) -> Plan:
-    """A plan whose gangs are waves; `UnsupportedError` where waves cannot be in step in all of the kernel."""
+    """A plan whose gangs are waves; `UnsupportedError` if they cannot run in lock step throughout the kernel."""
     try:
         gangs = _plan_waves(request)
         graph = _read_in_step(request)
@@ -45,12 +45,12 @@ def plan_lockstep(request: KernelRequest) -> Plan:
 
 
 def _plan_waves(request: KernelRequest) -> GangPlan:
-    """Gangs that are waves; `UnsupportedError` where threads are to run one after another, because of the form that is
-    asked for, or as they are observed."""
-    wanted = config.cpu_form()
-    if wanted in (LOOP, REGIONS):
+    """Gangs that are waves; `UnsupportedError` if threads have to run one after another, because of the requested form
+    or because they are observed."""
+    requested_form = config.cpu_form()
+    if requested_form in (LOOP, REGIONS):
         raise UnsupportedError(
-            f"the form {wanted!r}, which NUMBA_HIP_CPU_FORM asks for, runs one thread after another; leave it out"
+            f"the form {requested_form!r}, which NUMBA_HIP_CPU_FORM asks for, runs one thread after another; unset it"
         )
     if request.reach.observed:
         raise UnsupportedError("its threads run one after another while races are looked for; ask for one of the two")
@@ -60,7 +60,7 @@ def _plan_waves(request: KernelRequest) -> GangPlan:
 
 
 def _read_in_step(request: KernelRequest) -> KernelGraph:
-    """The kernel's graph with each access to memory where it stands in the code that was handed in."""
+    """The kernel's graph, with memory accesses in the order of the code that was handed in."""
     kernel = request.kernel
     module = request.take_module()
     item = request.make_item(module)
@@ -84,8 +84,8 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     for loop in find_spin_loops(function):
         place = f" ({loop.poll.location})" if loop.poll.location else ""
         raise UnsupportedError(
-            f"its threads wait for one another in a loop{place}, and lanes that left the loop would wait behind it for "
-            "those that are in it"
+            f"its threads wait for one another in a loop{place}, and lanes that left the loop would wait after it for "
+            "those that are still in it"
         )
     return KernelGraph(function, module, item, frozen, spin_loops=0)
 

@@ -1,10 +1,10 @@
-"""The threads of a block one after another, by a loop that LLVM may make vectors of."""
+"""The strategy that runs the threads of a block one after another, in a loop that LLVM may vectorise."""
 
 from __future__ import annotations
 
 from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.choice import LOOP
+from hip_runtime.drivers.cpu.strategies.forms import LOOP
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinning
@@ -12,8 +12,8 @@ from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
 def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
-    """A plan for a kernel that is read, as its loads may have to be frozen or its threads may spin; then it is written
-    as regions, with *gangs*."""
+    """A plan for a kernel that has to be read, as its loads may have to be frozen or its threads may spin; if so, it is
+    written as regions, with *gangs*."""
     graph = read_kernel(request, limits_callees=False)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs)
@@ -24,7 +24,7 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
 
 
 def plan_unread_loop(request: KernelRequest, reason: str) -> Plan:
-    """A plan for a kernel that stays as it was handed in."""
+    """A plan for a kernel that is called as it was handed in."""
     module = request.take_module()
     item = request.make_item(module)
     build_worker(request.kernel, item, run_threads(request.kernel, item))

@@ -1,4 +1,4 @@
-"""What a strategy answers: a plan, that is a worker which runs the kernel its way, or a refusal with the reason."""
+"""The outcome of a strategy: a plan, with the worker that runs the kernel, or a refusal with the reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hip_runtime.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class Plan:
-    """A worker that was written, and the module of the binding layer with the kernel, into which it is to be linked."""
+    """A worker, and the parsed module with the kernel into which it is to be linked."""
 
     form: str
     reason: str
@@ -41,7 +41,7 @@ Outcome: TypeAlias = Plan | Refusal
 
 
 def attempt(write: Callable[[], Plan]) -> Outcome:
-    """What *write* gives, or a refusal where it raises `UnsupportedError`."""
+    """The plan that *write* returns, or a refusal if it raises `UnsupportedError`."""
     try:
         return write()
     except UnsupportedError as error:

@@ -1,4 +1,4 @@
-"""The threads of a block region by region, cut at the operations at which they wait."""
+"""The strategy that runs the threads of a block region by region, from one sync point to the next."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS
+from hip_runtime.drivers.cpu.strategies.forms import LOOP, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
 def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
-    """A plan for any kernel whose waiting can be inlined."""
+    """A plan for any kernel whose synchronising functions can be inlined."""
     exchanges_in_memory = request.has_wave_operations and not gangs.waves
-    graph = read_kernel(request, unroll=not exchanges_in_memory)  # nothing is won by more exchanges
+    graph = read_kernel(request, unroll=not exchanges_in_memory)  # unrolling exchanges through memory gains nothing
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=REGIONS)
     return write_regions(request, graph, REGIONS, reason, gangs)
@@ -28,7 +28,7 @@ def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
 def write_spinning(
     request: KernelRequest, graph: KernelGraph, reason: str, gangs: GangPlan, form: str = LOOP
 ) -> Plan:  # fmt: skip
-    """The plan for a kernel whose threads wait for one another in loops, where *form* was planned."""
+    """The plan for a kernel with spin loops for which *form* was planned."""
     one_by_one = config.cpu_form() == LOOP
     if gangs.waves or one_by_one:
         gangs = GangPlan(1 if one_by_one else request.width, gangs.everywhere)
@@ -38,7 +38,7 @@ def write_spinning(
 
 
 def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason: str, gangs: GangPlan) -> Plan:
-    """Cut the graph, and write a worker that runs region after region; *gangs* is told what was done."""
+    """Cut the graph into regions, and write a worker that runs one after another; *gangs* records what was done."""
     waits = spmd.SYNCHRONISING - spmd.WAVE_WIDE if gangs.waves else spmd.SYNCHRONISING
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
     record("cut_at_sync_points", regions.function)

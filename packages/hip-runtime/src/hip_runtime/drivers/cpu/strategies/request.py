@@ -1,4 +1,4 @@
-"""What is asked for: machine code of one kernel, for one block shape, under the settings that hold."""
+"""A request for machine code of one kernel, for one block shape, under the current settings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
-from hip_runtime.drivers.cpu.strategies.choice import LOOP, REGIONS, choose_width
+from hip_runtime.drivers.cpu.strategies.forms import LOOP, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode
 from hip_runtime.errors import ModuleLoadError
 
 
 class KernelRequest:
-    """A kernel, the block shape, and what is known of the kernel before it is read as a graph."""
+    """A kernel, the block shape, and what is known about the kernel before it is read as a graph."""
 
     def __init__(self, code: CodeObject, kernel: Kernel, block: Dim3, context: LlvmContext, machine: Any) -> None:
         self.code = code
@@ -34,18 +34,18 @@ class KernelRequest:
         self.reach = survey(self._module, kernel.name)
         self._check_shared()
         self.private_bytes = stack_bytes(self._module, self.machine.target_data)
-        """Bytes that a thread keeps on the stack."""
+        """Bytes of stack that a thread needs."""
         self.chosen_width = config.cpu_width()
-        """Lanes of a gang, where the setting says how many."""
+        """Lanes of a gang, if the setting says how many."""
         self.width = choose_width(block[0], self.chosen_width)
-        self.wanted = config.cpu_form()
-        if self.reach.observed and self.wanted != LOOP:
-            self.wanted = REGIONS  # one thread at a time, so that there is an order of what they do
+        self.requested_form = config.cpu_form()
+        if self.reach.observed and self.requested_form != LOOP:
+            self.requested_form = REGIONS  # one thread at a time, so that their events have an order
         self.inlined: dict[bool, list[str]] = {}
-        """Functions that have to be a part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
+        """Functions that have to be part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
 
     @property
-    def alone(self) -> bool:
+    def is_single_thread(self) -> bool:
         """Whether a block has one thread."""
         return block_threads(self.block) == 1
 
@@ -60,12 +60,12 @@ class KernelRequest:
         return str(self._module)
 
     def take_module(self) -> Any:
-        """The kernel's module, as it was handed in, for a strategy to change."""
+        """The kernel's module as it was handed in, for a strategy to modify."""
         module, self._module = self._module or self._read(), None
         return module
 
     def make_item(self, module: Any) -> WorkItem:
-        """The work item of the kernel in *module*, with a module for a worker."""
+        """The work item of the kernel in *module*, with a new module for the worker."""
         limit = max(spmd.SHARED_BYTES - self.kernel.shared_bytes, 0) if self.reach.uses_dynamic_shared else None
         watched = stack_bytes(module, self.machine.target_data) if self.reach.watches_stack else None
         return WorkItem(
@@ -74,7 +74,7 @@ class KernelRequest:
         )  # fmt: skip
 
     def declare_intrinsics(self, module: Any, item: WorkItem) -> Any:
-        """*module* linked into one that declares the intrinsics it calls with attributes that hold, or defines them."""
+        """*module* linked into one that declares its intrinsics with their attributes, or defines constant ones."""
         names = (
             name for name in self.reach.functions if name.startswith("spmd.") and name not in (spmd.FAULT, spmd.OBSERVE)
         )
@@ -95,6 +95,6 @@ class KernelRequest:
         nbytes = spmd.lay_out_shared(array.symbol for array in self.reach.shared_arrays)
         if nbytes > kernel.shared_bytes:
             raise ModuleLoadError(
-                f"the arrays of shared memory that kernel {kernel.name!r} uses take {nbytes} bytes; the code object "
-                f"says {kernel.shared_bytes}"
+                f"the shared arrays of kernel {kernel.name!r} take {nbytes} bytes; the code object says "
+                f"{kernel.shared_bytes}"
             )

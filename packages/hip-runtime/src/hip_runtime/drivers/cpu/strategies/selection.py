@@ -1,12 +1,12 @@
-"""Which strategy runs a kernel: the first of those that come into question that does not refuse."""
+"""Selects the strategy for a kernel: the first of the candidates that does not refuse."""
 
 from __future__ import annotations
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.choice import (
-    LEAST_LANES,
+from hip_runtime.drivers.cpu.strategies.forms import (
+    MIN_LANES,
     REGIONS,
     VECTORS,
     check_private,
@@ -24,16 +24,16 @@ from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 
 
 def select_plan(request: KernelRequest) -> Plan:
-    """The plan of the first strategy that does not refuse; raises `UnsupportedError` where all do."""
-    form, reason = choose_form(request.reach, request.wanted, request.width)
+    """The plan of the first strategy that does not refuse; raises `UnsupportedError` if all do."""
+    form, reason = choose_form(request.reach, request.requested_form, request.width)
     check_private(request.kernel.name, request.private_bytes)
-    form, reason, wanted = fit_stack(form, reason, request.wanted, request.private_bytes, request.width)
-    if config.cpu_lockstep() and not request.alone:
+    form, reason, requested_form = fit_stack(form, reason, request.requested_form, request.private_bytes, request.width)
+    if config.cpu_lockstep() and not request.is_single_thread:
         return plan_lockstep(request)
-    gangs = _plan_gangs(request, wanted)
+    gangs = _plan_gangs(request, requested_form)
     if form == REGIONS:
         return _plan_regions(request, reason, gangs)
-    reads = LOADS_ARE_LATE or not request.alone
+    reads = LOADS_ARE_LATE or not request.is_single_thread
     if form == VECTORS:
         outcome = attempt(lambda: plan_vectors(request, reason, gangs))
         if isinstance(outcome, Plan):
@@ -47,12 +47,12 @@ def select_plan(request: KernelRequest) -> Plan:
 
 
 def _plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
-    """Regions with *gangs*; where these are waves and cannot be, with others."""
+    """Regions with *gangs*; if these are waves and vectors cannot run them, with gangs that are not."""
     if gangs.waves:
         outcome = attempt(lambda: plan_regions(request, reason, gangs))
         if isinstance(outcome, Plan):
             return outcome
-        reason = f"{reason}; waves are no groups: {outcome.error}"
+        reason = f"{reason}; waves are not gangs: {outcome.error}"
         gangs = _without_waves(request, gangs)
     return plan_regions(request, reason, gangs)
 
@@ -61,14 +61,14 @@ def _without_waves(request: KernelRequest, gangs: GangPlan) -> GangPlan:
     return GangPlan(request.width, gangs.everywhere)
 
 
-def _plan_gangs(request: KernelRequest, wanted: str) -> GangPlan:
-    """Which regions run how many threads at a time, where the kernel is cut into some."""
-    everywhere = wanted == VECTORS
+def _plan_gangs(request: KernelRequest, requested_form: str) -> GangPlan:
+    """The gangs of a kernel that is cut into regions."""
+    everywhere = requested_form == VECTORS
     waves = request.has_wave_operations
     wave_size = request.kernel.wave_size
     threads = request.block[0] * request.block[1] * request.block[2]
     across = threads if waves else request.block[0]
-    if wanted == REGIONS or across < (2 if everywhere else LEAST_LANES):
+    if requested_form == REGIONS or across < (2 if everywhere else MIN_LANES):
         return GangPlan(1)
     if waves:
         return GangPlan(wave_size, everywhere, True, numbered=not waves_are_gangs(request.block, wave_size))

@@ -1,11 +1,11 @@
-"""Several threads at a time, as lanes of vectors."""
+"""The strategy that runs gangs of threads, as lanes of vectors."""
 
 from __future__ import annotations
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.choice import AUTO, VECTORS
+from hip_runtime.drivers.cpu.strategies.forms import AUTO, VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_spinning
@@ -14,14 +14,14 @@ from hip_runtime.drivers.cpu.vectorize.gangs import GangBody
 
 
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
-    """A plan for a kernel whose threads do not wait for one another; where they turn out to spin, for regions."""
+    """A plan for a kernel whose threads do not wait for each other; if they turn out to spin, one with regions."""
     graph = read_kernel(request)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
     body = GangBody(
         graph.function, item, kernel_type(kernel), graph.module, request.machine.target_data, gangs.width,
-        judge=config.cpu_form() == AUTO, exact=request.chosen_width is not None,
+        check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,
     )  # fmt: skip
     build_worker(kernel, item, body)
     return Plan(VECTORS, f"{reason}; {body.describe()}", graph.module, item)

@@ -1,1 +1,1 @@
-"""The threads of a block several at a time, as lanes of vectors: see docs/design/cpu-vectors.md."""
+"""The vectoriser: runs gangs of threads as lanes of vectors, see docs/design/cpu-vectors.md."""

@@ -1,42 +1,42 @@
-"""Ways that all lanes of a group take together, written apart from the same ways under a mask.
+"""Coherent branches: code after a branch that all lanes usually take together is versioned, without and with a mask.
 
-The first and the last lane tell whether all are within bounds: nearly always they are. So what stands behind a branch
-on bounds is there twice: for groups that go there as a whole, which load and store whole vectors without a mask, and
-for others. A loop through an array in steps of the size of the grid goes round without masks until the first lane
-leaves it; the others go on under a mask. Loads under masks that were only just computed take several times as long.
+At a branch on bounds, the first and the last lane tell whether all are within bounds, which they nearly always are. So
+the code after it is written twice: for gangs that take the branch as a whole, which access memory without masks, and
+for the others. A grid-stride loop runs without masks until the first lane leaves it; the remaining lanes continue under
+a mask. Loads under a mask that was only just computed take several times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hip_runtime.drivers.cpu.analyses.effects import needs_a_lane
-from hip_runtime.drivers.cpu.analyses.end_lanes import is_told_by_ends
+from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
 from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 
-_MOST_INSTRUCTIONS = 200
-"""Instructions that are written twice, of one way and of all together."""
+_MAX_INSTRUCTIONS = 200
+"""The most instructions that are duplicated in a function."""
 
 
 class CoherentBranches:
-    """Changes *function*: each time `separate` is called one more way is written twice.
+    """Versions the coherent branches of *function*, one for each call of `version_next`.
 
     *early_exits* are branches that all lanes are known to take.
     """
 
     def __init__(self, function: Function, early_exits: dict[Block, Block]) -> None:
         self._function = function
-        self._guards = early_exits
+        self._early_exits = early_exits
         self._done: set[Block] = set()
-        self._left = _MOST_INSTRUCTIONS
+        self._budget = _MAX_INSTRUCTIONS
         self.copied: dict[Instruction, Instruction] = {}
-        """Instructions that are there once more, each with the one that it is a copy of."""
+        """Maps each copied instruction to its original."""
 
     def version_next(self, shapes: VectorShapes) -> bool:
-        """Write one more way twice, where there is one; *shapes* are those of the function as it is."""
+        """Version one more path or loop, if there is one; *shapes* are those of the function as it is now."""
         for block in shapes.order.blocks:
             if block not in shapes.divergent or block in self._done or block.terminator.opcode != "br":
                 continue
@@ -53,9 +53,9 @@ class CoherentBranches:
     def _afford(self, blocks: Iterable[Block]) -> bool:
         values = [value for block in blocks for value in block.instructions]
         count = len(values)
-        if count > self._left or any(value.opcode == "alloca" for value in values):
+        if count > self._budget or any(value.opcode == "alloca" for value in values):
             return False
-        self._left -= count
+        self._budget -= count
         return True
 
     def _copy(self, blocks: Iterable[Block]) -> Copies:
@@ -68,44 +68,44 @@ class CoherentBranches:
     # a loop
 
     def _version_loop(self, latch: Block, loop: frozenset[Block], shapes: VectorShapes) -> bool:
-        """A loop that lanes leave behind *latch* only, where they are out of bounds."""
-        end = latch.terminator
+        """Version a loop that lanes leave at *latch* only, once they are out of bounds."""
+        terminator = latch.terminator
         header = next(block for block in shapes.order.blocks if block in loop)
         leaving = [(block, target) for block in loop for target in shapes.successors(block) if target not in loop]
         entering = [block for block in shapes.order.blocks if block not in loop and header in shapes.successors(block)]
-        if len(leaving) != 1 or leaving[0][0] is not latch or header not in end.targets:
+        if len(leaving) != 1 or leaving[0][0] is not latch or header not in terminator.targets:
             return False
-        if not all(self._come_together(block, shapes) for block in entering):
+        if not all(self._is_converged(block, shapes) for block in entering):
             return False
-        stays = end.targets[0] is header
-        if not is_told_by_ends(shapes, end.operands[0], latch, stays) or not self._afford(loop):
+        stays = terminator.targets[0] is header
+        if not is_decided_by_ends(shapes, terminator.operands[0], latch, stays) or not self._afford(loop):
             return False
         copies = self._copy(loop)
-        behind = leaving[0][1]
-        diverging = self._write_divergence(end, copies.of(end.operands[0]), f"{latch.name}.parting")
-        _decide(copies.blocks[latch], copies.blocks[header], diverging, stays)
+        exit_block = leaving[0][1]
+        diverging = self._write_divergence(terminator, copies.of(terminator.operands[0]), f"{latch.name}.divergence")
+        _branch_if_coherent(copies.blocks[latch], copies.blocks[header], diverging, stays)
         for block in entering:
             block.terminator.targets = [copies.blocks.get(target, target) for target in block.terminator.targets]
-            if block in self._guards:
-                self._guards[block] = copies.blocks[header]
+            if block in self._early_exits:
+                self._early_exits[block] = copies.blocks[header]
         for phi in header.phis:
-            given = dict(zip(phi.targets, phi.operands, strict=True))
+            incoming = dict(zip(phi.targets, phi.operands, strict=True))
             copy = copies.values[phi]
-            pairs = [(value, source) for source, value in given.items() if source in loop]
-            _set_incoming(phi, [*pairs, (copies.of(given[latch]), diverging)])
-            outside = [(value, source) for source, value in given.items() if source not in loop]
+            pairs = [(value, source) for source, value in incoming.items() if source in loop]
+            _set_incoming(phi, [*pairs, (copies.of(incoming[latch]), diverging)])
+            outside = [(value, source) for source, value in incoming.items() if source not in loop]
             _set_incoming(copy, [*outside, *((copies.of(value), copies.blocks[source]) for value, source in pairs)])
-        for phi in behind.phis:
-            given = dict(zip(phi.targets, phi.operands, strict=True))
-            _add_incoming(phi, copies.of(given[latch]), diverging)
-        self._join(loop, latch, behind, diverging, copies)
+        for phi in exit_block.phis:
+            incoming = dict(zip(phi.targets, phi.operands, strict=True))
+            _add_incoming(phi, copies.of(incoming[latch]), diverging)
+        self._join(loop, latch, exit_block, diverging, copies)
         return True
 
-    def _come_together(self, block: Block, shapes: VectorShapes) -> bool:
-        return block not in shapes.masked and (block not in shapes.divergent or block in self._guards)
+    def _is_converged(self, block: Block, shapes: VectorShapes) -> bool:
+        return block not in shapes.masked and (block not in shapes.divergent or block in self._early_exits)
 
-    def _join(self, loop: frozenset[Block], latch: Block, behind: Block, diverging: Block, copies: Copies) -> None:
-        """What is used behind *loop* is what one loop or the other computed."""
+    def _join(self, loop: frozenset[Block], latch: Block, exit_block: Block, diverging: Block, copies: Copies) -> None:
+        """Replace uses after *loop* by phis of what the loop and its copy computed."""
         joined: dict[Instruction, Instruction] = {}
         new = set(copies.values.values())
         for block in self._function.blocks:
@@ -125,67 +125,74 @@ class CoherentBranches:
                     user.operands[number] = phi
         for value, phi in joined.items():
             _set_incoming(phi, [(value, latch), (copies.of(value), diverging)])
-            behind.instructions.insert(0, phi)
+            exit_block.instructions.insert(0, phi)
 
-    def _write_divergence(self, end: Instruction, condition: Value, name: str) -> Block:
-        """A block at whose end lanes part as *end* does."""
-        branch = Instruction(end.type, "br", [condition], targets=list(end.targets), location=end.location)
+    def _write_divergence(self, terminator: Instruction, condition: Value, name: str) -> Block:
+        """A block that ends in a divergent branch like *terminator*."""
+        branch = Instruction(
+            terminator.type, "br", [condition], targets=list(terminator.targets), location=terminator.location
+        )
         diverging = Block(name, [branch])
         self._function.blocks.append(diverging)
         self._done.add(diverging)
         return diverging
 
-    # a way without a loop around it
+    # a path outside of masked loops
 
     def _version_path(self, block: Block, shapes: VectorShapes) -> bool:
-        """What lanes run behind *block* that are within bounds, up to where all go on."""
-        end = block.terminator
+        """Version the path from *block* to its reconvergence point that lanes within bounds take."""
+        terminator = block.terminator
         reconvergence = shapes.reconvergence(block)
         if reconvergence is None:
             return False
         for target in shapes.successors(block):
             path = _find_path(target, reconvergence, shapes)
-            wanted = target is end.targets[0]
+            expected = target is terminator.targets[0]
             if (
                 target is not reconvergence
                 and block not in path
-                and any(_gains(part, shapes) for part in path)
+                and any(_pays_off(member, shapes) for member in path)
                 and _is_entered_from(path, target, block, shapes)
-                and is_told_by_ends(shapes, end.operands[0], block, wanted)
+                and is_decided_by_ends(shapes, terminator.operands[0], block, expected)
                 and self._afford(path)
             ):
-                self._write_path(block, target, path, reconvergence, wanted)
+                self._write_path(block, target, path, reconvergence, expected)
                 return True
         return False
 
-    def _write_path(self, block: Block, target: Block, path: list[Block], reconvergence: Block, wanted: bool) -> None:
-        end = block.terminator
+    def _write_path(self, block: Block, target: Block, path: list[Block], reconvergence: Block, expected: bool) -> None:
+        terminator = block.terminator
         copies = self._copy(path)
-        diverging = self._write_divergence(end, end.operands[0], f"{block.name}.parting")
-        for following in end.targets:
+        diverging = self._write_divergence(terminator, terminator.operands[0], f"{block.name}.divergence")
+        for following in terminator.targets:
             for phi in following.phis:
                 phi.targets = [diverging if source is block else source for source in phi.targets]
         for phi in reconvergence.phis:
             for value, source in list(zip(phi.operands, phi.targets, strict=True)):
                 if source in copies.blocks:
                     _add_incoming(phi, copies.of(value), copies.blocks[source])
-        _decide(block, copies.blocks[target], diverging, wanted)
+        _branch_if_coherent(block, copies.blocks[target], diverging, expected)
 
 
-def _decide(block: Block, coherent: Block, diverging: Block, wanted: bool) -> None:
-    """Let *block* end with the question whether the condition that it ends with is *wanted* in all lanes."""
-    end = block.instructions.pop()
-    agreed = Instruction(I1, AGREE, [end.operands[0]], f"{block.name}.agreed", predicate="true" if wanted else "false")
-    block.instructions += [agreed, Instruction(end.type, "br", [agreed], targets=[coherent, diverging])]
+def _branch_if_coherent(block: Block, coherent: Block, diverging: Block, expected: bool) -> None:
+    """Make *block* branch to *coherent* if its condition is *expected* in all lanes, else to *diverging*."""
+    terminator = block.instructions.pop()
+    coherent_condition = Instruction(
+        I1, AGREE, [terminator.operands[0]], f"{block.name}.agreed", predicate="true" if expected else "false"
+    )
+    block.instructions += [
+        coherent_condition,
+        Instruction(terminator.type, "br", [coherent_condition], targets=[coherent, diverging]),
+    ]
 
 
-def _gains(block: Block, shapes: VectorShapes) -> bool:
-    """Whether *block* is better run without a mask: it touches memory, or is run again and again."""
-    return bool(shapes.order.loops[block]) or any(map(needs_a_lane, block.instructions))
+def _pays_off(block: Block, shapes: VectorShapes) -> bool:
+    """Whether *block* is worth a version without a mask: it accesses memory, or is in a loop."""
+    return bool(shapes.order.loops[block]) or any(map(needs_active_lane, block.instructions))
 
 
 def _find_path(start: Block, reconvergence: Block, shapes: VectorShapes) -> list[Block]:
-    """The blocks that lanes can come to from *start* before all meet."""
+    """The blocks that lanes can reach from *start* before they reconverge."""
     found = {start: None}
     waiting = [start]
     while waiting:
@@ -197,13 +204,13 @@ def _find_path(start: Block, reconvergence: Block, shapes: VectorShapes) -> list
 
 
 def _is_entered_from(path: list[Block], start: Block, block: Block, shapes: VectorShapes) -> bool:
-    """Whether *block* is the only way into *path*, which begins at *start*, and nothing in it ends the kernel."""
+    """Whether *path* is only entered from *block* at *start*, and no block of it returns."""
     inside = set(path)
     for source in shapes.order.blocks:
         for target in shapes.successors(source):
             if target in inside and source not in inside and (source is not block or target is not start):
                 return False
-    return all(shapes.successors(part) for part in path)
+    return all(shapes.successors(member) for member in path)
 
 
 def _set_incoming(phi: Instruction, paths: list[tuple[Value, Block]]) -> None:

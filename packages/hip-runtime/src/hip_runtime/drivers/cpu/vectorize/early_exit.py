@@ -1,4 +1,4 @@
-"""Branches at the start of a kernel at which threads that have nothing to do return: ``if i < n``."""
+"""Early exits: branches at the start of a kernel at which threads without work return, such as ``if i < n``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block
 
-_NOTING = frozenset({"getelementptr", "store"})
+_RECORDING = frozenset({"getelementptr", "store"})
 
 
 def find_early_exit(shapes: VectorShapes, known: dict[Block, Block]) -> tuple[Block, Block] | None:
-    """A branch of which one side only returns, in front of which nothing was written; and the other side."""
+    """A branch with a side that only returns, and its other side; nothing may be written before it."""
     loops = shapes.order.loops
     for block in shapes.order.blocks:
         if any(has_effect(instruction) for instruction in block.instructions):
@@ -26,6 +26,6 @@ def find_early_exit(shapes: VectorShapes, known: dict[Block, Block]) -> tuple[Bl
 
 
 def _only_returns(block: Block) -> bool:
-    """Whether threads return in *block*, and do no more there than to note it, as they do where others wait."""
+    """Whether threads return in *block*, and do no more than record that, as they do in regions of a kernel."""
     *others, end = block.instructions
-    return end.opcode == "ret" and all(instruction.opcode in _NOTING for instruction in others)
+    return end.opcode == "ret" and all(instruction.opcode in _RECORDING for instruction in others)

@@ -1,4 +1,4 @@
-"""What the values of a kernel are for a gang, in the block that is being written: a base, or all lanes."""
+"""The values of a kernel for a gang, in the block that is being written: the base of a strided value, or all lanes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 
 class FindsVariants(Protocol):
-    """Has functions for all lanes, see `vectorize.variants`."""
+    """Provides vector variants of functions, see `vectorize.variants`."""
 
     def find(self, function: Function, width: int) -> ir.Function | None:
-        """The variant of *function* for *width* lanes; ``None`` where there can be none."""
+        """The variant of *function* for *width* lanes; ``None`` if there is none."""
 
 
 class GangValues:
-    """Values of one gang. ``mask`` is that of the block that is being written, ``None`` where all lanes run it."""
+    """Values of one gang. ``mask`` is that of the block that is being written, ``None`` if all lanes run it."""
 
     def __init__(
         self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: Symbols, entry: ir.IRBuilder,
@@ -41,23 +41,23 @@ class GangValues:
         self.variants = variants
         self.demotable = demotable
         self.lockstep = lockstep
-        """Whether all lanes have to load before any writes what comes behind."""
+        """Whether each memory access has to be made for all lanes before the next one."""
         self.mask: ir.Value | None = None
         self.block: Block
         self.values: dict[Instruction, ir.Value] = {}
-        """What is known in the block that is being written: the base of what is strided, all lanes of what varies."""
+        """Values that are available in this block: the base if the value is strided, all lanes if it varies."""
         self._spread: dict[Value, ir.Value] = {}
         self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
         self._speculated = SpeculativeBases(shapes, lanes, entry, self.scalar)
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
-        """Go on with another block."""
+        """Start another block."""
         self.block, self.mask = block, mask
         self.values, self._spread = {}, {}
         self._speculated.begin(block)
 
     def variable(self, value: Instruction, varying: bool) -> ir.Value:
-        """The place of a value between blocks: of its base, or of all lanes."""
+        """The stack slot that carries a value between blocks: its base, or all lanes."""
         found = self._variables.get((value, varying))
         if found is None:
             kind = self.lanes.type_of(value.type) if varying else value.type

@@ -1,4 +1,4 @@
-"""The threads of a block in groups of lanes along x."""
+"""Gangs: functions that run neighbouring threads of a block as lanes, and the loop that runs them for a whole block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
-from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MOST_LANES, has_grid_stride_loop
+from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -30,28 +30,27 @@ from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 from hip_runtime.errors import UnsupportedError
 
-GANG_FUNCTION = "spmd.group"
+GANG_FUNCTION = "spmd.gang"
 
 
 _MANY_DOUBLES = 120
-"""Instructions on numbers of 64 bits from which on half as many lanes are taken: LLVM's time for registers that are not
-enough grows faster than what more lanes gain."""
+"""With this many instructions on 64-bit floats, gangs have half as many lanes: under register pressure, LLVM's compile
+time grows faster than the gain from more lanes."""
 
-_MANY = 400
-"""Instructions of a kernel without a loop from which on it is written once, under a mask. That costs less than a tenth
-of its time then, and saves a third of the compiler's."""
+_MANY_INSTRUCTIONS = 400
+"""A kernel without a loop and with more instructions than this is only written under a mask. That costs less than a
+tenth of its run time, and saves a third of its compile time."""
 
 
 class GangBody:
-    """A body of a worker that runs *width* threads along x at a time, or half or twice as many where these are not
-    *exact*.
+    """A worker's body that runs gangs of *width* threads along x, or half or twice as many unless the width is *exact*.
 
-    Raises, when it is called, `UnsupportedError` where that cannot be done, or, with *judge*, should not: see
-    `cost_model`."""
+    A call raises `UnsupportedError` if vectors cannot run the kernel or, with *check_cost*, if the cost model finds
+    that they should not."""
 
     def __init__(
         self, function: Function, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, width: int,
-        judge: bool = False, exact: bool = True,
+        check_cost: bool = False, exact: bool = True,
     ) -> None:  # fmt: skip
         self._function = function
         self._item = item
@@ -61,7 +60,7 @@ class GangBody:
         doubles = sum(isinstance(value.type, ir.DoubleType) for value in _all_instructions(function))
         self._width = width if exact or doubles < _MANY_DOUBLES else max(width // 2, 1)
         self._widens = not exact
-        self._judge = judge
+        self._check_cost = check_cost
         self._rows = 1
 
     def __call__(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
@@ -70,23 +69,23 @@ class GangBody:
         make = partial(GangFunction, self._function, item, self._kind.args, symbols, self._size_of)
         made = make_gang(make, self._width, self._widens)
         width = self._width = made.width
-        if self._judge:
+        if self._check_cost:
             check_profitable(made.shapes, self._size_of, width)
         self._rows = count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
         has_loop = any(made.shapes.order.loops.values())
-        group = made.build(self._rows, once=values > _MANY and not has_loop)
+        gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
         with each_gang(builder, item, place, width, self._rows) as count:
-            builder.call(group, [place, *arguments, count])
+            builder.call(gang, [place, *arguments, count])
 
     def describe(self) -> str:
-        """What was done, as a part of the reason for a kernel's form."""
+        """What was done, for the reason of a kernel's form."""
         where = f", in {self._rows} rows" if self._rows > 1 else ""
         return f"{self._width * self._rows} threads at a time{where}"
 
 
 def _all_instructions(function: Function) -> Iterator[Instruction]:
-    """Those of *function*, and of the elementwise functions that it calls, each once."""
+    """The instructions of *function*, and of each elementwise function that it calls."""
     yield from function.instructions()
     for callee in {value.elementwise for value in function.instructions()}:
         if callee is not None:
@@ -95,16 +94,16 @@ def _all_instructions(function: Function) -> Iterator[Instruction]:
 
 @contextmanager
 def each_gang(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int, rows: int = 1) -> Iterator[ir.Value]:
-    """A loop over the groups of a block, of *rows* rows each. Inside, the work item *place* holds the first thread of
-    the group; gives how many threads its row has from there on.
+    """A loop over the gangs of a block, of *rows* rows each. Inside, the work item *place* holds the gang's first
+    thread; yields the number of threads from there to the end of its row.
 
-    LLVM may write out the loop over rows: what several of them load, as in a stencil, it loads once then.
+    LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
     """
     extent = item.block[0]
     with (
         counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
         counted(builder, "thread.y", I32(0), I32(item.block[1] // rows)) as row,
-        counted(builder, "group", I32(0), I32(-(-extent // width)), rolled=True) as number,
+        counted(builder, "gang", I32(0), I32(-(-extent // width)), rolled=True) as number,
     ):
         first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
         y = builder.mul(row, I32(rows), flags=("nuw", "nsw"))
@@ -114,17 +113,18 @@ def each_gang(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int
 
 
 def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> GangFunction:
-    """What *make* makes for *width* lanes, or for twice as many where it *widens* and these are better."""
+    """The gang function that *make* returns for *width* lanes or, if it *widens*, for twice as many if that is
+    better."""
     made = make(width)
-    return make(2 * width) if widens and made.is_better_wide() else made
+    return make(2 * width) if widens and made.prefers_double_width() else made
 
 
 class GangFunction:
-    """A function that runs the group whose first thread the work item holds; its last argument is how many threads
-    there are from there on, those in front of it are of the types *kinds*, the work item first.
+    """A function that runs the gang whose first thread the work item holds. Its last argument is the number of threads
+    from there to the end of the row; the others have the types *kinds*, the work item first.
 
-    *demotable* are atomic operations of *function* on memory of the block alone. *lockstep* lets all lanes do each
-    access to memory together.
+    *demotable* are atomic operations of *function* on the block's own memory. *lockstep* makes each memory access for
+    all lanes before the next one.
     """
 
     def __init__(
@@ -139,40 +139,42 @@ class GangFunction:
         self._variants = Variants(item, symbols, size_of)
         self.width = width
         self._demotable = demotable
-        self._in_step = lockstep
+        self._lockstep = lockstep
         self._kind = ir.FunctionType(VOID, [*kinds, I32])
         self._name = name
         self.shapes, self.early_exits = self._analyse()
-        """How values differ in groups of which all lanes go on, and the branches that say so."""
+        """The shapes in gangs of which no lane takes an early exit, and the early exits."""
 
-    def is_better_wide(self) -> bool:
-        """Whether there are twice as many threads to run at a time, and a reason to."""
-        if 2 * self.width > min(MOST_LANES, self._item.block[0]):
+    def prefers_double_width(self) -> bool:
+        """Whether the block has gangs of twice the width, and these are better."""
+        if 2 * self.width > min(MAX_LANES, self._item.block[0]):
             return False
         if any(value.opcode == "alloca" for value in self._graph.instructions()):
             return False
         return has_grid_stride_loop(self.shapes, self._size_of, self.width)
 
-    def build(self, rows: int = 1, once: bool = False) -> ir.Function:
-        """Write it, for *rows* rows at once: only where `count_rows` says that they can be. With *once* there is no
-        code for groups of which all lanes exist, if there is one for others."""
+    def build(self, rows: int = 1, masked_only: bool = False) -> ir.Function:
+        """Write the function, for as many *rows* at once as `count_rows` allows. *masked_only* leaves out the version
+        for full gangs if there is a masked one."""
         function = ir.Function(self._item.module, self._kind, self._name)
         for attribute in ("alwaysinline", "nounwind"):
             function.attributes.add(attribute)
         self._entry = ir.IRBuilder(function.append_basic_block("entry"))
-        self._builder = builder = ir.IRBuilder(function.append_basic_block("group"))
+        self._builder = builder = ir.IRBuilder(function.append_basic_block("gang"))
         if self._item.has_lines:
             keep_lines(builder)
         self._lanes = VectorBuilder(builder, self.width)
         first, done = builder.block, builder.append_basic_block("done")
         *arguments, count = function.args
         under_mask = builder.append_basic_block("under.mask")
-        mask_place = allocate(self._entry, self._lanes.no_lanes().type, "group.mask")
-        partial = self._item.block[0] % self.width > 0
-        whole = self._item.block[0] >= self.width and not (once and (self.early_exits or partial))
+        mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
+        has_partial_gang = self._item.block[0] % self.width > 0
+        has_full_gangs = self._item.block[0] >= self.width and not (
+            masked_only and (self.early_exits or has_partial_gang)
+        )
         privates = self._place_private()
         builder.position_at_end(under_mask)
-        if self.early_exits or partial or not whole:
+        if self.early_exits or has_partial_gang or not has_full_gangs:
             mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
             self._write_masked(arguments, privates, mask, rows)
             builder.branch(done)
@@ -180,10 +182,10 @@ class GangFunction:
             builder.unreachable()
         builder.position_at_end(first)
         builder.store(self._lanes.first_lanes(count), mask_place)
-        if whole:
+        if has_full_gangs:
             full = builder.append_basic_block("full")
             enough = builder.icmp_unsigned(">=", count, I32(self.width))
-            builder.cbranch(enough, full, under_mask) if partial else builder.branch(full)
+            builder.cbranch(enough, full, under_mask) if has_partial_gang else builder.branch(full)
             builder.position_at_end(full)
             self._write_whole(arguments, privates, rows, done, under_mask)
         else:
@@ -197,34 +199,33 @@ class GangFunction:
         self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], rows: int, done: ir.Block,
         otherwise: ir.Block,
     ) -> None:  # fmt: skip
-        """All rows at once, for groups of which all lanes exist. Changes the graph: nothing is written from it behind
-        this."""
+        """Write the version for full gangs, all rows at once. It changes the graph, so it has to be written last."""
         if rows == 1:
             self._version_coherent()
             PredicatedFunction(
-                self._code(self.shapes, arguments, privates), None, done, self.early_exits, otherwise
+                self._make_widener(self.shapes, arguments, privates), None, done, self.early_exits, otherwise
             ).write()
             return
-        codes = [self._code(self.shapes, arguments, privates)]
-        codes += [self._code(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
-        CoarsenedFunction(codes, done, self.early_exits, otherwise).write()
+        wideners = [self._make_widener(self.shapes, arguments, privates)]
+        wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
+        CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
 
     def _version_coherent(self) -> None:
-        """Write ways that all lanes take together twice."""
+        """Version the coherent branches."""
         self._record("vector_shapes")
-        together = CoherentBranches(self._graph, self.early_exits)
-        while together.version_next(self.shapes):
+        coherent = CoherentBranches(self._graph, self.early_exits)
+        while coherent.version_next(self.shapes):
             self.shapes = self._shapes(self.early_exits)
             self._record("coherent")
         demotable = set(self._demotable)
-        demotable.update(copy for copy, original in together.copied.items() if original in demotable)
+        demotable.update(copy for copy, original in coherent.copied.items() if original in demotable)
         self._demotable = frozenset(demotable)
 
     def _record(self, stage: str) -> None:
         record(f"{stage} {self._name}", self._graph, self._describe)
 
     def _describe(self, value: Instruction) -> str:
-        """How *value* differs among lanes, for who looks on."""
+        """The shape of *value*, for dumps."""
         home = self.shapes.homes.get(value)
         exits = home in self.early_exits and value.is_terminator
         return "early exit" if exits else self.shapes.describe(value)
@@ -232,27 +233,27 @@ class GangFunction:
     def _write_masked(
         self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], mask: ir.Value, rows: int
     ) -> None:  # fmt: skip
-        """One row after another, for the lanes of *mask*."""
+        """Write the version for the lanes of *mask*, one row after another."""
         builder, layout = self._builder, self._item.layout
         after = builder.append_basic_block("masked.done")
-        code = self._code(self._shapes({}), arguments, privates)
+        widener = self._make_widener(self._shapes({}), arguments, privates)
         if rows == 1:
-            PredicatedFunction(code, mask, after, {}, None).write()
+            PredicatedFunction(widener, mask, after, {}, None).write()
             builder.position_at_end(after)
             return
         first = layout.load(builder, arguments[0], "thread", 1)
         with counted(builder, "row", I32(0), I32(rows), rolled=True) as row:
             layout.store(builder, builder.add(first, row), arguments[0], "thread", 1)
-            PredicatedFunction(code, mask, after, {}, None).write()
+            PredicatedFunction(widener, mask, after, {}, None).write()
             builder.position_at_end(after)
 
-    def _code(
+    def _make_widener(
         self, shapes: VectorShapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value] | None = None
     ) -> Widener:
         privates = self._place_private() if privates is None else privates
         return Widener(
             self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._variants,
-            self._demotable, self._in_step,
+            self._demotable, self._lockstep,
         )  # fmt: skip
 
     def _for_row(self, arguments: list[ir.Value], row: int) -> list[ir.Value]:
@@ -267,11 +268,11 @@ class GangFunction:
     def _shapes(self, early_exits: dict[Block, Block]) -> VectorShapes:
         item = self._item
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
-        follow = item.wave_size % self.width == 0 and rows_fit
-        return VectorShapes(self._graph, early_exits, self._size_of, self._private_bytes, follow)
+        lanes_consecutive = item.wave_size % self.width == 0 and rows_fit
+        return VectorShapes(self._graph, early_exits, self._size_of, self._private_bytes, lanes_consecutive)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
-        """The shapes where all lanes take the guards that there are, and these."""
+        """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""
         early_exits: dict[Block, Block] = {}
         while True:
             shapes = self._shapes(early_exits)
@@ -288,7 +289,7 @@ class GangFunction:
         places = {}
         for alloca in (value for value in self._graph.instructions() if value.opcode == "alloca"):
             if not isinstance(alloca.operands[0], Constant) or alloca.type != PTR:
-                raise UnsupportedError("private memory of a size that is known only at run time")
+                raise UnsupportedError("private memory whose size is known only at run time")
             nbytes = self._private_bytes(alloca) * self.width
             place = allocate(self._entry, ir.ArrayType(ir.IntType(8), nbytes), "private")
             place.align = max(alloca.align, 64)

@@ -1,9 +1,9 @@
-"""The operands of what is done for one lane after another: how each is had for the lane whose turn it is.
+"""The operands of scalarized instructions, computed for each lane in turn.
 
-A vector of them would be put together only to be taken apart. So what is quickly computed, such as an address from an
-index, is computed in the turn; and what is loaded for nothing else, such as the number of a bin, is loaded there. All
-other vectors are put into memory of the stack, from which LLVM makes registers where the turns are written out.
-"""
+A vector operand would be assembled only to be taken apart again. So cheap operands, such as an address computed from an
+index, are computed for each lane; loads without another use, such as that of a histogram's bin, are made for each lane,
+too. All other vectors are spilled to the stack, which LLVM promotes to registers if the loop over the lanes is
+unrolled."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.errors import UnsupportedError
 
 OfLane = Callable[[ir.Value], ir.Value]
-"""Writes a value for the lane with a number, an ``i32``."""
+"""Writes a value for the lane with the given index, an ``i32``."""
 
-_QUICK = frozenset(
+_CHEAP = frozenset(
     "add sub shl lshr ashr and or xor zext sext trunc getelementptr bitcast ptrtoint inttoptr select icmp".split()
 )
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 
 def prepare_operands(code: GangValues, instruction: Instruction) -> list[OfLane]:
-    """How to get the operands of *instruction*, which is about to be written: what they need is written now."""
+    """How to get each operand of *instruction* for a lane. What is shared by all lanes is written now."""
     operands = _Operands(code, instruction)
-    return [operands.prepare(value, _DEEPEST) for value in instruction.operands]
+    return [operands.prepare(value, _MAX_DEPTH) for value in instruction.operands]
 
 
 class _Operands:
     def __init__(self, code: GangValues, instruction: Instruction) -> None:
         self._code = code
         self._builder = code.builder
-        self._steady: set[Instruction] = set()
-        """What may as well be loaded now: nothing in between writes memory."""
+        self._movable: set[Instruction] = set()
+        """Values that could as well be loaded at *instruction*, as nothing in between writes memory."""
         for value in code.block.instructions[: code.block.instructions.index(instruction)]:
             if has_effect(value):
-                self._steady.clear()
-            self._steady.add(value)
+                self._movable.clear()
+            self._movable.add(value)
 
     def prepare(self, value: Value, depth: int) -> OfLane:
         code = self._code
@@ -52,24 +52,24 @@ class _Operands:
             first, stride = code.scalar(value), shape
             return lambda lane: self._step(first, stride, lane) if stride else first
         if isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
-            raise UnsupportedError(f"vectors cannot hold values of type {value.type} that memory is given")
-        if depth and isinstance(value, Instruction) and self._is_quick(value):
+            raise UnsupportedError(f"vectors cannot hold values of type {value.type} that are stored to memory")
+        if depth and isinstance(value, Instruction) and self._is_cheap(value):
             parts = [self.prepare(operand, depth - 1) for operand in value.operands]
             return lambda lane: write_instruction(self._builder, value, [part(lane) for part in parts])
-        return self._put_away(value)
+        return self._spill(value)
 
-    def _is_quick(self, value: Instruction) -> bool:
+    def _is_cheap(self, value: Instruction) -> bool:
         shapes = self._code.shapes
         if value.opcode == "load":
             return (
-                not self._code.lockstep and value in self._steady and not has_effect(value) and shapes.uses[value] == 1
+                not self._code.lockstep and value in self._movable and not has_effect(value) and shapes.uses[value] == 1
             )
         if value.opcode == "select" and getattr(value.operands[0], "opcode", "") == "fcmp":
-            return False  # of floats, which are put away themselves: the choice of all lanes is one instruction
-        return value.opcode in _QUICK and shapes.homes[value] is self._code.block
+            return False  # its operands are floats, which are spilled themselves: one vector select is cheaper
+        return value.opcode in _CHEAP and shapes.homes[value] is self._code.block
 
     def _step(self, first: ir.Value, stride: int, lane: ir.Value) -> ir.Value:
-        """What is *first* for the first lane, and *stride* more for each other."""
+        """The value with the base *first* and *stride* for *lane*."""
         builder = self._builder
         if isinstance(first.type, ir.PointerType):
             offset = builder.mul(builder.zext(lane, I64), I64(stride))
@@ -80,8 +80,8 @@ class _Operands:
         )
         return builder.add(first, builder.mul(number, ir.Constant(first.type, stride)))
 
-    def _put_away(self, value: Value) -> OfLane:
-        """All lanes of a value in memory."""
+    def _spill(self, value: Value) -> OfLane:
+        """Spill all lanes of a value to the stack."""
         code, builder, kind = self._code, self._builder, value.type
         whole = code.vector(value)
         if kind == I1:
@@ -99,5 +99,5 @@ class _Operands:
 
 
 def element_address(builder: ir.IRBuilder, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
-    """Where the value of *lane* is in an array of *kind* at *place*."""
+    """The address of the element of *lane* in an array of *kind* at *place*."""
     return builder.gep(place, [builder.zext(lane, I64)], inbounds=True, source_etype=kind)

@@ -1,4 +1,4 @@
-"""What has no form for vectors: one lane after another, as far as they are active."""
+"""Scalarizes instructions without a vector form: they are executed for one active lane after another."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, pre
 
 
 class Scalarizer:
-    """Writes *instruction* for each active lane. What differs among lanes goes through memory of the stack.
+    """Writes *instruction* for each active lane. Operands and results that vary go through the stack.
 
-    Where all lanes are active, which is told when the code runs, the loop over them has no test in it, so that LLVM can
-    write it out; else it goes from one bit of the mask to the next, as a jump over each lane that is not active would
-    often be foreseen wrongly.
+    If all lanes are active at run time, the loop over them is a plain one, so that LLVM can unroll it. Otherwise the
+    loop visits the set bits of the mask only, as a branch for each lane would often be mispredicted.
     """
 
     def __init__(self, code: GangValues, instruction: Instruction) -> None:
@@ -26,28 +25,28 @@ class Scalarizer:
         self._lanes = code.lanes
         self._instruction = instruction
         self._kinds = self._result_kinds(instruction.type)
-        self._knows_thread = any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands)
+        self._reads_thread = any(isinstance(value, Argument) and value.index == 0 for value in instruction.operands)
 
     def write(self) -> ir.Value | None:
-        """Everything; the results of all lanes."""
+        """Write all of it; the result's lanes as a vector."""
         code, builder, lanes = self._code, self._builder, self._lanes
-        self._given = prepare_operands(code, self._instruction)
+        self._operands = prepare_operands(code, self._instruction)
         self._results = [
             allocate(code.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in self._kinds
         ]
-        if self._knows_thread:
+        if self._reads_thread:
             self._first = code.item.layout.load(builder, code.arguments[0], "thread", 0)
         if code.mask is None:
             self._run_all()
         else:
             bits = builder.bitcast(code.mask, ir.IntType(lanes.width))
-            everyone = builder.icmp_unsigned("==", bits, bits.type((1 << lanes.width) - 1))
-            with builder.if_else(everyone) as (every, some):
-                with every:
+            all_active = builder.icmp_unsigned("==", bits, bits.type((1 << lanes.width) - 1))
+            with builder.if_else(all_active) as (all_lanes, active_lanes):
+                with all_lanes:
                     self._run_all()
-                with some:
-                    self._run_some(bits)
-        if self._knows_thread:
+                with active_lanes:
+                    self._run_active(bits)
+        if self._reads_thread:
             code.item.layout.store(builder, self._first, code.arguments[0], "thread", 0)
         return self._collect()
 
@@ -62,39 +61,39 @@ class Scalarizer:
     def _run_all(self) -> None:
         builder = self._builder
         before = builder.block
-        turn, after = (builder.append_basic_block(f"lane{part}") for part in ("", ".end"))
-        builder.branch(turn)
-        builder.position_at_end(turn)
+        body, after = (builder.append_basic_block(f"lane{part}") for part in ("", ".end"))
+        builder.branch(body)
+        builder.position_at_end(body)
         lane = builder.phi(I32, "lane")
         lane.add_incoming(I32(0), before)
-        self._run(lane)
+        self._run_lane(lane)
         following = builder.add(lane, I32(1))
         lane.add_incoming(following, builder.block)
-        builder.cbranch(builder.icmp_unsigned("<", following, I32(self._lanes.width)), turn, after)
+        builder.cbranch(builder.icmp_unsigned("<", following, I32(self._lanes.width)), body, after)
         builder.position_at_end(after)
 
-    def _run_some(self, bits: ir.Value) -> None:
+    def _run_active(self, bits: ir.Value) -> None:
         builder, kind = self._builder, bits.type
         before = builder.block
-        head, turn, after = (builder.append_basic_block(f"active{part}") for part in ("", ".run", ".end"))
+        head, body, after = (builder.append_basic_block(f"active{part}") for part in ("", ".run", ".end"))
         builder.branch(head)
         builder.position_at_end(head)
         rest = builder.phi(kind, "rest")
         rest.add_incoming(bits, before)
-        builder.cbranch(builder.icmp_unsigned("!=", rest, kind(0)), turn, after)
-        builder.position_at_end(turn)
+        builder.cbranch(builder.icmp_unsigned("!=", rest, kind(0)), body, after)
+        builder.position_at_end(body)
         lane = self._lanes.call(f"llvm.cttz.i{kind.width}", kind, [rest, I1(1)])
-        self._run(lane if kind == I32 else builder.trunc(lane, I32) if kind == I64 else builder.zext(lane, I32))
+        self._run_lane(lane if kind == I32 else builder.trunc(lane, I32) if kind == I64 else builder.zext(lane, I32))
         rest.add_incoming(builder.and_(rest, builder.sub(rest, kind(1))), builder.block)
         builder.branch(head)
         builder.position_at_end(after)
 
-    def _run(self, lane: ir.Value) -> None:
-        """The turn of *lane*."""
+    def _run_lane(self, lane: ir.Value) -> None:
+        """Execute the instruction for *lane*."""
         code, builder, instruction = self._code, self._builder, self._instruction
-        if self._knows_thread:
+        if self._reads_thread:
             code.item.store_lane(builder, code.arguments[0], builder.add(self._first, lane))
-        operands = [given(lane) for given in self._given]
+        operands = [operand(lane) for operand in self._operands]
         write_one = write_demoted if instruction in code.demotable else write_instruction
         found = write_one(builder, instruction, operands)
         for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):

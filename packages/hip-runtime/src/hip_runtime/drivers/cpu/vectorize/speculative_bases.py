@@ -1,4 +1,4 @@
-"""The bases of what is strided as long as no index is negative, and whether it is so now."""
+"""The bases of speculated strides, and the run-time checks that the speculation holds: that no index is negative."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 
 class SpeculativeBases:
-    """Writes the bases of what is usually strided, and whether it is so now. *scalar* gives those of other values."""
+    """Writes the bases of values with a speculated stride, and whether it holds. *scalar* gives the base of others."""
 
     def __init__(
         self, shapes: VectorShapes, lanes: VectorBuilder, entry: ir.IRBuilder, scalar: Callable[[Value], ir.Value]
@@ -32,15 +32,15 @@ class SpeculativeBases:
         self._variables: dict[Instruction, tuple[ir.Value, ir.Value]] = {}
 
     def begin(self, block: Block) -> None:
-        """Go on with another block."""
+        """Start another block."""
         self._block, self._values = block, {}
 
     def has_stride(self, value: Value, stride: int) -> bool:
-        """Whether *value* usually has *stride*, which is not 0."""
+        """Whether *value* has the speculated or certain stride *stride*, which is not 0."""
         return stride > 0 and speculated_shape(self._shapes, self._found, value, self._block) == stride
 
     def base(self, value: Value) -> tuple[ir.Value, ir.Value]:
-        """The base of what is strided, usually or always, and whether it is."""
+        """The base of a value with a speculated or certain stride, and whether it holds."""
         if self._shapes.of(value, self._block) is not VARYING:
             return self._scalar(value), I1(1)
         assert isinstance(value, Instruction)
@@ -52,7 +52,7 @@ class SpeculativeBases:
         return known
 
     def write(self, instruction: Instruction) -> None:
-        """Write the base of *instruction*, where it has one usually."""
+        """Write the base of *instruction*, if its stride is speculated."""
         speculated = self._found.get(instruction)
         if speculated is None:
             return
@@ -69,7 +69,7 @@ class SpeculativeBases:
         self._values[instruction] = base, holds
 
     def keep(self, instruction: Instruction) -> None:
-        """Store what was written for *instruction* where other blocks find it."""
+        """Store the base of *instruction* for other blocks."""
         if instruction in self._values:
             for value, place in zip(self._values[instruction], self._places(instruction), strict=True):
                 self._builder.store(value, place)
@@ -84,12 +84,12 @@ class SpeculativeBases:
     def _places(self, value: Instruction) -> tuple[ir.Value, ir.Value]:
         found = self._variables.get(value)
         if found is None:
-            places = allocate(self._entry, value.type, f"{value.name}.usual"), allocate(self._entry, I1, "is.usual")
-            found = self._variables[value] = places
+            base = allocate(self._entry, value.type, f"{value.name}.base")
+            found = self._variables[value] = base, allocate(self._entry, I1, "holds")
         return found
 
     def _none_negative(self, index: Value) -> ir.Value:
-        """Whether no lane has a negative *index*, and none has overflowed."""
+        """Whether *index* is not negative in any lane, and has not overflowed."""
         shape = self._shapes.of(index, self._block)
         assert shape is not VARYING
         kind = index.type
@@ -104,6 +104,6 @@ class SpeculativeBases:
 
 
 def as_base(instruction: Instruction) -> Instruction:
-    """*instruction* as the base of something strided has it: that of a lane which may not be active, so no flag holds,
-    and an ``or`` is the sum that it is for active lanes."""
+    """*instruction* for computing the base of a strided value. The base is the value of lane 0, which may be inactive,
+    so that no flags hold, and an ``or``, which is a sum for active lanes, has to become an ``add``."""
     return replace(instruction, opcode="add" if instruction.opcode == "or" else instruction.opcode, flags=())

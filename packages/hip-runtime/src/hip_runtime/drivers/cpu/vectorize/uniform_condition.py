@@ -1,4 +1,4 @@
-"""Whether a condition is the same for all lanes of a group."""
+"""Run-time checks that a condition is the same in all lanes of a gang."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from hip_runtime.drivers.cpu.llvmir import I1, compare, have_same_sign
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 
 
-def write_uniform_condition(code: GangValues, condition: Value, wanted: bool) -> ir.Value:
-    """Whether *condition* is *wanted* in all lanes, all of which are there. What is compared is strided as a rule: then
-    the first and the last lane tell."""
+def write_uniform_condition(code: GangValues, condition: Value, expected: bool) -> ir.Value:
+    """Whether *condition* is *expected* in all lanes, which are all active. It usually compares strided values; then
+    the first and the last lane decide."""
     shape = code.shapes.of(condition, code.block)
     if shape == 0:
         found = code.scalar(condition)
-        return found if wanted else code.builder.not_(found)
-    parts = split_condition(condition, wanted)
+        return found if expected else code.builder.not_(found)
+    parts = split_condition(condition, expected)
     if isinstance(condition, Instruction) and code.shapes.homes[condition] is code.block:
         if parts:
-            first, second = (write_uniform_condition(code, part, wanted) for part in parts)
-            return code.builder.select(first, second, I1(0))  # where the first does not hold, the second may be poison
-        found = _compare_ends(code, condition, wanted)
+            first, second = (write_uniform_condition(code, part, expected) for part in parts)
+            return code.builder.select(first, second, I1(0))  # if the first does not hold, the second may be poison
+        found = _compare_end_lanes(code, condition, expected)
         if found is not None:
             return found
-    whole = code.vector(condition)
-    return code.lanes.all(whole if wanted else code.builder.not_(whole))
+    lanes = code.vector(condition)
+    return code.lanes.all(lanes if expected else code.builder.not_(lanes))
 
 
-def _compare_ends(code: GangValues, condition: Instruction, wanted: bool) -> ir.Value | None:
-    """The comparison *condition* for the first and the last lane; ``None`` where these do not tell all."""
+def _compare_end_lanes(code: GangValues, condition: Instruction, expected: bool) -> ir.Value | None:
+    """Whether *condition*, a comparison, is *expected* in the first and the last lane; ``None`` if these do not decide
+    for all."""
     shapes, builder = code.shapes, code.builder
-    predicate = read_order(condition, wanted)
+    predicate = read_order(condition, expected)
     if not predicate:
         return None
     ends: list[list[ir.Value]] = []
@@ -49,9 +50,9 @@ def _compare_ends(code: GangValues, condition: Instruction, wanted: bool) -> ir.
             if abs(reach) >= 1 << value.type.width - 1:
                 return None
             last = builder.add(first, ir.Constant(value.type, reach))
-            if not shapes.follows(value, code.block):  # where the last lane has not overflowed, none has
+            if not shapes.never_wraps(value, code.block):  # if the last lane has not overflowed, none has
                 orders.append(builder.icmp_signed("<" if reach > 0 else ">", first, last))
-            if predicate[0] == "u":  # numbers that do not change their sign are in the same order without it
+            if predicate[0] == "u":  # signed and unsigned order agree for numbers of the same sign
                 orders.append(have_same_sign(builder, first, last))
         ends.append([first, last])
     found = I1(1)

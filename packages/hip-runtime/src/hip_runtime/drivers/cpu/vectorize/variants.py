@@ -1,8 +1,8 @@
-"""Variants for all lanes of a group of elementwise functions that a kernel calls.
+"""Vector variants of the elementwise functions that a kernel calls.
 
-A function that is called at many places is not made a part of the kernel at each, which takes LLVM long: it stays a
-function, of which one variant takes vectors of as many numbers as a group has lanes, and gives one. Its last parameter
-is the mask of the lanes that call it.
+A function with many call sites is not inlined at each of them, which would take LLVM long. It stays a function, with a
+variant whose parameters and result are vectors with an element for each lane of a gang. The variant's last parameter is
+the mask of the active lanes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hip_runtime.errors import UnsupportedError
 
 
 class Variants:
-    """The variants in the module of *item*, each written when it is first asked for."""
+    """The variants in the module of *item*, each written when it is first needed."""
 
     def __init__(self, item: WorkItem, symbols: Symbols, size_of: Callable[[ir.Type], int]) -> None:
         self._item = item
@@ -32,8 +32,8 @@ class Variants:
         self._size_of = size_of
 
     def find(self, function: Function, width: int) -> ir.Function | None:
-        """The variant of *function*, whose parameters are instructions, for *width* lanes; ``None`` where there can be
-        none."""
+        """The variant of *function*, whose parameters are instructions, for *width* lanes; ``None`` if vectors cannot
+        run it."""
         name = f"{function.name}.lanes.{width}"
         known = self._item.module.globals.get(name)
         if known is not None:
@@ -45,21 +45,21 @@ class Variants:
             return None
 
     def _write(self, function: Function, name: str, width: int) -> ir.Function:
-        (given,) = (value.operands[0] for value in function.instructions() if value.opcode == RESULT)
+        (result,) = (value.operands[0] for value in function.instructions() if value.opcode == RESULT)
         kinds = [ir.VectorType(value.type, width) for value in function.arguments]
-        kind = ir.FunctionType(ir.VectorType(given.type, width), [*kinds, ir.VectorType(I1, width)])
+        kind = ir.FunctionType(ir.VectorType(result.type, width), [*kinds, ir.VectorType(I1, width)])
         made = ir.Function(self._item.module, kind, name)
         for attribute in ("noinline", "nounwind"):
             made.attributes.add(attribute)
         entry = ir.IRBuilder(made.append_basic_block("entry"))
-        builder = ir.IRBuilder(made.append_basic_block("group"))
+        builder = ir.IRBuilder(made.append_basic_block("gang"))
         if self._item.has_lines:
             keep_lines(builder)
         first, done = builder.block, builder.append_basic_block("done")
         place = allocate(entry, kind.return_type, "result")
         shapes = VectorShapes(function, {}, self._size_of, lambda alloca: 0, False)
         if any(block.terminator.opcode == "ret" for block in shapes.masked):
-            raise UnsupportedError(f"lanes leave {function.name!r} at different places")
+            raise UnsupportedError(f"lanes return from {function.name!r} in different blocks")
         *values, mask = made.args
         code = Widener(
             VectorBuilder(builder, width), shapes, self._item, self._symbols, entry, [*values, place], {}, self

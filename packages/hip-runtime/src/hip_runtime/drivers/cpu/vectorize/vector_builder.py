@@ -1,4 +1,4 @@
-"""Values of several lanes: their types, masks, and the intrinsics of LLVM on them, written with llvmlite's builder."""
+"""Vectors of lanes: their types, masks, memory accesses and LLVM intrinsics, written with llvmlite's builder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLOATS = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 class VectorBuilder:
-    """*width* lanes; code goes to where *builder* is."""
+    """Writes vectors of *width* lanes at the position of *builder*."""
 
     def __init__(self, builder: ir.IRBuilder, width: int) -> None:
         self.builder = builder
@@ -24,19 +24,19 @@ class VectorBuilder:
         self._constants: dict[tuple[object, ...], ir.Value] = {}
 
     def type_of(self, kind: ir.Type) -> ir.Type:
-        """The type of a value of *kind* for each lane; `UnsupportedError` where a vector cannot hold it."""
+        """The type of a vector of *kind*; `UnsupportedError` if there is none."""
         if isinstance(kind, ir.LiteralStructType):
             return ir.LiteralStructType([self.type_of(element) for element in kind.elements])
         found = self._types.get(str(kind))
         if found is None:
             if isinstance(kind, ir.VectorType):
                 raise UnsupportedError(f"vectors cannot hold values of type {kind}")
-            spell(kind)
+            mangle(kind)
             found = self._types[str(kind)] = ir.VectorType(kind, self.width)
         return found
 
     def emit(self, kind: ir.Type, parts: Sequence[Part], name: str = "") -> ir.Value:
-        """An instruction put together from *parts*."""
+        """An instruction assembled from *parts*."""
         result = Assembled(self.builder.block, kind, parts, name)
         self.builder._insert(result)
         return result
@@ -53,26 +53,26 @@ class VectorBuilder:
         if isinstance(value, ir.Constant):
             return self._constant(kind, f"splat ({value.type} {value.get_reference()})")
         first = builder.insert_element(self.undefined(kind), value, I32(0))
-        return self.shuffle(first, self.numbers(I32, 0))
+        return self.shuffle(first, self.step_vector(I32, 0))
 
     def shuffle(self, whole: ir.Value, order: ir.Value) -> ir.Value:
-        """The elements of *whole* that the constant vector *order* numbers."""
+        """The elements of *whole* with the indices *order*, a constant vector."""
         result = ir.VectorType(whole.type.element, order.type.count)
         rest = self.undefined(whole.type)
         return self.emit(result, ["shufflevector ", *typed(whole), ", ", *typed(rest), ", ", *typed(order)])
 
     def undefined(self, kind: ir.Type) -> ir.Value:
-        """A value of *kind* that may be anything."""
+        """An undefined value of *kind*."""
         return self._constant(kind, "undef")
 
-    def numbers(self, kind: ir.IntType, stride: int) -> ir.Value:
-        """The number of each lane times *stride*."""
+    def step_vector(self, kind: ir.IntType, stride: int) -> ir.Value:
+        """The index of each lane times *stride*."""
         if not stride:
             return self._constant(self.type_of(kind), "zeroinitializer")
         return self.vector_of(kind, [number * stride for number in range(self.width)])
 
     def vector_of(self, kind: ir.IntType, numbers: Sequence[int]) -> ir.Value:
-        """A constant vector of *numbers*, of which the bits that *kind* has are taken."""
+        """A constant vector of *numbers*, truncated to *kind*."""
         key = (kind.width, *numbers)
         found = self._constants.get(key)
         if found is None:
@@ -89,13 +89,15 @@ class VectorBuilder:
         return found
 
     def spread(self, value: ir.Value, stride: int) -> ir.Value:
-        """*value* plus the number of the lane times *stride*."""
+        """All lanes of the value with the base *value* and *stride*."""
         whole = self.splat(value)
         if not stride:
             return whole
         if isinstance(value.type, ir.PointerType):
-            return self.emit(whole.type, ["getelementptr i8, ", *typed(whole), ", ", *typed(self.numbers(I64, stride))])
-        return self.builder.add(whole, self.numbers(value.type, stride))
+            return self.emit(
+                whole.type, ["getelementptr i8, ", *typed(whole), ", ", *typed(self.step_vector(I64, stride))]
+            )
+        return self.builder.add(whole, self.step_vector(value.type, stride))
 
     def element_addresses(self, base: ir.Value, kind: ir.Type, indices: ir.Value) -> ir.Value:
         """The addresses of elements of an array of *kind* at *base*."""
@@ -103,19 +105,19 @@ class VectorBuilder:
         return self.emit(result, ["getelementptr ", kind, ", ", *typed(base), ", ", *typed(indices)])
 
     def all_lanes(self) -> ir.Value:
-        """A mask with every lane."""
+        """The mask of all lanes."""
         return self._constant(self.type_of(I1), "splat (i1 true)")
 
     def no_lanes(self) -> ir.Value:
-        """A mask without any."""
+        """The empty mask."""
         return self._constant(self.type_of(I1), "zeroinitializer")
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
-        """A mask with the first *count* lanes, an ``i32``."""
-        return self.builder.icmp_unsigned("<", self.numbers(I32, 1), self.splat(count))
+        """The mask of the first *count* lanes, an ``i32``."""
+        return self.builder.icmp_unsigned("<", self.step_vector(I32, 1), self.splat(count))
 
     def any(self, mask: ir.Value) -> ir.Value:
-        """Whether there is a lane in *mask*."""
+        """Whether any lane is in *mask*."""
         bits = ir.IntType(self.width)
         return self.builder.icmp_unsigned("!=", self.builder.bitcast(mask, bits), bits(0))
 
@@ -124,18 +126,18 @@ class VectorBuilder:
         bits = ir.IntType(self.width)
         return self.builder.icmp_unsigned("==", self.builder.bitcast(mask, bits), bits((1 << self.width) - 1))
 
-    def choose(self, mask: ir.Value, new: ir.Value, old: ir.Value) -> ir.Value:
+    def blend(self, mask: ir.Value, new: ir.Value, old: ir.Value) -> ir.Value:
         """*new* for the lanes of *mask*, *old* for the others."""
         builder = self.builder
         if not isinstance(new.type, ir.LiteralStructType):
             return builder.select(mask, new, old)
         for number in range(len(new.type.elements)):
-            part = self.choose(mask, builder.extract_value(new, number), builder.extract_value(old, number))
+            part = self.blend(mask, builder.extract_value(new, number), builder.extract_value(old, number))
             old = builder.insert_value(old, part, number)
         return old
 
     def load(self, kind: ir.Type, place: ir.Value, mask: ir.Value | None, align: int) -> ir.Value:
-        """A value for each lane, from next to each other in memory; undefined for lanes that are not in *mask*."""
+        """A contiguous load; undefined for lanes that are not in *mask*."""
         vector = self.type_of(kind)
         if mask is None:
             return self.builder.load(place, typ=vector, align=align)
@@ -149,10 +151,10 @@ class VectorBuilder:
             self._store_masked(value, place, mask, align)
 
     def gather(self, kind: ir.Type, places: ir.Value, mask: ir.Value | None, align: int) -> ir.Value:
-        """A value for each lane, from anywhere in memory.
+        """A gather: a load from an address for each lane.
 
-        Where all lanes are active these are plain loads: gathering in one instruction is no quicker, and on some
-        processors several times slower where values are not in the nearest cache.
+        If all lanes are active it is made of scalar loads: a gather instruction is not faster, and on some processors
+        several times slower if the values are not in the first-level cache.
         """
         vector = self.type_of(kind)
         whole = self.undefined(vector)
@@ -162,11 +164,11 @@ class VectorBuilder:
                 loaded = builder.load(builder.extract_element(places, lane), typ=kind, align=align)
                 whole = builder.insert_element(whole, loaded, lane)
             return whole
-        name = f"llvm.masked.gather.{spell(vector)}.{spell(places.type)}"
+        name = f"llvm.masked.gather.{mangle(vector)}.{mangle(places.type)}"
         return self._call_aligned(name, vector, [places, mask, whole], align, 1)
 
     def scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int) -> None:
-        """The reverse of `gather`; where places are the same, the last lane's value stays."""
+        """The reverse of `gather`; of lanes with the same address, the last one's value is stored."""
         if mask is None:
             for lane in map(I32, range(self.width)):
                 one, place = (self.builder.extract_element(whole, lane) for whole in (value, places))
@@ -175,7 +177,7 @@ class VectorBuilder:
         bits = self.builder.bitcast(mask, ir.IntType(self.width))
         rest = self.builder.and_(bits, self.builder.sub(bits, bits.type(1)))
         with self.builder.if_else(self.builder.icmp_unsigned("==", rest, bits.type(0))) as (single, several):
-            with single:  # as in ``if lane == 0``
+            with single:  # a scalar store is cheaper, as in ``if lane == 0``
                 lane = self.call(f"llvm.cttz.i{self.width}", bits.type, [bits, I1(1)])
                 one, place = (self.builder.extract_element(whole, lane) for whole in (value, places))
                 self.builder.store(one, place, align=align)
@@ -183,19 +185,19 @@ class VectorBuilder:
                 self._scatter(value, places, mask, align)
 
     def _scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value, align: int) -> None:
-        name = f"llvm.masked.scatter.{spell(value.type)}.{spell(places.type)}"
+        name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(places.type)}"
         self._call_aligned(name, VOID, [value, places, mask], align, 2)
 
-    def load_every(self, kind: ir.Type, place: ir.Value, step: int, align: int) -> ir.Value:
-        """A value for each lane, from every *step*-th element of an array: what lies in between is loaded and left."""
+    def load_strided(self, kind: ir.Type, place: ir.Value, step: int, align: int) -> ir.Value:
+        """A load of every *step*-th element: contiguous vectors are loaded, and shuffled."""
         count = self.width * step
         vector = ir.VectorType(kind, count)
         needed = self.vector_of(I1, [number <= count - step for number in range(count)])
         whole = self._load_masked(vector, place, needed, align)
-        return self.shuffle(whole, self.numbers(I32, step))
+        return self.shuffle(whole, self.step_vector(I32, step))
 
-    def store_every(self, value: ir.Value, place: ir.Value, step: int, align: int) -> None:
-        """The reverse of `load_every`; what lies in between is not written."""
+    def store_strided(self, value: ir.Value, place: ir.Value, step: int, align: int) -> None:
+        """The reverse of `load_strided`; the elements in between are not written."""
         count = self.width * step
         spread = self.vector_of(I32, [number // step for number in range(count)])
         whole = self.shuffle(value, spread)
@@ -203,29 +205,29 @@ class VectorBuilder:
         self._store_masked(whole, place, written, align)
 
     def _load_masked(self, vector: ir.VectorType, place: ir.Value, mask: ir.Value, align: int) -> ir.Value:
-        """A whole vector under a mask. Addresses are loaded as numbers: for a processor without masks, LLVM takes each
-        address to be aligned as the whole is (ScalarizeMaskedMemIntrin asks for the size of an element, which an
-        address has none of), and moves several with an instruction that asks for that."""
+        """A masked load of a vector. Pointers are loaded as integers: for a processor without masked loads, LLVM gives
+        each of them the alignment of the vector (ScalarizeMaskedMemIntrin queries the element size in bits, which is 0
+        for pointers), and moves several of them with an instruction that requires it."""
         if isinstance(vector.element, ir.PointerType):
             numbers = self._load_masked(ir.VectorType(I64, vector.count), place, mask, align)
             return self.builder.inttoptr(numbers, vector)
-        name = f"llvm.masked.load.{spell(vector)}.p0"
+        name = f"llvm.masked.load.{mangle(vector)}.p0"
         return self._call_aligned(name, vector, [place, mask, self.undefined(vector)], align, 1)
 
     def _store_masked(self, value: ir.Value, place: ir.Value, mask: ir.Value, align: int) -> None:
         """The reverse of `_load_masked`."""
         if isinstance(value.type.element, ir.PointerType):
             value = self.builder.ptrtoint(value, ir.VectorType(I64, value.type.count))
-        self._call_aligned(f"llvm.masked.store.{spell(value.type)}.p0", VOID, [value, place, mask], align, 2)
+        self._call_aligned(f"llvm.masked.store.{mangle(value.type)}.p0", VOID, [value, place, mask], align, 2)
 
     def _call_aligned(self, name: str, kind: ir.Type, arguments: list[ir.Value], align: int, where: int) -> ir.Value:
-        """Call an intrinsic of masked memory. It takes the alignment as an argument of its own, in front of the mask;
-        newer versions of LLVM that print it as an attribute still read this."""
+        """Call a masked memory intrinsic, which takes the alignment as an argument; newer versions of LLVM, which have
+        an attribute for it, upgrade the call."""
         arguments.insert(where, I32(align))
         return self.call(name, kind, arguments)
 
     def call(self, name: str, kind: ir.Type, arguments: Sequence[ir.Value], flags: Sequence[str] = ()) -> ir.Value:
-        """Call the intrinsic *name*, which is declared."""
+        """Declare and call the intrinsic *name*."""
         module = self.builder.module
         function = module.globals.get(name)
         if function is None:
@@ -233,10 +235,10 @@ class VectorBuilder:
         return self.builder.call(function, arguments, fastmath=tuple(flags))
 
 
-def spell(kind: ir.Type) -> str:
-    """How the names of intrinsics spell a type; `UnsupportedError` where it is none that vectors can have."""
+def mangle(kind: ir.Type) -> str:
+    """A type as the names of intrinsics have it; `UnsupportedError` for a type that vectors cannot hold."""
     if isinstance(kind, ir.VectorType):
-        return f"v{kind.count}{spell(kind.element)}"
+        return f"v{kind.count}{mangle(kind.element)}"
     if isinstance(kind, ir.IntType) and kind.width in (1, 8, 16, 32, 64):
         return f"i{kind.width}"
     if isinstance(kind, ir.PointerType) and not kind.addrspace:
@@ -248,10 +250,10 @@ def spell(kind: ir.Type) -> str:
 
 
 def size_in_memory(kind: ir.Type) -> int:
-    """Bytes from one value to the next in an array of values that vectors can be loaded from; 0 where they cannot."""
+    """The size of a type whose arrays can be loaded as vectors; 0 if they cannot."""
     if kind == I1:
         return 0
     if isinstance(kind, ir.PointerType) or kind == PTR:
         return 8
-    name = spell(kind)
+    name = mangle(kind)
     return int(name[1:]) // 8 if name[1:].isdigit() else I8.width // 8

@@ -1,4 +1,4 @@
-"""One instruction for all lanes of a group, in the form that the shapes of its operands ask for."""
+"""Widens instructions to all lanes of a gang, in the form that the shapes of their operands allow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.cost_model import MOST_STEP
+from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
-from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory, spell
+from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
 from hip_runtime.drivers.cpu.vectorize.wave_operations import write_wave_operation
 
 _ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
@@ -33,16 +33,16 @@ _TWO_TYPES = (
 )  # fmt: skip
 """Intrinsics with two types in their names."""
 
-_LEAST_APART = 4
+_MIN_STRIDED_BYTES = 4
 
 
 class Widener(GangValues):
-    """Writes instructions."""
+    """Writes the instructions of a block for a gang."""
 
     def write(self, instruction: Instruction) -> None:
-        """Write *instruction*, and keep its value."""
+        """Write *instruction*, and remember its value."""
         stand_at(self.builder, instruction.location)
-        shape = self.shapes.own(instruction)
+        shape = self.shapes.at_definition(instruction)
         opcode = instruction.opcode
         result: ir.Value | None
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
@@ -85,8 +85,8 @@ class Widener(GangValues):
         self._speculated.write(instruction)
 
     def keep(self, instruction: Instruction) -> None:
-        """Store what was written for *instruction* where other blocks find it."""
-        varying = self.shapes.own(instruction) is VARYING
+        """Store the value of *instruction* for other blocks."""
+        varying = self.shapes.at_definition(instruction) is VARYING
         self.builder.store(self.values[instruction], self.variable(instruction, varying))
         self._speculated.keep(instruction)
 
@@ -95,7 +95,7 @@ class Widener(GangValues):
 
     def _write_elementwise(self, instruction: Instruction) -> ir.Value:
         operands = [self.vector(value) for value in instruction.operands]
-        if instruction.opcode in DIVISIONS and self.mask is not None and not _divides(instruction):
+        if instruction.opcode in DIVISIONS and self.mask is not None and not _is_safe_divisor(instruction):
             ones = self.lanes.splat(ir.Constant(instruction.type, 1))
             operands[1] = self.builder.select(self.mask, operands[1], ones)
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
@@ -105,7 +105,7 @@ class Widener(GangValues):
         uniform = self.shapes.of(condition, self.block) == 0
         operands = [self.scalar(condition) if uniform else self.vector(condition), *map(self.vector, others)]
         if isinstance(instruction.type, ir.LiteralStructType) and not uniform:
-            return self.lanes.choose(*operands)
+            return self.lanes.blend(*operands)
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
 
     def _address(self, instruction: Instruction) -> ir.Value:
@@ -115,69 +115,69 @@ class Widener(GangValues):
         ]
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
 
-    def _contiguous(self, kind: ir.Type, place: Value) -> bool:
+    def _contiguous(self, kind: ir.Type, pointer: Value) -> bool:
         nbytes = size_in_memory(kind)
-        return nbytes > 0 and self.shapes.of(place, self.block) == nbytes
+        return nbytes > 0 and self.shapes.of(pointer, self.block) == nbytes
 
-    def _step(self, kind: ir.Type, place: Value) -> int:
-        """From how many elements to the next lanes load or store, where that is better done as a whole; else 0."""
+    def _element_stride(self, kind: ir.Type, pointer: Value) -> int:
+        """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
         nbytes = size_in_memory(kind)
-        shape = self.shapes.of(place, self.block)
-        if self.mask is not None or not shape or nbytes < _LEAST_APART or shape % nbytes:
+        shape = self.shapes.of(pointer, self.block)
+        if self.mask is not None or not shape or nbytes < _MIN_STRIDED_BYTES or shape % nbytes:
             return 0
-        return shape // nbytes if 2 <= shape // nbytes <= MOST_STEP else 0
+        return shape // nbytes if 2 <= shape // nbytes <= MAX_STRIDE else 0
 
     def _load(self, instruction: Instruction) -> ir.Value:
-        (place,) = instruction.operands
+        (pointer,) = instruction.operands
         if instruction.type == I1:
             return Scalarizer(self, instruction).write()
         align = instruction.align or 1
-        if self._contiguous(instruction.type, place):
-            return self.lanes.load(instruction.type, self.scalar(place), self.mask, align)
-        step = self._step(instruction.type, place)
-        if step:
-            return self.lanes.load_every(instruction.type, self.scalar(place), step, align)
-        places = self.vector(place)
-        if not self._speculated.has_stride(place, size_in_memory(instruction.type)):
-            return self.lanes.gather(instruction.type, places, self.mask, align)
-        base, holds = self._speculated.base(place)
+        if self._contiguous(instruction.type, pointer):
+            return self.lanes.load(instruction.type, self.scalar(pointer), self.mask, align)
+        stride = self._element_stride(instruction.type, pointer)
+        if stride:
+            return self.lanes.load_strided(instruction.type, self.scalar(pointer), stride, align)
+        pointers = self.vector(pointer)
+        if not self._speculated.has_stride(pointer, size_in_memory(instruction.type)):
+            return self.lanes.gather(instruction.type, pointers, self.mask, align)
+        base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
                 near, near_block = self.lanes.load(instruction.type, base, self.mask, align), self.builder.block
             with otherwise:
-                far, far_block = self.lanes.gather(instruction.type, places, self.mask, align), self.builder.block
+                far, far_block = self.lanes.gather(instruction.type, pointers, self.mask, align), self.builder.block
         result = self.builder.phi(near.type)
         result.add_incoming(near, near_block)
         result.add_incoming(far, far_block)
         return result
 
     def _store(self, instruction: Instruction) -> None:
-        value, place = instruction.operands
+        value, pointer = instruction.operands
         align = instruction.align or 1
-        shape = self.shapes.of(place, self.block)
+        shape = self.shapes.of(pointer, self.block)
         if shape == 0 and self.shapes.of(value, self.block) == 0:
-            write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(place)])
+            write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(pointer)])
         elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
             Scalarizer(self, instruction).write()
-        elif self._contiguous(value.type, place):
-            self.lanes.store(self.vector(value), self.scalar(place), self.mask, align)
-        elif step := self._step(value.type, place):
-            self.lanes.store_every(self.vector(value), self.scalar(place), step, align)
+        elif self._contiguous(value.type, pointer):
+            self.lanes.store(self.vector(value), self.scalar(pointer), self.mask, align)
+        elif stride := self._element_stride(value.type, pointer):
+            self.lanes.store_strided(self.vector(value), self.scalar(pointer), stride, align)
         else:
-            self._store_apart(self.vector(value), place, align)
+            self._store_scattered(self.vector(value), pointer, align)
 
-    def _store_apart(self, values: ir.Value, place: Value, align: int) -> None:
-        """Store to places that need not be next to each other."""
-        places = self.vector(place)
-        if not self._speculated.has_stride(place, size_in_memory(values.type.element)):
-            self.lanes.scatter(values, places, self.mask, align)
+    def _store_scattered(self, values: ir.Value, pointer: Value, align: int) -> None:
+        """Store to addresses that need not be contiguous."""
+        pointers = self.vector(pointer)
+        if not self._speculated.has_stride(pointer, size_in_memory(values.type.element)):
+            self.lanes.scatter(values, pointers, self.mask, align)
             return
-        base, holds = self._speculated.base(place)
+        base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
                 self.lanes.store(values, base, self.mask, align)
             with otherwise:
-                self.lanes.scatter(values, places, self.mask, align)
+                self.lanes.scatter(values, pointers, self.mask, align)
 
     def _variant(self, function: Function) -> ir.Function | None:
         return self.variants.find(function, self.lanes.width)
@@ -195,17 +195,17 @@ class Widener(GangValues):
             self.scalar(value) if last and number == len(arguments) - 1 else self.vector(value)
             for number, value in enumerate(arguments)
         ]
-        base = _base(name)
-        kinds = [spell(operands[0].type)]
+        base = _without_types(name)
+        kinds = [mangle(operands[0].type)]
         if name.startswith("llvm.powi."):
-            kinds.append(spell(operands[1].type))
+            kinds.append(mangle(operands[1].type))
         elif name.startswith(_TWO_TYPES):
-            kinds.insert(0, spell(self.lanes.type_of(instruction.type)))
+            kinds.insert(0, mangle(self.lanes.type_of(instruction.type)))
         whole = ".".join([base, *kinds])
         return self.lanes.call(whole, self.lanes.type_of(instruction.type), operands, instruction.flags)
 
 
-def _base(name: str) -> str:
+def _without_types(name: str) -> str:
     """The name of an intrinsic without the types at its end."""
     words = name.split(".")
     while words[-1][:1] in "ifpv" and words[-1][1:].isalnum() and any(letter.isdigit() for letter in words[-1]):
@@ -213,8 +213,8 @@ def _base(name: str) -> str:
     return ".".join(words)
 
 
-def _divides(division: Instruction) -> bool:
-    """Whether the divisor is a number by which any other can be divided."""
+def _is_safe_divisor(division: Instruction) -> bool:
+    """Whether no dividend traps: the divisor is a constant other than 0 and -1."""
     divisor = division.operands[1]
     if not isinstance(divisor, Constant) or divisor.number is None:
         return False

@@ -1,4 +1,4 @@
-"""What follows from the number of a lane alone: where a shuffle takes its values from."""
+"""Values that depend on the lane index only, such as the source lanes of a shuffle, evaluated for each lane."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
 
 
-def find_lane_numbers(value: Value, width: int) -> list[int] | None:
-    """What *value* is for each of the *width* lanes of a wave, as unsigned numbers, where that follows from the number
-    of the lane alone; else ``None``."""
+def find_lane_constants(value: Value, width: int) -> list[int] | None:
+    """*value* in each of the *width* lanes of a wave, as unsigned integers, or ``None`` if it depends on more than the
+    lane index."""
     return _Numbers(width).of(value)
 
 
@@ -23,7 +23,7 @@ class _Numbers:
 
     def of(self, value: Value) -> list[int] | None:
         if value not in self._known:
-            self._known[value] = None  # of a value that depends on itself
+            self._known[value] = None  # for values that depend on themselves
             self._known[value] = self._find(value)
         return self._known[value]
 
@@ -65,8 +65,8 @@ _RULES: dict[str, Rule] = {
     "sext": lambda bits, a: _signed(bits, a),
     "select": lambda bits, c, a, b: a if c else b,
 }
-"""What an instruction whose first operand has so many bits gives, as a number of which the low bits count. Where the
-flags of an instruction do not hold it may be anything."""
+"""The result of each instruction, given the bits of its first operand; only the result's low bits count. Poison from
+violated flags may be any number."""
 
 _COMPARISONS: dict[str, Rule] = {
     "eq": lambda bits, a, b: a == b,

@@ -1,0 +1,18 @@
+"""Conditions that are monotonic across the lanes of a gang, so that its first and last lane decide for all."""
+
+from __future__ import annotations
+
+from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+
+
+def is_decided_by_ends(shapes: VectorShapes, condition: Value, block: Block, expected: bool) -> bool:
+    """Whether *condition*, defined in *block*, is *expected* in all lanes if it is in the first and in the last."""
+    if not isinstance(condition, Instruction) or shapes.homes.get(condition) is not block:
+        return False
+    if parts := split_condition(condition, expected):
+        return all(shapes.of(part, block) == 0 or is_decided_by_ends(shapes, part, block, expected) for part in parts)
+    if not read_order(condition, expected):
+        return False
+    return all(shapes.of(value, block) is not VARYING for value in condition.operands)

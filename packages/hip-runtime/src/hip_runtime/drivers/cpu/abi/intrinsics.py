@@ -16,6 +16,6 @@ def is_pure(name: str) -> bool:
     return name == NUMBER or spmd.is_pure(name)
 
 
-def matters(name: str) -> bool:
+def affects_strategy(name: str) -> bool:
     """Whether the layout of the work item, or the choice of a strategy, depends on calls of the function."""
     return name in spmd.SYNCHRONISING or spmd.is_uniform(name) or name in (spmd.STACK_IS_LOW, spmd.OBSERVE)

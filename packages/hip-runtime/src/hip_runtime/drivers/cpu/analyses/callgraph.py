@@ -75,7 +75,7 @@ def survey(module: Any, kernel: str) -> Reach:
             )
         if not spmd.is_known(name):
             raise ModuleLoadError(f"the bitcode calls {name!r}, which the CPU device does not have")
-    if not any(intrinsics.matters(name) for name in names):
+    if not any(intrinsics.affects_strategy(name) for name in names):
         return Reach({kernel})
     calls, addressed = _read_calls(module, names)
     reach = Reach(_closure([kernel], calls))

@@ -45,7 +45,7 @@ def find_spin_loops(function: Function) -> list[SpinLoop]:
         return []
     order = order_blocks(function.blocks[0], _successors)
     position = {block: number for number, block in enumerate(order.blocks)}
-    search = _Search(order.blocks)
+    search = _PollSearch(order.blocks)
     found = []
     for loop in dict.fromkeys(loop for block in order.blocks for loop in order.loops[block]):
         header = min(loop, key=position.__getitem__)
@@ -60,7 +60,7 @@ def _successors(block: Block) -> list[Block]:
     return block.successors
 
 
-class _Search:
+class _PollSearch:
     """Looks for polls in the loops of one function with the ordered *blocks*."""
 
     def __init__(self, blocks: list[Block]) -> None:

@@ -148,7 +148,7 @@ class BlockFunction(BlockWriter):
             self._write_region(regions[point])
             self._write_transition(regions[point], spins)
         if spins is not None:
-            spins.write_end()
+            spins.write_pass_end()
 
     def _clear_states(self) -> None:
         """Record that no thread has returned, for masked regions that follow one which does not record states."""
@@ -183,7 +183,7 @@ class BlockFunction(BlockWriter):
         loop = ThreadLoop(builder, self.item, self.place)
         if region.start is not None and region.start.yields:
             number = region.start.number
-            self.skip_unless(lambda linear: self.waits("==", number, linear), loop)
+            self.skip_unless(lambda linear: self.compare_state("==", number, linear), loop)
         elif region.masked:
             self.skip_unless(self.has_not_returned, loop)
         choices = len(region.exits) + region.returns > 1
@@ -207,12 +207,12 @@ class BlockFunction(BlockWriter):
 
     def _write_transition(self, region: Region, spins: spin_schedule.SpinSchedule | None) -> None:
         """Write the transition from *region* to the next one."""
-        if spins is not None and spins.go_on(region):
+        if spins is not None and spins.write_transition(region):
             return
         builder = self.builder
         targets = [self.point_blocks[point] for point in region.exits] + [self.finish] * region.returns
         if region.diverges:
-            self.go_where_all_wait(region.exits, may_finish=region.returns or region.masked)
+            self.write_common_transition(region.exits, may_finish=region.returns or region.masked)
         elif not targets:
             builder.branch(self.finish)
         elif len(targets) == 1:

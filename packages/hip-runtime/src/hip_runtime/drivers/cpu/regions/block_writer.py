@@ -101,7 +101,7 @@ class BlockWriter:
 
     # thread states
 
-    def waits(self, relation: str, number: int, linear: ir.Value) -> ir.Value:
+    def compare_state(self, relation: str, number: int, linear: ir.Value) -> ir.Value:
         """Whether the state of thread *linear* is in *relation* to *number*."""
         assert self.states is not None
         state = self.states.load(self.builder, linear)
@@ -114,7 +114,7 @@ class BlockWriter:
 
     def has_not_returned(self, linear: ir.Value) -> ir.Value:
         """Whether thread *linear* has not returned."""
-        return self.waits("!=", self.returned, linear)
+        return self.compare_state("!=", self.returned, linear)
 
     def skip_unless(self, active: Condition, loop: ThreadLoop) -> None:
         """Skip the body of *loop* for threads that are not *active*."""
@@ -141,7 +141,7 @@ class BlockWriter:
 
     # transitions
 
-    def go_where_all_wait(
+    def write_common_transition(
         self, points: list[SyncPoint], may_finish: bool, extremes: tuple[ir.Value, ir.Value] | None = None
     ) -> None:
         """Jump to the one of *points* that all threads which have not returned wait at; report a fault if there is
@@ -150,7 +150,7 @@ class BlockWriter:
         if not points:
             builder.branch(self.finish)
             return
-        low, high = extremes or self.find_extremes((I64(0), I64(self.item.threads)))
+        low, high = extremes or self.find_state_range((I64(0), I64(self.item.threads)))
         if may_finish:
             go = builder.append_basic_block("some.wait")
             builder.cbranch(builder.icmp_unsigned("==", low, I32(self.returned)), self.finish, go)
@@ -165,7 +165,7 @@ class BlockWriter:
         for point in points[:-1]:
             switch.add_case(I32(point.number), self.point_blocks[point])
 
-    def find_extremes(self, bounds: Bounds) -> tuple[ir.Value, ir.Value]:
+    def find_state_range(self, bounds: Bounds) -> tuple[ir.Value, ir.Value]:
         """The lowest and the highest number of a sync point that threads wait at. A thread that has returned has a
         number above all others, and does not count for the highest."""
         assert self.states is not None
@@ -178,8 +178,8 @@ class BlockWriter:
             state = self.states.load(builder, linear)
             least, most = builder.load(low, typ=kind), builder.load(high, typ=kind)
             builder.store(builder.select(builder.icmp_unsigned("<", state, least), state, least), low)
-            waits = builder.select(builder.icmp_unsigned("==", state, kind(self.returned)), kind(0), state)
-            builder.store(builder.select(builder.icmp_unsigned(">", waits, most), waits, most), high)
+            waiting = builder.select(builder.icmp_unsigned("==", state, kind(self.returned)), kind(0), state)
+            builder.store(builder.select(builder.icmp_unsigned(">", waiting, most), waiting, most), high)
         return tuple(builder.zext(builder.load(value, typ=kind), I32) for value in (low, high))
 
     def _report_divergence(self, low: ir.Value, high: ir.Value) -> None:

@@ -28,7 +28,7 @@ from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, compare, have_same_sign
-from hip_runtime.drivers.cpu.regions.form import Region, within
+from hip_runtime.drivers.cpu.regions.form import Region, region_successors
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 
 _INDICES = {spmd.thread_idx(axis): number for number, axis in enumerate(AXES)}
@@ -55,7 +55,7 @@ class BoundsVersioning:
     def __init__(self, ctx: RegionContext, region: Region, hoisted: Mapping[Instruction, ir.Value]) -> None:
         self._ctx = ctx
         self._hoisted = hoisted
-        self._reconvergence = cache(lambda: immediate_postdominators(region.blocks, within))
+        self._reconvergence = cache(lambda: immediate_postdominators(region.blocks, region_successors))
         self._values: dict[Instruction, Value | None] = {}
         """The values on the path so far, expressed by thread indices and uniform values; ``None`` if they cannot be."""
         self._conditions: list[tuple[Value, bool]] = []
@@ -77,11 +77,11 @@ class BoundsVersioning:
         start, targets, source = region.start, [region.entry], None
         if start is not None and start.call not in self._hoisted:
             self._values[start.call] = None
-        loops = order_blocks(region.entry, within).loops
+        loops = order_blocks(region.entry, region_successors).loops
         while len(targets) == 1 and not loops[targets[0]]:
             (block,) = targets
             self._visit(block, source)
-            targets, source = within(block), block
+            targets, source = region_successors(block), block
             if len(targets) > 1:
                 targets = self._choose_direction(block)
 
@@ -118,7 +118,9 @@ class BoundsVersioning:
         that is not known."""
         end = block.terminator
         reconvergence = self._reconvergence()[block]
-        accessing = [target for target in within(block) if target is not reconvergence and _has_access(target)]
+        accessing = [
+            target for target in region_successors(block) if target is not reconvergence and _has_access(target)
+        ]
         if end.opcode != "br" or len(accessing) != 1:
             return []
         condition, expected = self._read(end.operands[0]), accessing[0] is end.targets[0]

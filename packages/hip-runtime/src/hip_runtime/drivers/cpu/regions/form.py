@@ -77,7 +77,7 @@ class Region:
     @property
     def is_spin_scheduled(self) -> bool:
         """Whether it begins or may end at a yield."""
-        return _comes_by_yields(self.start, self.exits)
+        return _touches_yield(self.start, self.exits)
 
 
 @dataclass(eq=False)
@@ -205,7 +205,7 @@ def _liveness(
     return crossing, live_values(order.blocks, lambda block: block.successors, uses, definitions)
 
 
-def within(block: Block) -> list[Block]:
+def region_successors(block: Block) -> list[Block]:
     """The successors of *block* in the same region."""
     return [] if block.terminator.opcode == "synchronise" else block.successors
 
@@ -218,12 +218,12 @@ def _form_regions(
     regions = []
     for start in starts:
         entry = order.blocks[0] if start is None else start.resume
-        blocks = order_blocks(entry, within).blocks
+        blocks = order_blocks(entry, region_successors).blocks
         exits = {block: by_call[block.synchronising] for block in blocks if _waits(block)}
         returns = any(block.terminator.opcode == "ret" for block in blocks)
         kept = live[entry] - {start.call} if start is not None else frozenset()
         reached = sorted(set(exits.values()), key=lambda point: point.number)
-        diverges = _comes_by_yields(start, reached) or _can_diverge(blocks, exits, uniformity)
+        diverges = _touches_yield(start, reached) or _can_diverge(blocks, exits, uniformity)
         regions.append(Region(start, entry, blocks, reached, returns, diverges, live=kept))
     return regions
 
@@ -236,7 +236,7 @@ def _waits(block: Block) -> bool:
     return block.terminator.opcode == "synchronise"
 
 
-def _comes_by_yields(start: SyncPoint | None, exits: list[SyncPoint]) -> bool:
+def _touches_yield(start: SyncPoint | None, exits: list[SyncPoint]) -> bool:
     """Whether threads start a region, or continue after it, one by one."""
     return (start is not None and start.yields) or any(point.yields for point in exits)
 
@@ -246,7 +246,7 @@ def _can_diverge(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity:
     branches = [block for block in blocks if block in uniformity.divergent_branches]
     if not branches:
         return False
-    reconvergence = immediate_postdominators(blocks, within)
+    reconvergence = immediate_postdominators(blocks, region_successors)
     ends: dict[Block, set[SyncPoint | None]] = {block: set() for block in blocks}
     changed = True
     while changed:
@@ -257,7 +257,7 @@ def _can_diverge(blocks: list[Block], exits: dict[Block, SyncPoint], uniformity:
                 ends[block].add(exits[block])
             elif block.terminator.opcode == "ret":
                 ends[block].add(None)
-            for target in within(block):
+            for target in region_successors(block):
                 ends[block] |= ends[target]
             changed |= len(ends[block]) != size
     return any(reconvergence[branch] is None and len(ends[branch]) > 1 for branch in branches)

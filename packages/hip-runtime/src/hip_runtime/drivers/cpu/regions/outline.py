@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
-from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint, block_uses, within
+from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint, block_uses, region_successors
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.ssa_repair import SsaRepair
 from hip_runtime.drivers.cpu.regions.storage import Place
@@ -252,7 +252,7 @@ class RegionOutliner:
         directions = [
             (value, source)
             for value, source in zip(copy.operands, copy.targets, strict=True)
-            if source in self._blocks and block in within(source)
+            if source in self._blocks and block in region_successors(source)
         ]
         copy.operands = [self._operand(value, source) for value, source in directions]
         copy.targets = [self._blocks[source] for _, source in directions]

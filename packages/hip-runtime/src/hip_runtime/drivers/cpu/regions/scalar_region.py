@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I32, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
-from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint, block_uses, within
+from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint, block_uses, region_successors
 from hip_runtime.drivers.cpu.regions.storage import Place
 
 
@@ -106,7 +106,7 @@ class ScalarRegion:
             self._write_block(block, end_thread)
 
     def _next(self, block: Block) -> list[Block]:
-        return [self._directions[block]] if block in self._directions else within(block)
+        return [self._directions[block]] if block in self._directions else region_successors(block)
 
     def _load_live_ins(self) -> None:
         ctx, builder = self._ctx, self._builder

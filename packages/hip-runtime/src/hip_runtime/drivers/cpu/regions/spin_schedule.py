@@ -27,7 +27,7 @@ class SpinSchedule:
         """Where a pass begins."""
         self._behind = dict(zip(self._yields, blocks[1:], strict=True))
 
-    def go_on(self, region: Region) -> bool:
+    def write_transition(self, region: Region) -> bool:
         """If *region* begins or may end at a yield: write the transition to the next yield of a pass; whether it
         does."""
         builder = self._code.builder
@@ -39,16 +39,16 @@ class SpinSchedule:
             return True
         return False
 
-    def write_end(self) -> None:
+    def write_pass_end(self) -> None:
         """Write what follows a pass: another one, or the block's next region."""
         code, builder = self._code, self._code.builder
         builder.position_at_end(self._end)
-        leave_after_fault(code)
+        exit_after_fault(code)
         go = builder.append_basic_block("nobody.spins")
-        extremes = code.find_extremes((I64(0), I64(code.item.threads)))
+        extremes = code.find_state_range((I64(0), I64(code.item.threads)))
         builder.cbranch(is_below(code, extremes[0], self._yields), self.start, go)
         builder.position_at_end(go)
-        code.go_where_all_wait([point for point in code.graph.points if point.is_block_wide], True, extremes)
+        code.write_common_transition([point for point in code.graph.points if point.is_block_wide], True, extremes)
 
 
 def is_below(code: BlockWriter, number: ir.Value, points: list[SyncPoint]) -> ir.Value:
@@ -56,7 +56,7 @@ def is_below(code: BlockWriter, number: ir.Value, points: list[SyncPoint]) -> ir
     return code.builder.icmp_unsigned("<=", number, I32(points[-1].number))
 
 
-def leave_after_fault(code: BlockWriter) -> None:
+def exit_after_fault(code: BlockWriter) -> None:
     """End the block if a thread of the launch has faulted, as others may spin on what it would have written."""
     builder = code.builder
     frame = code.item.layout.load(builder, code.place, "frame")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
-from hip_runtime.drivers.cpu.regions.form import Region, within
+from hip_runtime.drivers.cpu.regions.form import Region, region_successors
 
 _LIVE_IN, _LOCAL = 1, 2
 
@@ -33,7 +33,7 @@ class SsaRepair:
         self._blocks = blocks
         self._sources: dict[Block, list[Block]] = {block: [] for block in region.blocks}
         for block in region.blocks:
-            for target in within(block):
+            for target in region_successors(block):
                 self._sources[target].append(block)
         self._reaching: dict[Instruction, dict[Block, int]] = {}
         self._phis: dict[tuple[Instruction, Block], Instruction] = {}
@@ -68,7 +68,7 @@ class SsaRepair:
                 changed = False
                 for block in self._region.blocks:
                     leaving = _LOCAL if self._homes[value] is block else known[block]
-                    for target in within(block):
+                    for target in region_successors(block):
                         if leaving & ~known[target]:
                             known[target] |= leaving
                             changed = True

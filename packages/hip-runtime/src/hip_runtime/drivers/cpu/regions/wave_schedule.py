@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.llvmir import I32, I64, allocate
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter, Condition
 from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
-from hip_runtime.drivers.cpu.regions.spin_schedule import is_below, leave_after_fault
+from hip_runtime.drivers.cpu.regions.spin_schedule import exit_after_fault, is_below
 from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop
 from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
 
@@ -74,7 +74,7 @@ class WaveScheduler:
         code, builder = self._code, self._builder
         builder.position_at_end(self._step)
         first, last = self._bounds()
-        low, _ = code.find_extremes((first, last))
+        low, _ = code.find_state_range((first, last))
         if self._keys:
             low = self._choose_by_keys((first, last))
         switch = builder.switch(low, self._next_wave)
@@ -89,13 +89,13 @@ class WaveScheduler:
         builder.position_at_end(converged)
         if self._yields:
             self._revisit_waves()
-        code.go_where_all_wait(self._of_block, may_finish=True)
+        code.write_common_transition(self._of_block, may_finish=True)
 
     def _revisit_waves(self) -> None:
         """Start over with the first wave if a lane of any wave spins, or waits for one that does."""
         code, builder = self._code, self._builder
-        leave_after_fault(code)
-        low, _ = code.find_extremes((I64(0), I64(code.item.threads)))
+        exit_after_fault(code)
+        low, _ = code.find_state_range((I64(0), I64(code.item.threads)))
         again, go = builder.append_basic_block("again"), builder.append_basic_block("nobody.spins")
         builder.cbranch(is_below(code, low, self._in_waves), again, go)
         builder.position_at_end(again)
@@ -108,14 +108,14 @@ class WaveScheduler:
         code = self._code
         if self._keys and not (point.is_block_wide or point.yields):
             return lambda linear: self._code.selected.load(self._builder, linear)
-        return lambda linear: code.waits("==", point.number, linear)
+        return lambda linear: code.compare_state("==", point.number, linear)
 
     def _choose_by_keys(self, bounds: Bounds) -> ir.Value:
         """Select the lanes with the lowest key, and return the number of the sync point that they wait at."""
         code, builder = self._code, self._builder
         chosen, lowest = (allocate(code.entry, I32, name) for name in ("chosen", "lowest"))
         with code.each_thread(bounds) as linear:
-            waits = code.waits("<", len(self._in_waves), linear)
+            waits = code.compare_state("<", len(self._in_waves), linear)
             self._code.selected.store(builder, waits, linear)
         for word in self._keys:
             builder.store(I32(0xFFFFFFFF), lowest)

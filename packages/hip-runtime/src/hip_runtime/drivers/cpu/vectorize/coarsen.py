@@ -34,14 +34,14 @@ def count_rows(shapes: VectorShapes, early_exits: dict[Block, Block], item: Work
         for value in values
     ):
         return 1
-    differing = _find_differing(shapes)
+    row_dependent = _find_row_dependent(shapes)
     for block in shapes.order.blocks:
-        if block not in early_exits and len(block.successors) > 1 and block.terminator.operands[0] in differing:
+        if block not in early_exits and len(block.successors) > 1 and block.terminator.operands[0] in row_dependent:
             return 1
-    return rows if any(_shares_loads(block, shapes, differing) for block in shapes.order.blocks) else 1
+    return rows if any(_shares_loads(block, shapes, row_dependent) for block in shapes.order.blocks) else 1
 
 
-def _find_differing(shapes: VectorShapes) -> set[Value]:
+def _find_row_dependent(shapes: VectorShapes) -> set[Value]:
     """The values that can differ between rows that take the same path."""
     found: set[Value] = set()
     count = -1
@@ -54,13 +54,13 @@ def _find_differing(shapes: VectorShapes) -> set[Value]:
     return found
 
 
-def _shares_loads(block: Block, shapes: VectorShapes, differing: set[Value]) -> bool:
+def _shares_loads(block: Block, shapes: VectorShapes, row_dependent: set[Value]) -> bool:
     """Whether *block* is in a loop, and some of its loads are common to all rows and others are not."""
     if not shapes.order.loops[block]:
         return False
     loads = [value for value in block.instructions if value.opcode == "load"]
-    same = any(shapes.at_definition(value) is VARYING and value.operands[0] not in differing for value in loads)
-    return same and any(value in differing for value in loads)
+    same = any(shapes.at_definition(value) is VARYING and value.operands[0] not in row_dependent for value in loads)
+    return same and any(value in row_dependent for value in loads)
 
 
 class CoarsenedFunction(PredicatedFunction):

@@ -187,7 +187,7 @@ class GangFunction:
             enough = builder.icmp_unsigned(">=", count, I32(self.width))
             builder.cbranch(enough, full, under_mask) if has_partial_gang else builder.branch(full)
             builder.position_at_end(full)
-            self._write_whole(arguments, privates, rows, done, under_mask)
+            self._write_full(arguments, privates, rows, done, under_mask)
         else:
             builder.branch(under_mask)
         self._entry.branch(first)
@@ -195,7 +195,7 @@ class GangFunction:
         builder.ret_void()
         return function
 
-    def _write_whole(
+    def _write_full(
         self, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], rows: int, done: ir.Block,
         otherwise: ir.Block,
     ) -> None:  # fmt: skip

@@ -59,7 +59,7 @@ class PredicatedFunction:
         crossing: set[Instruction] = set()
         live_outs: set[Instruction] = set()
 
-        def note(value: Value, block: Block) -> None:
+        def classify(value: Value, block: Block) -> None:
             if (
                 isinstance(value, Instruction)
                 and value.opcode != "alloca"
@@ -74,10 +74,10 @@ class PredicatedFunction:
             for instruction in block.instructions:
                 if instruction.opcode != "phi":
                     for value in instruction.operands:
-                        note(value, block)
+                        classify(value, block)
             for target in self.shapes.successors(block):
                 for phi in target.phis:
-                    note(_incoming_value(phi, block), block)
+                    classify(_incoming_value(phi, block), block)
         return crossing, live_outs
 
     # blocks
@@ -212,11 +212,11 @@ class PredicatedFunction:
         for (target, edge), incoming in zip(edges, values, strict=True):
             if incoming and self._leaves_loop(block, target):
                 with builder.if_then(self.lanes.any(edge)):  # in most iterations no lane leaves
-                    self._enter_masked(block, target, edge, incoming)
+                    self._add_edge(block, target, edge, incoming)
             else:
-                self._enter_masked(block, target, edge, incoming)
+                self._add_edge(block, target, edge, incoming)
 
-    def _enter_masked(
+    def _add_edge(
         self, block: Block, target: Block, edge: ir.Value, values: list[tuple[Instruction, ir.Value]]
     ) -> None:
         builder = self.builder
@@ -322,7 +322,7 @@ class PredicatedFunction:
             with builder.if_else(self.widener.scalar(block.terminator.operands[0])) as paths:
                 for path, target, incoming in zip(paths, targets, values, strict=True):
                     with path:
-                        self._enter_masked(block, target, mask, incoming)
+                        self._add_edge(block, target, mask, incoming)
         elif block.terminator.opcode in ("br", "switch"):
             self._write_edges(block, self._edges(block, mask))
         builder.branch(following)

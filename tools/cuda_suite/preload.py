@@ -8,6 +8,6 @@ import pytest  # noqa: F401
 
 import numba_hip_cuda  # noqa: F401
 from hip_devicelib.codeobject import CPU_TARGET
-from numba_hip.targets.registry import compile_target
+from numba_hip.compilation.target_registry import compile_target
 
 compile_target(CPU_TARGET)

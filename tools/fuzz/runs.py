@@ -15,7 +15,8 @@ from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 from hip_runtime import errors as runtime_errors
 from numba_hip import config
-from numba_hip.dispatch.arguments import argument_type, packers
+from numba_hip.arguments.argument_types import argument_type
+from numba_hip.arguments.packing import packers
 from tools.fuzz import limit_time
 from tools.fuzz.generator import Case
 from tools.fuzz.program import TypedCase

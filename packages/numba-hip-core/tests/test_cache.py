@@ -17,9 +17,9 @@ from numba.core.errors import NumbaWarning
 import numba_hip as hip
 from hip_devicelib.errors import CacheError
 from numba_hip import config
-from numba_hip.caching import code_cache, stamps
+from numba_hip.abi.fault import Fault
+from numba_hip.caching import code_cache, fingerprint
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.targets.callconv import Fault
 
 MODULE = """
 import sys
@@ -214,26 +214,26 @@ def test_processes_at_the_same_time(workplace):
 
 def test_the_toolchain_is_part_of_the_key(monkeypatch):
     def key():
-        return stamps.stamp_kernel(np_kernel.py_func, (), "", "cpu")[0]
+        return fingerprint.fingerprint_kernel(np_kernel.py_func, (), "", "cpu")[0]
 
     before = key()
     assert key() == before
-    monkeypatch.setattr(stamps, "version", lambda package: "0")
-    stamps.toolchain_stamp.cache_clear()
+    monkeypatch.setattr(fingerprint, "version", lambda package: "0")
+    fingerprint.fingerprint_toolchain.cache_clear()
     changed = key()
-    stamps.toolchain_stamp.cache_clear()
+    fingerprint.fingerprint_toolchain.cache_clear()
     assert changed != before
     monkeypatch.undo()
     assert key() == before
 
 
 def test_the_processor_is_part_of_the_key(monkeypatch):
-    before = stamps.target_stamp("cpu")
-    assert stamps.target_stamp("gfx942") != stamps.target_stamp("gfx90a") != before
-    stamps.target_stamp.cache_clear()
+    before = fingerprint.fingerprint_target("cpu")
+    assert fingerprint.fingerprint_target("gfx942") != fingerprint.fingerprint_target("gfx90a") != before
+    fingerprint.fingerprint_target.cache_clear()
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_name", lambda: "another")
-    assert stamps.target_stamp("cpu") != before
-    stamps.target_stamp.cache_clear()
+    assert fingerprint.fingerprint_target("cpu") != before
+    fingerprint.fingerprint_target.cache_clear()
 
 
 @hip.jit
@@ -276,7 +276,7 @@ def test_captured_values_are_told_apart(here, pair):
 
         return kernel
 
-    keys = {stamps.stamp_kernel(make(value), (), "", "cpu")[0] for value in (*pair, *pair)}
+    keys = {fingerprint.fingerprint_kernel(make(value), (), "", "cpu")[0] for value in (*pair, *pair)}
     assert len(keys) == 2
 
 
@@ -420,7 +420,7 @@ def test_what_is_loaded_is_what_was_saved(here):
     place = cache.place(kernel, code.argument_types, code.options, "cpu")
     cache.save(place, code)
     found = cache.load(place)
-    sources = frozenset(stamps.file_stamps(place.files)) | files
+    sources = frozenset(fingerprint.fingerprint_files(place.files)) | files
     assert __file__ in sources
     assert found == dataclasses.replace(code, annotation=str(code.annotation), sources=sources)
     assert found.target is code.target

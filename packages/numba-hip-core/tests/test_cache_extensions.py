@@ -14,7 +14,7 @@ from numba.core.errors import NumbaWarning
 
 import numba_hip as hip
 from numba_hip import config
-from numba_hip.caching import stamps
+from numba_hip.caching import fingerprint
 from numba_hip.caching.covered import is_covered
 
 PROGRAM = """
@@ -125,7 +125,7 @@ def module_of(text, **names):
 
 
 def key_of(module):
-    return stamps.stamp_kernel(module.kernel, (), "", "cpu")[0]
+    return fingerprint.fingerprint_kernel(module.kernel, (), "", "cpu")[0]
 
 
 USED = """

@@ -13,8 +13,8 @@ from hip_devicelib.cpu.functions import ABSENT
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.manifest import load_reference
 from numba_hip import libdevice
-from numba_hip.compilation.device_library import write_forwards
 from numba_hip.language.hip_functions import find
+from numba_hip.targets.amd.device_library import write_forwards
 
 X = np.array([0.1, 0.5, 1.0, 2.5, -3.25, -0.0, np.inf, np.nan], np.float32)
 

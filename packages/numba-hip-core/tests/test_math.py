@@ -7,8 +7,8 @@ import pytest
 
 import numba_hip as hip
 from hip_runtime import config
-from numba_hip.compilation.codegen import MOST_INLINED
 from numba_hip.language.math import BINARY, UNARY
+from numba_hip.targets.cpu.codegen import MOST_INLINED
 
 OCML_NEAR_ZERO = (math.expm1, math.log1p)
 """Of these, ROCm's device library gives +0.0 for -0.0 and for the smallest double."""

@@ -14,9 +14,9 @@ from hip_devicelib.codeobject import Parameter
 from hip_runtime import config
 from hip_runtime.errors import LaunchError
 from numba_hip._numba import type_code
+from numba_hip.arguments import argument_types, packing
+from numba_hip.arguments.hints import In, InOut, Out
 from numba_hip.bfloat import bfloat16
-from numba_hip.dispatch import arguments
-from numba_hip.dispatch.hints import In, InOut, Out
 from numba_hip.dispatch.launch import LaunchConfig, is_plain
 from numba_hip.errors import KernelArgumentError
 
@@ -44,7 +44,7 @@ def pack(kinds, leaves, values, **options):
         parameters.append(Parameter(leaf, leaf, offset, size))
         end = offset + size
     names = [f"a{number}" for number in range(len(kinds))]
-    packers = arguments.packers(kinds, parameters, names, **options)
+    packers = packing.packers(kinds, parameters, names, **options)
     assert len(packers) == len(kinds)
     return b"".join(packer(value) for packer, value in zip(packers, values, strict=True))
 
@@ -92,7 +92,7 @@ OTHERS = [
 def test_bytes_of_arguments(kinds, leaves, values, expected):
     for exact in (False, True):
         assert pack(kinds, leaves, values, exact=exact) == expected
-    assert sum(map(arguments.leaf_count, kinds)) == len(leaves.split())
+    assert sum(map(packing.leaf_count, kinds)) == len(leaves.split())
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_bytes_of_arguments(kinds, leaves, values, expected):
      (types.int32, "i32", 2.5), (types.uint64, "i64", 2**64)],
 )  # fmt: skip
 def test_numbers_that_do_not_fit_are_left_to_the_exact_packer(kind, leaf, value):
-    with pytest.raises(arguments.NOT_PACKED):
+    with pytest.raises(packing.NOT_PACKED):
         pack([kind], leaf, [value])
     with pytest.raises(KernelArgumentError, match="^argument 'a0' is "):
         pack([kind], leaf, [value], exact=True)
@@ -154,14 +154,14 @@ CONSTANT.flags.writeable = False
     ],
 )
 def test_types_of_arguments(value, expected):
-    found = arguments.argument_type(value, "a")
+    found = argument_types.argument_type(value, "a")
     assert str(found) == expected if isinstance(expected, str) else found == expected
 
 
 @pytest.mark.parametrize("value", ["a", (1, "a"), In("a"), (1, ("a", 2))])
 def test_what_has_no_type_is_named(value):
     with pytest.raises(KernelArgumentError, match="^argument 'given' is a "):
-        arguments.argument_type(value, "given")
+        argument_types.argument_type(value, "given")
 
 
 class Speaker:
@@ -179,17 +179,17 @@ class Speaker:
 
 def test_types_of_device_arrays():
     spoken = Speaker(hip.to_device(np.zeros((2, 3), np.int8)))
-    assert arguments.is_on_device(spoken)
-    assert arguments.argument_type(spoken, "a") == types.Array(types.int8, 2, "C")
-    arguments.check_arguments([spoken], ["a"])
-    assert not arguments.is_on_device(np.zeros(1))
+    assert argument_types.is_on_device(spoken)
+    assert argument_types.argument_type(spoken, "a") == types.Array(types.int8, 2, "C")
+    argument_types.check_arguments([spoken], ["a"])
+    assert not argument_types.is_on_device(np.zeros(1))
     record = hip.to_device(np.zeros((), [("a", "i4")]))
-    assert str(arguments.argument_type(record, "a")).startswith("Record(a[type=int32")
+    assert str(argument_types.argument_type(record, "a")).startswith("Record(a[type=int32")
     array = hip.to_device(np.zeros((2, 3)))
     for view, order in ((array, "C"), (array.T, "F"), (array[:, ::2], "A")):
-        assert arguments.argument_type(view, "a") == types.Array(types.float64, 2, order)
-        assert arguments.describe(view) is arguments.describe(view)
-    assert arguments.argument_type(array.read_only(), "a") == types.Array(types.float64, 2, "C", readonly=True)
+        assert argument_types.argument_type(view, "a") == types.Array(types.float64, 2, order)
+        assert argument_types.describe(view) is argument_types.describe(view)
+    assert argument_types.argument_type(array.read_only(), "a") == types.Array(types.float64, 2, "C", readonly=True)
 
 
 def test_bytes_of_device_arrays():
@@ -202,7 +202,7 @@ def test_bytes_of_device_arrays():
         (record, (record.address,)),
     ]
     for value, numbers in expected:
-        kind = arguments.argument_type(value, "a")
+        kind = argument_types.argument_type(value, "a")
         leaves = " i64" * len(numbers)
         data = struct.pack(f"<{len(numbers)}q", *numbers)
         for exact in (False, True):
@@ -217,9 +217,9 @@ def test_bytes_of_device_arrays():
 def test_what_is_known_of_a_device_array():
     array, record = hip.to_device(np.zeros(2)), hip.to_device(np.zeros((), [("a", "i4")]))
     for value in (array, record):
-        assert arguments.describe(value).code == type_code(arguments.argument_type(value, "a")) is not None
+        assert argument_types.describe(value).code == type_code(argument_types.argument_type(value, "a")) is not None
     with pytest.raises(KernelArgumentError, match="^an array of dtype object holds Python objects; kernels take num"):
-        arguments.ArrayArgument(SimpleNamespace(dtype=np.dtype(object)))
+        argument_types.ArrayArgument(SimpleNamespace(dtype=np.dtype(object)))
 
 
 def test_arrays_of_other_libraries(monkeypatch):
@@ -228,23 +228,23 @@ def test_arrays_of_other_libraries(monkeypatch):
         other = SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__)
     waits = []
     monkeypatch.setattr(
-        arguments, "as_device_array", lambda value, *, synchronize=None: waits.append(synchronize) or array
+        argument_types, "as_device_array", lambda value, *, synchronize=None: waits.append(synchronize) or array
     )
-    assert arguments.is_on_device(other)
-    assert arguments.argument_type(other, "a") == types.Array(types.float64, 1, "C")
+    assert argument_types.is_on_device(other)
+    assert argument_types.argument_type(other, "a") == types.Array(types.float64, 1, "C")
     assert waits == [False]  # a type says nothing of what is in the memory
 
 
 def test_memory_of_the_host_that_a_kernel_uses_where_it_is():
     mapped = hip.mapped_array(6)
-    assert arguments.argument_type(mapped[::2], "a") == types.Array(types.float64, 1, "A")
+    assert argument_types.argument_type(mapped[::2], "a") == types.Array(types.float64, 1, "A")
 
 
 def test_elements_of_ml_dtypes():
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    assert arguments.element_type(np.dtype(ml_dtypes.bfloat16)) is bfloat16
+    assert argument_types.element_type(np.dtype(ml_dtypes.bfloat16)) is bfloat16
     with pytest.raises(KernelArgumentError, match=r"elements of type float8_e5m2; pass array\.view\(np\.uint8\) for"):
-        arguments.element_type(np.dtype(ml_dtypes.float8_e5m2))
+        argument_types.element_type(np.dtype(ml_dtypes.float8_e5m2))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_elements_of_ml_dtypes():
 )
 def test_what_has_no_place_in_a_kernel(value, says):
     with pytest.raises(KernelArgumentError, match=f"^argument 'second' {says}"):
-        arguments.check_arguments([1, value], ["first", "second"])
+        argument_types.check_arguments([1, value], ["first", "second"])
 
 
 def test_what_has_a_place_in_a_kernel():
@@ -279,11 +279,11 @@ def test_what_has_a_place_in_a_kernel():
         1, 1.5, True, 1j, ARRAY, RECORD[0], (1, 2.0), Pair(1, ARRAY), Colour.RED, np.datetime64(1, "s"), In(CONSTANT),
         Out(ARRAY), InOut((ARRAY, RECORD[0])), In((CONSTANT, 1)), hip.to_device(ARRAY), In(hip.to_device(ARRAY)),
     ]  # fmt: skip
-    arguments.check_arguments(values, [str(number) for number in range(len(values))])
+    argument_types.check_arguments(values, [str(number) for number in range(len(values))])
     with pytest.raises(KernelArgumentError, match=r"a Other, which kernels cannot take; np\.asarray gives an array"):
-        arguments.check_arguments([Other()], ["a"])
+        argument_types.check_arguments([Other()], ["a"])
     with pytest.raises(ValueError, match=r"zip\(\) argument"):
-        arguments.check_arguments([1, 2], ["a"])
+        argument_types.check_arguments([1, 2], ["a"])
 
 
 def test_launch_configurations():

@@ -18,17 +18,10 @@ from hip_devicelib.codeobject import Parameter
 from hip_runtime import Buffer
 from hip_runtime.errors import HipRuntimeError, LaunchError
 from numba_hip import config
+from numba_hip.abi.print_record import CAPACITY_WORDS, HEADER_WORDS, PARAMETER, Tag
 from numba_hip.compilation.kernel_code import compile_kernel
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.dispatch.output import (
-    CAPACITY_WORDS,
-    HEADER_WORDS,
-    PARAMETER,
-    OutputBuffer,
-    OutputWarning,
-    PrintingLaunch,
-    Tag,
-)
+from numba_hip.dispatch.output import OutputBuffer, OutputWarning, PrintingLaunch
 
 
 @hip.jit(device=True)

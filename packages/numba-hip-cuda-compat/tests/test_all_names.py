@@ -15,7 +15,7 @@ import pytest
 
 import hip_runtime
 import numba_hip
-from numba_hip.targets.registry import compile_target
+from numba_hip.compilation.target_registry import compile_target
 from numba_hip_cuda.left_out import left_out, of_copies, reason
 
 LIST = Path(__file__).with_name("cuda_names.txt")

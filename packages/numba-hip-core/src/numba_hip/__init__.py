@@ -26,13 +26,11 @@ from hip_runtime import (
     to_device,
 )
 from numba_hip import _alias
+from numba_hip.arguments.hints import In, InOut, Out
 from numba_hip.array_functions.guvectorize import guvectorize
 from numba_hip.array_functions.reduction import Reduce, reduce
 from numba_hip.array_functions.vectorize import vectorize
-from numba_hip.compilation.external import declare_device
-from numba_hip.compilation.linked_code import LinkedCode
 from numba_hip.decorators import jit
-from numba_hip.dispatch.hints import In, InOut, Out
 from numba_hip.host.api import (
     compile,
     compile_all,
@@ -93,6 +91,7 @@ from numba_hip.installed import entry_points
 from numba_hip.language import atomic, cg, const, fp16, local, shared, vector
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
 from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt
+from numba_hip.language.external import declare_device
 from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
 from numba_hip.language.lanes import ds_bpermute, ds_permute, mbcnt, readfirstlane, readlane
 from numba_hip.language.matches import match_all, match_all_sync, match_any, match_any_sync
@@ -134,6 +133,7 @@ from numba_hip.language.warp import (
     warpsize,
 )
 from numba_hip.language.words import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
+from numba_hip.linked_code import LinkedCode
 from numba_hip.races.findings import races
 
 __version__ = "0.2.0"

@@ -10,8 +10,8 @@ from numba.core import sigutils
 
 from hip_runtime import config as runtime_config
 from numba_hip import config
+from numba_hip.advice import advise_on_options
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.dispatch.advice import advise_on_options
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.eligibility import python_function
 from numba_hip.dispatch.extensions import Extension

@@ -136,17 +136,17 @@ _MODULES: Mapping[str, Module] = {
     f"{CUDA}.api_util": Module(
         names=from_module("numba_hip_cuda.shapes", "prepare_shape_strides_dtype", "normalize_indices")
     ),
-    f"{CUDA}.args": Module(names=from_module("numba_hip.dispatch.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
+    f"{CUDA}.args": Module(names=from_module("numba_hip.arguments.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
     f"{CUDA}.cache_hints": Module(names=from_module("numba_hip", *CACHED)),
     f"{CUDA}.cg": Module(names={"GridGroup": "numba_hip.language.cg:GridGroupType"}, rest="numba_hip.language.cg"),
     f"{CUDA}.compiler": Module(
         names={
             **from_module("numba_hip_cuda.toolkit", *COMPILE),
             "CUDACompiler": "numba_hip.compilation.compiler:HipCompiler",
-            "CUDAFlags": "numba_hip.compilation.described_code:HipFlags",
+            "CUDAFlags": "numba_hip.compilation.debug_lowering:HipFlags",
             "CUDACompileResult": "numba_hip.compilation.compiler:HipCompileResult",
             "CUDANativeLowering": "numba_hip.compilation.compiler:HipLowering",
-            "ExternFunction": "numba_hip.compilation.external:ExternalFunction",
+            "ExternFunction": "numba_hip.language.external:ExternalFunction",
         },
         rest="numba.core.compiler",
     ),
@@ -342,7 +342,7 @@ _MODULES: Mapping[str, Module] = {
         rest="numba.extending",
     ),
     f"{CUDA}.flags": Module(
-        names={"CUDAFlags": "numba_hip.compilation.described_code:HipFlags"}, rest="numba.core.compiler"
+        names={"CUDAFlags": "numba_hip.compilation.debug_lowering:HipFlags"}, rest="numba.core.compiler"
     ),
     f"{CUDA}.initialize": Module(names=from_module("numba_hip_cuda.devices", "initialize_all")),
     f"{CUDA}.intrinsics": Module(names=from_module("numba_hip", *WARP)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numba_hip
+from numba_hip.compilation.target_registry import compile_target
 from numba_hip.language.cg import GridGroupType
 from numba_hip.language.registry import lowering
 from numba_hip.language.registry import typing as registry
-from numba_hip.targets.registry import compile_target
 
 register = registry.register
 register_attr = registry.register_attr

@@ -13,8 +13,7 @@ from numba.core import config as numba_config
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
 from hip_runtime.device import withhold_devices
-from numba_hip import config
-from numba_hip.dispatch import advice
+from numba_hip import advice, config
 
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # threads of a warp on every GPU of NVIDIA's

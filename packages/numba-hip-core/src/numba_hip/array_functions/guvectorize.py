@@ -9,7 +9,7 @@ import numpy as np
 from numba.core import sigutils, types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
-from numba_hip._numba import parse_gufunc_signature
+from numba_hip._numba import parse_gufunc_signature, register_vectorizers
 from numba_hip.array_functions.elementwise import (
     Operand,
     broadcast,
@@ -20,9 +20,10 @@ from numba_hip.array_functions.elementwise import (
     onto_device,
     without_interface,
 )
+from numba_hip.array_functions.vectorize import VectorizeBuilder
+from numba_hip.compilation.target_registry import compile_target
 from numba_hip.decorators import jit
 from numba_hip.dispatch import pickling
-from numba_hip.targets.registry import compile_target
 
 Shape = tuple[int, ...]
 
@@ -274,3 +275,6 @@ def guvectorize(ftylist: Any, signature: str, *, identity: Any = None, **options
         return builder.build_ufunc()
 
     return decorate
+
+
+register_vectorizers("hip", lambda: (VectorizeBuilder, GUVectorizeBuilder))

@@ -22,9 +22,9 @@ from numba_hip.array_functions.elementwise import (
     onto_device,
     without_interface,
 )
+from numba_hip.compilation.target_registry import compile_target
 from numba_hip.decorators import jit
 from numba_hip.dispatch import pickling
-from numba_hip.targets.registry import compile_target
 
 
 class HipUFunc:

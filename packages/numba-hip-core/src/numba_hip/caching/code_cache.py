@@ -1,6 +1,6 @@
 """Compiled kernels on disk, from one process to the next: ``cache=True``.
 
-An entry is found by the stamp of all that it depends on (`numba_hip.caching.stamps`) and is used if the source files
+An entry is found by the fingerprint of all that it depends on and is used if the source files
 that went into it are what they were. It is a header in JSON and LLVM bitcode; nothing in it is pickled, and nothing
 is run or imported to read it. Writing, checksums and who may write to the directory are `hip_devicelib.cache`'s
 affair.
@@ -23,11 +23,11 @@ from hip_devicelib.cache import Cache
 from hip_devicelib.codeobject import Parameter
 from hip_devicelib.errors import CacheError
 from numba_hip import config
-from numba_hip.caching import stamps
+from numba_hip.abi.fault import Fault
+from numba_hip.caching import fingerprint
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.targets.callconv import Fault
-from numba_hip.targets.registry import compile_target
+from numba_hip.compilation.target_registry import compile_target
 
 Types = tuple[types.Type, ...]
 LENGTH_BYTES = 8
@@ -54,8 +54,8 @@ class CodeCache:
     def place(self, py_func: Callable[..., Any], args: Types, options: CompileOptions, target: str) -> Place | None:
         """The place of a kernel; ``None``, with a warning, where what it refers to cannot be told apart."""
         try:
-            key, files = stamps.stamp_kernel(py_func, args, options.stamp(), target)
-        except stamps.NotStampedError as error:
+            key, files = fingerprint.fingerprint_kernel(py_func, args, fingerprint.fingerprint_options(options), target)
+        except fingerprint.NoFingerprintError as error:
             _warn(f"kernel {py_func.__name__} is not kept in the cache: it refers to {error}")
             return None
         return Place(key, frozenset(files), options, args, target)
@@ -73,7 +73,7 @@ class CodeCache:
         start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "little")
         header = json.loads(data[LENGTH_BYTES:start])
         end = start + header["bitcode"]
-        if header["sources"] != stamps.file_stamps(header["sources"]):
+        if header["sources"] != fingerprint.fingerprint_files(header["sources"]):
             return None
         faults = [_read_fault(*fault) for fault in header["faults"]]
         if None in faults:
@@ -109,7 +109,7 @@ class CodeCache:
             "annotation": str(code.annotation),
             "bitcode": len(code.bitcode),
             "data": [[symbol, len(contents)] for symbol, contents in code.data.items()],
-            "sources": stamps.file_stamps(place.files | code.sources),
+            "sources": fingerprint.fingerprint_files(place.files | code.sources),
         }
         text = json.dumps(header).encode()
         try:

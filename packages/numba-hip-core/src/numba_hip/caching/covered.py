@@ -1,4 +1,4 @@
-"""Modules whose contents the versions of packages tell: they need no stamps of their own."""
+"""Modules whose contents the versions of packages tell: they need no fingerprints of their own."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import cache
 from typing import Any
 
 STAMPED = "numba numba_hip numba_hip_cuda hip_runtime hip_devicelib numpy llvmlite ml_dtypes".split()
-"""Packages whose versions are in every stamp."""
+"""Packages whose versions are in every fingerprint."""
 
 PACKAGES = frozenset(STAMPED) | frozenset(sys.stdlib_module_names)
 
 
 def is_covered(module: str | None) -> bool:
-    """Whether the *module* of this name is Python's, or of a package whose version is in every stamp.
+    """Whether the *module* of this name is Python's, or of a package whose version is in every fingerprint.
 
     Its file tells: a program may have a package of its own that is called as one of Python's modules.
     """

@@ -18,17 +18,17 @@ from hip_runtime.compile_notice import announced
 from numba_hip._numba import compiling_for, run_pipeline
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accesses import accessed_array
-from numba_hip.compilation.codegen import is_foreign
-from numba_hip.compilation.described_code import DescribingLower, HipFlags
+from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
 from numba_hip.compilation.intrinsic_code import find_oversized, goes_past_end, name_of_called
-from numba_hip.compilation.linked_code import read_all
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.language.captured import TakeDeviceArrays
+from numba_hip.linked_code import read_all
 from numba_hip.targets import c_helpers
+from numba_hip.targets.foreign_intrinsics import is_foreign
 
 if TYPE_CHECKING:
-    from numba_hip.targets.registry import CompileTarget
+    from numba_hip.targets.compile_target import CompileTarget
 
 
 class HipCompileResult(CompileResult):
@@ -40,7 +40,7 @@ class HipCompileResult(CompileResult):
         return id(self)
 
 
-class LocatedLower(DescribingLower):
+class LocatedLower(DebugLower):
     """Numba's lowering, which tells the library that it writes where in the source it is, and at which array."""
 
     def notify_loc(self, loc: Any) -> None:
@@ -117,8 +117,8 @@ class LocatedLower(DescribingLower):
 
     def _note_sites(self) -> None:
         """Note of the instructions that the last statement became where it stands in the source."""
-        from numba_hip.races.instrumentation import note_sites
-        from numba_hip.races.sites import Site
+        from numba_hip.abi.source_sites import Site
+        from numba_hip.targets.cpu.instrumentation import note_sites
 
         site = Site(self.loc.filename, self.loc.line, self.func_ir.func_id.func_name, self.library.accessed)
         note_sites(self.builder.function, site)

@@ -13,7 +13,7 @@ from numba_hip.compilation.compiler import HipCompiler, compile_function
 from numba_hip.compilation.options import CompileOptions
 
 if TYPE_CHECKING:
-    from numba_hip.targets.registry import CompileTarget
+    from numba_hip.targets.compile_target import CompileTarget
 
 Types = tuple[types.Type, ...]
 
@@ -120,6 +120,12 @@ class DeviceFunction:
 def _typeof_device_function(value: DeviceFunction, context: Any) -> types.Dispatcher:
     del context
     return types.Dispatcher(value)
+
+
+def make_device_function(target: CompileTarget, dispatcher: Any) -> DeviceFunction:
+    """The form of *dispatcher* (of ``njit`` or ``hip.jit``) that kernels of *target* call."""
+    explicit = getattr(dispatcher, "device_signatures", None)
+    return DeviceFunction(dispatcher.py_func, CompileOptions.of_dispatcher(dispatcher), target, explicit)
 
 
 def device_jit(target: CompileTarget, *args: Any, **options: Any) -> Callable[[Callable[..., Any]], DeviceFunction]:

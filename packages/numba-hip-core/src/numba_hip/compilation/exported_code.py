@@ -16,13 +16,13 @@ from llvmlite import ir
 from numba.core import types
 
 from numba_hip._numba import compiling_for, lowered_symbol
-from numba_hip.compilation.codegen import symbol_of
 from numba_hip.compilation.compiler import compile_function
-from numba_hip.compilation.external import ABIS
 from numba_hip.compilation.kernel_code import find_target
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import OutputError
-from numba_hip.targets.registry import CompileTarget
+from numba_hip.language.external import ABIS
+from numba_hip.targets.code_library import symbol_of
+from numba_hip.targets.compile_target import CompileTarget
 
 OUTPUTS = ("llvm", "bitcode", "asm", "object")
 

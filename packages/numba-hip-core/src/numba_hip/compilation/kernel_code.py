@@ -22,16 +22,17 @@ from hip_runtime.driver import Dim3
 from hip_runtime.dump import Dump
 from hip_runtime.module import dim3
 from numba_hip._numba import compiling_for
+from numba_hip.abi.fault import Fault
 from numba_hip.compilation import resources
-from numba_hip.compilation.codegen import symbol_of
 from numba_hip.compilation.compiler import compile_function
-from numba_hip.compilation.linked_code import LinkedCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.rest_parameter import fold_rest
+from numba_hip.compilation.target_registry import compile_target
 from numba_hip.errors import KernelSignatureError, OutputError
 from numba_hip.language.captured import captured_by
-from numba_hip.targets.callconv import Fault
-from numba_hip.targets.registry import CompileTarget, compile_target
+from numba_hip.linked_code import LinkedCode
+from numba_hip.targets.code_library import symbol_of
+from numba_hip.targets.compile_target import CompileTarget
 
 OUTPUTS = ("llvm", "bitcode", "asm", "object", "codeobject")
 
@@ -107,7 +108,7 @@ class KernelCode:
         if machine is None:
             return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,), self.data)
         from hip_devicelib import link, object_code
-        from numba_hip.compilation.device_library import link_device_library
+        from numba_hip.targets.amd.device_library import link_device_library
 
         complete = link_device_library(self.bitcode, machine)
         signature = [(parameter.name, parameter.type) for parameter in self.parameters]

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from hip_runtime import config as runtime_config
 from numba_hip import config
-from numba_hip.compilation.linked_code import as_items, read_all
+from numba_hip.abi.variant import Variant
 from numba_hip.errors import OptionError
-from numba_hip.targets.variant import Variant
+from numba_hip.linked_code import as_items
 
 CARVEOUTS = ("default", "MaxL1", "MaxShared")
 """Names of values of ``shared_memory_carveout``."""
@@ -158,15 +158,6 @@ class CompileOptions:
         known = {"fastmath", "inline", "forceinline", "link", "lineinfo", "error_model", "debug", "rewrite"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
 
-    def stamp(self) -> str:
-        """Text that differs where the options make different code."""
-        chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("cache", "lto")}
-        chosen["boundscheck"], chosen["races"] = self.checked, self.observed
-        if callable(self.inline):
-            chosen["inline"] = _stamp_of(self.inline)
-        chosen["link"] = [code.stamp for code in read_all(self.link)]
-        return repr({name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()})
-
     @property
     def checked(self) -> bool:
         """Whether indices are checked."""
@@ -238,12 +229,3 @@ def _check_carveout(carveout: Any) -> None:
             )
     elif carveout is not None and (type(carveout) is not int or not -1 <= carveout <= 100):
         raise OptionError(f"shared_memory_carveout is {carveout!r}; it must be between -1 and 100, or a name")
-
-
-def _stamp_of(function: Any) -> str:
-    """Text that differs for another function, also in another process."""
-    from numba_hip.caching.stamps import Stamp
-
-    stamp = Stamp()
-    stamp.add(function)
-    return stamp.hexdigest()

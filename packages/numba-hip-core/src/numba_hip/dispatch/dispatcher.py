@@ -20,24 +20,14 @@ from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config
 from numba_hip._numba import type_code
+from numba_hip.advice import advise_on_grid
+from numba_hip.arguments.argument_types import argument_type, check_arguments, describe, type_of
+from numba_hip.arguments.packing import NOT_PACKED, Packer, leaf_count, packers
 from numba_hip.compilation.kernel_code import KernelCode, compile_kernel
-from numba_hip.compilation.linked_code import set_up
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.resources import is_cooperative
 from numba_hip.compilation.rest_parameter import argument_names, rest_of
 from numba_hip.dispatch import pickling
-from numba_hip.dispatch.advice import advise_on_grid
-from numba_hip.dispatch.arguments import (
-    NOT_PACKED,
-    Packer,
-    argument_type,
-    check_arguments,
-    describe,
-    leaf_count,
-    packers,
-    type_of,
-)
-from numba_hip.dispatch.conversion import choose_overload
 from numba_hip.dispatch.extensions import Extension, StandIn, prepare
 from numba_hip.dispatch.faults import exception_describer
 from numba_hip.dispatch.forall import ForAll
@@ -48,9 +38,12 @@ from numba_hip.dispatch.launch import ConfiguredKernel, Dim3, LaunchConfig, Laun
 from numba_hip.dispatch.launch_context import compiling_for, ensure_current_launch_config, note_compilation
 from numba_hip.dispatch.mismatch import explain_writing
 from numba_hip.dispatch.output import with_output
+from numba_hip.dispatch.overload_resolution import choose_overload
 from numba_hip.dispatch.transfer import Transfer, check_capture
 from numba_hip.errors import DeviceFunctionError, KernelArgumentError, KernelSignatureError
 from numba_hip.language.captured import check_captured
+from numba_hip.language.kernel_callable import KernelCallable
+from numba_hip.linked_code import set_up
 
 if TYPE_CHECKING:
     from numba_hip.caching.code_cache import CodeCache
@@ -100,7 +93,7 @@ class CompileStats(NamedTuple):
     cache_misses: Counter[Types]
 
 
-class Dispatcher(Inspection):
+class Dispatcher(Inspection, KernelCallable):
     """A function of ``hip.jit``: launched as ``kernel[grid, block](...)``, or called from other kernels.
 
     Each new tuple of argument types is compiled once for each kind of device. Made by `numba_hip.jit`.
@@ -262,7 +255,7 @@ class Dispatcher(Inspection):
         Launches configured before go on with the old code; functions that it calls are compiled anew by a
         `recompile` of their own.
         """
-        from numba_hip.targets.registry import known_targets
+        from numba_hip.compilation.target_registry import known_targets
 
         with compiling, self._compiling:
             known = list(self._by_target)
@@ -330,7 +323,7 @@ class Dispatcher(Inspection):
 
     def device_form(self, target: str | None = None) -> DeviceFunction:
         """The form of this function that kernels for *target*, the current device's when left out, call."""
-        from numba_hip.targets.registry import compile_target
+        from numba_hip.compilation.target_registry import compile_target
 
         context = compile_target(current_device().target if target is None else target).typing_context
         return context.device_function(self)

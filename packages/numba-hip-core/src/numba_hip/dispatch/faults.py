@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime.errors import KernelFault, MemoryFaultError, TrapError
 from numba_hip import config
-from numba_hip.dispatch.index_faults import MESSAGE, IndexRecord, describe_index
-from numba_hip.targets.callconv import Fault
+from numba_hip.abi.fault import Fault
+from numba_hip.abi.index_record import MESSAGE
+from numba_hip.dispatch.index_faults import IndexRecord, describe_index
 
 
 def exception_describer(

@@ -10,8 +10,8 @@ from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
 from hip_runtime.module import dim3
 from hip_runtime.stream import find_stream
+from numba_hip.arguments.packing import Packer
 from numba_hip.compilation.kernel_code import KernelCode
-from numba_hip.dispatch.arguments import Packer
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher

@@ -18,9 +18,9 @@ from hip_runtime import (
 )
 from hip_runtime.arrays import order_of
 from hip_runtime.stream_handle import stream_handle
-from numba_hip.dispatch.advice import advise_on_copies
-from numba_hip.dispatch.arguments import is_on_device
-from numba_hip.dispatch.hints import ArgHint
+from numba_hip.advice import advise_on_copies
+from numba_hip.arguments.argument_types import is_on_device
+from numba_hip.arguments.hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
 

@@ -21,7 +21,7 @@ from numba.core.errors import TypingError
 from numba.extending import register_model, typeof_impl
 
 from hip_runtime import Device, DeviceArray, as_device_array
-from numba_hip.dispatch.arguments import is_on_device
+from numba_hip.arguments.argument_types import is_on_device
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language.registry import lowering
 from numba_hip.language.stub import Lower, device_function

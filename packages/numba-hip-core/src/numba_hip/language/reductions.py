@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from llvmlite import ir
+from numba import njit
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
@@ -246,9 +247,7 @@ def _first_of(
 ) -> Callable[[Any], Implementation]:
     """The element, or its index, that is *better* than all before it; NaN is better than all, as in NumPy, or with
     *skip_nan* worse."""
-    from numba_hip.decorators import jit
-
-    compare: Any = jit(device=True, inline="always")(better)
+    compare: Any = njit(inline="always")(better)
     message = f"{function} of an array that has no elements"
 
     def define(kind: Any) -> Implementation:

@@ -18,9 +18,9 @@ from hip_devicelib.errors import NotFoundError
 from hip_devicelib.extension import Extension, declare_extension
 from hip_devicelib.header import read_header
 from hip_devicelib.rocm import find_rocm
-from numba_hip.compilation.linked_code import LinkedCode
 from numba_hip.errors import HipExtensionError
 from numba_hip.language.hip_functions import HipFunction
+from numba_hip.linked_code import LinkedCode
 
 
 class UserFunction(HipFunction):
@@ -35,9 +35,9 @@ class UserFunction(HipFunction):
         code = code_for(self.source, context.codegen().target)
         context.active_code_library.add_linked_code([code])
 
-    def add_to_stamp(self, stamp: Any) -> None:
-        """Add what this function is to the stamp of a kernel that calls it."""
-        stamp.add_text("HIP C++", self.__name__, self.source.text, repr(self.source.flags))
+    def add_to_fingerprint(self, fingerprint: Any) -> None:
+        """Add what this function is to the fingerprint of a kernel that calls it."""
+        fingerprint.add_text("HIP C++", self.__name__, self.source.text, repr(self.source.flags))
 
 
 @dataclass

@@ -11,7 +11,7 @@ import numpy as np
 
 from hip_devicelib import spmd
 from hip_runtime.driver import Dim3, block_threads
-from numba_hip.races.layout import (
+from numba_hip.abi.race_records import (
     BLOCK_WORDS,
     CELL_WORDS,
     FINDING_ROOM,

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from numba import carray, cfunc, njit, types
 
 from numba_hip._numba import load_extensions
-from numba_hip.races.bytes import peek_byte, poke_byte
-from numba_hip.races.layout import (
+from numba_hip.abi.race_records import (
     CELL_WORDS,
     COPIES,
     EVENT_MASK,
@@ -37,6 +36,7 @@ from numba_hip.races.layout import (
     Shared,
     Thread,
 )
+from numba_hip.races.bytes import peek_byte, poke_byte
 from numba_hip.races.ordering import (
     enter_block,
     fence,

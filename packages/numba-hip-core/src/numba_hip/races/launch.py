@@ -12,15 +12,15 @@ from hip_runtime.drivers.cpu.diagnostics.observers import observed
 from hip_runtime.errors import CaptureError
 from hip_runtime.module import Launch
 from hip_runtime.stream_handle import stream_handle
+from numba_hip.abi.race_records import EVENT_MASK, SITE_BITS, Event, Relation
+from numba_hip.abi.race_records import Finding as Field
+from numba_hip.abi.source_sites import Site, site_of
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.resources import is_cooperative
 from numba_hip.errors import RaceError, RaceWarning
 from numba_hip.races.arena import Arena, LaunchShape, Memory
 from numba_hip.races.findings import Access, Finding, merge, remember
-from numba_hip.races.layout import EVENT_MASK, SITE_BITS, Event, Relation
-from numba_hip.races.layout import Finding as Field
 from numba_hip.races.places import ArrayPlace, find_arrays
-from numba_hip.races.sites import Site, site_of
 
 _KINDS = {Event.READ: "read", Event.WRITE: "write", Event.ATOMIC: "atomic"}
 _RELATIONS = {Relation.WAVE: "wave", Relation.BLOCK: "block", Relation.GRID: "grid", Relation.SELF: "wave"}

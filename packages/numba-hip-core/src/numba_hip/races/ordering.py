@@ -17,7 +17,7 @@ from typing import Any
 
 from numba import njit
 
-from numba_hip.races.layout import (
+from numba_hip.abi.race_records import (
     BLOCK_WORDS,
     RELEASE_WORDS,
     SITE_BITS,

@@ -12,8 +12,8 @@ from numba.np import numpy_support
 
 from hip_devicelib.codeobject import Parameter
 from numba_hip.abi.array_parameters import stride_axes
+from numba_hip.arguments.packing import leaf_count
 from numba_hip.bfloat import Bfloat16
-from numba_hip.dispatch.arguments import leaf_count
 
 
 @dataclass(frozen=True)

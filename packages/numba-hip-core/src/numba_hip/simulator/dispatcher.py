@@ -8,12 +8,12 @@ from typing import Any
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 from hip_runtime.errors import LaunchError
-from numba_hip.dispatch.arguments import check_arguments
+from numba_hip.arguments.argument_types import check_arguments
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.extensions import prepare
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig
 from numba_hip.language import stub
-from numba_hip.simulator import functions
+from numba_hip.simulator import functions, waves  # noqa: F401 - importing them says what names mean
 from numba_hip.simulator.arrays import Arguments, wait_for_device
 from numba_hip.simulator.schedule import Grid
 
@@ -47,7 +47,6 @@ class SimulatedDispatcher(Dispatcher):
         _check_extents(config.grid, config.block, self.options.max_block_threads)
         wait_for_device()
         arguments = Arguments()
-        functions.load()
         passed = [arguments.prepare(value) for value in args]
         lanes = self.options.wave_size or runtime_config.cpu_wave_size()
         Grid(self.py_func, passed, config.grid, config.block, config.dynamic_shared, lanes).run()

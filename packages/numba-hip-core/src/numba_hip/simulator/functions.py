@@ -32,11 +32,6 @@ def means(name: str) -> Callable[[Function], Function]:
     return enter
 
 
-def load() -> None:
-    """Enter all functions; importing does."""
-    from numba_hip.simulator import waves  # noqa: F401
-
-
 INTERPRETED["threadIdx.axis"] = lambda thread, axis: thread.index[axis]
 INTERPRETED["blockIdx.axis"] = lambda thread, axis: thread.block.index[axis]
 INTERPRETED["blockDim.axis"] = lambda thread, axis: thread.block.grid.block_dim[axis]

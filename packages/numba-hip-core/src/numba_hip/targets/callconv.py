@@ -7,32 +7,17 @@ A function is ``i32 f(result*, [hidden,] arguments...)``; the status says whethe
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.callconv import MinimalCallConv
 
+from numba_hip.abi.fault import Fault
+
 ITEM = ir.PointerType(ir.IntType(8))
 """LLVM type of a pointer to the work item."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """An exception that a kernel can raise: what the host raises in its place."""
-
-    exception: type[BaseException]
-    arguments: tuple[Any, ...]
-    location: str | None
-
-    @property
-    def code(self) -> int:
-        """A positive 31-bit number that stands for this exception, the same in every process."""
-        kind = f"{self.exception.__module__}.{self.exception.__qualname__}"
-        return (zlib.crc32(repr((kind, self.arguments, self.location)).encode()) & 0x7FFFFFFE) + 1
 
 
 class HipCallConv(MinimalCallConv):

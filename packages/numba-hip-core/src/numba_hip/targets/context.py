@@ -33,7 +33,8 @@ from numba_hip.targets.variable_info import debug_builder
 if TYPE_CHECKING:
     from llvmlite import binding as llvm
 
-    from numba_hip.compilation.codegen import HipCodegen, HipCodeLibrary
+    from numba_hip.targets.code_library import HipCodeLibrary
+    from numba_hip.targets.codegen import HipCodegen
     from numba_hip.targets.typing import HipTypingContext
 
 I32 = ir.IntType(32)

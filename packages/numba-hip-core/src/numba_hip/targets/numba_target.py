@@ -12,24 +12,12 @@ from typing import Any
 
 from numba.core.target_extension import GPU, dispatcher_registry, jit_registry, target_registry
 
-from numba_hip._numba import register_vectorizers
-
 
 class HIP(GPU):
     """Everything that runs kernels of `numba.hip`: AMD GPUs and the CPU device."""
 
 
 target_registry["hip"] = HIP
-
-
-def _vectorizers() -> tuple[Any, Any]:
-    from numba_hip.array_functions.guvectorize import GUVectorizeBuilder
-    from numba_hip.array_functions.vectorize import VectorizeBuilder
-
-    return VectorizeBuilder, GUVectorizeBuilder
-
-
-register_vectorizers("hip", _vectorizers)
 
 
 def numba_name(target: str) -> str:

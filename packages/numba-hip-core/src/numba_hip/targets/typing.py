@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -13,13 +14,14 @@ from numba.core.typing.typeof import Purpose
 from numba_hip import language
 from numba_hip._numba import CallStack
 from numba_hip.bfloat import Bfloat16, unify
+from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.refusals import check_call
 from numba_hip.language.stub import Stub
 from numba_hip.value_types import own_type
 
 if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction
-    from numba_hip.targets.registry import CompileTarget
+    from numba_hip.targets.compile_target import CompileTarget
 
 
 class HipTypingContext(typing.BaseContext):
@@ -27,6 +29,8 @@ class HipTypingContext(typing.BaseContext):
 
     compile_target: CompileTarget
     """The target that this context types for; set once, right after both contexts exist."""
+    make_device_function: Callable[[Any], DeviceFunction]
+    """Makes the form of a dispatcher that kernels of this target call; set with the target, by the compiler above."""
 
     def __init__(self) -> None:
         self._device_functions: WeakKeyDictionary[object, DeviceFunction] = WeakKeyDictionary()
@@ -42,12 +46,10 @@ class HipTypingContext(typing.BaseContext):
 
     def resolve_value_type(self, value: Any) -> Any:
         """The type of global *value*; functions that are compiled elsewhere become device functions of this target."""
-        from numba_hip.dispatch.dispatcher import Dispatcher
-
         own = own_type(value, Purpose.constant)
         if own is not None:
             return own
-        if isinstance(value, (NumbaDispatcher, Dispatcher)):
+        if isinstance(value, (NumbaDispatcher, KernelCallable)):
             value = self.device_function(value)
         elif isinstance(value, Stub) and value not in self._stubs:
             self._stubs.add(value)
@@ -67,15 +69,9 @@ class HipTypingContext(typing.BaseContext):
 
     def device_function(self, dispatcher: Any) -> DeviceFunction:
         """The form of *dispatcher* (of ``njit`` or ``hip.jit``) that kernels of this target call."""
-        from numba_hip.compilation.device_function import DeviceFunction
-        from numba_hip.compilation.options import CompileOptions
-
         function = self._device_functions.get(dispatcher)
         if function is None:
-            options = CompileOptions.of_dispatcher(dispatcher)
-            explicit = getattr(dispatcher, "device_signatures", None)
-            function = DeviceFunction(dispatcher.py_func, options, self.compile_target, explicit)
-            self._device_functions[dispatcher] = function
+            function = self._device_functions[dispatcher] = self.make_device_function(dispatcher)
         return function
 
     def forget_device_function(self, dispatcher: Any) -> None:

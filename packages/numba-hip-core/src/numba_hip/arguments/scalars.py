@@ -13,8 +13,8 @@ import numpy as np
 from numba.core import types
 
 from numba_hip import config
+from numba_hip.advice import advise_on_truncation
 from numba_hip.bfloat import INFINITY, bfloat16, bits_of
-from numba_hip.dispatch.advice import advise_on_truncation
 from numba_hip.errors import KernelArgumentError
 
 FLOATS: dict[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}

@@ -14,11 +14,11 @@ from hip_devicelib.constants import ALIGNMENT, LARGE, symbol_of_data
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.saturation import saturate
 from numba_hip._numba import lowered_symbol
-from numba_hip.compilation.codegen import HipCodeLibrary
+from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import output
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
+from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
-from numba_hip.targets.kernel_arguments import kernel_arguments
 from numba_hip.targets.line_tables import locate_entry
 
 INDEX_RANGES = {"thread_idx": (0, 1024), "block_idx": (0, 2**31 - 1), "block_dim": (1, 1025), "grid_dim": (1, -(2**31))}
@@ -153,7 +153,7 @@ class CpuContext(HipContext):
 
     def check_assembly(self, assembly: ir.InlineAsm) -> None:
         """Make machine code of a function with nothing but *assembly*, in another process."""
-        from numba_hip.targets import assembly as assemblies  # hardly a kernel has any
+        from numba_hip.targets.cpu import assembly as assemblies  # hardly a kernel has any
 
         assemblies.check(assembly)
 
@@ -241,12 +241,3 @@ def _inline_call(block: ir.Block, callee: ir.Function) -> None:
     for instruction in block.instructions:
         if isinstance(instruction, ir.CallInstr) and instruction.callee is callee:
             instruction.attributes.add("alwaysinline")
-
-
-def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argument]) -> tuple[tuple[str, str], ...]:
-    """Names and LLVM types of the parameters of a kernel entry, each named after the argument that it is a part of."""
-    packer.assign_names(arguments[: len(packer.argument_types)], names)
-    return tuple(
-        (argument.name, "ptr" if isinstance(argument.type, ir.PointerType) else str(argument.type))
-        for argument in arguments
-    )

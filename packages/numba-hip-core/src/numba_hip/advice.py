@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from numba.core import types
 from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
@@ -13,8 +13,22 @@ from hip_runtime.config import Setting
 from hip_runtime.device import stack_level
 from numba_hip import config
 
-if TYPE_CHECKING:
-    from numba_hip.compilation.options import CompileOptions
+
+class DebugOptions(Protocol):
+    """The options of `jit` that some combinations of are worth a word."""
+
+    @property
+    def debug(self) -> bool:
+        """Whether exceptions, lines and variables are there."""
+
+    @property
+    def opt(self) -> bool:
+        """Whether the code is optimised."""
+
+    @property
+    def lineinfo(self) -> bool:
+        """Whether lines are there."""
+
 
 _platform = ["HIP"]
 
@@ -49,7 +63,7 @@ def advise_on_copies() -> None:
         )
 
 
-def advise_on_options(options: CompileOptions) -> None:
+def advise_on_options(options: DebugOptions) -> None:
     """Warn of options that make little sense together, where that is wanted."""
     if not config.option_warnings() or not options.debug:
         return

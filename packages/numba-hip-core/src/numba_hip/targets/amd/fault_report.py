@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
+from numba_hip.abi.fault_record import BLOCK_WORD, CODE_WORD, DETAILS_WORD, MOST_DETAILS, THREAD_WORD, variable_name
+
 if TYPE_CHECKING:
     from numba_hip.targets.context import HipContext
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
-CODE_WORD, BLOCK_WORD, THREAD_WORD, DETAILS_WORD = 1, 2, 5, 8
-"""Where code, block and thread (x, y and z of each) and the details (64 bits each) are in the record, in words."""
-
-MOST_DETAILS = 4
-
-
-def variable_name(kernel: str) -> str:
-    """Name of the variable in which the driver of AMD GPUs looks for the faults of *kernel*."""
-    return f"{kernel}.fault"
 
 
 def report_fault(

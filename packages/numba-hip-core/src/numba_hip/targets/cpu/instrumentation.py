@@ -26,8 +26,8 @@ from llvmlite.ir.instructions import (
 from numba.core import cgutils
 
 from hip_devicelib import spmd
-from numba_hip.races.layout import COPIES, HAS_VALUE, INNER, ONLY_READS, Event
-from numba_hip.races.sites import UNKNOWN, Site, new_number, number_of
+from numba_hip.abi.race_records import COPIES, HAS_VALUE, INNER, ONLY_READS, Event
+from numba_hip.abi.source_sites import UNKNOWN, Site, new_number, number_of
 
 _WAVE_OPERATIONS = (spmd.WAVE_BARRIER, spmd.BALLOT, spmd.SHUFFLE)
 

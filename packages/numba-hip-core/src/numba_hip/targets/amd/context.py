@@ -13,19 +13,18 @@ from numba.core import cgutils, types
 
 from hip_devicelib.target import STACK_BYTES
 from numba_hip._numba import lowered_symbol
-from numba_hip.compilation.codegen import HipCodeLibrary
+from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import output
-from numba_hip.targets import amd_lanes
+from numba_hip.targets.amd import lanes
+from numba_hip.targets.amd.fault_report import report_fault
 from numba_hip.targets.attributes import add_attribute
 from numba_hip.targets.callconv import ITEM
+from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
-from numba_hip.targets.cpu import parameters_of
-from numba_hip.targets.fault_record import report_fault
-from numba_hip.targets.kernel_arguments import kernel_arguments
 from numba_hip.targets.line_tables import locate_entry
 
 if TYPE_CHECKING:
-    from numba_hip.compilation.codegen import AmdCodegen
+    from numba_hip.targets.amd.codegen import AmdCodegen
     from numba_hip.targets.typing import HipTypingContext
 
 FLOAT = ir.FloatType()
@@ -208,21 +207,19 @@ class AmdContext(HipContext):
         return self._call(builder, "llvm.amdgcn.ballot.i64", ir.IntType(64), vote)
 
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """Words that lanes fetch from each other; see `numba_hip.targets.amd_lanes` for waves of halves."""
+        """Words that lanes fetch from each other; see `numba_hip.targets.amd.lanes` for waves of halves."""
         target = self._codegen.target
-        return amd_lanes.move_words(
-            builder, value, lambda word: amd_lanes.fetch(target, builder, self._call, word, lane)
-        )
+        return lanes.move_words(builder, value, lambda word: lanes.fetch(target, builder, self._call, word, lane))
 
     def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """Into a scalar register, from any lane, whether it is active or not."""
-        return amd_lanes.move_words(
+        return lanes.move_words(
             builder, value, lambda word: self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
         )
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The instruction that HIP's ``__hip_ds_permute`` is, where it reaches all lanes."""
-        if amd_lanes.has_halves(self._codegen.target):
+        if lanes.has_halves(self._codegen.target):
             return super().push(builder, value, lane)
         address = builder.shl(lane, ir.Constant(I32, 2))
         word = builder.bitcast(value, I32)

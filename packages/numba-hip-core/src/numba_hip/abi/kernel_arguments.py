@@ -55,3 +55,12 @@ def _arrays_in(kinds: Iterable[types.Type]) -> Iterator[types.Array]:
             yield from _arrays_in(kind)
         elif isinstance(kind, types.Array):
             yield kind
+
+
+def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argument]) -> tuple[tuple[str, str], ...]:
+    """Names and LLVM types of the parameters of a kernel entry, each named after the argument that it is a part of."""
+    packer.assign_names(arguments[: len(packer.argument_types)], names)
+    return tuple(
+        (argument.name, "ptr" if isinstance(argument.type, ir.PointerType) else str(argument.type))
+        for argument in arguments
+    )

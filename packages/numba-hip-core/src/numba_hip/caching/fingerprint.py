@@ -1,8 +1,8 @@
 """What a compiled kernel depends on, as one number: its code, all that it refers to, and the types of its arguments.
 
-The stamp is made of contents: of the bytecode of the function and of those that it calls, of constants, captured
+The fingerprint is made of contents: of the bytecode of the function and of those that it calls, of constants, captured
 arrays, defaults, options. What a function reaches without naming it, overloads and their like, counts in the same way
-(`extension_code`). Files are stamped apart, by `file_stamps`.
+(`extension_code`). Files are fingerprinted apart, by `fingerprint_files`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import sys
 import types as python_types
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,13 @@ from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip import _numba
+from numba_hip.arguments.argument_types import is_on_device
 from numba_hip.caching.covered import is_covered, module_of
 from numba_hip.caching.extension_code import reachable_code
-from numba_hip.dispatch.arguments import is_on_device
+from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import NotCacheableError
 from numba_hip.installed import version
+from numba_hip.linked_code import read_all
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 PACKAGES = ("numba-hip-core", "hip-devicelib", "hip-runtime", "numba", "llvmlite", "numpy")
@@ -43,14 +46,17 @@ LEFT_OUT = frozenset(
 )
 """What a class has that says nothing of what it does."""
 
+SAME_CODE = ("cache", "lto")
+"""Options that change nothing of the code."""
+
 ENVIRONMENT = "the environment (os.environ), from which code that runs while a kernel is compiled takes what it likes"
 
 
-class NotStampedError(Exception):
+class NoFingerprintError(Exception):
     """A value of which it cannot be told in another process whether it is the same."""
 
 
-class Stamp:
+class Fingerprint:
     """A SHA-256 that grows with each value that is added, and the files that functions among them come from."""
 
     def __init__(self) -> None:
@@ -62,7 +68,7 @@ class Stamp:
         """Names and texts in the code that was added: attributes are read by these."""
 
     def hexdigest(self) -> str:
-        """The stamp of all that was added."""
+        """The fingerprint of all that was added."""
         return self._digest.hexdigest()
 
     def add_text(self, *parts: str) -> None:
@@ -76,7 +82,7 @@ class Stamp:
         self._digest.update(len(data).to_bytes(8, "little") + data)
 
     def add(self, value: Any) -> None:
-        """Add any *value* that a kernel can refer to; `NotStampedError`."""
+        """Add any *value* that a kernel can refer to; `NoFingerprintError`."""
         if isinstance(value, PLAIN):
             self.add_text(type(value).__name__, repr(value))
         elif isinstance(value, (np.ndarray, np.generic)):
@@ -88,20 +94,20 @@ class Stamp:
             for member in value:
                 self.add(member)
         elif isinstance(value, (set, frozenset)):
-            self.add_text("set", *sorted(map(_stamp_of, value)))
+            self.add_text("set", *sorted(map(_fingerprint_of, value)))
         elif not isinstance(value, type) and is_on_device(value):
             raise NotCacheableError(
                 "a kernel that refers to global device arrays, by their addresses, cannot be kept in the cache for "
                 "another process: pass the arrays as arguments, or leave out cache=True"
             )
         elif isinstance(value, dict):
-            self.add_text("dict", *(_stamp_of(item) for item in value.items()))
+            self.add_text("dict", *(_fingerprint_of(item) for item in value.items()))
         else:
             self._add_object(value)
 
     def _add_array(self, array: np.ndarray[Any, Any]) -> None:
         if array.dtype.hasobject:
-            raise NotStampedError(f"an array of dtype {array.dtype}")
+            raise NoFingerprintError(f"an array of dtype {array.dtype}")
         self.add_text("array", repr(np.lib.format.dtype_to_descr(array.dtype)), repr(array.shape))
         self.add_text(repr((array.flags.c_contiguous, array.flags.f_contiguous, array.flags.writeable)))
         self.add_bytes(array.tobytes())
@@ -136,12 +142,12 @@ class Stamp:
         elif isinstance(value, type):
             self._add_class(value)
         elif value is os.environ:
-            raise NotStampedError(ENVIRONMENT)
+            raise NoFingerprintError(ENVIRONMENT)
         elif isinstance(value, enum.Enum):
             self.add_text("member", value.name)
             self._add_object(type(value))
-        elif hasattr(value, "add_to_stamp"):
-            value.add_to_stamp(self)
+        elif hasattr(value, "add_to_fingerprint"):
+            value.add_to_fingerprint(self)
         elif hasattr(value, "__qualname__") and hasattr(value, "__module__"):
             self.add_text("name", str(value.__module__), value.__qualname__)
         else:
@@ -151,7 +157,7 @@ class Stamp:
         try:
             data = _numba.dump(value)
         except Exception as error:
-            raise NotStampedError(f"{value!r}, which cannot be pickled: {error}") from error
+            raise NoFingerprintError(f"{value!r}, which cannot be pickled: {error}") from error
         self.add_bytes(data)
         self.add(type(value))
 
@@ -194,7 +200,7 @@ class Stamp:
         code = function.__code__
         self.add_text("function", function.__qualname__)
         if function is os.getenv:
-            raise NotStampedError(ENVIRONMENT)
+            raise NoFingerprintError(ENVIRONMENT)
         if is_covered(module_of(function)):
             self.add_text(str(module_of(function)))
             return
@@ -216,7 +222,7 @@ class Stamp:
             elif not hasattr(builtins, name):
                 self.add_text("no global", name)
             elif name == "open":
-                raise NotStampedError("open, by which code that runs while a kernel is compiled reads files")
+                raise NoFingerprintError("open, by which code that runs while a kernel is compiled reads files")
         for module in _imported_by(code, function.__globals__):
             self._add_reached(module, names)
 
@@ -226,7 +232,7 @@ class Stamp:
         if not isinstance(value, python_types.ModuleType):
             return
         if value is os and not {"environ", "getenv"}.isdisjoint(names):
-            raise NotStampedError(ENVIRONMENT)
+            raise NoFingerprintError(ENVIRONMENT)
         if is_covered(value.__name__):
             return
         for name in names:
@@ -250,10 +256,20 @@ class Stamp:
                 self.add(constant)
 
 
-def _stamp_of(value: Any) -> str:
-    stamp = Stamp()
-    stamp.add(value)
-    return stamp.hexdigest()
+def _fingerprint_of(value: Any) -> str:
+    fingerprint = Fingerprint()
+    fingerprint.add(value)
+    return fingerprint.hexdigest()
+
+
+def fingerprint_options(options: CompileOptions) -> str:
+    """Text that differs where *options* make different code."""
+    chosen = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in SAME_CODE}
+    chosen["boundscheck"], chosen["races"] = options.checked, options.observed
+    if callable(options.inline):
+        chosen["inline"] = _fingerprint_of(options.inline)
+    chosen["link"] = [code.fingerprint for code in read_all(options.link)]
+    return repr({name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()})
 
 
 def _names_in(code: python_types.CodeType) -> set[str]:
@@ -265,9 +281,9 @@ def _names_in(code: python_types.CodeType) -> set[str]:
 def _options_of(dispatcher: Any) -> str:
     options = getattr(dispatcher, "options", None) or getattr(dispatcher, "targetoptions", None) or {}
     if getattr(options, "rewrite", None) is not None:
-        raise NotStampedError(f"{dispatcher!r}, which is rewritten when it is compiled")
-    if hasattr(options, "stamp"):
-        return str(options.stamp())
+        raise NoFingerprintError(f"{dispatcher!r}, which is rewritten when it is compiled")
+    if isinstance(options, CompileOptions):
+        return fingerprint_options(options)
     if isinstance(options, dict):
         return repr(sorted((name, _shown(value)) for name, value in options.items()))
     return _shown(options)
@@ -286,7 +302,7 @@ def _imported_by(code: python_types.CodeType, namespace: dict[str, Any]) -> list
             try:
                 found.append(importlib.import_module(name, namespace.get("__package__")))
             except ImportError as error:
-                raise NotStampedError(f"the module {name}: {error}") from error
+                raise NoFingerprintError(f"the module {name}: {error}") from error
         elif isinstance(instruction.argval, int):  # the last one before an import is its level
             level = instruction.argval
         elif isinstance(instruction.argval, python_types.CodeType):
@@ -301,20 +317,20 @@ def _package_roots() -> tuple[str, ...]:
 
 
 @cache
-def toolchain_stamp() -> str:
+def fingerprint_toolchain() -> str:
     """Versions of Python and of the packages that compile, and of the files of those that are worked on in place."""
-    stamp = Stamp()
-    stamp.add_text(_numba.python_identity(), *(f"{package} {version(package)}" for package in PACKAGES))
-    stamp.add_text(repr(llvmlite.binding.llvm_version_info))
+    fingerprint = Fingerprint()
+    fingerprint.add_text(_numba.python_identity(), *(f"{package} {version(package)}" for package in PACKAGES))
+    fingerprint.add_text(repr(llvmlite.binding.llvm_version_info))
     for root in _package_roots()[1:]:
         for path in sorted(Path(root).rglob("*.py")):
             status = path.stat()
-            stamp.add_text(str(path), str(status.st_mtime_ns), str(status.st_size))
-    return stamp.hexdigest()
+            fingerprint.add_text(str(path), str(status.st_mtime_ns), str(status.st_size))
+    return fingerprint.hexdigest()
 
 
 @cache
-def target_stamp(target: str) -> str:
+def fingerprint_target(target: str) -> str:
     """*target*, and for the CPU device the processor and its features."""
     if target != CPU_TARGET:
         return target
@@ -322,7 +338,7 @@ def target_stamp(target: str) -> str:
     return f"{target} {binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
 
 
-def file_stamps(files: Iterable[str]) -> dict[str, str]:
+def fingerprint_files(files: Iterable[str]) -> dict[str, str]:
     """SHA-256 of each of *files* that exists; those of Numba and of this package are left out."""
     found = {}
     for name in files:
@@ -331,20 +347,20 @@ def file_stamps(files: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def stamp_kernel(
+def fingerprint_kernel(
     py_func: Callable[..., Any], args: Iterable[types.Type], options: str, target: str
 ) -> tuple[str, set[str]]:
-    """The stamp of a kernel for argument types *args*, and the files of the functions that it names.
+    """The fingerprint of a kernel for argument types *args*, and the files of the functions that it names.
 
-    Raises `NotStampedError` where it refers to something of which no stamp can be made.
+    Raises `NoFingerprintError` where it refers to something of which no fingerprint can be made.
     """
-    stamp = Stamp()
-    stamp.add_text("kernel 1", toolchain_stamp(), target_stamp(target), options)
+    fingerprint = Fingerprint()
+    fingerprint.add_text("kernel 1", fingerprint_toolchain(), fingerprint_target(target), options)
     for kind in args:
-        stamp.add(kind)
+        fingerprint.add(kind)
     try:
-        stamp.add(py_func)
-        stamp.add_extensions()
+        fingerprint.add(py_func)
+        fingerprint.add_extensions()
     except RecursionError:
-        raise NotStampedError("a value that holds itself") from None
-    return stamp.hexdigest(), stamp.files
+        raise NoFingerprintError("a value that holds itself") from None
+    return fingerprint.hexdigest(), fingerprint.files

@@ -16,9 +16,9 @@ from numba.core import cgutils, sigutils, types, typing
 from numba.core.typing.templates import AbstractTemplate
 from numba.extending import typeof_impl
 
-from numba_hip.compilation.linked_code import LinkedCode, as_items, read_all
 from numba_hip.errors import LinkedCodeError
 from numba_hip.language.registry import lowering
+from numba_hip.linked_code import LinkedCode, as_items, read_all
 
 ABIS = ("numba", "c")
 
@@ -47,10 +47,10 @@ class ExternalFunction:
         """Refuse: it is code of the device."""
         raise TypeError(f"{self.name} is a function of the device: it can be called from a kernel only")
 
-    def add_to_stamp(self, stamp: Any) -> None:
-        """Add what this function is to the stamp of a kernel that calls it."""
-        stamp.add_text("external", self.name, str(self.signature), self.abi)
-        stamp.add_text(*(code.stamp for code in read_all(self.link)))
+    def add_to_fingerprint(self, fingerprint: Any) -> None:
+        """Add what this function is to the fingerprint of a kernel that calls it."""
+        fingerprint.add_text("external", self.name, str(self.signature), self.abi)
+        fingerprint.add_text(*(code.fingerprint for code in read_all(self.link)))
 
 
 def declare_device(name: str, sig: Any, link: Any = None, *, abi: str = "numba") -> ExternalFunction:

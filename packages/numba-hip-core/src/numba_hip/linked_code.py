@@ -85,7 +85,7 @@ class LinkedCode:
         return self.setup_callback is not None or self.teardown_callback is not None
 
     @property
-    def stamp(self) -> str:
+    def fingerprint(self) -> str:
         """Text that is another one for other contents, and where there are callbacks."""
         return f"{self.digest} with callbacks" if self.has_callbacks else self.digest
 

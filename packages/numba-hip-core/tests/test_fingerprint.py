@@ -15,8 +15,9 @@ import pytest
 from numba.core import types
 
 import numba_hip as hip
-from numba_hip.caching import stamps
-from numba_hip.caching.stamps import NotStampedError
+from numba_hip.caching import fingerprint
+from numba_hip.caching.fingerprint import NoFingerprintError
+from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import NotCacheableError
 
 Point = collections.namedtuple("Point", "x y")
@@ -39,7 +40,7 @@ class Whole(int):
 
 
 def stamp(value):
-    return stamps._stamp_of(value)
+    return fingerprint._fingerprint_of(value)
 
 
 def build(source, filename="<none>", **names):
@@ -245,14 +246,14 @@ def test_what_says_itself_what_counts():
         def __init__(self, number):
             self.number, self.lock = number, threading.Lock()
 
-        def add_to_stamp(self, into):
+        def add_to_fingerprint(self, into):
             into.add(self.number)
 
     assert stamp(Held(1)) == stamp(Held(1)) != stamp(Held(2))
 
 
 def test_texts_of_any_kind_and_functions_of_numba():
-    stamps.Stamp().add_text("\ud800")
+    fingerprint.Fingerprint().add_text("\ud800")
     one, other = numba.njit(build("def f(): return 1")), numba.njit(build("def f(): return 2"))
     assert stamp(one) != stamp(other)
     assert stamp(one) != stamp(numba.njit(fastmath=True)(one.py_func))
@@ -294,16 +295,19 @@ def test_options_and_signatures_of_device_functions():
 
 def test_options_of_other_dispatchers():
     def made(**options):
-        return stamps._options_of(python_types.SimpleNamespace(**options))
+        return fingerprint._options_of(python_types.SimpleNamespace(**options))
 
     assert made() == made(options=None) == made(targetoptions={}) == "[]"
     assert made(targetoptions={"b": {2, 1}, "a": 0}) == made(options={"a": 0, "b": {1, 2}})
     assert made(targetoptions={"a": {1, 2}}) == "[('a', '[1, 2]')]"
     assert made(options={3, 1}) == "[1, 3]"
-    assert made(options=python_types.SimpleNamespace(stamp=lambda: 5)) == "5"
-    assert made(options=python_types.SimpleNamespace(stamp=lambda: 5, rewrite=None)) == "5"
-    with pytest.raises(NotStampedError, match="^namespace.*, which is rewritten when it is compiled$"):
-        made(options=python_types.SimpleNamespace(stamp=lambda: 5, rewrite=len))
+    ours = CompileOptions(fastmath={"nnan"})
+    assert (
+        made(options=ours) == fingerprint.fingerprint_options(ours) != fingerprint.fingerprint_options(CompileOptions())
+    )
+    assert made(options=ours, rewrite=None) == fingerprint.fingerprint_options(ours)
+    with pytest.raises(NoFingerprintError, match="^namespace.*, which is rewritten when it is compiled$"):
+        made(options=python_types.SimpleNamespace(rewrite=len))
 
 
 def holding_itself():
@@ -326,15 +330,15 @@ def holding_itself():
     ],
 )
 def test_what_cannot_be_told_apart(value, says):
-    with pytest.raises(NotStampedError, match=says):
+    with pytest.raises(NoFingerprintError, match=says):
         stamp(value)
-    with pytest.raises(NotStampedError, match=says):
-        stamps.stamp_kernel(build("def f(): return value", value=value), (), "", "cpu")
+    with pytest.raises(NoFingerprintError, match=says):
+        fingerprint.fingerprint_kernel(build("def f(): return value", value=value), (), "", "cpu")
 
 
 def test_values_that_hold_themselves():
-    with pytest.raises(NotStampedError, match="^a value that holds itself$"):
-        stamps.stamp_kernel(build("def f(): return held", held=holding_itself()), (), "", "cpu")
+    with pytest.raises(NoFingerprintError, match="^a value that holds itself$"):
+        fingerprint.fingerprint_kernel(build("def f(): return held", held=holding_itself()), (), "", "cpu")
 
 
 def test_what_is_called_open_but_is_not_pythons():
@@ -365,7 +369,7 @@ def test_whatever_a_kernel_is_compiled_for_is_in_its_stamp():
         return a
 
     def key(function=f, args=(types.int32,), options="", target="cpu"):
-        return stamps.stamp_kernel(function, args, options, target)[0]
+        return fingerprint.fingerprint_kernel(function, args, options, target)[0]
 
     keys = [
         key(), key(args=(types.int64,)), key(args=(types.int32,) * 2), key(options="fast"), key(target="gfx942"), key(g)
@@ -378,13 +382,15 @@ def test_files_of_functions(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("def f(a): return g(a)\ndef g(a): return a")
     function = build(path.read_text(), str(path))
-    files = stamps.stamp_kernel(function, (), "", "cpu")[1]
+    files = fingerprint.fingerprint_kernel(function, (), "", "cpu")[1]
     assert str(path) in files
     assert not any(name.startswith("<") for name in files)
-    found = stamps.file_stamps([str(path), str(tmp_path / "none"), str(tmp_path), hip.__file__, types.__file__])
+    found = fingerprint.fingerprint_files(
+        [str(path), str(tmp_path / "none"), str(tmp_path), hip.__file__, types.__file__]
+    )
     assert list(found) == [str(path)]
     path.write_text("")
-    assert stamps.file_stamps([str(path)]) == {
+    assert fingerprint.fingerprint_files([str(path)]) == {
         str(path): "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     }
 

@@ -9,10 +9,10 @@ from numba.core import types
 from numba.core.typeconv import Conversion
 
 from numba_hip import config
+from numba_hip.compilation.target_registry import compile_target
 from numba_hip.dispatch.mismatch import explain_mismatch
 from numba_hip.dispatch.narrowing import is_narrowed, warn_of_narrowing
 from numba_hip.errors import KernelArgumentError
-from numba_hip.targets.registry import compile_target
 
 Types = tuple[types.Type, ...]
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from llvmlite import ir
 from numba.core import cgutils
 
-from numba_hip.targets.amdgpu import AmdContext
+from numba_hip.targets.amd.context import AmdContext
 from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.checked import I64, Checked, CheckingCallConv
 

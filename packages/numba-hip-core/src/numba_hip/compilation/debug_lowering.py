@@ -15,7 +15,7 @@ class HipFlags(Flags):
     optimised = Option(type=bool, default=True, doc="Whether LLVM optimises.")
 
 
-class DescribingLower(Lower):
+class DebugLower(Lower):
     """Lowering that differs from Numba's where variables are described."""
 
     def __init__(self, *args: Any, **kws: Any) -> None:

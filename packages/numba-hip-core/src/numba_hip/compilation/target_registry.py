@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.forking import compiling
 from hip_devicelib.target import Target, parse_target
-from numba_hip.compilation.codegen import AmdCodegen, CpuCodegen, HipCodegen, ObservedCodegen
+from numba_hip.abi.variant import Variant
+from numba_hip.compilation.device_function import device_jit, make_device_function
 from numba_hip.targets import numba_target
+from numba_hip.targets.amd.codegen import AmdCodegen
+from numba_hip.targets.codegen import HipCodegen
+from numba_hip.targets.compile_target import CompileTarget
 from numba_hip.targets.context import HipContext
+from numba_hip.targets.cpu.codegen import CpuCodegen, ObservedCodegen
 from numba_hip.targets.typing import HipTypingContext
-from numba_hip.targets.variant import Variant
-
-
-@dataclass(frozen=True, eq=False)
-class CompileTarget:
-    """What kernels are compiled for.
-
-    ``name`` is ``"cpu"`` or that of an AMD GPU with its features; ``numba_name`` the name of the target in Numba's
-    registry. The contexts are Numba's: one types, the other lowers.
-    """
-
-    name: str
-    numba_name: str
-    typing_context: HipTypingContext
-    target_context: HipContext
-    variant: Variant
-    machine: Target | None = None
-    """The AMD GPU with its features and wave size; None for the CPU device, whose code is for waves of any size."""
-
-    @property
-    def checked(self) -> bool:
-        """Whether code for it checks indices."""
-        return self.variant.checked
-
-    @property
-    def contexts(self) -> tuple[HipTypingContext, HipContext]:
-        """Both contexts, in the order in which Numba wants them."""
-        return self.typing_context, self.target_context
-
 
 DEFAULT = Variant()
 
@@ -68,8 +43,6 @@ def known_targets() -> list[CompileTarget]:
 
 
 def _make(name: str, variant: Variant) -> CompileTarget:
-    from numba_hip.compilation.device_function import device_jit
-
     # An unknown name is refused here.
     machine = None if name == CPU_TARGET else parse_target(name, wave_size=variant.wave_size)
     typing_context = HipTypingContext()
@@ -78,6 +51,7 @@ def _make(name: str, variant: Variant) -> CompileTarget:
     context = context_class(typing_context, numba_name, codegen)
     target = CompileTarget(name, numba_name, typing_context, context, variant, machine)
     typing_context.compile_target = target
+    typing_context.make_device_function = partial(make_device_function, target)
     numba_target.complete(numba_name, target, partial(device_jit, target))
     return target
 
@@ -85,12 +59,12 @@ def _make(name: str, variant: Variant) -> CompileTarget:
 def _parts(machine: Target | None, variant: Variant) -> tuple[type[HipContext], HipCodegen]:
     """The class of the target context, and the code generator."""
     if machine is None:
-        from numba_hip.targets.checked import CheckedCpuContext
-        from numba_hip.targets.cpu import CpuContext
+        from numba_hip.targets.cpu.checked import CheckedCpuContext
+        from numba_hip.targets.cpu.context import CpuContext
 
         codegen = ObservedCodegen() if variant.observed else CpuCodegen()
         return CheckedCpuContext if variant.checked else CpuContext, codegen
-    from numba_hip.targets.amdgpu import AmdContext
-    from numba_hip.targets.checked_amdgpu import CheckedAmdContext
+    from numba_hip.targets.amd.checked import CheckedAmdContext
+    from numba_hip.targets.amd.context import AmdContext
 
     return CheckedAmdContext if variant.checked else AmdContext, AmdCodegen(machine, variant)

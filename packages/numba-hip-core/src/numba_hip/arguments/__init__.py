@@ -1,0 +1,1 @@
+"""What a launch passes to a kernel: types, numbers, and the bytes of the argument buffer."""

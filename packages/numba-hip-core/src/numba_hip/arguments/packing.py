@@ -1,0 +1,115 @@
+"""The bytes of a kernel's arguments in the buffer that a launch passes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from hip_devicelib.codeobject import Parameter
+from numba_hip.abi.array_parameters import count_parameters
+from numba_hip.arguments.argument_types import describe
+from numba_hip.arguments.scalars import bfloat, real, whole, wrap
+from numba_hip.bfloat import Bfloat16
+from numba_hip.errors import KernelArgumentError
+
+FORMATS = {
+    "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "half": "e", "float": "f", "double": "d", "ptr": "Q",
+}  # fmt: skip
+"""Format characters of `struct` for the LLVM types of kernel parameters."""
+
+Packer = Callable[[Any], bytes]
+
+NOT_PACKED = (struct.error, OverflowError)
+"""What packers raise that are not exact."""
+
+
+def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
+    """The scalars that argument *name* of Numba type *kind* is passed as, in the order of the kernel's parameters.
+
+    `KernelArgumentError` for a number that *kind* does not have.
+    """
+    if isinstance(kind, types.BaseTuple):
+        return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of, name)]
+    if isinstance(kind, types.Array):
+        known = describe(value)
+        return list(struct.unpack(f"<{count_parameters(kind)}q", known.packed if kind.layout == "A" else known.dense))
+    if isinstance(kind, types.Record):
+        return list(struct.unpack("<q", describe(value).packed))
+    if isinstance(kind, types.Complex):
+        number = complex(value)
+        return [real(part, kind.underlying_float, name) for part in (number.real, number.imag)]
+    if isinstance(kind, (types.NPDatetime, types.NPTimedelta)):
+        return [int(np.asarray(value).view(np.int64))]
+    if isinstance(kind, types.EnumMember):
+        return leaf_values(value.value, kind.dtype, name)
+    if isinstance(kind, types.Integer):
+        return [whole(value, kind, name)]
+    if isinstance(kind, types.CPointer):
+        return [wrap(_address(value, name), types.uint64)]
+    if isinstance(kind, Bfloat16):
+        return [bfloat(value, name)]
+    return [bool(value) if isinstance(kind, types.Boolean) else real(value, kind, name)]
+
+
+def _address(value: Any, name: str) -> int:
+    """The address that is passed as a number; `KernelArgumentError` for one that no memory has."""
+    if not 0 <= int(value) < 2**64:
+        raise KernelArgumentError(
+            f"argument {name!r}: {value} is no address: a pointer is passed as a number from 0 to 2**64 - 1"
+        )
+    return int(value)
+
+
+def packers(
+    kinds: Sequence[types.Type], parameters: Sequence[Parameter], names: Sequence[str], *, exact: bool = False
+) -> list[Packer]:
+    """One function for each argument that turns its value into the bytes of its part of the buffer, padding included.
+
+    Joined in order, the bytes are the packed argument buffer that the layout *parameters* describes. Those of plain
+    numbers are quick; what they raise `NOT_PACKED` for, those that are *exact* pack or refuse, by name.
+    """
+    functions: list[Packer] = []
+    position = start = 0
+    for kind, name in zip(kinds, names, strict=True):
+        count = leaf_count(kind)
+        leaves = parameters[position : position + count]
+        functions.append(_packer(kind, leaves, start, name, exact))
+        position += count
+        start = leaves[-1].offset + leaves[-1].size if leaves else start
+    return functions
+
+
+def leaf_count(kind: types.Type) -> int:
+    """How many parameters of a kernel an argument of Numba type *kind* becomes."""
+    if isinstance(kind, types.BaseTuple):
+        return sum(leaf_count(member) for member in kind)
+    if isinstance(kind, types.EnumMember):
+        return leaf_count(kind.dtype)
+    if isinstance(kind, types.Array):
+        return count_parameters(kind)
+    return 2 if isinstance(kind, types.Complex) else 1
+
+
+def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int, name: str, exact: bool) -> Packer:
+    text = "<"
+    for leaf in leaves:
+        text += "x" * (leaf.offset - start) + FORMATS[leaf.type]
+        start = leaf.offset + leaf.size
+    pack = struct.Struct(text.replace("Q", "q")).pack
+    padding = text.count("x")
+    if isinstance(kind, (types.Array, types.Record)):
+        before = b"\0" * padding
+        if isinstance(kind, types.Array) and kind.layout == "A":
+            return (lambda array: before + array.upper.packed) if padding else (lambda array: array.upper.packed)
+        return (lambda array: before + array.upper.dense) if padding else (lambda array: array.upper.dense)
+    if not exact and isinstance(kind, types.Float):
+        return pack
+    if not exact and isinstance(kind, types.Boolean):
+        return struct.Struct(text.replace("b", "?")).pack
+    if not exact and isinstance(kind, types.Integer):
+        return pack if kind.signed else struct.Struct(text.upper().replace("X", "x")).pack
+    return lambda value: pack(*leaf_values(value, kind, name))

@@ -1,0 +1,37 @@
+"""What kernels are compiled for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hip_devicelib.target import Target
+from numba_hip.abi.variant import Variant
+from numba_hip.targets.context import HipContext
+from numba_hip.targets.typing import HipTypingContext
+
+
+@dataclass(frozen=True, eq=False)
+class CompileTarget:
+    """What kernels are compiled for.
+
+    ``name`` is ``"cpu"`` or that of an AMD GPU with its features; ``numba_name`` the name of the target in Numba's
+    registry. The contexts are Numba's: one types, the other lowers.
+    """
+
+    name: str
+    numba_name: str
+    typing_context: HipTypingContext
+    target_context: HipContext
+    variant: Variant
+    machine: Target | None = None
+    """The AMD GPU with its features and wave size; None for the CPU device, whose code is for waves of any size."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether code for it checks indices."""
+        return self.variant.checked
+
+    @property
+    def contexts(self) -> tuple[HipTypingContext, HipContext]:
+        """Both contexts, in the order in which Numba wants them."""
+        return self.typing_context, self.target_context

@@ -1,0 +1,19 @@
+"""Intrinsics that our own lowering never calls, and that LLVM may not survive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+OWN_MACHINES = ("llvm.amdgcn.",)
+"""Starts of intrinsics of a machine that our own lowering calls."""
+
+
+def is_foreign(function: Any) -> bool:
+    """Whether *function* of llvmlite is an intrinsic that only somebody else's lowering calls: one of some machine, or
+    one that LLVM may not survive to read."""
+    name = function.name
+    if not name.startswith("llvm.") or name.startswith(OWN_MACHINES):
+        return False
+    from hip_runtime.drivers.cpu.backend_limits import is_rare  # its tables are large, and an import needs none
+
+    return is_rare(name, len(function.args))

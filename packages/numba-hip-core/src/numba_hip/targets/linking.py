@@ -1,0 +1,37 @@
+"""Steps of linking a kernel that targets share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import binding as llvm
+
+from numba_hip.errors import LinkedCodeError, SharedMemoryError
+
+if TYPE_CHECKING:
+    from numba_hip.targets.code_library import HipCodeLibrary
+
+
+def link_in(module: llvm.ModuleRef, part: llvm.ModuleRef) -> None:
+    """Link *part*, which is gone then, into *module*; `LinkedCodeError` where LLVM refuses."""
+    try:
+        module.link_in(part)
+    except RuntimeError as error:
+        raise LinkedCodeError(f"link: {error}") from None
+
+
+def keep_only(module: llvm.ModuleRef, name: str) -> None:
+    """Make every definition of *module* but *name* internal, so that what is not needed can go."""
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != name:
+            value.linkage = "internal"
+
+
+def check_shared(library: HipCodeLibrary, name: str, target: str, most: int, total: int) -> None:
+    """Raise `SharedMemoryError` where the shared arrays of kernel *name*, *total* bytes, are over *most*."""
+    if total > most:
+        arrays = [array for part in library.closure() for array in part.shared]
+        listed = "; ".join(text for text, _ in sorted(arrays, key=lambda array: -array[1]))
+        raise SharedMemoryError(
+            f"kernel {name}: its shared arrays have {total} bytes; a block on {target} has {most}: {listed}"
+        )

@@ -13,7 +13,7 @@ import numba_hip as hip
 from hip_devicelib.codeobject import Parameter
 from hip_runtime import config
 from hip_runtime.errors import LaunchError
-from numba_hip._numba import type_code
+from numba_hip._numba.typing import type_code
 from numba_hip.arguments import argument_types, packing
 from numba_hip.arguments.hints import In, InOut, Out
 from numba_hip.bfloat import bfloat16

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel.models import PrimitiveModel
-from numba.core.typeconv import Conversion
-from numba.extending import register_model, typeof_impl
-from numba.np import numpy_support
+from numba.extending import models, register_model, typeof_impl
+
+from numba_hip._numba.typing import Conversion, add_dtype
 
 SIGN_BIT, INFINITY, QUIET = 0x80000000, 0x7F800000, 0x40
 """Bits of a float32: its sign, infinity; and what makes a NaN of a bfloat16 quiet."""
@@ -47,7 +46,7 @@ bfloat16 = Bfloat16()
 
 
 @register_model(Bfloat16)
-class _BitsModel(PrimitiveModel):
+class _BitsModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Bfloat16) -> None:
         super().__init__(manager, kind, ir.IntType(16))
 
@@ -89,5 +88,5 @@ def know_ml_dtypes() -> None:
     module = sys.modules.get("ml_dtypes")
     if module is None or module.bfloat16 in typeof_impl.registry:
         return
-    numpy_support.FROM_DTYPE[np.dtype(module.bfloat16)] = bfloat16
+    add_dtype(np.dtype(module.bfloat16), bfloat16)
     typeof_impl.register(module.bfloat16)(lambda value, context: bfloat16)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, overload
 
-from numba.core import sigutils
-
 from hip_runtime import config as runtime_config
 from numba_hip import config
+from numba_hip._numba.typing import is_signature
 from numba_hip.advice import advise_on_options
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.dispatcher import Dispatcher
@@ -63,7 +62,7 @@ def jit(
     signatures: list[Any]
     if function_or_signature is None:
         signatures = []
-    elif sigutils.is_signature(function_or_signature):
+    elif is_signature(function_or_signature):
         signatures = [function_or_signature]
     elif isinstance(function_or_signature, list):
         signatures = function_or_signature

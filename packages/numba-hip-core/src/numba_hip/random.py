@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.np.numpy_support import from_dtype
 
 from hip_runtime import DeviceArray, Stream, to_device
-from numba_hip._numba import load_extensions
+from numba_hip._numba.identity import load_extensions
+from numba_hip._numba.typing import from_dtype
 from numba_hip.decorators import jit
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)

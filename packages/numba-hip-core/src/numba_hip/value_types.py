@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core import types
-from numba.core.typing.typeof import Purpose
 from numba.extending import typeof_impl
+
+from numba_hip._numba.typing import Purpose
 
 
 class Context(NamedTuple):

@@ -11,8 +11,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel import ArgPacker, models
+from numba.extending import models
 
+from numba_hip._numba.models import ArgPacker
 from numba_hip.abi.array_parameters import stride_axes
 
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numba.core import types
 from numba.extending import typeof_impl
-from numba.np import numpy_support
 
 from hip_runtime import DeviceArray, as_device_array, is_device_array
 from hip_runtime.interop import speaks_dlpack
 from hip_runtime.names import set_numba_type
 from hip_runtime.small_floats import is_of_ml_dtypes
-from numba_hip._numba import type_code
+from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.hints import ArgHint
 from numba_hip.bfloat import is_bfloat16, know_ml_dtypes
@@ -67,7 +66,7 @@ def element_type(dtype: np.dtype[Any]) -> types.Type:
             f"kernels do not compute with elements of type {dtype}; pass array.view(np.uint8) for their bits, or "
             "convert the array with .astype(...)"
         )
-    return numpy_support.from_dtype(dtype)
+    return from_dtype(dtype)
 
 
 def layout_of(array: DeviceArray) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.np import numpy_support
 
 from hip_runtime import DeviceArray, Stream, as_device_array, device_array, is_device_array, to_device
+from numba_hip._numba.typing import as_dtype
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.dispatcher import Dispatcher
 
@@ -141,5 +141,5 @@ def _part(name: str, operand: Operand, ndim: int) -> str:
 
 def dtype_of(kind: types.Type) -> np.dtype[Any]:
     """The NumPy dtype of elements of Numba type *kind*, or of an array of them."""
-    dtype: np.dtype[Any] = numpy_support.as_dtype(kind.dtype if isinstance(kind, types.Array) else kind)
+    dtype: np.dtype[Any] = as_dtype(kind.dtype if isinstance(kind, types.Array) else kind)
     return dtype

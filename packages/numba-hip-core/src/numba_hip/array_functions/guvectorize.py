@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numba.core import sigutils, types
+from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
-from numba_hip._numba import parse_gufunc_signature, register_vectorizers
+from numba_hip._numba.typing import is_signature, normalize_signature
+from numba_hip._numba.ufuncs import parse_gufunc_signature, register_vectorizers
 from numba_hip.array_functions.elementwise import (
     Operand,
     broadcast,
@@ -66,7 +67,7 @@ class HipGUFunc:
 
     def add(self, signature: Any) -> None:
         """Compile for *signature*: the types of inputs and outputs, arrays or numbers."""
-        args, result = sigutils.normalize_signature(signature)
+        args, result = normalize_signature(signature)
         if result not in (None, types.none, types.void):
             raise TypeError(
                 f"guvectorized functions cannot return values: signature {signature} specifies {result} return type"
@@ -265,7 +266,7 @@ def guvectorize(ftylist: Any, signature: str, *, identity: Any = None, **options
     dimensions the function sees (``"(n)->(n)"``). With ``exceptions=True`` the host learns of what the function raises
     on an AMD GPU, when it next waits. See `HipGUFunc.__call__`.
     """
-    single = isinstance(ftylist, str) or sigutils.is_signature(ftylist)
+    single = isinstance(ftylist, str) or is_signature(ftylist)
     signatures: Iterable[Any] = [ftylist] if single else ftylist
 
     def decorate(py_func: Callable[..., Any]) -> HipGUFunc:

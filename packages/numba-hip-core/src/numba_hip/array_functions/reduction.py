@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.np.numpy_support import from_dtype
 
 from hip_runtime import DeviceArray, Stream, as_device_array, device_array, is_device_array, to_device
+from numba_hip._numba.typing import from_dtype
 from numba_hip.decorators import jit
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.language import index, shared, sync

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numba.core import sigutils, types
-from numba.np import numpy_support
+from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from numba_hip._numba.typing import from_dtype, is_signature, normalize_signature
 from numba_hip.array_functions.elementwise import (
     Operand,
     broadcast,
@@ -60,7 +60,7 @@ class HipUFunc:
 
     def add(self, signature: Any) -> None:
         """Compile for *signature*: argument types, with or without the type of the result."""
-        args, result = sigutils.normalize_signature(signature)
+        args, result = normalize_signature(signature)
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} arguments; signature {signature} has {len(args)}")
         self._dynamic = False
@@ -167,7 +167,7 @@ class HipUFunc:
 def _type_of(value: Any) -> types.Type:
     dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     try:
-        return numpy_support.from_dtype(np.dtype(dtype))
+        return from_dtype(np.dtype(dtype))
     except NotImplementedError:
         raise TypeError(f"a {type(value).__name__} of dtype {dtype} is nothing that kernels compute with") from None
 
@@ -232,7 +232,7 @@ def vectorize_by(
     if inspect.isfunction(ftylist_or_function):
         return make(ftylist_or_function, identity, targetoptions=options).build_ufunc()
     signatures: Iterable[Any] = ftylist_or_function
-    if isinstance(ftylist_or_function, str) or sigutils.is_signature(ftylist_or_function):
+    if isinstance(ftylist_or_function, str) or is_signature(ftylist_or_function):
         signatures = [ftylist_or_function] if ftylist_or_function else []
 
     def decorate(py_func: Callable[..., Any]) -> HipUFunc:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from numba_hip import _numba
+from numba_hip._numba.identity import registered_code
 from numba_hip.caching.covered import is_covered, module_of
 from numba_hip.language.registry import lowering, typing
 
@@ -21,7 +21,7 @@ def reachable_code(words: set[str], seen: Any) -> Iterator[Any]:
 
     Overloads of functions of Numba, NumPy and Python count always: Numba's own code can call them.
     """
-    for subject, code in _numba.registered_code([typing], [lowering]):
+    for subject, code in registered_code([typing], [lowering]):
         if not is_covered(module_of(code)) and _is_reachable(subject, words, seen):
             yield code
 

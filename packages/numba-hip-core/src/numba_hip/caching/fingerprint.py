@@ -27,7 +27,7 @@ import numpy as np
 from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET
-from numba_hip import _numba
+from numba_hip._numba.identity import definition_of, dump, load_extensions, python_identity
 from numba_hip.arguments.argument_types import is_on_device
 from numba_hip.caching.covered import is_covered, module_of
 from numba_hip.caching.extension_code import reachable_code
@@ -130,7 +130,7 @@ class Fingerprint:
             return
         self._seen[id(value)] = len(self._seen)
         self._kept.append(value)
-        definition = _numba.definition_of(value)
+        definition = definition_of(value)
         if isinstance(value, python_types.FunctionType):
             self._add_function(value)
         elif definition is not None:
@@ -155,7 +155,7 @@ class Fingerprint:
 
     def _add_pickled(self, value: Any) -> None:
         try:
-            data = _numba.dump(value)
+            data = dump(value)
         except Exception as error:
             raise NoFingerprintError(f"{value!r}, which cannot be pickled: {error}") from error
         self.add_bytes(data)
@@ -163,7 +163,7 @@ class Fingerprint:
 
     def add_extensions(self) -> None:
         """Add what extensions of Numba have registered and can be reached from what was added."""
-        _numba.load_extensions()
+        load_extensions()
         found = True
         while found:
             codes = [code for code in reachable_code(self.words, self._has) if not self._has(code)]
@@ -320,7 +320,7 @@ def _package_roots() -> tuple[str, ...]:
 def fingerprint_toolchain() -> str:
     """Versions of Python and of the packages that compile, and of the files of those that are worked on in place."""
     fingerprint = Fingerprint()
-    fingerprint.add_text(_numba.python_identity(), *(f"{package} {version(package)}" for package in PACKAGES))
+    fingerprint.add_text(python_identity(), *(f"{package} {version(package)}" for package in PACKAGES))
     fingerprint.add_text(repr(llvmlite.binding.llvm_version_info))
     for root in _package_roots()[1:]:
         for path in sorted(Path(root).rglob("*.py")):

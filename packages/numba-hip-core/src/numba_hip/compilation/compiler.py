@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba.core import types, typing
-from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags, sanitize_compile_result_entries
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
 from numba.core.errors import LoweringError, NumbaError
-from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
 
 from hip_devicelib.errors import UnsupportedError
 from hip_runtime.compile_notice import announced
-from numba_hip._numba import compiling_for, run_pipeline
+from numba_hip._numba.compiler import (
+    AnnotateTypes,
+    BaseNativeLowering,
+    CompileResult,
+    Flags,
+    IRLegalization,
+    compiling_for,
+    run_pipeline,
+    sanitize_compile_result_entries,
+)
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accesses import accessed_array
 from numba_hip.compilation.debug_lowering import DebugLower, HipFlags

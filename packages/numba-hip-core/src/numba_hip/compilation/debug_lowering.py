@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core.compiler import Flags
-from numba.core.lowering import Lower
-from numba.core.targetconfig import Option
+from numba_hip._numba.compiler import Flags, Option, SourceLower
 
 
 class HipFlags(Flags):
@@ -15,7 +13,7 @@ class HipFlags(Flags):
     optimised = Option(type=bool, default=True, doc="Whether LLVM optimises.")
 
 
-class DebugLower(Lower):
+class DebugLower(SourceLower):
     """Lowering that differs from Numba's where variables are described."""
 
     def __init__(self, *args: Any, **kws: Any) -> None:
@@ -26,13 +24,6 @@ class DebugLower(Lower):
     @property
     def _describes_variables(self) -> bool:
         return bool(self.flags.debuginfo and not self.flags.dbg_directives_only)
-
-    def _compute_def_location(self) -> Any:
-        """Numba looks for the first line in the file, which need not be a Python program all through."""
-        try:
-            return super()._compute_def_location()
-        except SyntaxError:
-            return self.func_ir.loc.with_lineno(self.func_ir.loc.line + 1)
 
     def pre_lower(self) -> None:
         """Numba forbids to inline what has its variables described; calls are dear on a GPU, and LLVM keeps track."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from numba.core import sigutils, types, typing, utils
+from numba.core import types, typing
 from numba.extending import typeof_impl
 
-from numba_hip._numba import compiling_for, fold_argument_types
+from numba_hip._numba.compiler import compiling_for, pysignature
+from numba_hip._numba.typing import fold_argument_types, normalize_signature
 from numba_hip.compilation.compiler import HipCompiler, compile_function
 from numba_hip.compilation.options import CompileOptions
 
@@ -50,7 +51,7 @@ class DeviceFunction:
         self.overloads: dict[tuple[Any, ...], Any] = {}
         self.targetoptions = {"inline": options.inline}
         self._compiler = FrontEnd(target)
-        self._signature = utils.pysignature(py_func)
+        self._signature = pysignature(py_func)
         self._compiling: list[Types] = []
 
     def __repr__(self) -> str:
@@ -107,12 +108,12 @@ class DeviceFunction:
 
     def get_overload(self, signature: Any) -> int:
         """The key under which the target context knows the function compiled for *signature*."""
-        args, _ = sigutils.normalize_signature(signature)
+        args, _ = normalize_signature(signature)
         return int(self.overloads[tuple(args)].entry_point)
 
     def get_compile_result(self, signature: Any) -> Any:
         """Numba's compile result for *signature*."""
-        args, _ = sigutils.normalize_signature(signature)
+        args, _ = normalize_signature(signature)
         return self.compile(tuple(args))
 
 

@@ -8,6 +8,7 @@ from numba.core import ir, types
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import TypingError
 
+from numba_hip._numba.compiler import definitions_of
 from numba_hip.language import local
 
 VIEWS = frozenset({"getitem", "static_getitem", "getattr", "cast"})
@@ -43,7 +44,7 @@ def _is_private(state: Any, name: str, seen: set[str]) -> bool:
     if name in seen:
         return False
     seen.add(name)
-    definitions = state.func_ir._definitions.get(name, ())
+    definitions = definitions_of(state.func_ir, name)
     return any(_makes_private(state, value) for value in definitions) or any(
         _is_private(state, origin, seen) for value in definitions for origin in _viewed(state, value)
     )

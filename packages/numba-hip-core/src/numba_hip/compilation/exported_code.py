@@ -15,7 +15,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core import types
 
-from numba_hip._numba import compiling_for, lowered_symbol
+from numba_hip._numba.compiler import compiling_for, lowered_symbol
 from numba_hip.compilation.compiler import compile_function
 from numba_hip.compilation.kernel_code import find_target
 from numba_hip.compilation.options import CompileOptions

@@ -21,7 +21,7 @@ from hip_runtime.compile_notice import announced, enter_stage
 from hip_runtime.driver import Dim3
 from hip_runtime.dump import Dump
 from hip_runtime.module import dim3
-from numba_hip._numba import compiling_for
+from numba_hip._numba.compiler import compiling_for
 from numba_hip.abi.fault import Fault
 from numba_hip.compilation import resources
 from numba_hip.compilation.compiler import compile_function

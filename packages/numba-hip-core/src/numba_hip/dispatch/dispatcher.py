@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba.core import sigutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject
@@ -19,7 +19,7 @@ from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Function, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config
-from numba_hip._numba import type_code
+from numba_hip._numba.typing import normalize_signature, type_code
 from numba_hip.advice import advise_on_grid
 from numba_hip.arguments.argument_types import argument_type, check_arguments, describe, type_of
 from numba_hip.arguments.packing import NOT_PACKED, Packer, leaf_count, packers
@@ -291,7 +291,7 @@ class Dispatcher(Inspection, KernelCallable):
         """Compile for *signature* (a string, a tuple of types or a Numba signature) and for *target*, which is the
         current device's when left out."""
         check_function(self.py_func, device=False, launched=True)
-        args, return_type = sigutils.normalize_signature(signature)
+        args, return_type = normalize_signature(signature)
         if return_type not in (None, types.none, types.void):
             raise KernelSignatureError(
                 f"kernel {self.__name__} was given return type {return_type}; it can be void only"
@@ -304,7 +304,7 @@ class Dispatcher(Inspection, KernelCallable):
             self._explicit += [self.compile(signature).argument_types for signature in signatures]
             return
         self.device_signatures = {
-            tuple(args): result for args, result in map(sigutils.normalize_signature, signatures)
+            tuple(args): result for args, result in map(normalize_signature, signatures)
         }  # all of them before the first is compiled, which may call another
         for args in self.device_signatures:
             self.device_form().compile(args)

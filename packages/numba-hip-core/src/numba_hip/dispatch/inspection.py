@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numba.core import sigutils, types
+from numba.core import types
 
 from hip_runtime.driver import Dim3
 from hip_runtime.module import dim3
+from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import DeviceFunctionError, NotCompiledError
 
@@ -52,7 +53,7 @@ class Inspection:
         compiled = self.device_form(target).overloads
         if signature is None:
             return {args: result.library.get_llvm_str() for args, result in compiled.items()}
-        args, _ = sigutils.normalize_signature(signature)
+        args, _ = normalize_signature(signature)
         return self.device_form(target).compile(tuple(args)).library.get_llvm_str()
 
     def inspect_asm(self, signature: Any = None, target: str | None = None, block: Any = None) -> Any:
@@ -118,7 +119,7 @@ class Inspection:
                     list(self.overloads.items())}  # fmt: skip
         if target is not None:
             return view(self.compile(signature, target))
-        args, _ = sigutils.normalize_signature(signature)
+        args, _ = normalize_signature(signature)
         code = self.overloads.get(tuple(args))
         if code is None:
             known = "; ".join(", ".join(map(str, compiled)) for compiled in self.overloads) or "none yet"

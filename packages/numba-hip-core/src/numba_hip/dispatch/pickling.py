@@ -11,7 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from numba_hip import _numba
+from numba_hip._numba.identity import dump, load
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
@@ -39,7 +39,7 @@ def reduce_dispatcher(dispatcher: Dispatcher, state: dict[str, Any]) -> tuple[An
         return _find, (identity,)
     _writing.identities.add(identity)
     try:
-        return _rebuild, (type(dispatcher), identity, _numba.dump(state))
+        return _rebuild, (type(dispatcher), identity, dump(state))
     finally:
         _writing.identities.discard(identity)
 
@@ -56,7 +56,7 @@ def _rebuild(kind: type[Dispatcher], identity: str, data: bytes) -> Dispatcher:
         made = kind.__new__(kind)
         _living[identity] = made  # before the function is loaded, which may refer to it
         try:
-            state = _numba.load(data)
+            state = load(data)
             _detach(state["py_func"])
             made.restore(**state)
         except BaseException:
@@ -68,11 +68,11 @@ def _rebuild(kind: type[Dispatcher], identity: str, data: bytes) -> Dispatcher:
 
 def reduce_ufunc(ufunc: Any, state: dict[str, Any]) -> tuple[Any, ...]:
     """What ``__reduce__`` of *ufunc* returns; its ``restore`` makes it again of *state*, which has a ``py_func``."""
-    return _rebuild_ufunc, (type(ufunc), _numba.dump(state))
+    return _rebuild_ufunc, (type(ufunc), dump(state))
 
 
 def _rebuild_ufunc(kind: Any, data: bytes) -> Any:
-    state = _numba.load(data)
+    state = load(data)
     _detach(state["py_func"])
     return kind.restore(**state)
 

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO
 
-from numba.core import sigutils, types
+from numba.core import types
 
 import hip_runtime
 from hip_runtime import Device, Event
 from hip_runtime.errors import HipRuntimeError
+from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation import exported_code
 from numba_hip.compilation.device_function import DeviceFunction
 from numba_hip.compilation.kernel_code import OUTPUTS, KernelCode, compile_kernel
@@ -118,7 +119,7 @@ def compile(
             chosen = CompileOptions.of_jit({**_as_dict(chosen), **options})
     else:
         chosen, py_func = CompileOptions.of_jit(options), function
-    args, result = sigutils.normalize_signature(signature)
+    args, result = normalize_signature(signature)
     if is_device:
         made = exported_code.compile_device_function(
             py_func, tuple(args), result, chosen, _target(target), abi=abi or "c", name=(abi_info or {}).get("abi_name")

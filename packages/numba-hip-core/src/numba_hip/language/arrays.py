@@ -11,8 +11,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.errors import RequireLiteralValue, TypingError, UnsupportedError
 from numba.core.typing.templates import AttributeTemplate
-from numba.np import numpy_support
 
+from numba_hip._numba.typing import from_dtype
 from numba_hip.errors import AlignmentError
 from numba_hip.language.registry import typing
 from numba_hip.language.stub import given
@@ -81,7 +81,7 @@ def element_type(function: str, dtype: types.Type) -> types.Type:
     name = given(dtype)
     if isinstance(name, str):
         try:
-            return numpy_support.from_dtype(np.dtype(name))
+            return from_dtype(np.dtype(name))
         except (TypeError, NotImplementedError):
             raise TypingError(f"{function}: Invalid NumPy dtype specified: {name!r}") from None
     if isinstance(dtype, (types.DType, types.NumberClass)):

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
-from numba_hip._numba import view_of_part
+from numba_hip._numba.lowering import view_of_part
 from numba_hip.language.registry import lowering
 
 Values = list[ir.Value]

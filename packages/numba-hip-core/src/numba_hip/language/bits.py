@@ -143,8 +143,9 @@ def selp(predicate: types.Type, a: types.Type, b: types.Type) -> tuple[types.Typ
     if not isinstance(kind, types.Number) or not isinstance(other, types.Number):
         raise TypingError(f"hip.selp selects between numbers, not between {kind} and {other}")
     if kind != other:
-        from numba.np.numpy_support import as_dtype, from_dtype
         from numpy import promote_types
+
+        from numba_hip._numba.typing import as_dtype, from_dtype
 
         kind = from_dtype(promote_types(as_dtype(kind), as_dtype(other)))
 

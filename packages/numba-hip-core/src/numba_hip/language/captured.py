@@ -16,11 +16,11 @@ from numba import typeof
 from numba.core import ir as numba_ir
 from numba.core import types
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.datamodel.models import OpaqueModel
 from numba.core.errors import TypingError
-from numba.extending import register_model, typeof_impl
+from numba.extending import models, register_model, typeof_impl
 
 from hip_runtime import Device, DeviceArray, as_device_array
+from numba_hip._numba.compiler import redefine
 from numba_hip.arguments.argument_types import is_on_device
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language.registry import lowering
@@ -63,7 +63,7 @@ def _take(func_ir: Any, block: Any, statement: Any) -> bool:
     position = block.body.index(statement)
     block.body[position:position] = [numba_ir.Assign(value, name, statement.loc) for name, value in before.items()]
     for name, value in {**before, statement.target: statement.value}.items():
-        func_ir._definitions[name.name] = [value]
+        redefine(func_ir, name.name, value)
     return True
 
 
@@ -95,7 +95,7 @@ def _typeof_captured(captured: Captured, context: Any) -> CapturedType:
     return captured.type
 
 
-register_model(CapturedType)(OpaqueModel)
+register_model(CapturedType)(models.OpaqueModel)
 
 
 @lowering.lower_constant(CapturedType)

@@ -6,9 +6,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel.models import OpaqueModel
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
-from numba.extending import register_model
+from numba.extending import models, register_model
 
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Lower, device_function
@@ -21,7 +20,7 @@ class GridGroupType(types.Type):
         super().__init__("hip.cg.GridGroup")
 
 
-register_model(GridGroupType)(OpaqueModel)
+register_model(GridGroupType)(models.OpaqueModel)
 GRID_GROUP = GridGroupType()
 
 

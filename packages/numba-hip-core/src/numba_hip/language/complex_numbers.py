@@ -14,7 +14,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, Signature, signature
 
-from numba_hip._numba import type_of_constructor
+from numba_hip._numba.typing import type_of_constructor
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.vectors import VectorType, components, make_vector
 

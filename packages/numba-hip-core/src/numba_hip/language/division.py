@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types, typing
 
-from numba_hip._numba import in_one_unit
+from numba_hip._numba.lowering import in_one_unit
 from numba_hip.language.registry import lowering
 
 NOT_A_TIME = -(2**63)

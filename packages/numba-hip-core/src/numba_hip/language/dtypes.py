@@ -8,8 +8,8 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import AttributeTemplate
-from numba.np import numpy_support
 
+from numba_hip._numba.typing import as_dtype, from_dtype
 from numba_hip.language.registry import lowering, typing
 
 CONSTANT = frozenset(
@@ -24,7 +24,7 @@ def _type_of(value: Any) -> types.Type:
     if isinstance(value, tuple):
         return types.BaseTuple.from_types(tuple(map(_type_of, value)))
     if isinstance(value, np.dtype):
-        return types.DType(numpy_support.from_dtype(value))
+        return types.DType(from_dtype(value))
     if isinstance(value, str):
         return types.literal(value)
     if value is None:
@@ -33,7 +33,7 @@ def _type_of(value: Any) -> types.Type:
 
 
 def _read(kind: types.DType, attribute: str) -> Any:
-    return getattr(numpy_support.as_dtype(kind.dtype), attribute)
+    return getattr(as_dtype(kind.dtype), attribute)
 
 
 @typing.register_attr

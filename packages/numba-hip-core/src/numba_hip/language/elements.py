@@ -13,7 +13,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from numba_hip._numba import getitem_of_any_index, setitem_of_any_index
+from numba_hip._numba.lowering import getitem_of_any_index, setitem_of_any_index
 from numba_hip.language.registry import lowering
 
 

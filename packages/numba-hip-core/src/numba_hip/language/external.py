@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 from llvmlite import binding as llvm
 from llvmlite import ir
-from numba.core import cgutils, sigutils, types, typing
+from numba.core import cgutils, types, typing
 from numba.core.typing.templates import AbstractTemplate
 from numba.extending import typeof_impl
 
+from numba_hip._numba.typing import normalize_signature
 from numba_hip.errors import LinkedCodeError
 from numba_hip.language.registry import lowering
 from numba_hip.linked_code import LinkedCode, as_items, read_all
@@ -68,7 +69,7 @@ def declare_device(name: str, sig: Any, link: Any = None, *, abi: str = "numba")
         raise TypeError("the name of an external function is empty")
     if abi not in ABIS:
         raise LinkedCodeError(f"abi is {abi!r}; it can be one of {', '.join(ABIS)}")
-    args, result = sigutils.normalize_signature(sig)
+    args, result = normalize_signature(sig)
     if result is None:
         raise TypeError(f"Return type missing in the declaration of {name}: write 'int32(float32)', or 'void(float32)'")
     function = ExternalFunction(name, typing.signature(result, *args), as_items(link), abi)

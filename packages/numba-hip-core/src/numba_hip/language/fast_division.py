@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from numba_hip._numba import divide_reals
+from numba_hip._numba.lowering import divide_reals
 from numba_hip.language.registry import lowering
 
 NO_INFINITIES = frozenset({"fast", "ninf"})

@@ -11,21 +11,22 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import datamodel, types
-from numba.core.datamodel.models import PrimitiveModel
+from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, signature
+from numba.extending import models
 
+from numba_hip._numba.models import DataModelManager, register_model_in
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Stub, numeric_function
 
 F16 = types.float16
 
-models = datamodel.registry.DataModelManager()
+float_models = DataModelManager()
 """How values that Numba itself has no model of lie in registers and in memory."""
 
 
-@datamodel.registry.register(models, types.Float)
-class FloatModel(PrimitiveModel):
+@register_model_in(float_models, types.Float)
+class FloatModel(models.PrimitiveModel):
     """Floats, those of 16 bits among them."""
 
     def __init__(self, manager: Any, kind: types.Float) -> None:

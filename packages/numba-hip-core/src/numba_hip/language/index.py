@@ -7,10 +7,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel import models
 from numba.core.errors import RequireLiteralValue, TypingError
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import register_model, typeof_impl
+from numba.extending import models, register_model, typeof_impl
 
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, given, interpreter

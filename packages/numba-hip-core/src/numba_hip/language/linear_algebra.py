@@ -11,8 +11,8 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import overload
-from numba.np import numpy_support
 
+from numba_hip._numba.typing import as_dtype, from_dtype
 from numba_hip.language.refusals import refuse
 
 NUMBERS = (types.Integer, types.Float, types.Complex)
@@ -40,8 +40,8 @@ def _check_product(name: str, args: Sequence[Any]) -> None:
 
 def _product_type(a: Any, b: Any) -> types.Type:
     """The type of the product of two vectors, as NumPy has it."""
-    dtypes = numpy_support.as_dtype(a.dtype), numpy_support.as_dtype(b.dtype)
-    return numpy_support.from_dtype(np.result_type(*dtypes))
+    dtypes = as_dtype(a.dtype), as_dtype(b.dtype)
+    return from_dtype(np.result_type(*dtypes))
 
 
 def _check_norm(name: str, args: Sequence[Any]) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.imputils import RefType, iternext_impl
 
+from numba_hip._numba.lowering import RefType, iternext_impl
 from numba_hip.language.registry import lowering
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from numba.core.imputils import Registry as LoweringRegistry
 from numba.core.typing.templates import Registry as TypingRegistry
+
+from numba_hip._numba.lowering import Registry as LoweringRegistry
 
 typing = TypingRegistry()
 lowering = LoweringRegistry("numba_hip.language")

@@ -14,7 +14,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, signature
 
-from numba_hip._numba import fold_argument_types
+from numba_hip._numba.typing import fold_argument_types
 from numba_hip.language.registry import lowering, typing
 
 Lower = Callable[[Any, ir.IRBuilder, Any, Any], Any]

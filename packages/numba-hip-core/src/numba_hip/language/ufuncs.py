@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba.core import cgutils, types, typing
 from numba.core.errors import TypingError
 
-from numba_hip._numba import register_ufuncs, ufunc_table
+from numba_hip._numba.ufuncs import register_ufuncs, ufunc_table
 from numba_hip.language.division import (
     divmod_loop,
     floor_divide_loop,

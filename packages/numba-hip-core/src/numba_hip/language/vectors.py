@@ -15,10 +15,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel.models import OpaqueModel, StructModel
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
-from numba.extending import register_model
+from numba.extending import models, register_model
 
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Stub
@@ -92,11 +91,11 @@ class VectorClass(types.Function, types.DTypeSpec):
         return kind
 
 
-register_model(VectorClass)(OpaqueModel)
+register_model(VectorClass)(models.OpaqueModel)
 
 
 @register_model(VectorType)
-class _VectorModel(StructModel):
+class _VectorModel(models.StructModel):
     def __init__(self, manager: Any, kind: VectorType) -> None:
         super().__init__(manager, kind, [(f"component{index}", kind.base) for index in range(kind.count)])
 

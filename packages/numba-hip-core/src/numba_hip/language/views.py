@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from numba_hip._numba import view_as_dtype
+from numba_hip._numba.lowering import view_as_dtype
 from numba_hip.language.registry import lowering
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from numba import carray, cfunc, njit, types
 
-from numba_hip._numba import load_extensions
+from numba_hip._numba.identity import load_extensions
 from numba_hip.abi.race_records import (
     CELL_WORDS,
     COPIES,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba.core import types
-from numba.np import numpy_support
 
 from hip_devicelib.codeobject import Parameter
+from numba_hip._numba.typing import as_dtype
 from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.packing import leaf_count
 from numba_hip.bfloat import Bfloat16
@@ -86,4 +86,4 @@ def _add(places: list[ArrayPlace], name: str, kind: types.Type, leaves: Sequence
 def _element_bytes(kind: types.Type) -> int:
     if isinstance(kind, Bfloat16):
         return kind.bitwidth // 8
-    return int(np.dtype(numpy_support.as_dtype(kind)).itemsize)
+    return int(np.dtype(as_dtype(kind)).itemsize)

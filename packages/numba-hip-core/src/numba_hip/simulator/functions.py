@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.np import numpy_support
 
+from numba_hip._numba.typing import as_dtype
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.language.vectors import VECTORS, VectorStub
 from numba_hip.simulator.schedule import Thread, call_site
@@ -92,9 +92,9 @@ INTERPRETED["cg.this_grid"] = _GridGroup
 
 def _dtype(given: Any) -> np.dtype[Any]:
     if isinstance(given, VectorStub):
-        element = numpy_support.as_dtype(given.kind.base)
+        element = as_dtype(given.kind.base)
         return np.dtype([(name, element) for name in "xyzw"[: given.kind.count]])
-    found: np.dtype[Any] = np.dtype(numpy_support.as_dtype(given) if isinstance(given, types.Type) else given)
+    found: np.dtype[Any] = np.dtype(as_dtype(given) if isinstance(given, types.Type) else given)
     return found
 
 
@@ -212,7 +212,7 @@ def _fma(thread: Thread, a: Any, b: Any, c: Any) -> Any:
 
 
 def _vector(stub: VectorStub) -> None:
-    element = numpy_support.as_dtype(stub.kind.base).type
+    element = as_dtype(stub.kind.base).type
     dtype = _dtype(stub)
 
     def make(thread: Thread, *parts: Any) -> Any:

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.errors import LoweringError
 
-from numba_hip._numba import c_helper_names
+from numba_hip._numba.lowering import c_helper_names
 
 if TYPE_CHECKING:
     from numba_hip.targets.context import HipContext

@@ -12,15 +12,15 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
-from numba.core.callconv import MinimalCallConv
 
+from numba_hip._numba.contexts import CallConv, function_at
 from numba_hip.abi.fault import Fault
 
 ITEM = ir.PointerType(ir.IntType(8))
 """LLVM type of a pointer to the work item."""
 
 
-class HipCallConv(MinimalCallConv):
+class HipCallConv(CallConv):
     """The calling convention on AMD GPUs."""
 
     hidden: tuple[tuple[str, ir.Type], ...] = ()
@@ -28,7 +28,7 @@ class HipCallConv(MinimalCallConv):
 
     def get_function_type(self, restype: Any, argtypes: Any) -> ir.FunctionType:
         """The LLVM type of a function from *argtypes* to *restype*."""
-        arguments = self._get_arg_packer(argtypes).argument_types
+        arguments = self.packer(argtypes).argument_types
         hidden = [kind for _, kind in self.hidden]
         return ir.FunctionType(ir.IntType(32), [self.get_return_type(restype), *hidden, *arguments])
 
@@ -57,9 +57,9 @@ class HipCallConv(MinimalCallConv):
         slot_type = callee.args[0].type.pointee
         slot = cgutils.alloca_once(builder, slot_type)
         builder.store(cgutils.get_null_value(slot_type), slot)
-        arguments = self._get_arg_packer(argtys).as_arguments(builder, args)
+        arguments = self.packer(argtys).as_arguments(builder, args)
         hidden = self.hidden_values(builder) if hidden is None else hidden
-        status = self._get_return_status(builder, builder.call(callee, [slot, *hidden, *arguments]))
+        status = self.status_of(builder, builder.call(callee, [slot, *hidden, *arguments]))
         return status, self.context.get_returned_value(builder, resty, builder.load(slot))
 
     def hidden_values(self, builder: ir.IRBuilder) -> list[ir.Argument]:
@@ -72,11 +72,11 @@ class HipCallConv(MinimalCallConv):
     ) -> None:
         """Return the status that stands for exception *exc*, and note in the library what it stands for."""
         library = self.context.active_code_library
-        name = func_name if loc is None else loc._raw_function_name() or func_name
+        name = func_name if loc is None else function_at(loc) or func_name
         place = library.location if loc is None or name is None else f"{loc.filename}:{loc.line} in {name}"
         fault = Fault(exc or RuntimeError, tuple(exc_args or ()), place)
         library.faults[fault.code] = fault
-        self._return_errcode_raw(builder, ir.Constant(ir.IntType(32), fault.code))
+        self.return_code(builder, ir.Constant(ir.IntType(32), fault.code))
 
     def return_dynamic_user_exc(
         self, builder: ir.IRBuilder, exc: Any, exc_args: Any, nb_types: Any, loc: Any = None, func_name: Any = None

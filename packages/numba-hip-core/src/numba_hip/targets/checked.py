@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from numba_hip._numba import bounds_check_in_progress
+from numba_hip._numba.lowering import bounds_check_in_progress
 from numba_hip.abi.fault import Fault
 from numba_hip.abi.index_record import MESSAGE
 from numba_hip.targets.callconv import HipCallConv
@@ -42,7 +42,7 @@ class CheckingCallConv(HipCallConv):
         code = ir.Constant(I32, fault.code)
         dimension = axis if isinstance(axis, ir.Value) else ir.Constant(I64, -1 if axis is None else axis)
         self.note_index(builder, code, (_widen(builder, dimension), _widen(builder, index), _widen(builder, extent)))
-        self._return_errcode_raw(builder, code)
+        self.return_code(builder, code)
 
 
 def _widen(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding as llvm
 from llvmlite import ir
-from numba.core.codegen import CodeLibrary
 
 from hip_devicelib import spmd
+from numba_hip._numba.codegen import Library
 from numba_hip.abi.fault import Fault
 from numba_hip.language.external import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
@@ -32,7 +32,7 @@ def symbol_of(python_name: str) -> str:
     return re.sub(r"\W", "_", python_name.rpartition(".")[2]).strip("_") or "function"
 
 
-class HipCodeLibrary(CodeLibrary):
+class HipCodeLibrary(Library):
     """The LLVM modules of one function, and the libraries of the functions that it calls.
 
     Nothing is optimised here: the modules of a kernel and of all that it calls are linked first.
@@ -72,7 +72,7 @@ class HipCodeLibrary(CodeLibrary):
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Take over a module that is complete."""
-        self._raise_if_finalized()
+        self.require_open()
         self._codegen.supply_helpers(ir_module)
         self.access_sizes |= self._codegen.instrument(ir_module)
         self._bitcode.append(self._codegen.to_bitcode(ir_module, self.doubts))
@@ -113,10 +113,6 @@ class HipCodeLibrary(CodeLibrary):
         """What of the code that is linked with the closure wants to know of the modules that it is loaded in."""
         codes = {key: code for library in self.closure() for key, code in library.linked_code.items()}
         return tuple(code for code in codes.values() if code.has_callbacks)
-
-    def finalize(self) -> None:
-        """Nothing more can be added after this."""
-        self._finalized = True
 
     def closure(self) -> list[HipCodeLibrary]:
         """This library and all that it needs, each once, this one first."""

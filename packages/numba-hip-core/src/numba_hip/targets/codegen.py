@@ -10,10 +10,10 @@ from weakref import WeakValueDictionary
 from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core import cgutils
-from numba.core.codegen import Codegen
 from numba.core.errors import LoweringError
 
 from hip_devicelib.errors import UnsupportedError
+from numba_hip._numba.codegen import CodeGenerator
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.foreign_intrinsics import is_foreign
 
@@ -21,10 +21,10 @@ MANGLED_PREFIX = "_Z"
 """What symbols of functions that Numba compiled start with."""
 
 
-class HipCodegen(Codegen):
+class HipCodegen(CodeGenerator):
     """Makes modules and libraries for one compile target."""
 
-    _library_class = HipCodeLibrary
+    library_class = HipCodeLibrary
     triple: str
     target_data: llvm.TargetData
     calling_library: Callable[[], HipCodeLibrary]
@@ -66,11 +66,6 @@ class HipCodegen(Codegen):
         module.triple = self.triple
         module.data_layout = self._data_layout
         return module
-
-    _create_empty_module = empty_module
-
-    def _add_module(self, module: llvm.ModuleRef) -> None:
-        """Numba's hook for execution engines; code of this target runs on a device."""
 
     def to_bitcode(self, module: ir.Module, doubtful: set[str] | None = None) -> bytes:
         """Check a complete *module* and write it as bitcode; what LLVM may not survive of it goes into *doubtful*."""

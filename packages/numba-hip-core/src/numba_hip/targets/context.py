@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, itanium_mangler, types
-from numba.core.base import BaseContext
-from numba.core.datamodel import default_manager
+from numba.core import cgutils, types
 
 from hip_devicelib.constants import spell_bytes
 from hip_runtime import DeviceArray
 from numba_hip import language
-from numba_hip._numba import NoAllocation, import_lowering_of_builtins, lowered_symbol, mark_fastmath
+from numba_hip._numba.compiler import lowered_symbol
+from numba_hip._numba.contexts import BaseContext, NoAllocation, mangle
+from numba_hip._numba.lowering import import_lowering_of_builtins, mark_fastmath
+from numba_hip._numba.models import default_manager
 from numba_hip.language.arrays import CANNOT_ALLOCATE
 from numba_hip.language.captured import refer
-from numba_hip.language.fp16 import models
+from numba_hip.language.fp16 import float_models
 from numba_hip.language.methods import find_attribute
 from numba_hip.language.warp import ModuleQueries
 from numba_hip.targets import c_helpers
@@ -64,7 +65,7 @@ class HipContext(BaseContext):
         codegen.calling_library = lambda: self.active_code_library
         codegen.supply_helpers = self._supply_helpers
         super().__init__(typing_context, numba_name)
-        self.data_model_manager: Any = models.chain(default_manager)
+        self.data_model_manager: Any = float_models.chain(default_manager)
 
     def sentry_record_alignment(self, rectyp: types.Record, attr: str) -> None:
         """Refuse an array within a record whose elements are not aligned: whoever reads the array takes them to be.
@@ -318,7 +319,7 @@ class HipContext(BaseContext):
     def mangler(self, name: str, argtypes: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
         """The symbol of a function; options are left out of it, a library never holds two variants of one."""
         del abi_tags
-        return str(itanium_mangler.mangle(name, argtypes, uid=uid))
+        return mangle(name, argtypes, uid)
 
     def check_assembly(self, assembly: ir.InlineAsm) -> None:
         """Raise `hip_devicelib.errors.UnsupportedError` where LLVM cannot read *assembly*. What is not checked here is

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core.debuginfo import DIBuilder
+
+from numba_hip._numba.contexts import DebugInfoBuilder
 
 
-class LineTableBuilder(DIBuilder):
+class LineTableBuilder(DebugInfoBuilder):
     """Numba's builder of debug information, for line tables. Variables are left out."""
 
     emission = "LineTablesOnly"
@@ -27,12 +28,6 @@ class LineTableBuilder(DIBuilder):
 
     def mark_variable(self, builder: ir.IRBuilder, *args: Any, **kws: Any) -> None:
         """Leave out a variable."""
-
-    def _di_subroutine_type(self, line: int, function: ir.Function, argmap: dict[str, Any]) -> Any:
-        return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
-
-    def _di_subprogram(self, name: str, linkagename: str, line: int, function: ir.Function, argmap: Any) -> Any:
-        return super()._di_subprogram(name, name, line, function, argmap)
 
 
 def locate_entry(context: Any, builder: ir.IRBuilder, function: Any, *, variables: bool = False) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from numba.core.target_extension import GPU, dispatcher_registry, jit_registry, target_registry
+from numba_hip._numba.contexts import GPU, dispatcher_registry, jit_registry, target_registry
 
 
 class HIP(GPU):

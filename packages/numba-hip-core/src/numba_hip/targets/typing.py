@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from numba.core import types, typing
-from numba.core.dispatcher import Dispatcher as NumbaDispatcher
-from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
-from numba.core.typing.typeof import Purpose
 
 from numba_hip import language
-from numba_hip._numba import CallStack
+from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
+from numba_hip._numba.typing import CallStack, Purpose, standard_declarations
 from numba_hip.bfloat import Bfloat16, unify
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.refusals import check_call
@@ -40,8 +38,8 @@ class HipTypingContext(typing.BaseContext):
 
     def load_additional_registries(self) -> None:
         """Install what a kernel may name besides Numba's builtins."""
-        for module in (mathdecl, cmathdecl, enumdecl, npydecl):
-            self.install_registry(module.registry)
+        for registry in standard_declarations():
+            self.install_registry(registry)
         self.install_registry(language.typing_registry())
 
     def resolve_value_type(self, value: Any) -> Any:

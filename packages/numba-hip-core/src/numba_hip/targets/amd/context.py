@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from hip_devicelib.target import STACK_BYTES
-from numba_hip._numba import lowered_symbol
+from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import output
 from numba_hip.targets.amd import lanes

@@ -13,7 +13,7 @@ from hip_devicelib import spmd
 from hip_devicelib.constants import ALIGNMENT, LARGE, symbol_of_data
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.saturation import saturate
-from numba_hip._numba import lowered_symbol
+from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import output
 from numba_hip.targets.callconv import ITEM, SpmdCallConv

@@ -1,0 +1,44 @@
+"""Code generators and libraries: Numba's interfaces, by names without underscores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba.core.codegen import Codegen, CodeLibrary
+
+__all__ = ["CodeGenerator", "Library"]
+
+
+class Library(CodeLibrary):
+    """What functions are lowered into."""
+
+    def finalize(self) -> None:
+        """Nothing more can be added after this."""
+        self._finalized = True
+
+    def require_open(self) -> None:
+        """Raise `RuntimeError` where nothing more can be added."""
+        self._raise_if_finalized()
+
+
+class CodeGenerator(Codegen):
+    """What makes modules and libraries."""
+
+    library_class: ClassVar[type[Library]]
+
+    @property
+    def _library_class(self) -> type[Library]:
+        return self.library_class
+
+    @abstractmethod
+    def empty_module(self, name: str) -> ir.Module:
+        """An empty module with the triple and data layout of the target."""
+
+    def _create_empty_module(self, name: str) -> ir.Module:
+        return self.empty_module(name)
+
+    def _add_module(self, module: llvm.ModuleRef) -> Any:
+        """Numba's hook for execution engines; code of these targets runs on a device."""

@@ -1,0 +1,75 @@
+"""Numba's compiler: its passes, flags and results, and the locks that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+from numba.core import compiler
+from numba.core.base import BaseContext
+from numba.core.compiler import CompileResult, Flags, sanitize_compile_result_entries
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.lowering import Lower
+from numba.core.target_extension import target_override
+from numba.core.targetconfig import Option
+from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegalization
+from numba.core.utils import pysignature
+
+from hip_devicelib.forking import Rank, compiling, hold_in_forks
+
+__all__ = ["AnnotateTypes", "BaseNativeLowering", "CompileResult", "Flags", "IRLegalization", "Option", "SourceLower",
+           "compiling_for", "definitions_of", "lowered_symbol", "pysignature", "redefine", "run_pipeline",
+           "sanitize_compile_result_entries"]  # fmt: skip
+
+
+class SourceLower(Lower):
+    """Numba's lowering, of functions whose file need not be a Python program all through."""
+
+    def _compute_def_location(self) -> Any:
+        """Numba looks for the first line in the file."""
+        try:
+            return super()._compute_def_location()
+        except SyntaxError:
+            return self.func_ir.loc.with_lineno(self.func_ir.loc.line + 1)
+
+
+def definitions_of(function: Any, name: str) -> Sequence[Any]:
+    """What is assigned to variable *name* of *function*, Numba's intermediate representation."""
+    return cast(Sequence[Any], function._definitions.get(name, ()))
+
+
+def redefine(function: Any, name: str, value: Any) -> None:
+    """Note that *value* is all that is assigned to variable *name* of *function*."""
+    function._definitions[name] = [value]
+
+
+hold_in_forks(Rank.NUMBA, global_compiler_lock._lock)
+
+
+@contextmanager
+def compiling_for(numba_name: str) -> Iterator[None]:
+    """Hold the locks of whoever compiles, and make *numba_name* the current target."""
+    with compiling, global_compiler_lock, target_override(numba_name):
+        yield
+
+
+def run_pipeline(
+    contexts: tuple[Any, BaseContext],
+    function: Any,
+    args: tuple[Any, ...],
+    return_type: Any,
+    flags: compiler.Flags,
+    pipeline: type[compiler.CompilerBase],
+) -> Any:
+    """Run Numba's passes over *function*; returns Numba's compile result."""
+    typing_context, target_context = contexts
+    return compiler.compile_extra(
+        typing_context, target_context, function, args, return_type, flags, {}, pipeline_class=pipeline
+    )
+
+
+def lowered_symbol(descriptor: PythonFunctionDescriptor) -> str:
+    """The LLVM name of a compiled function."""
+    return str(descriptor.llvm_func_name)

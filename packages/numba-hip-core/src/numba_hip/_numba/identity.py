@@ -1,0 +1,76 @@
+"""What a kernel refers to of Numba's: its dispatchers, pickles, extensions, and the release that is installed."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Sequence
+from types import FunctionType
+from typing import Any
+
+from numba.core import serialize
+from numba.core.dispatcher import Dispatcher
+
+from numba_hip.installed import readable_path
+
+__all__ = ["Dispatcher", "definition_of", "dump", "is_numba_dispatcher", "load", "load_extensions", "python_identity",
+           "registered_code"]  # fmt: skip
+
+
+def is_numba_dispatcher(value: object) -> bool:
+    """Whether *value* is what ``numba.njit`` returns."""
+    return isinstance(value, Dispatcher)
+
+
+def dump(value: object) -> bytes:
+    """*value* in Numba's pickle, which takes functions of any module with what they capture."""
+    return bytes(serialize.dumps(value))
+
+
+def load(data: bytes) -> Any:
+    """What `dump` wrote. Loading runs code: only of data that is trusted."""
+    return serialize.loads(data)
+
+
+def load_extensions() -> None:
+    """Import the installed extensions of Numba, as compiling does (entry points ``numba_extensions``)."""
+    from numba.core import entrypoints
+
+    with readable_path():  # Numba asks for them once, and does without them where that fails
+        entrypoints.init_all()
+
+
+def registered_code(typing: Sequence[Any], lowering: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """What Numba's registries and those given hold: what each entry is for, and the Python code that stands behind it.
+
+    An entry is for a function, the name of an attribute, a type, or anything.
+    """
+    from numba.core.datamodel import default_manager
+    from numba.core.imputils import builtin_registry as builtin_lowering
+    from numba.core.typing.templates import builtin_registry as builtin_typing
+
+    for registry in (builtin_typing, *typing):
+        for_names = (template for _, kind in registry.globals for template in getattr(kind, "templates", ()))
+        for template in (*registry.functions, *registry.attributes, *for_names):
+            code = getattr(template, "_overload_func", None) or getattr(template, "_definition_func", template)
+            yield getattr(template, "_attr", getattr(template, "key", None)), code
+    for registry in (builtin_lowering, *lowering):
+        for implementation, key, *_ in (*registry.functions, *registry.getattrs, *registry.setattrs):
+            yield key, inspect.unwrap(implementation)
+        for implementation, _ in (*registry.casts, *registry.constants):
+            yield None, inspect.unwrap(implementation)
+    yield from default_manager._handlers.items()
+
+
+def definition_of(value: object) -> Any:
+    """The Python function behind what Numba's decorators return (``njit``, ``vectorize``, ``intrinsic``), else None."""
+    for attribute in ("py_func", "_defn"):
+        function = getattr(value, attribute, None)
+        if isinstance(function, FunctionType):
+            return function
+    return None
+
+
+def python_identity() -> str:
+    """Which Python this is: bytecode is that of one release."""
+    return f"{sys.implementation.cache_tag} {sys.version}"

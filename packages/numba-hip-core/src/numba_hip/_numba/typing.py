@@ -1,0 +1,87 @@
+"""Typing: registries, conversions, signatures, and the functions whose types are being inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+from numba.core import sigutils, typeinfer, types
+from numba.core.typeconv import Conversion
+from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
+from numba.core.typing.builtins import NumberClassAttribute
+from numba.core.typing.context import CallStack as NumbaCallStack
+from numba.core.typing.templates import fold_arguments
+from numba.core.typing.typeof import Purpose
+from numba.np.numpy_support import FROM_DTYPE, as_dtype, from_dtype
+
+__all__ = ["CallStack", "Conversion", "Purpose", "add_dtype", "as_dtype", "fold_argument_types", "from_dtype",
+           "is_signature", "normalize_signature", "standard_declarations", "type_code",
+           "type_of_constructor"]  # fmt: skip
+
+is_signature = sigutils.is_signature
+normalize_signature = sigutils.normalize_signature
+
+
+def add_dtype(dtype: Any, kind: types.Type) -> None:
+    """Let elements of NumPy's type *dtype* be of *kind*."""
+    FROM_DTYPE[dtype] = kind
+
+
+def standard_declarations() -> list[Any]:
+    """Registries that type Python's ``math`` and ``cmath``, enumerations, and NumPy's functions."""
+    return [module.registry for module in (mathdecl, cmathdecl, enumdecl, npydecl)]
+
+
+def type_of_constructor(context: Any, kind: types.Type) -> types.Type:
+    """Numba's type of what ``np.float32`` and its like are called as, of the NumPy type that is *kind* in kernels."""
+    return cast(types.Type, NumberClassAttribute(context).resolve___call__(types.NumberClass(kind)))
+
+
+def type_code(numba_type: types.Type) -> int:
+    """A small integer that is the same for equal types in this process and differs otherwise: quick to hash."""
+    return int(numba_type._code)
+
+
+def fold_argument_types(pysig: Any, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, ...]:
+    """Argument types in the order of *pysig*: keywords placed, defaults as ``Omitted``, ``*args`` as one tuple.
+
+    Since Numba 0.68 ``min`` and ``max`` are overloads that take ``*args``; without folding no kernel could call them.
+    """
+    folded = fold_arguments(
+        pysig,
+        args,
+        kws,
+        lambda index, parameter, value: value,
+        lambda index, parameter, default: types.Omitted(default),
+        lambda index, parameter, values: types.StarArgTuple(values),
+    )
+    return tuple(folded)
+
+
+class CallStack(NumbaCallStack):
+    """The functions whose types are being inferred. A recursive call has the result type that a signature says, where
+    Numba infers it from the returns that do not depend on such a call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._results: dict[tuple[Any, Any], types.Type] = {}
+
+    @contextmanager
+    def recursive(self, dispatcher: Any, args: tuple[Any, ...], result: types.Type | None) -> Iterator[None]:
+        """A block in which *dispatcher* is compiled for *args* and can call itself, also by the name of its function
+        before anything has that name."""
+        if result is not None:
+            self._results[dispatcher.py_func, args] = result
+        try:
+            with typeinfer.register_dispatcher(dispatcher):
+                yield
+        finally:
+            self._results.pop((dispatcher.py_func, args), None)
+
+    def register(self, target: Any, inferer: Any, func_id: Any, args: tuple[Any, ...]) -> Any:
+        """Numba's hook: the types of *func_id* are about to be inferred by *inferer*."""
+        result = self._results.get((func_id.func, args))
+        if result is not None:
+            inferer.return_types_from_partial = lambda: result
+        return super().register(target, inferer, func_id, args)

@@ -1,0 +1,39 @@
+"""Universal functions: how Numba lowers their loops, and what ``numba.vectorize`` drives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def register_ufuncs(lower: Callable[..., Any]) -> None:
+    """Enter Numba's lowering of every ufunc, and of the operators on arrays.
+
+    *lower* is called as the decorator of a registry: ``lower(function, *types)(lowering)``.
+    """
+    from numba.np import npyimpl, ufunc_db
+
+    npyimpl.register_ufuncs(ufunc_db.get_ufuncs(), lower)
+
+
+def ufunc_table(ufunc: Any) -> dict[str, Any]:
+    """How Numba lowers one element of each loop of *ufunc*, by the types of the loop."""
+    from numba.np import ufunc_db
+
+    return dict(ufunc_db.get_ufunc_info(ufunc))
+
+
+def parse_gufunc_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The names of the dimensions of each input and each output of a gufunc."""
+    from numba.np.ufunc.sigparse import parse_signature
+
+    inputs, outputs = parse_signature(signature)
+    return [tuple(dims) for dims in inputs], [tuple(dims) for dims in outputs]
+
+
+def register_vectorizers(target: str, builders: Callable[[], tuple[Any, Any]]) -> None:
+    """Make ``numba.vectorize`` and ``numba.guvectorize`` take *target*; *builders* gives what they then drive."""
+    from numba.np.ufunc.decorators import GUVectorize, Vectorize
+
+    Vectorize.target_registry.ondemand[target] = lambda: builders()[0]
+    GUVectorize.target_registry.ondemand[target] = lambda: builders()[1]

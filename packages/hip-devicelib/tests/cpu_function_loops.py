@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from hip_devicelib.cpu import functions
-from hip_devicelib.cpu.functions.site import llvm_type
+from hip_devicelib.cpu.functions.function_builder import llvm_type
 
 I64 = ir.IntType(64)
 

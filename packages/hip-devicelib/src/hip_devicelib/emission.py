@@ -19,9 +19,9 @@ from typing import Literal
 
 import llvmlite.binding as llvm
 
+from hip_devicelib.backend_limits import find_oversized
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
-from hip_devicelib.hazards import find_oversized
 from hip_devicelib.target import Target, parse_target
 
 TRIPLE = "amdgcn-amd-amdhsa"

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import ir as numba_ir
 
-from hip_devicelib.hazards import WIDEST_INTEGER, vector_limit
+from hip_devicelib.backend_limits import WIDEST_INTEGER, vector_limit
 
 WIDEST_ARRAY = 16384
 """Elements of an array that is a value, rather than memory."""

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from hip_devicelib.cpu.functions.names import explain_absence, find_operation
-from hip_devicelib.cpu.functions.site import Operation, define_body
+from hip_devicelib.cpu.functions.function_builder import Operation, define_body
+from hip_devicelib.cpu.functions.implementations import explain_absence, find_operation
 from hip_devicelib.declarations import Function
 from hip_devicelib.errors import NotFoundError, UnsupportedError
 from hip_devicelib.forking import compiling

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hip_devicelib.cpu.expressions import Flag, Real, Word, select
-from hip_devicelib.cpu.functions.site import Operation
+from hip_devicelib.cpu.functions.function_builder import Operation
 
 
 def _number(x: Word) -> Real:
@@ -22,24 +22,24 @@ def _rounded(x: Real) -> Word:
 
 
 def _arithmetic(operation: Callable[[Real, Real], Real]) -> Operation:
-    return lambda site, x, y: _rounded(operation(_number(x), _number(y)))
+    return lambda body, x, y: _rounded(operation(_number(x), _number(y)))
 
 
 def _sign(negate: bool) -> Operation:
-    return lambda site, x: x ^ (0x8000 if negate else 0)
+    return lambda body, x: x ^ (0x8000 if negate else 0)
 
 
 def _one_or_two(one: Operation, two: Operation) -> Operation:
     """C++ has one name for a sign and for a sum."""
-    return lambda site, *operands: (one if len(operands) == 1 else two)(site, *operands)
+    return lambda body, *operands: (one if len(operands) == 1 else two)(body, *operands)
 
 
 def _compare(operation: Callable[[Real, Real], Flag]) -> Operation:
-    return lambda site, x, y: operation(_number(x), _number(y))
+    return lambda body, x, y: operation(_number(x), _number(y))
 
 
 def _is(test: Callable[[Real], Flag]) -> Operation:
-    return lambda site, x: test(_number(x))
+    return lambda body, x: test(_number(x))
 
 
 BFLOATS: Mapping[str, Operation] = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_devicelib.cpu.functions.site import HALF, Operation, Site
+from hip_devicelib.cpu.functions.function_builder import HALF, FunctionBuilder, Operation
 from hip_devicelib.cpu.saturation import saturate
 
 _ROUNDINGS = {"rn": "llvm.rint", "rz": "llvm.trunc", "rd": "llvm.floor", "ru": "llvm.ceil"}
@@ -28,11 +28,11 @@ def _width(kind: Any) -> int:
 def to_integer(rounding: str | None, signed: bool) -> Operation:
     """A number to an integer, rounded first by an intrinsic."""
 
-    def operation(site: Site, x: Any) -> Any:
+    def operation(body: FunctionBuilder, x: Any) -> Any:
         value = x.value
         if rounding is not None:
-            value = site.call_intrinsic(rounding, value.type, value)
-        return saturate(site.builder, value, site.result_type, signed)
+            value = body.call_intrinsic(rounding, value.type, value)
+        return saturate(body.builder, value, body.result_type, signed)
 
     return operation
 
@@ -40,12 +40,12 @@ def to_integer(rounding: str | None, signed: bool) -> Operation:
 def _from_integer(rounding: str, signed: bool) -> Operation:
     """An integer to a number; to ``__half`` by way of float32, which holds every integer that is finite there."""
 
-    def operation(site: Site, _: Any) -> Any:
-        builder, (x,) = site.builder, site.arguments
+    def operation(body: FunctionBuilder, _: Any) -> Any:
+        builder, (x,) = body.builder, body.arguments
         convert = builder.sitofp if signed else builder.uitofp
-        if site.result_type == HALF:
+        if body.result_type == HALF:
             return builder.fptrunc(convert(x, ir.FloatType()), HALF)
-        nearest = convert(x, site.result_type)
+        nearest = convert(x, body.result_type)
         if rounding == "rn":
             return nearest
         # The nearest number is compared with x as an integer. Only the end of the range may lie outside of it.
@@ -56,7 +56,7 @@ def _from_integer(rounding: str, signed: bool) -> Operation:
         above = builder.or_(outside, compare(">", integer, x))
         below = builder.and_(builder.not_(outside), compare("<", integer, x))
         negative = compare("<", x, ir.Constant(x.type, 0))
-        return _directed(site, nearest, above, below, negative, rounding)
+        return _directed(body, nearest, above, below, negative, rounding)
 
     return operation
 
@@ -64,22 +64,22 @@ def _from_integer(rounding: str, signed: bool) -> Operation:
 def _narrow(rounding: str) -> Operation:
     """A number to a narrower format."""
 
-    def operation(site: Site, _: Any) -> Any:
-        builder, (x,) = site.builder, site.arguments
-        nearest = builder.fptrunc(x, site.result_type)
+    def operation(body: FunctionBuilder, _: Any) -> Any:
+        builder, (x,) = body.builder, body.arguments
+        nearest = builder.fptrunc(x, body.result_type)
         if rounding == "rn":
             return nearest
         back = builder.fpext(nearest, x.type)
         above, below = builder.fcmp_ordered(">", back, x), builder.fcmp_ordered("<", back, x)
         negative = builder.fcmp_ordered("<", x, ir.Constant(x.type, 0.0))
-        return _directed(site, nearest, above, below, negative, rounding)
+        return _directed(body, nearest, above, below, negative, rounding)
 
     return operation
 
 
-def _directed(site: Site, nearest: Any, above: Any, below: Any, negative: Any, rounding: str) -> Any:
+def _directed(body: FunctionBuilder, nearest: Any, above: Any, below: Any, negative: Any, rounding: str) -> Any:
     """*nearest*, which lies *above* or *below* the exact number, or its neighbour on the side of *rounding*."""
-    builder = site.builder
+    builder = body.builder
     if rounding == "rz":
         step_down, step_up = builder.and_(above, builder.not_(negative)), builder.and_(below, negative)
     elif rounding == "rd":
@@ -101,19 +101,19 @@ def _directed(site: Site, nearest: Any, above: Any, below: Any, negative: Any, r
     return builder.bitcast(result, nearest.type)
 
 
-def _reinterpret(site: Site, _: Any) -> Any:
-    return site.builder.bitcast(site.arguments[0], site.result_type)
+def _reinterpret(body: FunctionBuilder, _: Any) -> Any:
+    return body.builder.bitcast(body.arguments[0], body.result_type)
 
 
-def _widen(site: Site, x: Any) -> Any:
+def _widen(body: FunctionBuilder, x: Any) -> Any:
     return x
 
 
 def _part_of_double(shift: int) -> Operation:
-    return lambda site, x: x.word() >> shift
+    return lambda body, x: x.word() >> shift
 
 
-def _double_of_parts(site: Site, high: Any, low: Any) -> Any:
+def _double_of_parts(body: FunctionBuilder, high: Any, low: Any) -> Any:
     return ((high.resized(64) << 32) | low.resized(64)).real()
 
 

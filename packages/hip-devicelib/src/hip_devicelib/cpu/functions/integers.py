@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from llvmlite import ir
 
 from hip_devicelib.cpu.expressions import Flag, Word, select
-from hip_devicelib.cpu.functions.site import Operation, Site
+from hip_devicelib.cpu.functions.function_builder import FunctionBuilder, Operation
 
 I32 = ir.IntType(32)
 
@@ -15,9 +15,9 @@ I32 = ir.IntType(32)
 def _count(intrinsic: str, *flags: bool) -> Operation:
     """An intrinsic that counts bits; *flags* say whether zero is undefined."""
 
-    def operation(site: Site, x: Word) -> Word:
+    def operation(body: FunctionBuilder, x: Word) -> Word:
         arguments = [ir.Constant(ir.IntType(1), flag) for flag in flags]
-        return Word(site, site.call_intrinsic(intrinsic, x.value.type, x.value, *arguments))
+        return Word(body, body.call_intrinsic(intrinsic, x.value.type, x.value, *arguments))
 
     return operation
 
@@ -25,22 +25,22 @@ def _count(intrinsic: str, *flags: bool) -> Operation:
 _trailing_zeros = _count("llvm.cttz", False)
 
 
-def _find_first(site: Site, x: Word) -> Word:
+def _find_first(body: FunctionBuilder, x: Word) -> Word:
     """One more than the number of the lowest bit that is set, or 0."""
-    return select(x.equals(0), site.word(0, x.bits), _trailing_zeros(site, x) + 1)
+    return select(x.equals(0), body.word(0, x.bits), _trailing_zeros(body, x) + 1)
 
 
-def _last_bit(site: Site, x: Word) -> Word:
-    return select(x.equals(0), site.word(-1, x.bits), _trailing_zeros(site, x))
+def _last_bit(body: FunctionBuilder, x: Word) -> Word:
+    return select(x.equals(0), body.word(-1, x.bits), _trailing_zeros(body, x))
 
 
 def _wide(operation: Callable[[Word, Word], Word], signed: bool, keep: int = 0) -> Operation:
     """*operation* on integers of twice the width, shifted right by *keep* bits, or by their width."""
 
-    def build(site: Site, x: Word, y: Word) -> Word:
+    def build(body: FunctionBuilder, x: Word, y: Word) -> Word:
         kind = ir.IntType(2 * x.bits)
-        extend = site.builder.sext if signed else site.builder.zext
-        total = operation(Word(site, extend(x.value, kind)), Word(site, extend(y.value, kind)))
+        extend = body.builder.sext if signed else body.builder.zext
+        total = operation(Word(body, extend(x.value, kind)), Word(body, extend(y.value, kind)))
         return (total >> (keep or x.bits)).resized(x.bits)
 
     return build
@@ -54,26 +54,26 @@ def _low_24(signed: bool) -> Operation:
         builder, eight = x.code.builder, ir.Constant(I32, 8)
         return Word(x.code, (builder.ashr if signed else builder.lshr)(moved.value, eight))
 
-    return lambda site, x, y: low(x) * low(y)
+    return lambda body, x, y: low(x) * low(y)
 
 
 def _sad(signed: bool) -> Operation:
-    def operation(site: Site, x: Word, y: Word, z: Word) -> Word:
-        return select(_greater(site, x, y, signed), x - y, y - x) + z
+    def operation(body: FunctionBuilder, x: Word, y: Word, z: Word) -> Word:
+        return select(_greater(body, x, y, signed), x - y, y - x) + z
 
     return operation
 
 
-def _greater(site: Site, x: Word, y: Word, signed: bool) -> Flag:
-    compare = site.builder.icmp_signed if signed else site.builder.icmp_unsigned
-    return Flag(site, compare(">", x.value, y.value))
+def _greater(body: FunctionBuilder, x: Word, y: Word, signed: bool) -> Flag:
+    compare = body.builder.icmp_signed if signed else body.builder.icmp_unsigned
+    return Flag(body, compare(">", x.value, y.value))
 
 
 def _funnel(intrinsic: str, clamped: bool) -> Operation:
     """A shift of the 64 bits hi:lo by shift modulo 32, or by at most 32."""
 
-    def operation(site: Site, low: Word, high: Word, shift: Word) -> Word:
-        shifted = Word(site, site.call_intrinsic(intrinsic, I32, high.value, low.value, shift.value))
+    def operation(body: FunctionBuilder, low: Word, high: Word, shift: Word) -> Word:
+        shifted = Word(body, body.call_intrinsic(intrinsic, I32, high.value, low.value, shift.value))
         if not clamped:
             return shifted
         return select(shift < 32, shifted, low if intrinsic == "llvm.fshl" else high)
@@ -81,25 +81,25 @@ def _funnel(intrinsic: str, clamped: bool) -> Operation:
     return operation
 
 
-def _byte_perm(site: Site, x: Word, y: Word, selector: Word) -> Word:
+def _byte_perm(body: FunctionBuilder, x: Word, y: Word, selector: Word) -> Word:
     """Four of the eight bytes of y:x, each chosen by three bits of a nibble of the selector."""
     both = x.resized(64) | (y.resized(64) << 32)
-    result = site.word(0, 32)
+    result = body.word(0, 32)
     for place in range(4):
         number = ((selector >> (4 * place)) & 7).resized(64)
         result = result | (((both >> (number * 8)) & 0xFF).resized(32) << (8 * place))
     return result
 
 
-def _bit_extract(site: Site, x: Word, offset: Word, width: Word) -> Word:
+def _bit_extract(body: FunctionBuilder, x: Word, offset: Word, width: Word) -> Word:
     """*width* bits from *offset* on, both modulo the width of x. Bits past the end are zero."""
     at, count = _field(x, offset), _field(x, width)
-    return (x >> at) & ((site.word(1, x.bits) << count) - 1)
+    return (x >> at) & ((body.word(1, x.bits) << count) - 1)
 
 
-def _bit_insert(site: Site, x: Word, y: Word, offset: Word, width: Word) -> Word:
+def _bit_insert(body: FunctionBuilder, x: Word, y: Word, offset: Word, width: Word) -> Word:
     at, count = _field(x, offset), _field(x, width)
-    mask = (site.word(1, x.bits) << count) - 1
+    mask = (body.word(1, x.bits) << count) - 1
     return (x & ((mask << at) ^ -1)) | ((y & mask) << at)
 
 
@@ -111,35 +111,35 @@ def _field(x: Word, number: Word) -> Word:
 def _dot_of_nibbles(signed: bool) -> Operation:
     """c and the products of the eight nibbles of a and b, added up; the sum clamped if that is wanted."""
 
-    def operation(site: Site, a: Word, b: Word, c: Word, saturate: Word) -> Word:
-        builder, wide = site.builder, ir.IntType(64)
+    def operation(body: FunctionBuilder, a: Word, b: Word, c: Word, saturate: Word) -> Word:
+        builder, wide = body.builder, ir.IntType(64)
         extend, shift_right = (builder.sext, builder.ashr) if signed else (builder.zext, builder.lshr)
-        total = Word(site, extend(c.value, wide))
+        total = Word(body, extend(c.value, wide))
         for place in range(8):
             pair = [shift_right((x << (28 - 4 * place)).value, ir.Constant(I32, 28)) for x in (a, b)]
-            total = total + Word(site, extend(builder.mul(*pair), wide))
+            total = total + Word(body, extend(builder.mul(*pair), wide))
         prefix = "s" if signed else "u"
         bounds = {"max": -(1 << 31), "min": (1 << 31) - 1} if signed else {"max": 0, "min": (1 << 32) - 1}
         clamped = total
         for name, bound in bounds.items():
-            limit = site.word(bound, 64).value
-            clamped = Word(site, site.call_intrinsic(f"llvm.{prefix}{name}", wide, clamped.value, limit))
-        return select(Flag(site, saturate.value), clamped, total).resized(32)
+            limit = body.word(bound, 64).value
+            clamped = Word(body, body.call_intrinsic(f"llvm.{prefix}{name}", wide, clamped.value, limit))
+        return select(Flag(body, saturate.value), clamped, total).resized(32)
 
     return operation
 
 
 def _extreme(word: str) -> Operation:
-    def operation(site: Site, x: Word, y: Word) -> Word:
-        sign = "s" if site.declaration.parameters[0].type.signed else "u"
-        return Word(site, site.call_intrinsic(f"llvm.{sign}{word}", x.value.type, x.value, y.value))
+    def operation(body: FunctionBuilder, x: Word, y: Word) -> Word:
+        sign = "s" if body.declaration.parameters[0].type.signed else "u"
+        return Word(body, body.call_intrinsic(f"llvm.{sign}{word}", x.value.type, x.value, y.value))
 
     return operation
 
 
-def _mixed_dot(site: Site, *operands: Word) -> Word:
-    signed = site.declaration.result.signed
-    word: Word = _dot_of_nibbles(signed)(site, *operands)
+def _mixed_dot(body: FunctionBuilder, *operands: Word) -> Word:
+    signed = body.declaration.result.signed
+    word: Word = _dot_of_nibbles(signed)(body, *operands)
     return word
 
 

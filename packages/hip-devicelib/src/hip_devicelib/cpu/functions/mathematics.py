@@ -11,7 +11,7 @@ from typing import Any
 
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.expressions import Real, Word, choose, fma, select
-from hip_devicelib.cpu.functions.site import Operation, Site, call_math, number_of
+from hip_devicelib.cpu.functions.function_builder import FunctionBuilder, Operation, call_math, number_of
 
 _PI = (3.141592653589793, 1.2246467991473532e-16)
 _SQRT_HALF = (0.7071067811865476, -4.833646656726457e-17)
@@ -19,14 +19,14 @@ _TWO_OVER_SQRT_PI = 1.1283791670955126
 
 
 def _library(name: str) -> Operation:
-    return lambda site, *operands: call_math(name, *operands)
+    return lambda body, *operands: call_math(name, *operands)
 
 
 def _wide(operation: Operation) -> Operation:
     """*operation* computed in float64, also for float32."""
 
-    def build(site: Site, *operands: Any) -> Any:
-        return operation(site, *(x.widened() if isinstance(x, Real) and site.single else x for x in operands))
+    def build(body: FunctionBuilder, *operands: Any) -> Any:
+        return operation(body, *(x.widened() if isinstance(x, Real) and body.single else x for x in operands))
 
     return build
 
@@ -34,19 +34,19 @@ def _wide(operation: Operation) -> Operation:
 def _from_c(name: str) -> Operation:
     """The C library's function *name*; integers among its arguments are ``int``."""
 
-    def operation(site: Site, *operands: Any) -> Real:
-        spelled = f"{name}f" if site.single else name
-        return Real(site, site.call_c(spelled, site.format.real, *(operand.value for operand in operands)))
+    def operation(body: FunctionBuilder, *operands: Any) -> Real:
+        spelled = f"{name}f" if body.single else name
+        return Real(body, body.call_c(spelled, body.format.real, *(operand.value for operand in operands)))
 
     return operation
 
 
-def _power(site: Site, x: Real, exponent: Word) -> Real:
+def _power(body: FunctionBuilder, x: Real, exponent: Word) -> Real:
     """x to an integer, which float64 holds exactly."""
     return call_math("pow", x, number_of(x.code, exponent))
 
 
-def _length(site: Site, *operands: Real) -> Real:
+def _length(body: FunctionBuilder, *operands: Real) -> Real:
     """The root of the sum of the squares, without overflow in between; infinite where one of them is."""
     first, *rest = operands
     total = abs(first)
@@ -55,13 +55,13 @@ def _length(site: Site, *operands: Real) -> Real:
     return total
 
 
-def _inverse_length(site: Site, *operands: Real) -> Real:
+def _inverse_length(body: FunctionBuilder, *operands: Real) -> Real:
     """1 / the length, also where that overflows."""
     large = abs(operands[0]) > 1.0
     for operand in operands[1:]:
         large = large | (abs(operand) > 1.0)
     factor = choose(large, 0.25, 1.0)
-    return 1.0 / _length(site, *(operand * factor for operand in operands)) * factor
+    return 1.0 / _length(body, *(operand * factor for operand in operands)) * factor
 
 
 def _sincospi(x: Real) -> tuple[Real, Real]:
@@ -96,16 +96,16 @@ def _sincos(x: Real) -> tuple[Real, Real]:
 def _both(pair: Any, wide: bool) -> Operation:
     """A function that stores both results through its pointers."""
 
-    def operation(site: Site, x: Real, first: Any, second: Any) -> None:
-        results = pair(x.widened() if wide and site.single else x)
+    def operation(body: FunctionBuilder, x: Real, first: Any, second: Any) -> None:
+        results = pair(x.widened() if wide and body.single else x)
         for pointer, result in zip((first, second), results, strict=True):
-            value = result.narrowed(site) if result.code.format != site.format else result
-            site.builder.store(value.value, site.builder.bitcast(pointer, site.format.real.as_pointer()))
+            value = result.narrowed(body) if result.code.format != body.format else result
+            body.builder.store(value.value, body.builder.bitcast(pointer, body.format.real.as_pointer()))
 
     return operation
 
 
-def _normal_cdf(site: Site, x: Real) -> Real:
+def _normal_cdf(body: FunctionBuilder, x: Real) -> Real:
     """erfc(-x / sqrt(2)) / 2, for float64, corrected by the rounding error of the argument."""
     scaled = x * -_SQRT_HALF[0]
     rest = fma(x, -_SQRT_HALF[1], fma(x, -_SQRT_HALF[0], -scaled))
@@ -115,7 +115,7 @@ def _normal_cdf(site: Site, x: Real) -> Real:
     return select(abs(x) < 40.0, corrected, value) * 0.5
 
 
-def _inverse_root(site: Site, x: Real) -> Real:
+def _inverse_root(body: FunctionBuilder, x: Real) -> Real:
     return 1.0 / call_math("cbrt", x)
 
 
@@ -132,8 +132,8 @@ MATHEMATICS: Mapping[str, Operation] = {
     "len4": _wide(_length),
     "rlen3": _wide(_inverse_length),
     "rlen4": _wide(_inverse_length),
-    "sinpi": _wide(lambda site, x: _sincospi(x)[0]),
-    "cospi": _wide(lambda site, x: _sincospi(x)[1]),
+    "sinpi": _wide(lambda body, x: _sincospi(x)[0]),
+    "cospi": _wide(lambda body, x: _sincospi(x)[1]),
     "sincos": _both(_sincos, False),
     "sincospi": _both(_sincospi, True),
     "ncdf": _wide(_normal_cdf),

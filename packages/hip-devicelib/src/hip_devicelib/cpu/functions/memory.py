@@ -7,43 +7,43 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_devicelib.cpu.functions.site import Operation, Site, llvm_type
+from hip_devicelib.cpu.functions.function_builder import FunctionBuilder, Operation, llvm_type
 
 _ORDER = "monotonic"
 
 
-def _pointer(site: Site) -> Any:
+def _pointer(body: FunctionBuilder) -> Any:
     """The address, as a pointer to what lies there."""
-    element = site.declaration.parameters[0].type.element
+    element = body.declaration.parameters[0].type.element
     assert element is not None
-    return site.builder.bitcast(site.arguments[0], llvm_type(element).as_pointer())
+    return body.builder.bitcast(body.arguments[0], llvm_type(element).as_pointer())
 
 
 def _update(signed: str, unsigned: str, number: str | None) -> Operation:
     """LLVM's ``atomicrmw``, by the kind of the operand."""
 
-    def operation(site: Site, *_: Any) -> Any:
-        kind = site.declaration.parameters[1].type
+    def operation(body: FunctionBuilder, *_: Any) -> Any:
+        kind = body.declaration.parameters[1].type
         name = number if kind.kind == "float" else signed if kind.signed else unsigned
-        return site.builder.atomic_rmw(name, _pointer(site), site.arguments[1], _ORDER)
+        return body.builder.atomic_rmw(name, _pointer(body), body.arguments[1], _ORDER)
 
     return operation
 
 
-def _exchange_if_equal(site: Site, *_: Any) -> Any:
+def _exchange_if_equal(body: FunctionBuilder, *_: Any) -> Any:
     """Compares bits, also of numbers: LLVM's ``cmpxchg`` has integers only."""
-    builder, (_address, compare, value) = site.builder, site.arguments
+    builder, (_address, compare, value) = body.builder, body.arguments
     kind = value.type
-    word = kind if isinstance(kind, ir.IntType) else ir.IntType(site.declaration.result.bits)
-    pointer = builder.bitcast(site.arguments[0], word.as_pointer())
+    word = kind if isinstance(kind, ir.IntType) else ir.IntType(body.declaration.result.bits)
+    pointer = builder.bitcast(body.arguments[0], word.as_pointer())
     pair = builder.cmpxchg(
         pointer, builder.bitcast(compare, word), builder.bitcast(value, word), _ORDER, failordering=_ORDER
     )
     return builder.bitcast(builder.extract_value(pair, 0), kind)
 
 
-def _load(site: Site, *_: Any) -> Any:
-    return site.builder.load(_pointer(site))
+def _load(body: FunctionBuilder, *_: Any) -> Any:
+    return body.builder.load(_pointer(body))
 
 
 _UPDATES = {

@@ -10,42 +10,42 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hip_devicelib.cpu.expressions import Flag, Real, Word, fma, select
-from hip_devicelib.cpu.functions.site import HALF, Operation, Site, number_of
+from hip_devicelib.cpu.functions.function_builder import HALF, FunctionBuilder, Operation, number_of
 
 INF = float("inf")
 
 
 def _intrinsic(name: str) -> Operation:
-    return lambda site, *operands: site.intrinsic(name, *operands)
+    return lambda body, *operands: body.intrinsic(name, *operands)
 
 
 def _from_c(name: str) -> Operation:
     """The C library's function *name*, whose result and arguments are numbers."""
 
-    def operation(site: Site, *operands: Real) -> Real:
-        spelled = f"{name}f" if site.single else name
-        return Real(site, site.call_c(spelled, site.format.real, *(operand.value for operand in operands)))
+    def operation(body: FunctionBuilder, *operands: Real) -> Real:
+        spelled = f"{name}f" if body.single else name
+        return Real(body, body.call_c(spelled, body.format.real, *(operand.value for operand in operands)))
 
     return operation
 
 
-def _scale(site: Site, x: Real, exponent: Word) -> Real:
+def _scale(body: FunctionBuilder, x: Real, exponent: Word) -> Real:
     """x * 2**exponent, rounded once."""
-    builder = site.builder
+    builder = body.builder
     power = exponent.value
     if exponent.bits == 64:  # past these limits nothing changes any more
         limit = 1 << 14
         for name, bound in (("llvm.smin", limit), ("llvm.smax", -limit)):
-            power = site.call_intrinsic(name, power.type, power, site.word(bound, 64).value)
-        power = builder.trunc(power, site.word(0, 32).value.type)
-    name = "ldexpf" if site.single else "ldexp"
-    return Real(site, site.call_c(name, site.format.real, x.value, power))
+            power = body.call_intrinsic(name, power.type, power, body.word(bound, 64).value)
+        power = builder.trunc(power, body.word(0, 32).value.type)
+    name = "ldexpf" if body.single else "ldexp"
+    return Real(body, body.call_c(name, body.format.real, x.value, power))
 
 
 def _extreme(greater: bool) -> Operation:
     """The larger or smaller one; the other one where one is NaN. Of two zeros -0 is the smaller."""
 
-    def operation(site: Site, x: Real, y: Real) -> Real:
+    def operation(body: FunctionBuilder, x: Real, y: Real) -> Real:
         bits_x, bits_y = x.word(), y.word()
         zero = (bits_x & bits_y) if greater else (bits_x | bits_y)
         chosen = select(x > y, x, y) if greater else select(x < y, x, y)
@@ -58,7 +58,7 @@ def _extreme(greater: bool) -> Operation:
 def _extreme_half(greater: bool, keeps_nan: bool) -> Operation:
     """As the header has it: y where both are equal (x for the minimum)."""
 
-    def operation(site: Site, x: Real, y: Real) -> Real:
+    def operation(body: FunctionBuilder, x: Real, y: Real) -> Real:
         chosen = select(x > y, x, y) if greater else select(x > y, y, x)
         if keeps_nan:
             return select(x.is_nan(), x, select(y.is_nan(), y, chosen))
@@ -67,13 +67,13 @@ def _extreme_half(greater: bool, keeps_nan: bool) -> Operation:
     return operation
 
 
-def _positive_difference(site: Site, x: Real, y: Real) -> Real:
+def _positive_difference(body: FunctionBuilder, x: Real, y: Real) -> Real:
     return select(x.unordered(y), x + y, select(x > y, x - y, 0.0))
 
 
-def _clamp(site: Site, x: Real) -> Real:
+def _clamp(body: FunctionBuilder, x: Real) -> Real:
     """x between 0 and 1; NaN stays."""
-    return select(x < 0.0, site.real(0.0), select(x > 1.0, site.real(1.0), x))
+    return select(x < 0.0, body.real(0.0), select(x > 1.0, body.real(1.0), x))
 
 
 def _rounded_half(value: Real) -> Real:
@@ -82,10 +82,10 @@ def _rounded_half(value: Real) -> Real:
 
 
 def _saturated(operation: Operation) -> Operation:
-    return lambda site, *operands: _clamp(site, _rounded_half(operation(site, *operands)))
+    return lambda body, *operands: _clamp(body, _rounded_half(operation(body, *operands)))
 
 
-def _fma_half(site: Site, x: Real, y: Real, z: Real) -> Real:
+def _fma_half(body: FunctionBuilder, x: Real, y: Real, z: Real) -> Real:
     """x * y + z of three halves, such that rounding it to half gives the nearest number.
 
     The product is exact in float32. The sum is rounded to odd: where it is inexact, its last bit is set.
@@ -101,91 +101,91 @@ def _fma_half(site: Site, x: Real, y: Real, z: Real) -> Real:
     return select(inexact & ~bits.odd(), neighbour, bits).real()
 
 
-def _fma(site: Site, x: Real, y: Real, z: Real) -> Real:
-    return _fma_half(site, x, y, z) if site.result_type == HALF else fma(x, y, z)
+def _fma(body: FunctionBuilder, x: Real, y: Real, z: Real) -> Real:
+    return _fma_half(body, x, y, z) if body.result_type == HALF else fma(x, y, z)
 
 
-def _exponent(site: Site, x: Real) -> Word:
+def _exponent(body: FunctionBuilder, x: Real) -> Word:
     """The unbiased exponent of a finite number other than 0, denormals included."""
-    form = site.format
+    form = body.format
     magnitude = abs(x)
     small = magnitude < form.tiny
     bits = select(small, magnitude * 2.0**64, magnitude).word() >> form.fraction
-    return bits - select(small, site.word(form.bias + 64), site.word(form.bias))
+    return bits - select(small, body.word(form.bias + 64), body.word(form.bias))
 
 
 def _resized(x: Word, bits: int) -> Word:
     return x if x.bits == bits else x.resized(bits)
 
 
-def _ilogb(site: Site, x: Real) -> Word:
+def _ilogb(body: FunctionBuilder, x: Real) -> Word:
     """The exponent; for 0 and NaN the least integer, for infinities the largest."""
-    exponent = _resized(_exponent(site, x), 32)
-    exponent = select(abs(x).equals(INF), site.word(0x7FFFFFFF, 32), exponent)
-    return select(x.equals(0.0) | x.is_nan(), site.word(-0x80000000, 32), exponent)
+    exponent = _resized(_exponent(body, x), 32)
+    exponent = select(abs(x).equals(INF), body.word(0x7FFFFFFF, 32), exponent)
+    return select(x.equals(0.0) | x.is_nan(), body.word(-0x80000000, 32), exponent)
 
 
-def _logb(site: Site, x: Real) -> Real:
-    exponent = number_of(site, _exponent(site, x))
-    exponent = select(abs(x).equals(INF), site.real(INF), exponent)
-    return select(x.is_nan(), x, select(x.equals(0.0), site.real(-INF), exponent))
+def _logb(body: FunctionBuilder, x: Real) -> Real:
+    exponent = number_of(body, _exponent(body, x))
+    exponent = select(abs(x).equals(INF), body.real(INF), exponent)
+    return select(x.is_nan(), x, select(x.equals(0.0), body.real(-INF), exponent))
 
 
-def _is_finite(site: Site, x: Real) -> Flag:
+def _is_finite(body: FunctionBuilder, x: Real) -> Flag:
     return abs(x) < INF
 
 
-def _is_normal(site: Site, x: Real) -> Flag:
+def _is_normal(body: FunctionBuilder, x: Real) -> Flag:
     magnitude = abs(x)
-    return (magnitude < INF) & (magnitude >= site.format.tiny)
+    return (magnitude < INF) & (magnitude >= body.format.tiny)
 
 
-def _sign(site: Site, x: Real) -> Flag:
-    return ~(x.word() >> (site.format.bits - 1)).equals(0)
+def _sign(body: FunctionBuilder, x: Real) -> Flag:
+    return ~(x.word() >> (body.format.bits - 1)).equals(0)
 
 
-def _frexp(site: Site, x: Real, exponent: Any) -> Real:
-    regular = _is_finite(site, x) & ~x.equals(0.0)
-    power = _resized(select(regular, _exponent(site, x) + 1, site.word(0)), 32)
-    site.builder.store(power.value, _typed(site, exponent, power.value.type))
-    fraction = _scale(site, x, Word(site, site.builder.neg(power.value)))
+def _frexp(body: FunctionBuilder, x: Real, exponent: Any) -> Real:
+    regular = _is_finite(body, x) & ~x.equals(0.0)
+    power = _resized(select(regular, _exponent(body, x) + 1, body.word(0)), 32)
+    body.builder.store(power.value, _typed(body, exponent, power.value.type))
+    fraction = _scale(body, x, Word(body, body.builder.neg(power.value)))
     return select(regular, fraction, x)
 
 
-def _typed(site: Site, pointer: Any, kind: Any) -> Any:
+def _typed(body: FunctionBuilder, pointer: Any, kind: Any) -> Any:
     """*pointer* as one to *kind*, for llvmlite's own types."""
-    return site.builder.bitcast(pointer, kind.as_pointer())
+    return body.builder.bitcast(pointer, kind.as_pointer())
 
 
-def _modf(site: Site, x: Real, whole: Any) -> Real:
-    integer = site.intrinsic("llvm.trunc", x)
-    site.builder.store(integer.value, _typed(site, whole, site.format.real))
+def _modf(body: FunctionBuilder, x: Real, whole: Any) -> Real:
+    integer = body.intrinsic("llvm.trunc", x)
+    body.builder.store(integer.value, _typed(body, whole, body.format.real))
     infinite = abs(x).equals(INF)
-    return select(infinite, site.real(0.0), x - integer).with_sign_of(x)
+    return select(infinite, body.real(0.0), x - integer).with_sign_of(x)
 
 
-def _remquo(site: Site, x: Real, y: Real, quotient: Any) -> Real:
-    spelled = "remquof" if site.single else "remquo"
-    return Real(site, site.call_c(spelled, site.format.real, x.value, y.value, quotient))
+def _remquo(body: FunctionBuilder, x: Real, y: Real, quotient: Any) -> Real:
+    spelled = "remquof" if body.single else "remquo"
+    return Real(body, body.call_c(spelled, body.format.real, x.value, y.value, quotient))
 
 
-def _nearest_reciprocal(site: Site, x: Real) -> Real:
+def _nearest_reciprocal(body: FunctionBuilder, x: Real) -> Real:
     return 1.0 / x
 
 
 def _compare(ordered: Callable[[Real, Real], Flag]) -> Operation:
-    return lambda site, x, y: ordered(x, y)
+    return lambda body, x, y: ordered(x, y)
 
 
 def _less_or_greater(x: Real, y: Real) -> Flag:
     return (x < y) | (x > y)
 
 
-_add, _subtract = (lambda site, x, y: x + y), (lambda site, x, y: x - y)
-_multiply, _divide = (lambda site, x, y: x * y), (lambda site, x, y: x / y)
+_add, _subtract = (lambda body, x, y: x + y), (lambda body, x, y: x - y)
+_multiply, _divide = (lambda body, x, y: x * y), (lambda body, x, y: x / y)
 _square_root = _intrinsic("llvm.sqrt")
-_is_nan: Operation = lambda site, x: x.is_nan()  # noqa: E731
-_is_infinite: Operation = lambda site, x: abs(x).equals(INF)  # noqa: E731
+_is_nan: Operation = lambda body, x: x.is_nan()  # noqa: E731
+_is_infinite: Operation = lambda body, x: abs(x).equals(INF)  # noqa: E731
 
 REALS: Mapping[str, Operation] = {
     **{name: _intrinsic(f"llvm.{name}") for name in "fabs ceil floor trunc rint nearbyint round copysign".split()},
@@ -197,7 +197,7 @@ REALS: Mapping[str, Operation] = {
     "fma": _fma,
     "sqrt": _square_root,
     "reciprocal": _nearest_reciprocal,
-    "negate": lambda site, x: -x,
+    "negate": lambda body, x: -x,
     "fmax": _extreme(True),
     "fmin": _extreme(False),
     "fdim": _positive_difference,
@@ -235,4 +235,4 @@ REALS: Mapping[str, Operation] = {
     "saturated mul": _saturated(_multiply),
     "saturated fma": _saturated(_fma_half),
 }
-"""By what they do; `hip_devicelib.cpu.functions.names` has the names of HIP for them."""
+"""By what they do; `hip_devicelib.cpu.functions.implementations` has the names of HIP for them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from hip_devicelib.hazards import (
+from hip_devicelib.backend_limits import (
     FLOAT_INTRINSICS,
     FLOAT_INTRINSICS_NOT_BFLOAT,
     FLOAT_INTRINSICS_NOT_DOUBLE,

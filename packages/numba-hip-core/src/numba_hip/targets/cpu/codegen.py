@@ -77,7 +77,7 @@ class CpuCodegen(HipCodegen):
             run_simplification(module, self._machine, level)
             return module
         from hip_devicelib.apart import call_apart
-        from hip_devicelib.hazards import find_oversized
+        from hip_devicelib.backend_limits import find_oversized
 
         oversized = find_oversized(str(module))
         if oversized:

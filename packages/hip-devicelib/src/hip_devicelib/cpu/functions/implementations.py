@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from hip_devicelib.cpu.functions.bfloats import BFLOATS
 from hip_devicelib.cpu.functions.conversions import CONVERSIONS
+from hip_devicelib.cpu.functions.function_builder import Operation
 from hip_devicelib.cpu.functions.integers import INTEGERS
 from hip_devicelib.cpu.functions.mathematics import MATHEMATICS
 from hip_devicelib.cpu.functions.memory import MEMORY
 from hip_devicelib.cpu.functions.reals import REALS
-from hip_devicelib.cpu.functions.site import Operation
 from hip_devicelib.declarations import Function
 
 _NUMERIC: Mapping[str, Operation] = {**REALS, **MATHEMATICS}

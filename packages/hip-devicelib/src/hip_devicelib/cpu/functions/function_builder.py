@@ -1,6 +1,6 @@
 """Where the body of a HIP function is built, and what comes of it.
 
-An operation is a function ``(site, *operands)``. Its operands are those of the declaration: numbers as `Real` (of
+An operation is a function ``(body, *operands)``. Its operands are those of the declaration: numbers as `Real` (of
 ``__half`` as float32), integers as `Word`, pointers as LLVM values. What it returns is made into the declared type: a
 `Real` is rounded to it, a `Flag` becomes 0 or 1, a `Word` loses high bits or gets zeros before it.
 """
@@ -23,7 +23,7 @@ HALF = ir.HalfType()
 _NUMBERS = ("float", "half")
 
 
-class Site(Code):
+class FunctionBuilder(Code):
     """The place of the body of one declaration, in the format of its widest number."""
 
     def __init__(self, builder: ir.IRBuilder, form: Format, declaration: Function) -> None:
@@ -89,9 +89,9 @@ def define_body(module: ir.Module, declaration: Function, operation: Operation) 
     function.linkage = "linkonce_odr"
     for attribute in ("alwaysinline", "nounwind"):
         function.attributes.add(attribute)
-    site = Site(ir.IRBuilder(function.append_basic_block("entry")), _format(declaration), declaration)
-    operands = [_operand(site, kind, value) for kind, value in zip(kinds, function.args, strict=True)]
-    _return(site, operation(site, *operands))
+    body = FunctionBuilder(ir.IRBuilder(function.append_basic_block("entry")), _format(declaration), declaration)
+    operands = [_operand(body, kind, value) for kind, value in zip(kinds, function.args, strict=True)]
+    _return(body, operation(body, *operands))
     return function
 
 
@@ -100,15 +100,15 @@ def _format(declaration: Function) -> Format:
     return FLOAT64 if any(kind.kind == "float" and kind.bits == 64 for kind in kinds) else FLOAT32
 
 
-def _operand(site: Site, kind: CType, value: Any) -> Any:
+def _operand(body: FunctionBuilder, kind: CType, value: Any) -> Any:
     if kind.kind in _NUMBERS:
-        widened = value if value.type == site.format.real else site.builder.fpext(value, site.format.real)
-        return Real(site, widened)
-    return Word(site, value) if kind.kind in ("integer", "bool", "bfloat16") else value
+        widened = value if value.type == body.format.real else body.builder.fpext(value, body.format.real)
+        return Real(body, widened)
+    return Word(body, value) if kind.kind in ("integer", "bool", "bfloat16") else value
 
 
-def _return(site: Site, result: Any) -> None:
-    builder, kind = site.builder, site.result_type
+def _return(body: FunctionBuilder, result: Any) -> None:
+    builder, kind = body.builder, body.result_type
     if isinstance(kind, ir.VoidType):
         builder.ret_void()
         return

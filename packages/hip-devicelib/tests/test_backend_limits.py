@@ -9,8 +9,7 @@ from devicelib_samples import kernel_around, run_python
 
 import hip_devicelib as hip
 from hip_devicelib import TARGETS, InvalidIRError, UnsupportedError
-from hip_devicelib.emission import emit_apart
-from hip_devicelib.hazards import (
+from hip_devicelib.backend_limits import (
     AMDGCN_INTRINSICS,
     FLOAT_INTRINSICS,
     FLOAT_INTRINSICS_NOT_BFLOAT,
@@ -20,6 +19,7 @@ from hip_devicelib.hazards import (
     PLAIN_INTRINSICS,
     check_module,
 )
+from hip_devicelib.emission import emit_apart
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 

@@ -10,11 +10,9 @@ from hip_devicelib.target import Target, parse_target
 from numba_hip.abi.variant import Variant
 from numba_hip.compilation.device_function import device_jit, make_device_function
 from numba_hip.targets import numba_target
-from numba_hip.targets.amd.codegen import AmdCodegen
 from numba_hip.targets.codegen import HipCodegen
 from numba_hip.targets.compile_target import CompileTarget
 from numba_hip.targets.context import HipContext
-from numba_hip.targets.cpu.codegen import CpuCodegen, ObservedCodegen
 from numba_hip.targets.typing import HipTypingContext
 
 DEFAULT = Variant()
@@ -57,14 +55,16 @@ def _make(name: str, variant: Variant) -> CompileTarget:
 
 
 def _parts(machine: Target | None, variant: Variant) -> tuple[type[HipContext], HipCodegen]:
-    """The class of the target context, and the code generator."""
+    """The class of the target context, and the code generator; an import of the package needs none of them."""
     if machine is None:
         from numba_hip.targets.cpu.checked import CheckedCpuContext
+        from numba_hip.targets.cpu.codegen import CpuCodegen, ObservedCodegen
         from numba_hip.targets.cpu.context import CpuContext
 
         codegen = ObservedCodegen() if variant.observed else CpuCodegen()
         return CheckedCpuContext if variant.checked else CpuContext, codegen
     from numba_hip.targets.amd.checked import CheckedAmdContext
+    from numba_hip.targets.amd.codegen import AmdCodegen
     from numba_hip.targets.amd.context import AmdContext
 
     return CheckedAmdContext if variant.checked else AmdContext, AmdCodegen(machine, variant)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.affine import coefficient, signed_number
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.stride_speculation import find_index_selects
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
 _REORDERING = frozenset({"fast", "reassoc"})
 
@@ -72,23 +73,9 @@ class UnitStrideLoops:
         if value.opcode == "select":
             chosen = self._choices.get(value)
             return None if chosen is None else self.step(chosen, loop)
-        steps = [self.step(operand, loop) for operand in value.operands]
-        if value.opcode in ("add", "sub", "or") and None not in steps:
-            left, right = steps
-            assert left is not None
-            assert right is not None
-            return left - right if value.opcode == "sub" else left + right
-        if value.opcode in ("mul", "shl"):
-            return _scale(value, steps)
-        if value.opcode in ("zext", "sext", "trunc", "freeze"):
-            return steps[0]
-        if value.opcode == "getelementptr" and None not in steps and len(steps) == 2:
-            base, index = steps
-            assert value.source_type is not None
-            assert base is not None
-            assert index is not None
-            return base + index * self._size_of(value.source_type)
-        return 0 if all(step == 0 for step in steps) and value.opcode != "load" else None
+        if value.opcode == "load":
+            return None
+        return coefficient(value, [self.step(operand, loop) for operand in value.operands], self._size_of)
 
     def _step_of_phi(self, phi: Instruction, loop: frozenset[Block]) -> int | None:
         if not self._is_header(phi, loop) or len(phi.operands) != 2:
@@ -99,22 +86,10 @@ class UnitStrideLoops:
         if not isinstance(following, Instruction) or phi not in following.operands:
             return None
         other = next((value for value in following.operands if value is not phi), None)
-        if not isinstance(other, Constant) or other.number is None or not isinstance(other.type, ir.IntType):
+        number = None if other is None else signed_number(other)
+        if number is None:
             return None
-        number = other.number - (1 << other.type.width if other.number >> other.type.width - 1 else 0)
         if following.opcode == "getelementptr" and len(following.operands) == 2:
             assert following.source_type is not None
             return number * self._size_of(following.source_type)
         return {"add": number, "sub": -number}.get(following.opcode)
-
-
-def _scale(value: Instruction, steps: list[int | None]) -> int | None:
-    """The step of a product with a constant."""
-    factor = value.operands[1]
-    number = factor.number if isinstance(factor, Constant) else None
-    step = steps[0]
-    if steps == [0, 0]:
-        return 0
-    if step is None or number is None:
-        return None
-    return step * number if value.opcode == "mul" else step << min(number, 64)

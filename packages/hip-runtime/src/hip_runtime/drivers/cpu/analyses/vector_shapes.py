@@ -18,9 +18,10 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.affine import coefficient
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, Block, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, Block, Function, Instruction, Value
 
 VARYING = None
 Shape = int | None
@@ -191,66 +192,21 @@ class VectorShapes:
             return block not in self.masked and all(self.never_wraps(operand, block) for operand in value.operands)
         return self._find(value, block) == 0
 
-    def _stride_of_pointer(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
-        if any(shape is VARYING for shape in shapes):
-            return VARYING
-        kind = instruction.source_type
-        total = shapes[0]
-        assert kind is not None
-        assert isinstance(total, int)
-        for number, (index, shape) in enumerate(zip(instruction.operands[1:], shapes[1:], strict=True)):
-            if number:
-                if isinstance(kind, ir.ArrayType):
-                    kind = kind.element
-                elif (
-                    shape == 0
-                    and isinstance(index, Constant)
-                    and index.number is not None
-                    and hasattr(kind, "elements")
-                ):
-                    kind = kind.elements[index.number]
-                    continue
-                else:
-                    return VARYING if any(shapes) else 0
-            if shape and index.type != ir.IntType(64) and not self.never_wraps(index, block):
-                return VARYING
-            assert isinstance(shape, int)
-            total += shape * self._size_of(kind)
-        return total
-
-
-def _signed(constant: Value) -> int | None:
-    if not isinstance(constant, Constant) or constant.number is None or not isinstance(constant.type, ir.IntType):
-        return None
-    bits = constant.type.width
-    return constant.number - (1 << bits) if constant.number >> (bits - 1) & 1 else constant.number
-
 
 def _uniform_if_all(shapes: Sequence[Shape | str]) -> Shape:
     return 0 if all(shape == 0 for shape in shapes) else VARYING
 
 
-def _infer_sum(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
-    left, right = shapes
-    if not isinstance(left, int) or not isinstance(right, int):
-        return VARYING
-    if instruction.opcode == "or" and "disjoint" not in instruction.flags:
-        return _uniform_if_all(shapes)
-    return left - right if instruction.opcode == "sub" else left + right
-
-
-def _infer_product(
+def _infer_affine(
     analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
 ) -> Shape:
-    for operand, shape in zip(instruction.operands[::-1], shapes, strict=True):
-        factor = _signed(operand)
-        if instruction.opcode == "mul" and factor is not None and isinstance(shape, int):
-            return factor * shape
-    if instruction.opcode == "shl" and isinstance(shapes[0], int):
-        factor = _signed(instruction.operands[1])
-        if factor is not None and 0 <= factor < 63:
-            return shapes[0] << factor
-    return _uniform_if_all(shapes)
+    """Sums, products and addresses. An index of fewer bits than an address must not wrap around."""
+    strides = [shape if isinstance(shape, int) else None for shape in shapes]
+    if instruction.opcode == "getelementptr":
+        for index, stride in zip(instruction.operands[1:], strides[1:], strict=True):
+            if stride and index.type != ir.IntType(64) and not analysis.never_wraps(index, block):
+                return VARYING
+    return coefficient(instruction, strides, analysis._size_of)
 
 
 def _infer_extension(
@@ -263,14 +219,6 @@ def _infer_extension(
         (operand,) = instruction.operands
         if not isinstance(operand, Instruction) or operand.callee not in _CONSECUTIVE:
             return VARYING
-    assert not isinstance(shape, str)
-    return shape
-
-
-def _infer_unchanged(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    (shape,) = shapes
     assert not isinstance(shape, str)
     return shape
 
@@ -304,10 +252,10 @@ def _infer_varying(
 
 
 _RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | str]], Shape]] = {
-    "add": _infer_sum, "sub": _infer_sum, "or": _infer_sum, "mul": _infer_product, "shl": _infer_product,
-    "zext": _infer_extension, "sext": _infer_extension, "trunc": _infer_unchanged, "freeze": _infer_unchanged,
+    **dict.fromkeys(("add", "sub", "or", "mul", "shl", "trunc", "freeze", "getelementptr"), _infer_affine),
+    "zext": _infer_extension, "sext": _infer_extension,
     "select": _infer_select, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
-    "cmpxchg": _infer_varying, "getelementptr": VectorShapes._stride_of_pointer,
+    "cmpxchg": _infer_varying,
     PARAMETER: _infer_varying,
     AGREE: lambda analysis, instruction, block, shapes: 0,
     "alloca": lambda analysis, instruction, block, shapes: analysis._private_bytes(instruction),

@@ -21,6 +21,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import AXES
+from hip_runtime.drivers.cpu.analyses.affine import is_affine, is_constant
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
@@ -34,7 +35,6 @@ from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 _INDICES = {spmd.thread_idx(axis): number for number, axis in enumerate(AXES)}
 _COMPUTED = (BINARY | CASTS | {"icmp", "select"}) - {"udiv", "sdiv", "urem", "srem"}
 _ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg"})
-_SUMS = frozenset({"add", "sub", "or"})
 _CHECKED = frozenset({"add", "sub", "mul", "shl"})
 """Operations that can overflow."""
 
@@ -146,37 +146,16 @@ def _is_decided_by_corners(condition: Value, expected: bool) -> bool:
         return all(_is_decided_by_corners(part, expected) for part in parts)
     if not isinstance(condition, Instruction) or not read_order(condition, expected):
         return False
-    return all(map(_is_affine, condition.operands))
+    return all(is_affine(operand, _is_index) for operand in condition.operands)
 
 
-def _is_affine(value: Value) -> bool:
-    """Whether *value* is affine in the thread indices, as long as nothing overflows."""
-    if _is_uniform(value):
-        return True
-    assert isinstance(value, Instruction)
-    if value.callee in _INDICES:
-        return True
-    if value.opcode in ("zext", "sext"):
-        (operand,) = value.operands
-        is_index = isinstance(operand, Instruction) and operand.callee in _INDICES
-        return _is_affine(operand) and (value.opcode == "sext" or is_index or "nneg" in value.flags)
-    if value.opcode in ("mul", "shl"):
-        left, right = value.operands
-        return (_is_uniform(right) and _is_affine(left)) or (
-            value.opcode == "mul" and _is_uniform(left) and _is_affine(right)
-        )
-    return (
-        value.opcode in _SUMS
-        and (value.opcode != "or" or "disjoint" in value.flags)
-        and all(map(_is_affine, value.operands))
-    )
+def _is_index(value: Instruction) -> bool:
+    return value.callee in _INDICES
 
 
 def _is_uniform(value: Value) -> bool:
     """Whether *value* does not depend on thread indices."""
-    if not isinstance(value, Instruction):
-        return True
-    return value.callee not in _INDICES and all(map(_is_uniform, value.operands))
+    return is_constant(value, _is_index)
 
 
 def _depends_on_launch(value: Value) -> bool:

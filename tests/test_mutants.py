@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tools.mutants.explanations import LETTERS, STRICT, Change, read_table
-from tools.mutants.listed_changes import ListedChanges
+from tools.mutants.listed_changes import ListedChanges, run_limited
 from tools.mutants.mutations import read_mutations
 from tools.mutants.package_copy import ROOT, sample
 from tools.mutants.results import Results
@@ -224,3 +225,22 @@ def test_a_listed_change_that_no_test_notices_is_found(tmp_path: Path) -> None:
     listed = ListedChanges("some", target, tmp_path)
     listed.try_changes(listed.changes, 2, more=False)
     assert list(map(listed.results.outcomes().get, map(str, listed.changes))) == ["noticed", "survives"]
+
+
+LEAVES_ONE_BEHIND = """
+import subprocess, sys, time
+left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open("left", "w").write(str(left.pid))
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(("sleeps", "expected"), [("0", 0), ("600", None)])
+def test_what_a_listed_change_leaves_behind_is_ended(tmp_path: Path, sleeps: str, expected: int | None) -> None:
+    command = [sys.executable, "-c", LEAVES_ONE_BEHIND, sleeps]
+    assert run_limited(command, tmp_path, dict(os.environ), 5.0) == expected
+    status = Path(f"/proc/{(tmp_path / 'left').read_text()}/status")
+    until = time.monotonic() + 30
+    while status.exists() and "State:\tZ" not in status.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.01)

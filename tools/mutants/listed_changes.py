@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -79,11 +81,23 @@ class ListedChanges:
         paths = os.pathsep.join(str(path) for path in sorted(place.glob("packages/*/src")))
         environment = os.environ | {"NUMBA_HIP_DEVICE": "cpu", "PYTHONPATH": paths}
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *self._tests]
-        try:
-            ran = subprocess.run(
-                command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit,
-                check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
+        code = run_limited(command, place, environment, limit)
+        if code is None:
             return "hangs"
-        return "noticed" if ran.returncode else "survives"
+        return "noticed" if code else "survives"
+
+
+def run_limited(command: Sequence[str], place: Path, environment: dict[str, str], seconds: float) -> int | None:
+    """The exit status of *command*, run in *place* without output; ``None`` if it had to be ended after so many
+    *seconds*. What it started, and left behind, is ended, too."""
+    with subprocess.Popen(
+        command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            return running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)

@@ -67,6 +67,17 @@ def test_a_folder_has_a_file_for_each_kernel_shape_and_kind(tmp_path: Path, caps
     llvm.parse_assembly(";" + optimised, llvm.create_context()).verify()
 
 
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with (
+        config.dump.scope("asm"),
+        config.dump_directory.scope(str(file)),
+        pytest.raises(SettingError, match=r"^NUMBA_HIP_DUMP_DIR=.*saxpy-64x1x1\.s cannot be written: "),
+    ):
+        compile_saxpy()
+
+
 def test_regions_are_shown_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     code = write_kernel(Generator(3).program(), 64, 64)
     with config.dump.scope("graph"), config.cpu_form.scope("vectors"):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hip_runtime import config
+from hip_runtime.errors import SettingError
 
 SUFFIXES = {"ir": "ll", "graph": "graph.ll", "passes": "passes.ll", "asm": "s"}
 """How the names of files end."""
@@ -26,7 +27,7 @@ class Dump:
         """What is asked for."""
 
     def show(self, kind: str, title: str, text: Callable[[], str]) -> None:
-        """Show *text* under a *title*, if *kind* is asked for."""
+        """Show *text* under a *title*, if *kind* is asked for; `SettingError` where the folder cannot be written to."""
         if kind in self.kinds:
             self._write(kind, title, text())
 
@@ -34,10 +35,13 @@ class Dump:
         if not self._directory:
             print(f" {title}: {self._name} ".center(_WIDTH, "="), text, sep="\n", file=sys.stderr, flush=True)
             return
-        folder = Path(self._directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{re.sub('[^A-Za-z0-9_.-]', '_', self._name)}.{SUFFIXES[kind]}"
+        path = Path(self._directory, f"{re.sub('[^A-Za-z0-9_.-]', '_', self._name)}.{SUFFIXES[kind]}")
         comment = "#" if kind == "asm" else ";"
-        with path.open("a" if kind in self._begun else "w") as file:
-            file.write(f"{comment} {title}\n{text}\n")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a" if kind in self._begun else "w") as file:
+                file.write(f"{comment} {title}\n{text}\n")
+        except OSError as error:
+            variable = config.dump_directory.variable
+            raise SettingError(f"{variable}={self._directory!r}: {path} cannot be written: {error.strerror}") from None
         self._begun.add(kind)

@@ -28,11 +28,3 @@ def fold_rest(function: Callable[..., Any], args: Types) -> Types:
         return args
     named = function.__code__.co_argcount
     return (*args[:named], types.BaseTuple.from_types(args[named:]))
-
-
-def argument_names(parameters: tuple[str, ...], rest: str | None, count: int) -> tuple[str, ...]:
-    """What messages call each of *count* arguments of a kernel, which has *parameters* and a *rest*; its parameters
-    alone where there are fewer."""
-    if rest is None or count <= len(parameters):
-        return parameters
-    return (*parameters, *(f"{rest}[{index}]" for index in range(count - len(parameters))))

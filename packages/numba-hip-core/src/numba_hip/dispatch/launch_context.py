@@ -74,7 +74,7 @@ def compiling_for(dispatcher: Dispatcher, config: LaunchConfig, args: Sequence[A
         _thread.launch = before
 
 
-def note_compilation(dispatcher: Dispatcher) -> None:
+def note_compilation(dispatcher: object) -> None:
     """Tell those who capture what *dispatcher* is compiled for: it is about to be."""
     for captured, record in list(_captures):
         if captured is dispatcher and _thread.launch is not None:

@@ -40,8 +40,8 @@ class SimulatedDispatcher(Dispatcher):
     def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
         """Run the kernel with plain Python. Raises what a thread of it raised; host arrays are as before then."""
         config = configured.config
-        args = self._with_defaults(args)
-        names = self._names_of(args)
+        args = self.parameters.complete(args)
+        names = self.parameters.names_of(args)
         args, _, finishers = prepare(self.extensions, args, names, config.stream)
         check_arguments(args, names)
         _check_extents(config.grid, config.block, self.options.max_block_threads)

@@ -1,0 +1,80 @@
+"""Compiled kernels on a device, with what packs the arguments of their launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from numba.core import types
+
+from hip_devicelib.codeobject import CodeObject
+from hip_runtime import Device, Function
+from numba_hip.arguments.packing import Packer, leaf_count, packers
+from numba_hip.compilation.kernel_code import KernelCode
+from numba_hip.dispatch.extensions import StandIn
+from numba_hip.dispatch.faults import exception_describer
+from numba_hip.dispatch.index_faults import IndexRecord
+from numba_hip.errors import KernelArgumentError
+from numba_hip.language.captured import check_captured
+from numba_hip.linked_code import set_up
+
+Types = tuple[types.Type, ...]
+
+
+class LoadedKernel(NamedTuple):
+    """A kernel on a device, and what packs its arguments."""
+
+    function: Function
+    packing: Sequence[Packer]
+    code: KernelCode
+    record: IndexRecord | None
+    """Where a kernel with bounds checks notes indices on the CPU device."""
+    kinds: Types
+    """The types that its arguments are packed as."""
+    names: Sequence[str]
+
+    def pack_exactly(self, args: Sequence[Any]) -> bytes:
+        """The packed arguments; `KernelArgumentError` where one is a number that its type does not have."""
+        packing = packers(self.kinds, self.code.parameters, self.names, exact=True)
+        return b"".join([pack(value) for pack, value in zip(packing, args, strict=True)])
+
+
+def load_kernel(
+    code: KernelCode,
+    device: Device,
+    kernel: Callable[..., Any],
+    names: Sequence[str],
+    stand_ins: Mapping[int, StandIn],
+    compile_with_lines: Callable[[], CodeObject],
+) -> LoadedKernel:
+    """Load *code* of *kernel* onto *device*. Its arguments are called *names*; where there are *stand_ins*, by place,
+    those are packed as they say.
+
+    *compile_with_lines* is asked, after a fault, for the code with the lines that it comes from. Raises
+    `KernelArgumentError` for stand-ins that make another number of values than the kernel takes, and what loading does.
+    """
+    if code.granule:
+        device.driver.watch_writes()  # type: ignore[attr-defined]
+    check_captured(kernel.__name__, code.captured, device)
+    module = device.load(code.code_object)
+    set_up(module, code.linked)
+    function = module.function(code.name)
+    record = IndexRecord() if code.target.checked and device.is_cpu else None
+    function.describe_fault = exception_describer(code.faults, record, kernel, compile_with_lines)
+    packed = packed_types(code, kernel.__name__, names, stand_ins)
+    packing = packers(packed, code.parameters, names)
+    return LoadedKernel(function, packing, code, record, packed, names)
+
+
+def packed_types(code: KernelCode, kernel: str, names: Sequence[str], stand_ins: Mapping[int, StandIn]) -> Types:
+    """The types that the arguments *names* of *kernel* are packed as; `KernelArgumentError` where that does not fit."""
+    kinds = code.argument_types
+    packed = tuple(stand_ins[place].packed_as if place in stand_ins else kind for place, kind in enumerate(kinds))
+    count = sum(map(leaf_count, packed))
+    if stand_ins and count != len(code.parameters):
+        shown = ", ".join(f"{names[place]} as {stand_in.packed_as}" for place, stand_in in stand_ins.items())
+        raise KernelArgumentError(
+            f"kernel {kernel} takes {len(code.parameters)} numbers for ({', '.join(map(str, kinds))}); "
+            f"its extensions passed {shown}, which makes {count}"
+        )
+    return packed

@@ -1,0 +1,38 @@
+"""The parameters of a kernel: what messages call the arguments of a launch, and those that it may leave out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba_hip.compilation.rest_parameter import rest_of
+from numba_hip.errors import KernelArgumentError
+
+
+class Parameters:
+    """The parameters of *function*, in order; ``names`` are without that of ``*args``, which is ``rest``."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._kernel = function.__name__
+        self._signature = inspect.signature(function)
+        self.rest = rest_of(function)
+        self.names = tuple(name for name in self._signature.parameters if name != self.rest)
+
+    def names_of(self, args: Sequence[Any]) -> tuple[str, ...]:
+        """What messages call each of *args*: the names of the parameters, as many as there are at least."""
+        more = len(args) - len(self.names)
+        if self.rest is None or more <= 0:
+            return self.names
+        return (*self.names, *(f"{self.rest}[{index}]" for index in range(more)))
+
+    def complete(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """*args*, and the defaults of the parameters that are left out; `KernelArgumentError` for another number."""
+        defaults = [self._signature.parameters[name].default for name in self.names[len(args) :]]
+        if (len(args) > len(self.names) and self.rest is None) or inspect.Parameter.empty in defaults:
+            least = "" if self.rest is None else "at least "
+            raise KernelArgumentError(
+                f"kernel {self._kernel} takes {least}{len(self.names)} arguments ({', '.join(self.names)}); "
+                f"the launch passes {len(args)}"
+            )
+        return (*args, *defaults)

@@ -7,8 +7,8 @@ from llvmlite.binding import llvm_version_info
 from numba.core.errors import TypingError
 
 import numba_hip as hip
-from numba_hip.compilation import kernel_code
-from numba_hip.compilation.kernel_code import HOST_ATOMICS_SINCE
+from numba_hip.targets.amd import option_checks
+from numba_hip.targets.amd.option_checks import HOST_ATOMICS_SINCE
 
 TARGETS = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"]
 LOOP = "cmpswap"
@@ -121,7 +121,7 @@ def test_every_operation_can_be_compiled(kind, target):
 
 
 def test_an_llvm_that_does_not_know_memory_of_the_host(monkeypatch):
-    monkeypatch.setattr(kernel_code, "HOST_ATOMICS_SINCE", 1000)
+    monkeypatch.setattr(option_checks, "HOST_ATOMICS_SINCE", 1000)
     with pytest.raises(TypingError, match=r"host_atomics=True: needs LLVM 1000; llvmlite brings LLVM \d+") as caught:
         hip.compile(kernel_of("add"), "(int32[::1], int32)", target="gfx90a", host_atomics=True)
     assert "(kernel kernel)" in str(caught.value)

@@ -17,9 +17,8 @@ from numba.core import types
 
 from numba_hip._numba.compiler import compiling_for, lowered_symbol
 from numba_hip.compilation.compiler import compile_function
-from numba_hip.compilation.kernel_code import find_target
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.errors import OutputError
+from numba_hip.compilation.target_choice import find_target
 from numba_hip.language.external import ABIS
 from numba_hip.targets.code_library import symbol_of
 from numba_hip.targets.compile_target import CompileTarget
@@ -41,26 +40,10 @@ class DeviceCode:
         views: dict[str, Callable[[], str | bytes]] = {
             "llvm": lambda: str(llvm.parse_bitcode(self.bitcode)),
             "bitcode": lambda: self.bitcode,
-            "asm": self._asm,
-            "object": self._object,
+            "asm": lambda: self.target.outputs.assembly(self.bitcode),
+            "object": lambda: self.target.outputs.object_code(self.bitcode),
         }
         return views[kind]()
-
-    def _asm(self) -> str:
-        machine = self.target.machine
-        if machine is None:
-            return str(self.target.target_context.codegen().assembly(self.bitcode))
-        from hip_devicelib import amdgpu
-
-        return amdgpu.assembly(self.bitcode, machine)
-
-    def _object(self) -> bytes:
-        machine = self.target.machine
-        if machine is None:
-            raise OutputError("the CPU device links bitcode, and no object files; ask for 'bitcode'")
-        from hip_devicelib import amdgpu
-
-        return amdgpu.object_code(self.bitcode, machine)
 
 
 def compile_device_function(

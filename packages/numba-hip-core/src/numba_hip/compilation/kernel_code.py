@@ -8,15 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from llvmlite import binding as llvm
 from numba.core import config as numba_config
 from numba.core import types, typing
-from numba.core.errors import TypingError
-from numba.core.ir import Loc
 
-from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel, Parameter, lay_out
-from hip_devicelib.target import parse_target
-from hip_runtime import DeviceArray, config, current_device
+from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
+from hip_runtime import DeviceArray, current_device
 from hip_runtime.compile_notice import announced, enter_stage
 from hip_runtime.driver import Dim3
 from hip_runtime.dump import Dump
@@ -27,8 +23,8 @@ from numba_hip.compilation import resources
 from numba_hip.compilation.compiler import compile_function
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.rest_parameter import fold_rest
-from numba_hip.compilation.target_registry import compile_target
-from numba_hip.errors import KernelSignatureError, OutputError
+from numba_hip.compilation.target_choice import find_target
+from numba_hip.errors import KernelSignatureError
 from numba_hip.language.captured import captured_by
 from numba_hip.linked_code import LinkedCode
 from numba_hip.targets.code_library import symbol_of
@@ -68,34 +64,16 @@ class KernelCode:
     def llvm(self, block: Dim3 | None = None) -> str:
         """LLVM IR, optimised; for the CPU device that of a single thread, or of what runs blocks of the shape *block*.
         Raises `hip_runtime.errors.UnsupportedError` where the CPU device cannot run such blocks."""
-        return str(llvm.parse_bitcode(self.bitcode)) if block is None or self.target.machine else self._list(block)[0]
+        return self.target.outputs.kernel_llvm(self, block)
 
     def asm(self, block: Dim3 | None = None) -> str:
         """Assembly of the target; for the CPU device that of a single thread, or of what runs blocks of the shape
         *block*. Raises as `llvm` does."""
-        machine = self.target.machine
-        if machine is None and block is not None:
-            return self._list(block)[1]
-        if machine is None:
-            return str(self.target.target_context.codegen().assembly(self.bitcode))
-        from hip_devicelib import amdgpu
-
-        return amdgpu.assembly(self.bitcode, machine)
-
-    def _list(self, block: Dim3) -> tuple[str, str]:
-        """LLVM IR and assembly of what the CPU device runs."""
-        from hip_runtime.drivers.cpu.finalise import list_kernel
-
-        return list_kernel(self.code_object, self.kernel, block)
+        return self.target.outputs.kernel_assembly(self, block)
 
     def object(self) -> bytes:
         """A relocatable ELF object; `OutputError` for the CPU device, whose code objects are bitcode."""
-        machine = self.target.machine
-        if machine is None:
-            raise OutputError("the CPU device has no object files: its code objects are bitcode; ask for 'llvm'")
-        from hip_devicelib import amdgpu
-
-        return amdgpu.object_code(self.bitcode, machine)
+        return self.target.outputs.object_code(self.bitcode)
 
     @cached_property
     def code_object(self) -> CodeObject:
@@ -104,42 +82,12 @@ class KernelCode:
         For an AMD GPU it is linked, by ROCm or by ``ziglang``, with what it needs of ROCm's device library. Raises
         `hip_devicelib.errors.NotFoundError` where one of them is needed and not there.
         """
-        machine = self.target.machine
-        if machine is None:
-            return CodeObject(CPU_TARGET, self.bitcode, (self.kernel,), self.data)
-        from hip_devicelib import link, object_code
-        from numba_hip.targets.amd.device_library import link_device_library
-
-        complete = link_device_library(self.bitcode, machine)
-        signature = [(parameter.name, parameter.type) for parameter in self.parameters]
-        linked = link(object_code(complete, machine), signatures={self.name: signature})
-        self._check_stack(linked.kernel(self.name))
-        return linked
-
-    def _check_stack(self, kernel: Kernel) -> None:
-        """Refuse functions that call one another in circles and need more of the stack than their checks leave."""
-        from hip_devicelib.target import STACK_BYTES
-        from hip_runtime.errors import UnsupportedError
-
-        if kernel.has_dynamic_stack and kernel.private_bytes > STACK_BYTES // 2:
-            raise UnsupportedError(
-                f"kernel {self.name}: a thread needs {kernel.private_bytes} bytes for its private arrays and one call "
-                f"of each function; with recursion it has {STACK_BYTES // 2} on AMD GPUs: use smaller arrays, or a loop"
-            )
+        return self.target.outputs.code_object(self)
 
     @cached_property
     def kernel(self) -> Kernel:
         """What a launch has to know, and what the kernel takes of a device."""
-        if self.target.machine is not None:
-            from hip_devicelib.metadata import read_kernels
-
-            (kernel,) = read_kernels(self.object())
-            return kernel
-        return Kernel(
-            self.name, self.parameters, self.argument_bytes, shared_bytes=resources.shared_bytes(self.bitcode),
-            wave_size=self.options.wave_size or config.cpu_wave_size(),
-            max_block_threads=self.options.max_block_threads,
-        )  # fmt: skip
+        return self.target.outputs.kernel(self)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -175,8 +123,7 @@ class KernelCode:
     @property
     def regs_per_thread(self) -> int:
         """Registers that a thread has: vector registers of a lane, or on the CPU device those of the processor."""
-        found = self.kernel.vector_registers
-        return resources.processor_registers() if found is None else found
+        return self.target.outputs.registers(self)
 
     @property
     def shared_mem_per_block(self) -> int:
@@ -191,20 +138,13 @@ class KernelCode:
     @cached_property
     def local_mem_per_thread(self) -> int:
         """Bytes of memory that a thread has for itself."""
-        if self.target.machine is None:
-            return resources.private_bytes(self.bitcode, self.name)
-        return self.kernel.private_bytes
+        return self.target.outputs.private_bytes(self)
 
     @cached_property
     def occupancy(self) -> int:
         """Waves of this kernel that each SIMD unit of the GPU holds at a time, as LLVM reckons: in blocks of as many
         threads as it may have. `OutputError` for the CPU device, which has no such units."""
-        machine = self.target.machine
-        if machine is None:
-            raise OutputError("the CPU device has no occupancy: a thread of the processor runs one block at a time")
-        from hip_devicelib import amdgpu
-
-        return amdgpu.occupancy(self.bitcode, machine, self.name)
+        return self.target.outputs.occupancy(self)
 
     @property
     def max_threads_per_block(self) -> int:
@@ -281,48 +221,3 @@ def _compile_kernel(
         math.gcd(8, *library.all_access_sizes()) if context.codegen().observes else 0,
         library.codes_with_callbacks(),
     )
-
-
-HOST_ATOMICS_SINCE = 22
-"""The first LLVM that was seen to know which atomic operations on integers do not work on memory of the host."""
-
-
-def find_target(py_func: Callable[..., Any], options: CompileOptions, target: str) -> CompileTarget:
-    """The compile target that *options* ask for; `TypingError` at the line of the kernel for what it cannot do."""
-    if target != CPU_TARGET:
-        problem = _find_problem(options, target)
-        if problem is not None:
-            code = py_func.__code__
-            raise TypingError(f"{problem} (kernel {py_func.__name__})", loc=Loc(code.co_filename, code.co_firstlineno))
-    return compile_target(target, options.variant)
-
-
-def _find_problem(options: CompileOptions, target: str) -> str | None:
-    """What of *options* the AMD GPU *target* lacks, or LLVM for it."""
-    if options.races:
-        return (
-            f"debug='race': only the CPU device reports races, not {target}; leave it out, or set NUMBA_HIP_DEVICE=cpu"
-        )
-    machine = parse_target(target)
-    possible = machine.wave_sizes
-    if options.wave_size is not None and options.wave_size not in possible:
-        return (
-            f"wave_size={options.wave_size}: {target} has waves of {' or '.join(map(str, possible))} lanes; leave the "
-            "option out for what a GPU prefers"
-        )
-    blocks, threads = options.min_unit_blocks, options.max_block_threads
-    if blocks is not None:
-        sized = machine.with_wave_size(options.wave_size or machine.wave_size)
-        waves, most = sized.waves_per_simd(blocks, threads), sized.max_waves_per_simd
-        if waves > most:
-            return (
-                f"launch_bounds={options.launch_bounds!r}: {blocks} blocks of {threads} threads on a compute unit are "
-                f"{waves} waves on each SIMD unit; {target} has room for {most}"
-            )
-    major = llvm.llvm_version_info[0]
-    if options.host_atomics and major < HOST_ATOMICS_SINCE:
-        return (
-            f"host_atomics=True: needs LLVM {HOST_ATOMICS_SINCE}; llvmlite brings LLVM {major}: install a newer one, "
-            f"or keep what atomic operations change in memory of {target}"
-        )
-    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.forking import compiling
@@ -14,6 +15,9 @@ from numba_hip.targets.codegen import HipCodegen
 from numba_hip.targets.compile_target import CompileTarget
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
+
+if TYPE_CHECKING:
+    from numba_hip.targets.outputs import Outputs
 
 DEFAULT = Variant()
 
@@ -44,27 +48,31 @@ def _make(name: str, variant: Variant) -> CompileTarget:
     # An unknown name is refused here.
     machine = None if name == CPU_TARGET else parse_target(name, wave_size=variant.wave_size)
     typing_context = HipTypingContext()
-    context_class, codegen = _parts(machine, variant)
+    context_class, codegen, outputs = _parts(machine, variant)
     numba_name = numba_target.register(name + variant.suffix)
     context = context_class(typing_context, numba_name, codegen)
-    target = CompileTarget(name, numba_name, typing_context, context, variant, machine)
+    target = CompileTarget(name, numba_name, typing_context, context, outputs, variant, machine)
     typing_context.compile_target = target
     typing_context.make_device_function = partial(make_device_function, target)
     numba_target.complete(numba_name, target, partial(device_jit, target))
     return target
 
 
-def _parts(machine: Target | None, variant: Variant) -> tuple[type[HipContext], HipCodegen]:
-    """The class of the target context, and the code generator; an import of the package needs none of them."""
+def _parts(machine: Target | None, variant: Variant) -> tuple[type[HipContext], HipCodegen, Outputs]:
+    """The class of the target context, the code generator, and what makes outputs; an import of the package needs none
+    of them."""
     if machine is None:
         from numba_hip.targets.cpu.checked import CheckedCpuContext
         from numba_hip.targets.cpu.codegen import CpuCodegen, ObservedCodegen
         from numba_hip.targets.cpu.context import CpuContext
+        from numba_hip.targets.cpu.outputs import CpuOutputs
 
         codegen = ObservedCodegen() if variant.observed else CpuCodegen()
-        return CheckedCpuContext if variant.checked else CpuContext, codegen
+        return CheckedCpuContext if variant.checked else CpuContext, codegen, CpuOutputs(codegen)
     from numba_hip.targets.amd.checked import CheckedAmdContext
     from numba_hip.targets.amd.codegen import AmdCodegen
     from numba_hip.targets.amd.context import AmdContext
+    from numba_hip.targets.amd.outputs import AmdOutputs
 
-    return CheckedAmdContext if variant.checked else AmdContext, AmdCodegen(machine, variant)
+    context = CheckedAmdContext if variant.checked else AmdContext
+    return context, AmdCodegen(machine, variant), AmdOutputs(machine)

@@ -16,7 +16,6 @@ from numba_hip.abi.race_records import EVENT_MASK, SITE_BITS, Event, Relation
 from numba_hip.abi.race_records import Finding as Field
 from numba_hip.abi.source_sites import Site, site_of
 from numba_hip.compilation.kernel_code import KernelCode
-from numba_hip.compilation.resources import is_cooperative
 from numba_hip.errors import RaceError, RaceWarning
 from numba_hip.races.arena import Arena, LaunchShape, Memory
 from numba_hip.races.findings import Access, Finding, merge, remember
@@ -39,7 +38,7 @@ class ObservedLaunch:
         self._stream = stream_handle(stream)
         self._driver = launch.function.device.driver
         kernel = launch.function.kernel
-        cooperative = is_cooperative(code.bitcode)
+        cooperative = code.cooperative
         self._shape = LaunchShape(launch.grid, launch.block, kernel.wave_size, cooperative, code.granule)
 
     def __call__(self, arguments: bytes, owners: object = None) -> None:

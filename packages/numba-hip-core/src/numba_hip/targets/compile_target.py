@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hip_devicelib.target import Target
 from numba_hip.abi.variant import Variant
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
+
+if TYPE_CHECKING:
+    from numba_hip.targets.outputs import Outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +26,7 @@ class CompileTarget:
     numba_name: str
     typing_context: HipTypingContext
     target_context: HipContext
+    outputs: Outputs
     variant: Variant
     machine: Target | None = None
     """The AMD GPU with its features and wave size; None for the CPU device, whose code is for waves of any size."""

@@ -126,6 +126,12 @@ def _cpu_form(text: str) -> str:
     return text
 
 
+def _cpu_lanes(text: str) -> str:
+    if text not in ("auto", "x", "y", "z"):
+        raise ValueError("must be one of 'auto', 'x', 'y' and 'z'")
+    return text
+
+
 def _races(text: str) -> str:
     if text not in ("0", "1", "warn"):
         raise ValueError("must be one of '0', '1' and 'warn'")
@@ -272,6 +278,15 @@ cpu_width: Setting[int | None] = Setting(
     lambda: None,
 )
 
+cpu_lanes: Setting[str] = Setting(
+    "NUMBA_HIP_CPU_LANES",
+    "Along which axis of a block neighbours run together on the CPU device, as lanes of vectors: 'x', 'y', 'z', or "
+    "'auto' for the one along which memory is accessed in order. Kernels with operations of waves, and whose threads "
+    "wait for one another in loops, are run along x. Read when a kernel is first launched with a shape of blocks.",
+    _cpu_lanes,
+    lambda: "auto",
+)
+
 cpu_async = Setting(
     "NUMBA_HIP_CPU_ASYNC",
     "1 lets launches on the default stream of the CPU device return before the kernel is done, as on a GPU: a missing "
@@ -384,7 +399,7 @@ cpu_array_interface = Setting(
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (
-    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lockstep, cpu_async, cpu_races,
+    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lanes, cpu_lockstep, cpu_async, cpu_races,
     cpu_stall_seconds, compile_notice, dump, dump_directory, verify_passes, pending_releases, pending_release_ratio,
     array_interface_sync, transpose_copies, cpu_array_interface,
 )  # fmt: skip

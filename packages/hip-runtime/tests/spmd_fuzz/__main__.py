@@ -67,7 +67,7 @@ def try_seed(device: Device, seed: int, count: int, folder: Path, tally: Tally) 
     program = make_program(seed)
     forms = choose_forms(program, seed, count or None)
     tally.programs += 1
-    tally.runs.update(f"{form} {width}" if width else form for form, width in forms)
+    tally.runs.update(" ".join(str(part) for part in form if part) for form in forms)
     try:
         mismatch = find_mismatch(device, program, seed, forms)
     except Exception as error:

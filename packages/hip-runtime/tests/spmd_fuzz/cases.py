@@ -18,8 +18,8 @@ from spmd_fuzz.limits import limit_time
 from spmd_fuzz.nodes import WAITING, Program
 from spmd_fuzz.writer import compile_program, parameters, size_of
 
-Form = tuple[str, int | None]
-"""A form, and how many threads it runs at a time where that is said."""
+Form = tuple[str, int | None] | tuple[str, int | None, str]
+"""A form, how many threads it runs at a time where that is said, and along which axis of the block."""
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -34,12 +34,19 @@ def _clears_shared(program: Program) -> bool:
     return any(node.kind == "slot" or node.words[1:2] == ("slot",) for node in program.walk())
 
 
+def lanes_of(form: Form) -> str:
+    """Along which axis of the block threads run together."""
+    return form[2] if len(form) > 2 else "auto"
+
+
 def choose_forms(program: Program, seed: int, count: int | None) -> list[Form]:
     """*count* of the forms, or all, chosen by *seed*; the first is ``auto``, and half of the others are ``vectors``."""
     choose = random.Random(seed)
     forms = [form for form in forms_of(program) if form[0] != "auto"]
-    weights = [1 if width else len(WIDTHS) / 2 for _, width in forms]
+    weights = [1 if form[1] else len(WIDTHS) / 2 for form in forms]
     others = sorted(forms, key=lambda form: choose.random() ** (1 / weights[forms.index(form)]), reverse=True)
+    if program.block[1:] != (1, 1):
+        others = [(form[0], form[1], choose.choice("xyz")) for form in others]
     return [("auto", None), *others][:count]
 
 
@@ -62,9 +69,9 @@ class Mismatch:
         return self.error or self.array
 
     def __str__(self) -> str:
-        asked, width = self.form
+        asked, width = self.form[:2]
         shown = self.places[:6]
-        what = f"form {asked}{f', width {width}' if width else ''} ({self.told})"
+        what = f"form {asked}{f', width {width}' if width else ''}, lanes along {lanes_of(self.form)} ({self.told})"
         if self.error:
             return what
         return (
@@ -113,6 +120,7 @@ def run_form(device: Device, code: CodeObject, program: Program, memory: Memory,
     with ExitStack() as stack:
         stack.enter_context(config.cpu_form.scope(form[0]))
         stack.enter_context(config.cpu_width.scope(form[1]))
+        stack.enter_context(config.cpu_lanes.scope(lanes_of(form)))
         arguments = arguments_of(program, memory)
         arrays = {name: to_device(value, device=device) for name, value in arguments if isinstance(value, np.ndarray)}
         function = device.load(code).function("k")

@@ -53,8 +53,7 @@ def read_case(text: str) -> Case:
         tuple(map(_unpack, found["statements"])), functions, tuple(found["block"]), found["blocks"],
         found["wave_size"], found["n"], layouts,
     )  # fmt: skip
-    form, width = found["form"]
-    return Case(program, found["seed"], (form, width), found["note"])
+    return Case(program, found["seed"], tuple(found["form"]), found["note"])
 
 
 def _pack(node: Node) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from spmd_kernels import DECLARATIONS
 
-from spmd_fuzz.cases import Mismatch, arguments_of
+from spmd_fuzz.cases import Mismatch, arguments_of, lanes_of
 from spmd_fuzz.evaluation import make_memory
 from spmd_fuzz.nodes import Program
 from spmd_fuzz.writer import parameters, shared_arrays, shared_name, write_kernel
@@ -21,6 +21,7 @@ import os
 
 os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
 os.environ.setdefault("NUMBA_HIP_CPU_FORM", "{form}")
+os.environ.setdefault("NUMBA_HIP_CPU_LANES", "{lanes}")
 {width}
 import struct
 import sys
@@ -67,12 +68,13 @@ def write_script(program: Program, seed: int, mismatch: Mismatch) -> str:
         for name, value in arguments
         if isinstance(value, np.ndarray)
     )
-    form, width = mismatch.form
+    form, width = mismatch.form[:2]
     array = mismatch.array or next(name for name, value in arguments if isinstance(value, np.ndarray))
     places = list(mismatch.places)[:12]
     return _SCRIPT.format(
         title=f"Random program {seed}: one form of the CPU device is wrong.", told=mismatch,
-        form=form, width=f'os.environ.setdefault("NUMBA_HIP_CPU_WIDTH", "{width}")\n' if width else "",
+        form=form, lanes=lanes_of(mismatch.form),
+        width=f'os.environ.setdefault("NUMBA_HIP_CPU_WIDTH", "{width}")\n' if width else "",
         text=write_kernel(program) + DECLARATIONS, parameters=parameters(program), arrays=arrays,
         others={name: value for name, value in arguments if not isinstance(value, np.ndarray)}, places=places,
         expected=mismatch.expected[places].tolist() if places else [],

@@ -64,7 +64,7 @@ def _warn(message: str) -> None:
 def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
     machine = host_machine.target_machine()
     features = llvm.get_host_cpu_features().flatten()
-    asked = repr((kernel, block, config.cpu_form(), config.cpu_width(), config.cpu_lockstep()))
+    asked = repr((kernel, block, config.cpu_form(), config.cpu_width(), config.cpu_lanes(), config.cpu_lockstep()))
     return (
         "program of the CPU device", _source_digest(), llvmlite.__version__,
         repr(llvm.llvm_version_info), machine.triple, llvm.get_host_cpu_name(), features, code.digest, asked,

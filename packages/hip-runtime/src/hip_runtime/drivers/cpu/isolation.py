@@ -17,7 +17,8 @@ from hip_runtime.drivers.cpu.validation import validate
 from hip_runtime.errors import ModuleLoadError
 
 _SETTINGS: tuple[config.Setting[Any], ...] = (
-    config.cpu_form, config.cpu_width, config.cpu_lockstep, config.dump, config.dump_directory, config.verify_passes,
+    config.cpu_form, config.cpu_width, config.cpu_lanes, config.cpu_lockstep, config.dump,
+    config.dump_directory, config.verify_passes,
 )  # fmt: skip
 """What `finalise_kernel` reads of the settings."""
 

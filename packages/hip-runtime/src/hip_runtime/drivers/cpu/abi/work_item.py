@@ -28,6 +28,11 @@ FAULT_RECORD = "spmd.fault.record"
 
 MAX_GRID = 2**31 - 1
 
+Axes = tuple[int, int, int]
+"""Axes of a block, by number: that of the lanes first, then that of the rows."""
+
+ALONG_X: Axes = (0, 1, 2)
+
 
 class WorkItem:
     """The layout of one program's work item, and the memory that the item refers to."""
@@ -56,6 +61,8 @@ class WorkItem:
         self.context_bytes = 0
         """Size of a block's context, for kernels that wait for the grid; known once the block function is written."""
         self.block = block
+        self.axes: Axes = ALONG_X
+        """The order in which the threads of a block run, and the blocks of a grid, the fastest axis first."""
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
@@ -79,9 +86,28 @@ class WorkItem:
             memory["dynamic_shared"] = self.dynamic_limit, 64
         return memory
 
+    @property
+    def extents(self) -> Dim3:
+        """The extents of the block along `axes`: those of a row of lanes, of a plane of rows, and of the planes."""
+        x, y, z = (self.block[axis] for axis in self.axes)
+        return x, y, z
+
     def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
-        """Make *item* the thread with the index *index* along x."""
-        self.layout.store(builder, index, item, "thread", 0)
+        """Make *item* the thread with the index *index* along the axis of the lanes."""
+        self.layout.store(builder, index, item, "thread", self.axes[0])
+
+    def store_thread(self, builder: ir.IRBuilder, item: ir.Value, indices: Sequence[ir.Value]) -> None:
+        """Make *item* the thread with *indices* along `axes`."""
+        for axis, index in sorted(zip(self.axes, indices, strict=True), key=lambda pair: pair[0]):
+            self.layout.store(builder, index, item, "thread", axis)
+
+    def split_number(self, builder: ir.IRBuilder, number: ir.Value) -> list[ir.Value]:
+        """The x, y and z index of the thread with the linear index *number*, in the order of `axes`."""
+        indices: dict[int, ir.Value] = {}
+        for axis in self.axes:
+            indices[axis] = builder.urem(number, I32(self.block[axis]))
+            number = builder.udiv(number, I32(self.block[axis]))
+        return [indices[axis] for axis in range(len(AXES))]
 
     def store_shared(self, builder: ir.IRBuilder, item: ir.Value) -> None:
         """Allocate a block's shared memory on the stack, and point *item* to it."""

@@ -11,14 +11,14 @@ for kernels whose threads do not synchronise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from llvmlite import ir
 
 from hip_devicelib.codeobject import Kernel, Parameter
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, PROGRAM, UNKNOWN_COST, WORKER_RECORD, WORKER_TYPE
-from hip_runtime.drivers.cpu.abi.work_item import AXES, MAX_GRID, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, MAX_GRID, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
 from hip_runtime.drivers.cpu.ir.types import NamedType
@@ -70,7 +70,15 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         _store_block_index(item, builder, place, index, grid)
         body(builder, place, arguments)
 
-    builder.ret(_loop_over_chunks(builder, frame, WORKER_RECORD.field(builder, notes, "chunk"), run_block))
+    chunk_place = WORKER_RECORD.field(builder, notes, "chunk")
+
+    def note_chunk(first: ir.Value) -> None:
+        number = (
+            first if item.axes == ALONG_X else _count_along_x(builder, _split_number(item, builder, first, grid), grid)
+        )
+        store_atomic(builder, number, chunk_place)
+
+    builder.ret(_loop_over_chunks(builder, frame, note_chunk, run_block))
     _define_program(module, worker, item.observed)
 
 
@@ -117,25 +125,42 @@ def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: Wo
 def _store_block_index(
     item: WorkItem, builder: ir.IRBuilder, place: ir.Value, linear: ir.Value, grid: list[ir.Value]
 ) -> None:
-    """Split a block's linear index, x fastest, into its three indices, and assume that each is in range."""
+    """Split a block's linear index into its three indices, and assume that each is in range."""
     module = item.module
     assume = module.globals.get("llvm.assume") or ir.Function(module, ir.FunctionType(VOID, [I1]), "llvm.assume")
-    rest = linear
-    for number in range(3):
-        extent = builder.zext(grid[number], I64)
-        index = rest if number == 2 else builder.urem(rest, extent)
-        if number < 2:
-            rest = builder.udiv(rest, extent)
-        index = builder.trunc(index, I32, name=f"block.{AXES[number]}")
+    for axis, wide in _split_number(item, builder, linear, grid):
+        index = builder.trunc(wide, I32, name=f"block.{AXES[axis]}")
         builder.call(assume, [builder.icmp_unsigned("<", index, I32(MAX_GRID))])
-        item.layout.store(builder, index, place, "block", number)
+        item.layout.store(builder, index, place, "block", axis)
+
+
+def _split_number(
+    item: WorkItem, builder: ir.IRBuilder, rest: ir.Value, grid: list[ir.Value]
+) -> Iterator[tuple[int, ir.Value]]:
+    """Each axis with the index along it of the block that *rest* is the number of, in the order of the item's axes."""
+    for axis in item.axes[:2]:
+        extent = builder.zext(grid[axis], I64)
+        index = builder.urem(rest, extent)
+        rest = builder.udiv(rest, extent)
+        yield axis, index
+    yield item.axes[2], rest
+
+
+def _count_along_x(builder: ir.IRBuilder, indices: Iterable[tuple[int, ir.Value]], grid: list[ir.Value]) -> ir.Value:
+    """The number, counted along x first, of the block with *indices*."""
+    x, y, z = (index for _, index in sorted(indices, key=lambda pair: pair[0]))
+    rows = builder.add(builder.mul(z, builder.zext(grid[1], I64)), y)
+    return builder.add(builder.mul(rows, builder.zext(grid[0], I64)), x)
 
 
 def _loop_over_chunks(
-    builder: ir.IRBuilder, frame: ir.Value, chunk_place: ir.Value, run_block: Callable[[ir.Value], None]
+    builder: ir.IRBuilder,
+    frame: ir.Value,
+    note_chunk: Callable[[ir.Value], None],
+    run_block: Callable[[ir.Value], None],
 ) -> ir.Value:
     """Take chunks of blocks until none are left or a thread has faulted, and return the number of blocks that were run.
-    The first block of each chunk is stored at *chunk_place*, for reports of faults in it."""
+    *note_chunk* records the first block of each chunk, for reports of faults in it."""
     count = FRAME.load(builder, frame, "block_count")
     chunk = FRAME.load(builder, frame, "chunk")
     entry = builder.block
@@ -150,7 +175,7 @@ def _loop_over_chunks(
     fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
     builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), body, done)
     builder.position_at_end(body)
-    store_atomic(builder, first, chunk_place)
+    note_chunk(first)
     limit = builder.add(first, chunk)
     limit = builder.select(builder.icmp_unsigned("<", limit, count), limit, count)
     with counted(builder, "block", first, limit) as index:
@@ -163,14 +188,14 @@ def _loop_over_chunks(
 
 @contextmanager
 def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator[None]:
-    """Loop over the threads of a block, x innermost, with the indices stored in the work item."""
+    """Loop over the threads of a block, in the order of the item's axes, with the indices stored in the work item."""
+    names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
-        counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
-        counted(builder, "thread.y", I32(0), I32(item.block[1])) as y,
-        counted(builder, "thread.x", I32(0), I32(item.block[0])) as x,
+        counted(builder, names[2], I32(0), I32(item.extents[2])) as plane,
+        counted(builder, names[1], I32(0), I32(item.extents[1])) as row,
+        counted(builder, names[0], I32(0), I32(item.extents[0])) as lane,
     ):
-        for number, index in enumerate((x, y, z)):
-            item.layout.store(builder, index, place, "thread", number)
+        item.store_thread(builder, place, (lane, row, plane))
         yield
 
 

@@ -58,6 +58,12 @@ def explain_unprofitable(shapes: VectorShapes, size_of: Callable[[ir.Type], int]
     return "" if vector <= scalar else "its loads and stores are too far apart"
 
 
+def estimate_lane(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> float:
+    """The cost of a thread as a lane of gangs of *width* of a kernel with *shapes*; more if they are few."""
+    _, vector = _Estimate(shapes, size_of, width).total()
+    return vector * max(1.0, _SCALAR / _LANE / width)
+
+
 class _Estimate:
     def __init__(self, shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> None:
         self._shapes = shapes

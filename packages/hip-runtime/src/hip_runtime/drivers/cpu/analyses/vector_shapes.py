@@ -26,12 +26,11 @@ from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, Block, Function, 
 VARYING = None
 Shape = int | None
 _UNKNOWN = "unknown"
-_CONSECUTIVE = frozenset({spmd.thread_idx("x"), intrinsics.NUMBER})
-"""Intrinsics whose result grows by one from lane to lane and never wraps."""
 
 
 class VectorShapes:
-    """The result for one function. *assumed* are branches that all lanes are known to take, with their target."""
+    """The result for one function, in gangs of neighbours *along* an axis of the block. *assumed* are branches that all
+    lanes are known to take, with their target."""
 
     def __init__(
         self,
@@ -40,7 +39,10 @@ class VectorShapes:
         size_of: Callable[[ir.Type], int],
         private_bytes: Callable[[Instruction], int],
         lanes_consecutive: bool,
+        along: str = "x",
     ) -> None:
+        self.consecutive = frozenset({spmd.thread_idx(along), intrinsics.NUMBER})
+        """Intrinsics whose result grows by one from lane to lane and never wraps."""
         self._assumed = assumed
         self._size_of = size_of
         self._private_bytes = private_bytes
@@ -185,7 +187,7 @@ class VectorShapes:
         if not isinstance(value, Instruction):
             return True
         if value.opcode == "call":
-            return value.callee in _CONSECUTIVE or self._find(value, block) == 0
+            return value.callee in self.consecutive or self._find(value, block) == 0
         if value.opcode in ("zext", "sext"):
             return self.never_wraps(value.operands[0], block)
         if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
@@ -217,7 +219,7 @@ def _infer_extension(
         return VARYING
     if shape and instruction.opcode == "zext" and "nneg" not in instruction.flags:
         (operand,) = instruction.operands
-        if not isinstance(operand, Instruction) or operand.callee not in _CONSECUTIVE:
+        if not isinstance(operand, Instruction) or operand.callee not in analysis.consecutive:
             return VARYING
     assert not isinstance(shape, str)
     return shape
@@ -236,7 +238,7 @@ def _infer_load(analysis: VectorShapes, instruction: Instruction, block: Block, 
 
 def _infer_call(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
     name = instruction.callee
-    if name in _CONSECUTIVE:
+    if name in analysis.consecutive:
         return 1
     if name == spmd.LANE:
         return 1 if analysis._lanes_consecutive else VARYING

@@ -195,9 +195,6 @@ class BlockWriter:
             first = builder.and_(there, builder.icmp_unsigned("<", linear, known))
             builder.store(builder.select(first, linear, known), found)
         rest = builder.trunc(builder.load(found, typ=I64), I32)
-        thread = []
-        for extent in self.item.block:
-            thread.append(builder.urem(rest, I32(extent)))
-            rest = builder.udiv(rest, I32(extent))
+        thread = self.item.split_number(builder, rest)
         self.item.record_fault(builder, self.place, divergence_code(builder, low, high), thread)
         builder.branch(self.finish)

@@ -128,7 +128,7 @@ class GangRegionWriter:
         """
         gang_plan = self._gang_plan
         item = NumberedWorkItem(self._item) if gang_plan.numbered else self._item
-        made = RegionOutliner(self._ctx, region, state_places, self._item.block, hoisted, gang_plan.numbered).build()
+        made = RegionOutliner(self._ctx, region, state_places, self._item, hoisted, gang_plan.numbered).build()
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
         record(f"outline {name}", made.function)

@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import AXES
+from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
@@ -48,20 +48,20 @@ class OutlinedRegion:
 
 
 class RegionOutliner:
-    """Outlines one region of a block of the shape *extents*, for gangs of neighbours along x or, if *numbered*, by
+    """Outlines one region of the block of *item*, for gangs of neighbours along its axis of lanes or, if *numbered*, by
     linear index.
 
     *hoisted* are uniform values, loaded before any of the threads runs.
     """
 
     def __init__(
-        self, ctx: RegionContext, region: Region, state_places: StatePlaces, extents: tuple[int, int, int],
+        self, ctx: RegionContext, region: Region, state_places: StatePlaces, item: WorkItem,
         hoisted: Mapping[Instruction, ir.Value], numbered: bool = False,
     ) -> None:  # fmt: skip
         self._ctx = ctx
         self._region = region
         self._state_places = state_places
-        self._extents = extents
+        self._item = item
         self._hoisted = hoisted
         self._numbered = numbered
         kernel = ctx.graph.function
@@ -125,11 +125,12 @@ class RegionOutliner:
     def _thread_number(self) -> Value:
         """The thread's linear index in the block."""
         number: Value | None = None
-        for axis, extent in reversed(list(zip(AXES, self._extents, strict=True))):
+        for axis in reversed(self._item.axes):
+            extent = self._item.block[axis]
             if number is not None:
                 number = self._insert("mul", I32, [number, _number(I32, extent)], flags=("nuw", "nsw"))
             if extent > 1:
-                index = self._call_intrinsic(spmd.thread_idx(axis))
+                index = self._call_intrinsic(spmd.thread_idx(AXES[axis]))
                 number = index if number is None else self._insert("add", I32, [number, index], flags=("nuw", "nsw"))
         return number or _number(I32, 0)
 
@@ -137,7 +138,7 @@ class RegionOutliner:
         """The thread's linear index in the block; its indices along each axis are computed from that."""
         number: Value = self._call_intrinsic(intrinsics.NUMBER)
         rest = number
-        for axis, extent in zip(AXES, self._extents, strict=True):
+        for axis, extent in zip(AXES, self._item.block, strict=True):
             index = self._insert("urem", I32, [rest, _number(I32, extent)])
             rest = self._insert("udiv", I32, [rest, _number(I32, extent)])
             for call in self._ctx.graph.homes:

@@ -15,7 +15,7 @@ class ThreadLoop:
     """A loop whose body may have many blocks, which branch to ``latch`` to end an iteration.
 
     It begins at the builder's position. In the body, ``linear`` is the thread's linear index, and the work item holds
-    its indices. Without *bounds* it runs over all threads, x innermost, with constant trip counts.
+    its indices. Without *bounds* it runs over all threads in the order of the item's axes, with constant trip counts.
     """
 
     def __init__(self, builder: ir.IRBuilder, item: WorkItem, place: ir.Value, bounds: Bounds | None = None) -> None:
@@ -23,16 +23,15 @@ class ThreadLoop:
         self._levels: list[tuple[ir.PhiInstr, ir.Value, ir.Block]] = []
         self.latch = builder.append_basic_block("latch")
         if bounds is None:
-            extents = item.block
+            extents = item.extents
             z, y, x = (self._begin(I64(0), I64(extent)) for extent in reversed(extents))
             rows = builder.add(builder.mul(z, I64(extents[1]), flags=("nuw", "nsw")), y, flags=("nuw", "nsw"))
             self.linear = builder.add(builder.mul(rows, I64(extents[0]), flags=("nuw", "nsw")), x, flags=("nuw", "nsw"))
             indices = [builder.trunc(index, I32) for index in (x, y, z)]
         else:
             self.linear = self._begin(*bounds)
-            indices = self._split(builder.trunc(self.linear, I32), item.block)
-        for number, index in enumerate(indices):
-            item.layout.store(builder, index, place, "thread", number)
+            indices = self._split(builder.trunc(self.linear, I32), item.extents)
+        item.store_thread(builder, place, indices)
 
     def _begin(self, first: ir.Value, limit: ir.Value) -> ir.Value:
         builder = self._builder

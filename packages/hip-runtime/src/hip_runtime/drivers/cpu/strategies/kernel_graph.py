@@ -9,6 +9,7 @@ from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
+from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
@@ -17,6 +18,7 @@ from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_l
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.strategies.forms import check_callees
+from hip_runtime.drivers.cpu.strategies.lane_axis import choose_axes
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
@@ -55,6 +57,9 @@ def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees:
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
+    if request.is_turnable and not spin_loops:
+        size_of = measure_types(machine.target_data, item.module.context)
+        item.axes = choose_axes(function, request.block, size_of, request.requested_lanes, request.chosen_width)
     return KernelGraph(function, module, item, frozen, spin_loops)
 
 

@@ -6,6 +6,7 @@ from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.forms import LOOP
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinning
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
@@ -20,7 +21,8 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     if graph.has_frozen_loads:
         return write_regions(request, graph, LOOP, reason, gangs)
     build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item))
-    return Plan(LOOP, reason, graph.module, graph.item)
+    told = "; ".join(filter(None, [reason, describe_axis(graph.item)]))
+    return Plan(LOOP, told, graph.module, graph.item)
 
 
 def plan_unread_loop(request: KernelRequest, reason: str) -> Plan:

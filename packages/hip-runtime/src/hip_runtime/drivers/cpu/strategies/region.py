@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hip_devicelib import spmd
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
@@ -10,8 +12,9 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.forms import LOOP, REGIONS
+from hip_runtime.drivers.cpu.strategies.forms import LOOP, MIN_LANES, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
+from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
@@ -37,13 +40,23 @@ def write_spinning(
     return write_regions(request, graph, REGIONS, f"{reason}; {found}" if form == REGIONS else found, gangs)
 
 
+def _along_axes(request: KernelRequest, graph: KernelGraph, gangs: GangPlan) -> GangPlan:
+    """*gangs* as wide as the block is along the axis of the lanes."""
+    if gangs.waves or gangs.width == 1:
+        return gangs
+    width = request.width_along(graph.item.axes)
+    return replace(gangs, width=width if width >= (2 if gangs.everywhere else MIN_LANES) else 1)
+
+
 def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason: str, gangs: GangPlan) -> Plan:
     """Cut the graph into regions, and write a worker that runs one after another; *gangs* records what was done."""
+    gangs = _along_axes(request, graph, gangs)
     waits = spmd.SYNCHRONISING - spmd.WAVE_WIDE if gangs.waves else spmd.SYNCHRONISING
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
     record("cut_at_sync_points", regions.function)
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
     build_worker(request.kernel, graph.item, body)
-    done = gangs.describe() if form == REGIONS else ""
-    return Plan(form, f"{reason}; {done}" if done else reason, graph.module, graph.item, tuple(regions.points))
+    done = [gangs.describe() if form == REGIONS else "", describe_axis(graph.item)]
+    told = "; ".join([reason, *filter(None, done)])
+    return Plan(form, told, graph.module, graph.item, tuple(regions.points))

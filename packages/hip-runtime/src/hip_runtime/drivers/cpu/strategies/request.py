@@ -11,7 +11,7 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.abi.declarations import build_declarations
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
@@ -38,6 +38,8 @@ class KernelRequest:
         self.chosen_width = config.cpu_width()
         """Lanes of a gang, if the setting says how many."""
         self.width = choose_width(block[0], self.chosen_width)
+        """Lanes of a gang along x."""
+        self.requested_lanes = config.cpu_lanes()
         self.requested_form = config.cpu_form()
         if self.reach.observed and self.requested_form != LOOP:
             self.requested_form = REGIONS  # one thread at a time, so that their events have an order
@@ -53,6 +55,20 @@ class KernelRequest:
     def has_wave_operations(self) -> bool:
         """Whether lanes of a wave exchange values."""
         return not spmd.WAVE_WIDE.isdisjoint(self.reach.functions)
+
+    @property
+    def is_turnable(self) -> bool:
+        """Whether gangs may be neighbours along another axis than x: nothing tells the order in which threads run."""
+        return not self.has_wave_operations and not self.reach.observed and self.block[1:] != (1, 1)
+
+    @property
+    def widest(self) -> int:
+        """Lanes of a gang along the axis of the block that allows for most."""
+        return choose_width(max(self.block) if self.is_turnable else self.block[0], self.chosen_width)
+
+    def width_along(self, axes: Axes) -> int:
+        """Lanes of a gang along the first of *axes*."""
+        return choose_width(self.block[axes[0]], self.chosen_width)
 
     def text(self) -> str:
         """LLVM IR of the module with the kernel."""

@@ -25,9 +25,11 @@ from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 
 def select_plan(request: KernelRequest) -> Plan:
     """The plan of the first strategy that does not refuse; raises `UnsupportedError` if all do."""
-    form, reason = choose_form(request.reach, request.requested_form, request.width)
+    form, reason = choose_form(request.reach, request.requested_form, request.widest)
     check_private(request.kernel.name, request.private_bytes)
-    form, reason, requested_form = fit_stack(form, reason, request.requested_form, request.private_bytes, request.width)
+    form, reason, requested_form = fit_stack(
+        form, reason, request.requested_form, request.private_bytes, request.widest
+    )
     if config.cpu_lockstep() and not request.is_single_thread:
         return plan_lockstep(request)
     gangs = _plan_gangs(request, requested_form)
@@ -58,7 +60,7 @@ def _plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
 
 
 def _without_waves(request: KernelRequest, gangs: GangPlan) -> GangPlan:
-    return GangPlan(request.width, gangs.everywhere)
+    return GangPlan(request.widest, gangs.everywhere)
 
 
 def _plan_gangs(request: KernelRequest, requested_form: str) -> GangPlan:
@@ -67,9 +69,9 @@ def _plan_gangs(request: KernelRequest, requested_form: str) -> GangPlan:
     waves = request.has_wave_operations
     wave_size = request.kernel.wave_size
     threads = request.block[0] * request.block[1] * request.block[2]
-    across = threads if waves else request.block[0]
+    across = threads if waves else request.widest
     if requested_form == REGIONS or across < (2 if everywhere else MIN_LANES):
         return GangPlan(1)
     if waves:
         return GangPlan(wave_size, everywhere, True, numbered=not waves_are_gangs(request.block, wave_size))
-    return GangPlan(request.width, everywhere, exact=request.chosen_width is not None)
+    return GangPlan(request.widest, everywhere, exact=request.chosen_width is not None)

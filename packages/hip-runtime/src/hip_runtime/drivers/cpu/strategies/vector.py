@@ -5,12 +5,14 @@ from __future__ import annotations
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.forms import AUTO, VECTORS
+from hip_runtime.drivers.cpu.strategies.forms import AUTO, MIN_LANES, VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_spinning
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.vectorize.gangs import GangBody
+from hip_runtime.errors import UnsupportedError
 
 
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
@@ -19,9 +21,13 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
+    width = request.width_along(item.axes)
+    if width < MIN_LANES and request.requested_form == AUTO:
+        raise UnsupportedError(f"gangs of {width} threads are too small")
     body = GangBody(
-        graph.function, item, kernel_type(kernel), graph.module, request.machine.target_data, gangs.width,
+        graph.function, item, kernel_type(kernel), graph.module, request.machine.target_data, width,
         check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,
     )  # fmt: skip
     build_worker(kernel, item, body)
-    return Plan(VECTORS, f"{reason}; {body.describe()}", graph.module, item)
+    told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
+    return Plan(VECTORS, told, graph.module, item)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Value
@@ -25,30 +25,30 @@ _MASKABLE = frozenset({"load", "store", "sdiv", "udiv", "srem", "urem"})
 
 def count_rows(shapes: VectorShapes, early_exits: dict[Block, Block], item: WorkItem, width: int) -> int:
     """The number of rows that should run at once: 1, 2 or 4."""
-    rows = next(number for number in (4, 2, 1) if item.block[1] % number == 0)
+    rows = next(number for number in (4, 2, 1) if item.extents[1] % number == 0)
     values = [value for block in shapes.order.blocks for value in block.instructions]
-    if rows == 1 or item.block[0] % width or shapes.masked or len(values) > _MAX_INSTRUCTIONS:
+    if rows == 1 or item.extents[0] % width or shapes.masked or len(values) > _MAX_INSTRUCTIONS:
         return 1
     if any(
         needs_active_lane(value) and (value.opcode not in _MASKABLE or value.volatile or value.atomic)
         for value in values
     ):
         return 1
-    row_dependent = _find_row_dependent(shapes)
+    row_dependent = _find_row_dependent(shapes, item)
     for block in shapes.order.blocks:
         if block not in early_exits and len(block.successors) > 1 and block.terminator.operands[0] in row_dependent:
             return 1
     return rows if any(_shares_loads(block, shapes, row_dependent) for block in shapes.order.blocks) else 1
 
 
-def _find_row_dependent(shapes: VectorShapes) -> set[Value]:
+def _find_row_dependent(shapes: VectorShapes, item: WorkItem) -> set[Value]:
     """The values that can differ between rows that take the same path."""
     found: set[Value] = set()
     count = -1
     while count != len(found):
         count = len(found)
         for value in shapes.homes:
-            row_specific = value.callee in (spmd.thread_idx("y"), spmd.LANE) or value.opcode == "alloca"
+            row_specific = value.callee in (spmd.thread_idx(AXES[item.axes[1]]), spmd.LANE) or value.opcode == "alloca"
             if row_specific or not found.isdisjoint(value.operands):
                 found.add(value)
     return found

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block
 
 _RECORDING = frozenset({"getelementptr", "store"})
+
+
+def assume_early_exits(
+    analyse: Callable[[dict[Block, Block]], VectorShapes],
+) -> tuple[VectorShapes, dict[Block, Block]]:
+    """The shapes that *analyse* finds if no lane takes an early exit, and the early exits, with the target that lanes
+    continue at."""
+    early_exits: dict[Block, Block] = {}
+    while True:
+        shapes = analyse(early_exits)
+        found = find_early_exit(shapes, early_exits)
+        if found is None:
+            return shapes, early_exits
+        early_exits[found[0]] = found[1]
 
 
 def find_early_exit(shapes: VectorShapes, known: dict[Block, Block]) -> tuple[Block, Block] | None:

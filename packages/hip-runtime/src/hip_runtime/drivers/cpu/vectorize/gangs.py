@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
@@ -23,7 +23,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
-from hip_runtime.drivers.cpu.vectorize.early_exit import find_early_exit
+from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.variants import Variants
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -43,7 +43,8 @@ tenth of its run time, and saves a third of its compile time."""
 
 
 class GangBody:
-    """A worker's body that runs gangs of *width* threads along x, or half or twice as many unless the width is *exact*.
+    """A worker's body that runs gangs of *width* threads along the axis of the lanes, or half or twice as many unless
+    the width is *exact*.
 
     A call raises `UnsupportedError` if vectors cannot run the kernel or, with *check_cost*, if the cost model finds
     that they should not."""
@@ -99,16 +100,16 @@ def each_gang(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int
 
     LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
     """
-    extent = item.block[0]
+    extent, count, planes = item.extents
+    names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
-        counted(builder, "thread.z", I32(0), I32(item.block[2])) as z,
-        counted(builder, "thread.y", I32(0), I32(item.block[1] // rows)) as row,
+        counted(builder, names[2], I32(0), I32(planes)) as plane,
+        counted(builder, names[1], I32(0), I32(count // rows)) as row,
         counted(builder, "gang", I32(0), I32(-(-extent // width)), rolled=True) as number,
     ):
         first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
-        y = builder.mul(row, I32(rows), flags=("nuw", "nsw"))
-        for axis, index in enumerate((first, y, z)):
-            item.layout.store(builder, index, place, "thread", axis)
+        first_row = builder.mul(row, I32(rows), flags=("nuw", "nsw"))
+        item.store_thread(builder, place, (first, first_row, plane))
         yield builder.sub(I32(extent), first, flags=("nuw", "nsw"))
 
 
@@ -147,7 +148,7 @@ class GangFunction:
 
     def prefers_double_width(self) -> bool:
         """Whether the block has gangs of twice the width, and these are better."""
-        if 2 * self.width > min(MAX_LANES, self._item.block[0]):
+        if 2 * self.width > min(MAX_LANES, self._item.extents[0]):
             return False
         if any(value.opcode == "alloca" for value in self._graph.instructions()):
             return False
@@ -168,8 +169,8 @@ class GangFunction:
         *arguments, count = function.args
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
-        has_partial_gang = self._item.block[0] % self.width > 0
-        has_full_gangs = self._item.block[0] >= self.width and not (
+        has_partial_gang = self._item.extents[0] % self.width > 0
+        has_full_gangs = self._item.extents[0] >= self.width and not (
             masked_only and (self.early_exits or has_partial_gang)
         )
         privates = self._place_private()
@@ -241,9 +242,10 @@ class GangFunction:
             PredicatedFunction(widener, mask, after, {}, None).write()
             builder.position_at_end(after)
             return
-        first = layout.load(builder, arguments[0], "thread", 1)
+        axis = self._item.axes[1]
+        first = layout.load(builder, arguments[0], "thread", axis)
         with counted(builder, "row", I32(0), I32(rows), rolled=True) as row:
-            layout.store(builder, builder.add(first, row), arguments[0], "thread", 1)
+            layout.store(builder, builder.add(first, row), arguments[0], "thread", axis)
             PredicatedFunction(widener, mask, after, {}, None).write()
             builder.position_at_end(after)
 
@@ -261,25 +263,21 @@ class GangFunction:
         builder, layout = self._builder, self._item.layout
         item = allocate(self._entry, layout.type, "row.item")
         builder.store(builder.load(arguments[0], typ=layout.type), item)
-        index = layout.load(builder, item, "thread", 1)
-        layout.store(builder, builder.add(index, I32(row), flags=("nuw", "nsw")), item, "thread", 1)
+        axis = self._item.axes[1]
+        index = layout.load(builder, item, "thread", axis)
+        layout.store(builder, builder.add(index, I32(row), flags=("nuw", "nsw")), item, "thread", axis)
         return [item, *arguments[1:]]
 
     def _shapes(self, early_exits: dict[Block, Block]) -> VectorShapes:
         item = self._item
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
-        lanes_consecutive = item.wave_size % self.width == 0 and rows_fit
-        return VectorShapes(self._graph, early_exits, self._size_of, self._private_bytes, lanes_consecutive)
+        lanes_consecutive = item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit
+        along = AXES[item.axes[0]]
+        return VectorShapes(self._graph, early_exits, self._size_of, self._private_bytes, lanes_consecutive, along)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""
-        early_exits: dict[Block, Block] = {}
-        while True:
-            shapes = self._shapes(early_exits)
-            found = find_early_exit(shapes, early_exits)
-            if found is None:
-                return shapes, early_exits
-            early_exits[found[0]] = found[1]
+        return assume_early_exits(self._shapes)
 
     def _private_bytes(self, alloca: Instruction) -> int:
         align = max(alloca.align, 1)

@@ -35,7 +35,7 @@ class Scalarizer:
             allocate(code.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in self._kinds
         ]
         if self._reads_thread:
-            self._first = code.item.layout.load(builder, code.arguments[0], "thread", 0)
+            self._first = code.item.layout.load(builder, code.arguments[0], "thread", code.item.axes[0])
         if code.mask is None:
             self._run_all()
         else:
@@ -47,7 +47,7 @@ class Scalarizer:
                 with active_lanes:
                     self._run_active(bits)
         if self._reads_thread:
-            code.item.layout.store(builder, self._first, code.arguments[0], "thread", 0)
+            code.item.layout.store(builder, self._first, code.arguments[0], "thread", code.item.axes[0])
         return self._collect()
 
     def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:

@@ -1,0 +1,248 @@
+"""Lanes along other axes of a block than x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from spmd_kernels import code, pack
+
+from hip_devicelib.codeobject import CodeObject
+from hip_runtime import Device, config, to_device
+from hip_runtime.errors import KernelFault, MemoryFaultError, SettingError
+
+AXES = "xyz"
+
+
+def global_index(axis: str) -> str:
+    """IR that leaves the global index along *axis* in ``%g<axis>``, and that in the block in ``%l<axis>``."""
+    return f"""
+  %t{axis} = call i32 @spmd.thread_idx.{axis}(ptr %item)
+  %b{axis} = call i32 @spmd.block_idx.{axis}(ptr %item)
+  %d{axis} = call i32 @spmd.block_dim.{axis}(ptr %item)
+  %l{axis} = zext i32 %t{axis} to i64
+  %c{axis} = zext i32 %b{axis} to i64
+  %e{axis} = zext i32 %d{axis} to i64
+  %s{axis} = mul nuw nsw i64 %c{axis}, %e{axis}
+  %g{axis} = add nuw nsw i64 %s{axis}, %l{axis}
+"""
+
+
+def element(order: str) -> str:
+    """IR that leaves the place of ``[i, j, k]`` in ``%place`` if there is one, where *order* names the axes of the grid
+    that are i, j, and k: the last one's neighbours are neighbours in memory."""
+    i, j, k = order
+    return f"""
+{"".join(map(global_index, AXES))}
+  %in.i = icmp slt i64 %g{i}, %ni
+  %in.j = icmp slt i64 %g{j}, %nj
+  %in.k = icmp slt i64 %g{k}, %nk
+  %in.ij = select i1 %in.i, i1 %in.j, i1 false
+  %in = select i1 %in.ij, i1 %in.k, i1 false
+  br i1 %in, label %do, label %out
+do:
+  %planes = mul nsw i64 %g{i}, %nj
+  %row = add nsw i64 %planes, %g{j}
+  %rows = mul nsw i64 %row, %nk
+  %place = add nsw i64 %rows, %g{k}
+"""
+
+
+PARAMETERS = [("y", "ptr"), ("x", "ptr"), ("ni", "i64"), ("nj", "i64"), ("nk", "i64")]
+HEAD = "define void @k(ptr noalias %item, ptr %y, ptr %x, i64 %ni, i64 %nj, i64 %nk) {"
+
+
+def elementwise(order: str) -> CodeObject:
+    """y[i, j, k] = 2 * x[i, j, k] + x and y and z of the thread in its block, each with a factor of its own."""
+    text = f"""
+{HEAD}
+{element(order)}
+  %px = getelementptr float, ptr %x, i64 %place
+  %py = getelementptr float, ptr %y, i64 %place
+  %v = load float, ptr %px
+  %twice = fmul float %v, 2.0
+  %from.y = mul i64 %ly, 100
+  %from.z = mul i64 %lz, 10000
+  %from.xy = add i64 %lx, %from.y
+  %from = add i64 %from.xy, %from.z
+  %number = sitofp i64 %from to float
+  %sum = fadd float %twice, %number
+  store float %sum, ptr %py
+  br label %out
+out:
+  ret void
+}}
+"""
+    return code(text, "k", PARAMETERS)
+
+
+def run(device: Device, made: CodeObject, x: Any, order: str, block: tuple[int, int, int]) -> tuple[Any, str]:
+    """What the kernel leaves in an array like *x*, and the form that it took. Its grid covers *x*."""
+    function = device.load(made).function("k")
+    extents = dict(zip(order, x.shape, strict=True))
+    grid = tuple(-(-extents[axis] // threads) for axis, threads in zip(AXES, block, strict=True))
+    given, out = to_device(x, device=device), to_device(np.full(x.shape, -1, x.dtype), device=device)
+    function.launch(grid, block, pack(function.kernel, out.address, given.address, *x.shape))
+    assert function.form is not None
+    return out.copy_to_host(), function.form
+
+
+def expect_elementwise(x: Any, order: str, block: tuple[int, int, int]) -> Any:
+    indices = np.indices(x.shape)
+    along = {axis: indices[order.index(axis)] % block[AXES.index(axis)] for axis in AXES}
+    return 2 * x + (along["x"] + 100 * along["y"] + 10000 * along["z"]).astype(np.float32)
+
+
+CASES = [
+    ("zxy", (16, 16, 1), "y"), ("zxy", (32, 8, 1), "y"), ("zxy", (8, 32, 1), "y"), ("zxy", (1, 256, 1), "y"),
+    ("zxy", (5, 7, 1), "y"), ("zyx", (16, 16, 1), "x"), ("zxy", (256, 1, 1), "x"), ("zxy", (16, 3, 1), "x"),
+    ("xyz", (4, 4, 16), "z"), ("xyz", (4, 4, 5), "z"), ("xzy", (4, 16, 2), "y"),
+]  # fmt: skip
+"""The order of the axes in memory, a shape of blocks, and the axis along which lanes should be."""
+
+
+@pytest.mark.parametrize(("order", "block", "along"), CASES, ids=[f"{case[0]}-{case[1]}" for case in CASES])
+def test_lanes_are_along_the_axis_of_neighbours_in_memory(
+    device: Device, order: str, block: tuple[int, int, int], along: str
+) -> None:
+    x = np.random.default_rng(1).random((3, 37, 75) if order[0] == "z" else (9, 11, 37), np.float32)
+    found, form = run(device, elementwise(order), x, order, block)
+    np.testing.assert_array_equal(found, expect_elementwise(x, order, block))
+    assert (f"neighbours along {along}" in form) == (along != "x"), form
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("along", AXES)
+@pytest.mark.parametrize(("form", "width"), [("loop", None), ("regions", None), ("vectors", 4), ("vectors", None)])
+def test_any_axis_in_any_form(device: Device, form: str, width: int | None, along: str) -> None:
+    x = np.random.default_rng(2).random((5, 13, 21), np.float32)
+    block = (6, 5, 4)
+    with config.cpu_form.scope(form), config.cpu_width.scope(width), config.cpu_lanes.scope(along):
+        found, told = run(device, elementwise("zxy"), x, "zxy", block)
+    np.testing.assert_array_equal(found, expect_elementwise(x, "zxy", block))
+    assert form in told
+
+
+TILE = f"""
+declare void @spmd.barrier(ptr) convergent
+declare ptr @spmd.shared.tile.2048.4(ptr)
+{HEAD}
+{element("zxy").replace("label %out", "label %there")}
+  %px = getelementptr float, ptr %x, i64 %place
+  %v = load float, ptr %px
+  br label %there
+there:
+  %w = phi float [ 0.0, %0 ], [ %v, %do ]
+  %base = call ptr @spmd.shared.tile.2048.4(ptr %item)
+  %own.plane = mul i64 %lz, %ex
+  %own.first = add i64 %own.plane, %lx
+  %own.row = mul i64 %own.first, %ey
+  %own = add i64 %own.row, %ly
+  %p.own = getelementptr float, ptr %base, i64 %own
+  store float %w, ptr %p.own
+  call void @spmd.barrier(ptr %item)
+  br label %loop
+loop:
+  %n = phi i64 [ 0, %there ], [ %more, %loop ]
+  %sum = phi float [ 0.0, %there ], [ %next, %loop ]
+  %other.first = add i64 %own.plane, %n
+  %other.row = mul i64 %other.first, %ey
+  %other = add i64 %other.row, %ly
+  %p.other = getelementptr float, ptr %base, i64 %other
+  %u = load float, ptr %p.other
+  %next = fadd float %sum, %u
+  %more = add nuw nsw i64 %n, 1
+  %again = icmp slt i64 %n, %lx
+  br i1 %again, label %loop, label %done
+done:
+  %twice = fmul float %w, 2.0
+  call void @spmd.barrier(ptr %item)
+  store float %next, ptr %p.own
+  call void @spmd.barrier(ptr %item)
+  br i1 %in, label %write, label %out
+write:
+  %total = load float, ptr %p.own
+  %result = fadd float %total, %twice
+  %where.i = mul nsw i64 %gz, %nj
+  %where.ij = add nsw i64 %where.i, %gx
+  %where.r = mul nsw i64 %where.ij, %nk
+  %where = add nsw i64 %where.r, %gy
+  %py = getelementptr float, ptr %y, i64 %where
+  store float %result, ptr %py
+  br label %out
+out:
+  ret void
+}}
+"""
+"""y[z, x, y] is twice x[z, x, y] plus the sum of the elements from the start of its block along x; values live across
+barriers are in context arrays."""
+
+
+@pytest.mark.parametrize(("form", "along"), [("auto", "auto"), ("vectors", "x"), ("vectors", "z"), ("regions", "y")])
+def test_barriers_with_lanes_along_any_axis(device: Device, form: str, along: str) -> None:
+    x = np.random.default_rng(3).integers(0, 9, (2, 19, 41)).astype(np.float32)
+    block = (8, 32, 1) if along == "auto" else (4, 6, 2)
+    made = code(TILE, "k", PARAMETERS, shared_bytes=2048)
+    with config.cpu_form.scope(form), config.cpu_lanes.scope(along):
+        found, told = run(device, made, x, "zxy", block)
+    expected = 2 * x
+    for first in range(0, x.shape[1], block[0]):
+        part = x[:, first : first + block[0]]
+        expected[:, first : first + block[0]] += np.cumsum(part, axis=1)
+    np.testing.assert_array_equal(found, expected)
+    assert "regions" in told
+    axis = "y" if along == "auto" else along
+    assert (f"neighbours along {axis}" in told) == (axis != "x"), told
+
+
+FAULT = f"""
+{HEAD}
+{element("zxy")}
+  %bad = icmp eq i64 %place, 1234
+  br i1 %bad, label %stop, label %far
+stop:
+  call void @spmd.fault(ptr %item, i32 7)
+  ret void
+far:
+  %wild = icmp eq i64 %place, %ni
+  %at = select i1 %wild, i64 -68719476736, i64 %place
+  %py = getelementptr i64, ptr %y, i64 %at
+  store i64 %place, ptr %py
+  br label %out
+out:
+  ret void
+}}
+"""
+"""Thread 1234 stops with an error, in C order along y, and thread ``ni`` writes where nothing is."""
+
+
+def test_faults_name_the_block_and_the_thread(device: Device) -> None:
+    function = device.load(code(FAULT, "k", PARAMETERS)).function("k")
+    out = to_device(np.zeros(64 * 64, np.int64), device=device)
+    arguments = pack(function.kernel, out.address, out.address, 1 << 40, 64, 64)
+    with pytest.raises(KernelFault) as caught:
+        function.launch((8, 4, 1), (8, 16, 1), arguments)
+    assert "neighbours along y" in str(function.form)
+    x, y = divmod(1234, 64)
+    assert (caught.value.block, caught.value.thread) == ((x // 8, y // 16, 0), (x % 8, y % 16, 0))
+    x, y = 21, 50
+    function = device.load(code(FAULT.replace("%place, 1234", "%place, -1"), "k", PARAMETERS)).function("k")
+    with pytest.raises(MemoryFaultError) as far:
+        function.launch((8, 4, 1), (8, 16, 1), pack(function.kernel, out.address, out.address, 64 * x + y, 64, 64))
+    assert far.value.block == (x // 8, y // 16, 0)  # the chunks of a first launch have one block
+
+
+def test_kernels_that_know_their_lane_stay_along_x(device: Device) -> None:
+    known = "%lane = call i32 @spmd.lane(ptr %item)\n  %bad = icmp eq i32 %lane, 99"
+    text = FAULT.replace("%bad = icmp eq i64 %place, 1234", known)
+    function = device.load(code(f"declare i32 @spmd.lane(ptr)\n{text}", "k", PARAMETERS)).function("k")
+    out = to_device(np.zeros(64 * 64, np.int64), device=device)
+    function.launch((4, 4, 1), (16, 16, 1), pack(function.kernel, out.address, out.address, 1 << 40, 64, 64))
+    assert "neighbours along" not in str(function.form)
+    np.testing.assert_array_equal(out.copy_to_host(), np.arange(64 * 64))
+
+
+def test_setting_that_names_no_axis() -> None:
+    with pytest.raises(SettingError, match="NUMBA_HIP_CPU_LANES='w'"), config.cpu_lanes.scope("w"):
+        pass

@@ -16,7 +16,7 @@ import hip_devicelib as hip
 from hip_devicelib import CompileError, InvalidIRError, MissingExtraError, NotFoundError, Rocm
 from hip_devicelib.cache import Cache
 from hip_devicelib.compilers import Compiler, Hiprtc, find_compiler, find_compilers
-from hip_devicelib.declarations import Declarations, Function
+from hip_devicelib.declarations import Declarations
 from hip_devicelib.device_libraries import read_device_libraries
 from hip_devicelib.emission import make_host_machine
 from hip_devicelib.library import build_library
@@ -38,8 +38,8 @@ def some(*names: str) -> Declarations:
 class Writer:
     """A compiler that reads the wrappers and writes IR with functions of the same names.
 
-    ``rejects`` are symbols that it complains of, ``types`` those that it compiles with another type, ``calls`` what a
-    function calls, by its symbol.
+    ``rejects`` are symbols that it complains of, ``types`` those that it compiles with another type than the shipped
+    declarations say, ``calls`` what a function calls, by its symbol.
     """
 
     rejects: Mapping[str, str] = field(default_factory=dict)
@@ -64,11 +64,12 @@ class Writer:
         text = "".join(f"declare void @{name}()\n" for name in sorted(set(self.calls.values()) - set(symbols)))
         for symbol in symbols:
             if symbol != self.forgets:
-                text += self._define(symbol, load_reference().by_symbol[symbol])
+                text += self._define(symbol)
         return bytes(llvm.parse_assembly(text).as_bitcode())
 
-    def _define(self, symbol: str, function: Function) -> str:
-        result, _, arguments = self.types.get(symbol, function.llvm_type).partition(" (")
+    def _define(self, symbol: str) -> str:
+        kind = self.types[symbol] if symbol in self.types else load_reference().by_symbol[symbol].llvm_type
+        result, _, arguments = kind.partition(" (")
         value = "ret void" if result == "void" else f"ret {result} zeroinitializer"
         value = value.replace("zeroinitializer", "null") if result == "ptr" else value
         call = f"call void @{self.calls[symbol]}()\n" if symbol in self.calls else ""
@@ -198,6 +199,19 @@ def test_a_library_for_another_header_is_made_without_libclang(tmp_path: Path, m
         assert (dropped.name, "undeclared identifier" in dropped.reason) == ("cosf", True)
     with pytest.raises(MissingExtraError, match="HIP C\\+\\+ is read by libclang"):
         supply_declarations(rocms[0], cache)
+
+
+@pytest.mark.usefixtures("libclang")
+def test_functions_whose_types_have_changed_are_there_with_both(tmp_path: Path) -> None:
+    text = "__attribute__((device)) int __fns32(unsigned long long mask, unsigned base, int offset) { return 0; }\n"
+    rocm = rocm_with_header(tmp_path / "rocm", text)
+    types = {"hipdl___fns32__u64l_u32_i32": "i32 (i64, i32, i32)"}
+    writer = Writer(rejects={COS: "use of undeclared identifier"}, types=types)
+    for _ in range(2):  # the second time from the cache
+        library = supply_library("gfx90a", rocm=rocm, compiler=cast(Compiler, writer), cache=Cache(tmp_path / "cache"))
+        symbols = {function.symbol for function in library.functions if function.name == "__fns32"}
+        assert symbols == {"hipdl___fns32__u64l_u32_i32", "hipdl___fns32__u32_u32_i32"}
+        assert [item.name for item in library.dropped] == ["cosf"]
 
 
 def rocm_with_header(root: Path, text: str) -> Rocm:

@@ -55,14 +55,21 @@ def _declare(rocm: Rocm, header: Header, cache: Cache | None) -> Declarations:
     return declarations
 
 
+def _with_shipped(declarations: Declarations) -> Declarations:
+    """*declarations*, and behind them the shipped ones that are not among them."""
+    lacking = [function for function in load_reference().functions if function.symbol not in declarations.by_symbol]
+    return replace(declarations, functions=(*declarations.functions, *lacking))
+
+
 def supply_library(
     target: str | Target, *, rocm: Rocm | None = None, compiler: Compiler | None = None, cache: Cache | None = None
 ) -> Library:
     """The library of HIP's device functions for *target*, from the cache or built into it.
 
-    *rocm* and *compiler* are the first that are found unless given. Where the header is not that of the shipped
-    declarations and cannot be read, for want of libclang or of one that understands it, the library is made of those
-    all the same: what the header lacks of them is dropped.
+    *rocm* and *compiler* are the first that are found unless given. It has the functions of the header and, for whoever
+    calls them as the shipped declarations say, those of these that the header has with other types (``__fns32`` takes
+    another mask from ROCm 7 on). Where the header is another one and cannot be read, for want of libclang or of one
+    that understands it, the library is made of the shipped declarations alone. What the header lacks is dropped.
     Raises as `find_rocm`, `find_compiler` and `build_library` do, and `CacheError`.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
@@ -71,7 +78,7 @@ def supply_library(
     store = cache if cache is not None else Cache()
     header = read_header(found)
     try:
-        declarations = _declare(found, header, store)
+        declarations = _with_shipped(_declare(found, header, store))
     except (MissingExtraError, HeaderError):
         declarations = replace(load_reference(), header_digest=header.digest, version=header.version)
     key = make_key(

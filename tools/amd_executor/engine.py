@@ -20,11 +20,12 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from hip_devicelib.cache import user_directory
+from hip_devicelib.elf import read_elf
 from tools.amd_executor import layout, memory
 from tools.amd_executor.control import build_control, is_control
 from tools.amd_executor.decoding import Instruction, Operand, UnknownInstruction, decode
 from tools.amd_executor.frames import BIT, LONG, POINTER, SIGNATURE, WITHIN, WORD, Frame, long
-from tools.amd_executor.images import undefined_symbols
 from tools.amd_executor.indexed import build_indexed, is_indexed
 from tools.amd_executor.lanes import build_cross_lane
 from tools.amd_executor.pseudocode import PseudocodeError
@@ -76,7 +77,7 @@ class Engine:
             with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
                 file.write(data)
             os.replace(file.name, path)
-        missing = [symbol for symbol in undefined_symbols(data) if not self.finds(symbol)]
+        missing = [symbol for symbol in read_elf(data, machine=None).undefined_symbols() if not self.finds(symbol)]
         if missing:  # the JIT ends the process where it does not find one
             raise UnknownInstruction(f"{description or name} calls what this machine has not: {', '.join(missing)}")
         self.jit.add_object_file(llvm.ObjectFileRef.from_data(data))
@@ -141,8 +142,7 @@ def engine() -> Engine:
 
 
 def _default_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "numba-hip" / "amd-executor"
+    return user_directory("numba-hip", "XDG_CACHE_HOME") / "amd-executor"
 
 
 def _salt(processor: str) -> str:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from hip_devicelib.errors import CodeObjectError
 from tools.amd_executor.decoding import UnknownInstruction
 from tools.amd_executor.images import ImageError
 from tools.amd_executor.machine import EndlessError, ExecutionError, Machine, MemoryFault
@@ -44,7 +45,7 @@ class StandinExecutor:
         """Put a code object into memory; answers its address, 0 where it cannot be executed."""
         try:
             machine = Machine(image)
-        except ImageError as error:
+        except (ImageError, CodeObjectError) as error:
             self.note(error)
             return 0
         self.machines[machine.image.base] = machine

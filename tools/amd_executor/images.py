@@ -8,15 +8,11 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from hip_devicelib.elf import read_elf
+from hip_devicelib.elf import Relocation, read_elf
+from hip_devicelib.metadata import read_metadata
 
-_LOAD, _RELA = 1, 4
-_PROGRAM = struct.Struct("<IIQQQQQQ")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_RELOCATION = struct.Struct("<QQq")
 _MACHINES = {0x4C: "gfx942", 0x41: "gfx1100", 0x4E: "gfx1201"}
-_NOTE_TYPE, _SYMBOL_TABLE = 32, 2
+_SHARED_OBJECT, _FUNCTION, _RELATIVE = 3, 2, 13
 
 
 class ImageError(Exception):
@@ -77,88 +73,52 @@ class Image:
 
 def load_image(data: bytes) -> Image:
     """The code object in *data*, ready to run."""
-    header = struct.unpack_from("<HHIQQQIHHHHHH", data, 16)
-    kind, _, _, _, program_place, section_place, flags, _, _, programs, _, sections, _ = header
-    target = _MACHINES.get(flags & 0xFF)
-    if target is None or kind != 3:
+    elf = read_elf(data)
+    target = _MACHINES.get(elf.flags & 0xFF)
+    if target is None or elf.kind != _SHARED_OBJECT:
         known = ", ".join(_MACHINES.values())
-        raise ImageError(f"machine {flags & 0xFF:#x}, ELF type {kind}: linked code objects for {known} are executed")
-    segments = [_PROGRAM.unpack_from(data, program_place + i * _PROGRAM.size) for i in range(programs)]
-    loads = [(part[3], part[2], part[5], part[6]) for part in segments if part[0] == _LOAD]
-    size = max(address + room for address, _, _, room in loads)
+        raise ImageError(
+            f"machine {elf.flags & 0xFF:#x}, ELF type {elf.kind}: linked code objects for {known} are executed"
+        )
+    segments = elf.segments()
+    size = max(segment.address + segment.size for segment in segments)
     memory = mmap.mmap(-1, (size + 4095) // 4096 * 4096)
-    for address, place, held, _ in loads:
-        memory[address : address + held] = data[place : place + held]
+    for segment in segments:
+        memory[segment.address : segment.address + len(segment.content)] = segment.content
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    tables = [_SECTION.unpack_from(data, section_place + i * _SECTION.size) for i in range(sections)]
-    symbols = {i: _symbols(data, tables, part) for i, part in enumerate(tables) if part[1] in (2, 11)}
-    for part in tables:
-        if part[1] == _RELA and part[2] & 2:
-            _relocate(memory, base, data, part, symbols.get(part[6], []))
-    names = {name: value for table in symbols.values() for name, value, _, _, section in table if section}
-    functions = sorted(
-        {(value, room, name) for table in symbols.values() for name, value, room, kind, _ in table if kind == 2}
-    )
-    image = Image(target, base, size, {}, functions, memory)
-    image.kernels.update(_kernels(image, names, _metadata(data)))
+    for relocation in elf.load_relocations():
+        value, width = _relocated(base, relocation)
+        place = relocation.place
+        memory[place : place + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+    symbols = elf.defined_symbols()
+    functions = {(symbol.value, symbol.size, symbol.name) for symbol in symbols if symbol.kind == _FUNCTION}
+    image = Image(target, base, size, {}, sorted(functions), memory)
+    image.kernels.update(_kernels(image, {symbol.name: symbol.value for symbol in symbols}, read_metadata(elf)))
     return image
 
 
-def _symbols(data: bytes, tables: list[Any], part: Any) -> list[tuple[str, int, int, int, int]]:
-    names = tables[part[6]][4]
-    found = []
-    for place in range(part[4], part[4] + part[5], _SYMBOL.size):
-        name, info, _, section, value, size = _SYMBOL.unpack_from(data, place)
-        start = names + name
-        found.append((data[start : data.index(b"\0", start)].decode(), value, size, info & 15, section))
-    return found
-
-
-def undefined_symbols(data: bytes) -> list[str]:
-    """What an object file for the host needs from elsewhere, by name."""
-    place, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
-    tables = [_SECTION.unpack_from(data, place + i * _SECTION.size) for i in range(count)]
-    found = [_symbols(data, tables, part) for part in tables if part[1] == _SYMBOL_TABLE]
-    return [name for table in found for name, _, _, _, section in table if name and not section]
-
-
-def _relocate(memory: mmap.mmap, base: int, data: bytes, part: Any, symbols: list[Any]) -> None:
-    """Dynamic relocations, as LLVM's guide to the AMDGPU backend numbers them."""
-    for place in range(part[4], part[4] + part[5], _RELOCATION.size):
-        offset, info, addend = _RELOCATION.unpack_from(data, place)
-        kind = info & 0xFFFFFFFF
-        if kind == 13:
-            value, size = base + addend, 8
-        else:
-            name, symbol, _, _, section = symbols[info >> 32]
-            if not section:
-                raise ImageError(f"the symbol {name!r} is not defined")
-            value, here = base + symbol + addend, base + offset
-            relative = value - here
-            forms = {
-                1: (value, 4),
-                2: (value >> 32, 4),
-                3: (value, 8),
-                4: (relative, 4),
-                5: (relative, 8),
-                6: (value, 4),
-                10: (relative, 4),
-                11: (relative >> 32, 4),
-            }
-            if kind not in forms:
-                raise ImageError(f"a relocation of type {kind}")
-            value, size = forms[kind]
-        memory[offset : offset + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-
-
-def _metadata(data: bytes) -> dict[str, Any]:
-    import msgpack
-
-    for owner, kind, content in read_elf(data).notes():
-        if owner.rstrip(b"\0") == b"AMDGPU" and kind == _NOTE_TYPE:
-            found: dict[str, Any] = msgpack.unpackb(content)
-            return found
-    raise ImageError("a code object without metadata")
+def _relocated(base: int, relocation: Relocation) -> tuple[int, int]:
+    """What a relocation puts into memory, and how many bytes of that; LLVM's guide to AMDGPU numbers the kinds."""
+    if relocation.kind == _RELATIVE:
+        return base + relocation.addend, 8
+    symbol = relocation.symbol
+    if symbol is None or not symbol.section:
+        raise ImageError(f"the symbol {'' if symbol is None else symbol.name!r} is not defined")
+    value = base + symbol.value + relocation.addend
+    relative = value - (base + relocation.place)
+    forms = {
+        1: (value, 4),
+        2: (value >> 32, 4),
+        3: (value, 8),
+        4: (relative, 4),
+        5: (relative, 8),
+        6: (value, 4),
+        10: (relative, 4),
+        11: (relative >> 32, 4),
+    }
+    if relocation.kind not in forms:
+        raise ImageError(f"a relocation of type {relocation.kind}")
+    return forms[relocation.kind]
 
 
 def _kernels(image: Image, names: dict[str, int], metadata: dict[str, Any]) -> dict[str, KernelImage]:

@@ -1,4 +1,5 @@
-"""A reader for the little of ELF that code objects and object files need: notes, sections, symbols, relocations.
+"""A reader for the little of ELF that code objects and object files need: notes, sections, symbols, relocations, and
+what a loader puts into memory.
 
 64-bit, little-endian files only (System V ABI, chapters 4 and 5). Nothing in the file is believed: every offset and
 size is checked against the bytes that there are.
@@ -7,7 +8,7 @@ size is checked against the bytes that there are.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hip_devicelib.errors import CodeObjectError
@@ -16,8 +17,11 @@ EM_AMDGPU = 224
 _ET_REL = 1
 _SHT_SYMTAB, _SHT_RELA, _SHT_NOTE, _SHT_NOBITS, _SHT_DYNSYM = 2, 4, 7, 8, 11
 _SHN_UNDEF = 0
+_PT_LOAD = 1
+_SHF_ALLOC = 2
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _NOTE = struct.Struct("<III")
@@ -30,6 +34,7 @@ class Section:
 
     name: int
     kind: int
+    flags: int
     address: int
     offset: int
     size: int
@@ -41,24 +46,47 @@ class Section:
 class Symbol:
     """A symbol: the number of the section that defines it, 0 for none, with its value and size.
 
-    In a relocatable file ``value`` counts from the start of the section, in a linked one it is an address.
+    In a relocatable file ``value`` counts from the start of the section, in a linked one it is an address. ``kind`` is
+    the ABI's number: 1 for an object, 2 for a function.
     """
 
     name: str
     section: int
     value: int
     size: int
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What a loader puts at ``address``: bytes of the file, and zeros behind them up to ``size``."""
+
+    address: int
+    content: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A place in memory that a loader fills, with the machine's number of how, and a symbol that it may need."""
+
+    place: int
+    kind: int
+    symbol: Symbol | None
+    addend: int
 
 
 @dataclass(frozen=True)
 class ElfFile:
-    """An ELF file whose header and section table have been checked. ``kind`` is the header's ``e_type``.
+    """An ELF file whose header and section table have been checked. ``kind`` is the header's ``e_type``, ``flags``
+    are the machine's own.
 
     Sections are known by their numbers. Whatever reads the file raises `CodeObjectError` where it is damaged.
     """
 
     data: bytes
     kind: int
+    flags: int
     sections: tuple[Section, ...]
     name_table: int
     """The number of the section with the names of the sections."""
@@ -79,9 +107,9 @@ class ElfFile:
         wanted = name.encode() + b"\0"
         for table in self._symbol_tables():
             names = self._content(self._section(table.link))
-            for start, section, value, size in self._symbols(table):
+            for start, kind, section, value, size in self._symbols(table):
                 if section != _SHN_UNDEF and names.startswith(wanted, start):
-                    return Symbol(name, section, value, size)
+                    return Symbol(name, section, value, size, kind)
         raise CodeObjectError(f"this ELF file does not define {name!r}")
 
     def undefined_symbols(self) -> list[str]:
@@ -89,9 +117,46 @@ class ElfFile:
         return [
             name
             for table in self._symbol_tables()
-            for start, section, _, _ in self._symbols(table)
+            for start, _, section, _, _ in self._symbols(table)
             if section == _SHN_UNDEF and (name := self._name(table.link, start))
         ]
+
+    def defined_symbols(self) -> list[Symbol]:
+        """All symbols that the file defines; one that stands in two tables is there twice."""
+        return [
+            Symbol(self._name(table.link, start), section, value, size, kind)
+            for table in self._symbol_tables()
+            for start, kind, section, value, size in self._symbols(table)
+            if section != _SHN_UNDEF
+        ]
+
+    def segments(self) -> list[Segment]:
+        """What a loader puts into memory, in the order of the file."""
+        start, entry_size, count = *struct.unpack_from("<Q", self.data, 32), *struct.unpack_from("<HH", self.data, 54)
+        if count and (entry_size != _SEGMENT.size or start + count * entry_size > len(self.data)):
+            raise CodeObjectError("damaged ELF file: the table of segments lies outside of the file")
+        found = []
+        for number in range(count):
+            kind, _, offset, address, _, held, size, _ = _SEGMENT.unpack_from(self.data, start + number * entry_size)
+            if kind == _PT_LOAD:
+                if offset + held > len(self.data) or held > size:
+                    raise CodeObjectError("damaged ELF file: a segment lies outside of the file")
+                found.append(Segment(address, self.data[offset : offset + held], size))
+        return found
+
+    def load_relocations(self) -> Iterator[Relocation]:
+        """What a loader has to fill in a linked file; places count as its addresses do."""
+        for section in self.sections:
+            if section.kind == _SHT_RELA and section.flags & _SHF_ALLOC:
+                table = self._section(section.link)
+                symbols = list(self._symbols(table))
+                for place, information, addend in self._entries(section, _RELOCATION):
+                    number = information >> 32
+                    symbol = None
+                    if number:
+                        start, kind, home, value, size = _chosen(symbols, number)
+                        symbol = Symbol(self._name(table.link, start), home, value, size, kind)
+                    yield Relocation(place, information & 0xFFFFFFFF, symbol, addend)
 
     def symbol_bytes(self, name: str, size: int, *, sized: bool = True) -> bytes:
         """The *size* bytes that the symbol called *name* stands for. Raises `CodeObjectError` if it has fewer.
@@ -127,19 +192,17 @@ class ElfFile:
             if section.kind == _SHT_RELA and section.info == number:
                 symbols = list(self._symbols(self._section(section.link)))
                 for place, information, addend in self._entries(section, _RELOCATION):
-                    if information >> 32 >= len(symbols):
-                        raise CodeObjectError(f"damaged ELF file: there is no symbol {information >> 32}")
-                    _, home, value, _ = symbols[information >> 32]
+                    _, _, home, value, _ = _chosen(symbols, information >> 32)
                     found[place] = home, value + addend
         return found
 
     def _symbol_tables(self) -> Iterator[Section]:
         return (section for section in self.sections if section.kind in (_SHT_SYMTAB, _SHT_DYNSYM))
 
-    def _symbols(self, table: Section) -> Iterator[tuple[int, int, int, int]]:
-        """Where the name begins, the section, the value and the size of each symbol of *table*."""
-        for start, _, _, section, value, size in self._entries(table, _SYMBOL):
-            yield start, section, value, size
+    def _symbols(self, table: Section) -> Iterator[tuple[int, int, int, int, int]]:
+        """Where the name begins, the kind, the section, the value and the size of each symbol of *table*."""
+        for start, information, _, section, value, size in self._entries(table, _SYMBOL):
+            yield start, information & 15, section, value, size
 
     def _entries(self, table: Section, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
         content = self._content(table)
@@ -175,18 +238,22 @@ def read_elf(data: bytes, *, machine: int | None = EM_AMDGPU) -> ElfFile:
         raise CodeObjectError(f"an ELF file is bytes, not {type(data).__name__}")
     if len(data) < _HEADER.size or not data.startswith(_IDENT):
         raise CodeObjectError(f"not a 64-bit little-endian ELF file ({len(data)} bytes, starting {data[:6]!r})")
-    _, kind, found, _, _, _, start, _, _, _, _, entry_size, count, names = _HEADER.unpack_from(data)
+    _, kind, found, _, _, _, start, flags, _, _, _, entry_size, count, names = _HEADER.unpack_from(data)
     if machine not in (None, found):
         raise CodeObjectError(f"this ELF file is for machine {found}, not for {machine} (AMD GPUs are {EM_AMDGPU})")
     if entry_size != _SECTION.size or start + count * entry_size > len(data):
         raise CodeObjectError("damaged ELF file: the section table lies outside of the file")
     sections = []
     for number in range(count):
-        name, section_kind, _, address, offset, size, link, info, _, _ = _SECTION.unpack_from(
-            data, start + number * entry_size
-        )
-        sections.append(Section(name, section_kind, address, offset, size, link, info))
-    return ElfFile(data, kind, tuple(sections), names)
+        fields = _SECTION.unpack_from(data, start + number * entry_size)
+        sections.append(Section(*fields[:8]))
+    return ElfFile(data, kind, flags, tuple(sections), names)
+
+
+def _chosen(symbols: Sequence[tuple[int, int, int, int, int]], number: int) -> tuple[int, int, int, int, int]:
+    if number >= len(symbols):
+        raise CodeObjectError(f"damaged ELF file: there is no symbol {number}")
+    return symbols[number]
 
 
 def _split_notes(content: bytes) -> Iterator[tuple[bytes, int, bytes]]:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 def read_target(image: bytes) -> str:
     """The target ID that *image* was made for, such as ``gfx90a:xnack+``. Raises `CodeObjectError`."""
-    name = _field(_metadata(read_elf(image)), "amdhsa.target", str)
+    name = _field(read_metadata(read_elf(image)), "amdhsa.target", str)
     try:
         return parse_target(name).id
     except (UnknownTargetError, UnsupportedError) as error:
@@ -50,7 +50,7 @@ def read_kernels(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]
     signature that differs.
     """
     elf = read_elf(image)
-    entries = _field(_metadata(elf), "amdhsa.kernels", list)
+    entries = _field(read_metadata(elf), "amdhsa.kernels", list)
     kernels = tuple(_read_kernel(elf, _checked(entry, dict, "amdhsa.kernels[]")) for entry in entries)
     return tuple(_with_signature(kernel, (signatures or {}).get(kernel.name)) for kernel in kernels)
 
@@ -60,7 +60,8 @@ def describe(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]]] |
     return CodeObject(read_target(image), image, read_kernels(image, signatures))
 
 
-def _metadata(elf: ElfFile) -> dict[str, Any]:
+def read_metadata(elf: ElfFile) -> dict[str, Any]:
+    """The metadata of a file with code for AMD GPUs, of which nothing has been checked. Raises `CodeObjectError`."""
     for owner, kind, description in elf.notes():
         if owner == _NOTE_OWNER and kind == _NT_AMDGPU_METADATA:
             try:

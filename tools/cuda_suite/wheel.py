@@ -5,11 +5,12 @@ Installed, its redirector would take over the name `numba.cuda` at every start o
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+from hip_devicelib.cache import user_directory
 
 VERSION = "0.30.4"
 SOURCE = "numba_cuda/numba/cuda/tests/"
@@ -26,7 +27,7 @@ class FetchError(RuntimeError):
 
 def default_cache() -> Path:
     """The folder for what is downloaded."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba-hip" / "cuda-suite"
+    return user_directory("numba-hip", "XDG_CACHE_HOME") / "cuda-suite"
 
 
 def fetch_tests(cache: Path) -> Path:

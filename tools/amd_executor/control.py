@@ -22,6 +22,9 @@ FLOAT_MODE, FLOAT_BITS = 0xF0, 0xFF
 """How floats are computed, and the bits that say so: rounded to the nearest, denormal numbers kept, of all widths."""
 
 _ENDS = {"S_ENDPGM": layout.END, "S_BARRIER": layout.BARRIER, "S_BARRIER_WAIT": layout.BARRIER, "S_TRAP": layout.TRAP}
+_DEBUGGER_TRAP = 3
+"""The number of the trap that is for a debugger: where there is none, ROCm's handler lets the wave go on."""
+
 _CLOCKS = ("S_MEMTIME", "S_MEMREALTIME", "S_SENDMSG_RTN_B32", "S_SENDMSG_RTN_B64")
 _MODE, _CYCLES, _HIGH_CYCLES = 1, 29, 30
 _MODES = {"S_ROUND_MODE": FLOAT_MODE & 15, "S_DENORM_MODE": FLOAT_MODE >> 4}
@@ -33,9 +36,16 @@ def is_control(instruction: Instruction) -> bool:
     return bool(_NOTHING.fullmatch(name)) or name in _ENDS or name in _CLOCKS or registers
 
 
+def stops(instruction: Instruction) -> bool:
+    """Whether the wave does not go on behind *instruction*, or not at once."""
+    return instruction.name in _ENDS and not (
+        instruction.name == "S_TRAP" and instruction.fields["simm16"] == _DEBUGGER_TRAP
+    )
+
+
 def build_control(frame: Frame) -> None:
     name = frame.instruction.name
-    if name in _ENDS:
+    if stops(frame.instruction):
         frame.finish(_ENDS[name])
         return
     if name in _CLOCKS:

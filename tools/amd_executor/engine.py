@@ -166,7 +166,8 @@ def _key(instruction: Instruction) -> str:
 def _form(instruction: Instruction) -> Instruction:
     """The instruction with only those fields that its function depends on."""
     fields = {name: number for name, number in instruction.fields.items() if name in _MODIFIERS}
-    if instruction.name in ("S_GETREG_B32", "S_DENORM_MODE", "S_ROUND_MODE") or instruction.name.startswith("S_SETREG"):
+    modes = instruction.name in ("S_GETREG_B32", "S_DENORM_MODE", "S_ROUND_MODE")
+    if modes or instruction.name == "S_TRAP" or instruction.name.startswith("S_SETREG"):
         fields["simm16"] = instruction.fields["simm16"]
     if instruction.name.startswith("S_SETREG_IMM32"):
         fields["written"] = instruction.operands["simm32"].number

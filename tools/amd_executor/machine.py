@@ -30,7 +30,7 @@ LONGEST = 1_500_000_000
 _WINDOW = 64
 """Blocks that are there at once where blocks wait for one another."""
 
-_ENDS = ("S_ENDPGM", "S_BRANCH", "S_SETPC_B64", "S_TRAP")
+_ENDS = ("S_ENDPGM", "S_BRANCH", "S_SETPC_B64")
 
 
 _JUMPS = ("S_BRANCH", "S_CBRANCH", "S_SETPC", "S_SWAPPC", "S_CALL")

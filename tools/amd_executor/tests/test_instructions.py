@@ -391,6 +391,13 @@ def test_traps_are_faults(target: str) -> None:
         run(kernel, [np.zeros(1, np.int32)])
 
 
+def test_a_trap_for_a_debugger_is_gone_past(target: str) -> None:
+    body = "  call void @llvm.debugtrap()\n  store i32 7, ptr addrspace(1) %o"
+    kernel = machine(target, "ptr addrspace(1) %o", body, "declare void @llvm.debugtrap()")
+    run(kernel, [values := np.zeros(1, np.int32)])
+    assert values.tolist() == [7]
+
+
 def test_unknown_instructions_are_named(target: str) -> None:
     body = """
   %l = load <4 x i32>, ptr addrspace(1) %o

@@ -189,12 +189,14 @@ class Calls:
         """
 
         def call(*arguments: Any) -> int:
-            mode = c_int(_RELAXED)
-            self.call("hipThreadExchangeStreamCaptureMode", byref(mode))
+            mode = byref(c_int(_RELAXED))
+            code = self.hipThreadExchangeStreamCaptureMode(mode)
+            if code:
+                raise self.error("hipThreadExchangeStreamCaptureMode", code)
             try:
                 return function(*arguments)
             finally:
-                self.hipThreadExchangeStreamCaptureMode(byref(mode))  # to what HIP said it was: nothing to refuse
+                self.hipThreadExchangeStreamCaptureMode(mode)  # to what HIP said it was: nothing to refuse
 
         return call
 

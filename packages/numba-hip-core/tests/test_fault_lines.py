@@ -16,6 +16,7 @@ from numba import types
 import numba_hip as hip
 from hip_runtime import config as runtime_config
 from hip_runtime.errors import MemoryFaultError, StackOverflowError, TrapError
+from numba_hip.dispatch.overloads import Overloads
 from numba_hip.extending import intrinsic
 
 pytestmark = pytest.mark.cpu_device("a GPU does not tell the line of a fault")
@@ -159,7 +160,7 @@ def test_line_in_lock_step():
 
 def test_kernel_that_has_lines(monkeypatch):
     kernel = hip.jit(lineinfo=True)(outside)
-    monkeypatch.delattr(type(kernel), "_compile_with_lines")
+    monkeypatch.delattr(Overloads, "_compile_with_lines")
     kernel._compile_with_lines = pytest.fail  # nothing is compiled again
     assert line_of(outside) in report_of(kernel, MemoryFaultError)
 

@@ -167,7 +167,7 @@ def test_kernels_and_device_functions_are_not_called_from_python(values):
 
 
 def test_options():
-    with pytest.raises(OptionError, match=r"no option \['no_such'\]; it knows .*'fastmath'"):
+    with pytest.raises(OptionError, match="no option no_such; it knows .*fastmath"):
         hip.jit(no_such=1)
     for wrong in (0, -1, 1.5, True, "many"):
         with pytest.raises(OptionError, match="max_registers is .*; it has to be a whole number, 1 or more"):

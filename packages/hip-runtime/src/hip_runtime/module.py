@@ -222,7 +222,8 @@ def dim3(what: str, value: Any) -> Dim3:
         raise LaunchError(f"{what} must be a sequence of 1, 2 or 3 integers, got {parts}")
     for axis, extent in zip(_AXES, extents, strict=False):
         if extent < 1:
-            raise LaunchError(f"{what} has extent {extent} along {axis}; each must be at least 1")
+            empty = "; where there is nothing to do, as for an empty array, leave out the launch" if extent == 0 else ""
+            raise LaunchError(f"{what} has extent {extent} along {axis}; each must be at least 1{empty}")
     return (*extents, 1, 1)[:3]  # type: ignore[return-value]
 
 

@@ -86,6 +86,15 @@ truncate_arguments: Setting[bool] = Setting(
     lambda: False,
 )
 
+full_tracebacks: Setting[bool] = Setting(
+    "NUMBA_HIP_FULL_TRACEBACKS",
+    "1 shows of an error in a kernel's code all that Numba says, and the frames of this package in tracebacks; the "
+    "default is 0: the line of the program, what is wrong and what to do. NUMBA_FULL_TRACEBACKS of Numba's says the "
+    "same. Read when a kernel does not compile.",
+    switch,
+    lambda: False,
+)
+
 print_six_digits: Setting[bool] = Setting(
     "NUMBA_HIP_PRINT_SIX_DIGITS",
     "1 lets print in kernels write floats with six digits behind the point, as C's printf and so Numba CUDA does; the "
@@ -96,6 +105,6 @@ print_six_digits: Setting[bool] = Setting(
 
 SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
     cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt,
-    truncate_arguments, print_six_digits,
+    truncate_arguments, full_tracebacks, print_six_digits,
 )  # fmt: skip
 """All settings, for tools that list them."""

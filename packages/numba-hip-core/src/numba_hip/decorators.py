@@ -16,6 +16,7 @@ from numba_hip.dispatch.eligibility import python_function
 from numba_hip.dispatch.extensions import Extension
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.errors import OptionError
+from numba_hip.tracebacks import without_own_frames
 
 PyFunc = Callable[..., Any]
 
@@ -32,6 +33,7 @@ def jit(
     extensions: Iterable[Extension] | None = (),
     **options: Any,
 ) -> Callable[[PyFunc], Dispatcher]: ...
+@without_own_frames
 def jit(
     function_or_signature: Any = None,
     *,
@@ -81,6 +83,7 @@ def _checked(extensions: Iterable[Extension] | None, device: bool) -> list[Exten
     return found
 
 
+@without_own_frames
 def _dispatcher(
     function: Any, *, options: CompileOptions, device: bool, extensions: list[Extension], signatures: list[Any]
 ) -> Dispatcher:

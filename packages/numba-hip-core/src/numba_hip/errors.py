@@ -9,7 +9,7 @@ from __future__ import annotations
 from pickle import PicklingError
 from typing import TYPE_CHECKING
 
-from numba.core.errors import TypingError
+from numba.core.errors import TypingError, UnsupportedError
 
 if TYPE_CHECKING:
     from numba_hip.races.findings import Finding
@@ -29,6 +29,10 @@ class NotAFunctionError(HipError, TypeError):
 
 class KernelSignatureError(HipError, TypeError):
     """A kernel that cannot be launched as it is declared, such as one that returns a value, or an ``async def``."""
+
+
+class SignatureError(HipError, NameError, TypeError):
+    """A signature in quotes that is none: a type in it does not exist, or it cannot be read."""
 
 
 class DeviceFunctionError(HipError, TypeError, RuntimeError):
@@ -71,6 +75,14 @@ class LinkedFileNotFoundError(LinkedCodeError, FileNotFoundError):
 
     def __str__(self) -> str:
         return f"link: {self.args[0]}"
+
+
+class UnknownNameError(HipError, TypingError, AttributeError):
+    """A name in a kernel that the module before the dot does not have, such as ``math.sqroot``."""
+
+
+class UnsupportedCodeError(HipError, UnsupportedError):
+    """Something of Python in a kernel that no device has, such as lists and ``try``."""
 
 
 class AlignmentError(HipError, TypingError, ValueError):

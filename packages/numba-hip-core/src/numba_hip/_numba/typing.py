@@ -15,12 +15,29 @@ from numba.core.typing.templates import fold_arguments
 from numba.core.typing.typeof import Purpose
 from numba.np.numpy_support import FROM_DTYPE, as_dtype, from_dtype
 
+from numba_hip.errors import SignatureError
+from numba_hip.suggestions import hint
+
 __all__ = ["CallStack", "Conversion", "Purpose", "add_dtype", "as_dtype", "fold_argument_types", "from_dtype",
            "is_signature", "normalize_signature", "standard_declarations", "type_code",
            "type_of_constructor"]  # fmt: skip
 
 is_signature = sigutils.is_signature
-normalize_signature = sigutils.normalize_signature
+
+
+def normalize_signature(signature: Any) -> tuple[tuple[types.Type, ...], types.Type | None]:
+    """Argument types, and the type of the result if it is named, of a signature in any form; `SignatureError`."""
+    try:
+        args, result = sigutils.normalize_signature(signature)
+    except NameError as error:
+        name = str(error.name)
+        known = [known for known, kind in vars(types).items() if isinstance(kind, types.Type)]
+        raise SignatureError(f"signature {signature!r}: there is no type {name}{hint(name, known)}") from None
+    except SyntaxError as error:
+        raise SignatureError(
+            f"signature {signature!r}: {error.msg}; write it as in 'void(float32[:], int64)'"
+        ) from None
+    return tuple(args), result
 
 
 def add_dtype(dtype: Any, kind: types.Type) -> None:

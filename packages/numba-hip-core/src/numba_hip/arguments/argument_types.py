@@ -32,8 +32,6 @@ class ArrayArgument:
     __slots__ = ("code", "dense", "packed", "type")
 
     def __init__(self, array: DeviceArray) -> None:
-        if array.dtype.hasobject:
-            raise KernelArgumentError(f"an array of dtype {array.dtype} holds Python objects; kernels take numbers")
         self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array), readonly=array.readonly)
         self.code = type_code(self.type)
         start, steps = (array.address, *array.shape), array.strides
@@ -66,7 +64,25 @@ def element_type(dtype: np.dtype[Any]) -> types.Type:
             f"kernels do not compute with elements of type {dtype}; pass array.view(np.uint8) for their bits, or "
             "convert the array with .astype(...)"
         )
+    if problem := _problem_of_elements(dtype):
+        raise KernelArgumentError(f"an array of dtype {dtype} {problem}")
     return from_dtype(dtype)
+
+
+def _problem_of_elements(dtype: np.dtype[Any]) -> str:
+    """What kernels cannot do with elements of *dtype*, and what to pass instead; empty where they can."""
+    base = dtype.base
+    if base.hasobject:
+        return "holds Python objects; kernels take numbers: convert it with .astype(...)"
+    if not base.isnative:
+        return (
+            "has its bytes in the order of other machines; pass a copy in the order of this one: "
+            ".astype(array.dtype.newbyteorder('='))"
+        )
+    for kind, longest in (("f", np.dtype(np.float64)), ("c", np.dtype(np.complex128))):
+        if base.kind == kind and base.itemsize > longest.itemsize:
+            return f"has longer numbers than devices have; pass .astype(np.{longest})"
+    return ""
 
 
 def layout_of(array: DeviceArray) -> str:
@@ -135,11 +151,8 @@ def _refuse_objects(value: Any, name: str) -> None:
     if isinstance(value, tuple):
         for member in value:
             _refuse_objects(member, name)
-    elif isinstance(value, np.ndarray) and value.dtype.hasobject:
-        raise KernelArgumentError(
-            f"argument {name!r} is an array of dtype {value.dtype}, which holds Python objects; kernels take "
-            "numbers: convert it with .astype(...)"
-        )
+    elif isinstance(value, np.ndarray) and (problem := _problem_of_elements(value.dtype)):
+        raise KernelArgumentError(f"argument {name!r} is an array of dtype {value.dtype}, which {problem}")
 
 
 def type_of(value: Any, name: str) -> types.Type:
@@ -147,21 +160,29 @@ def type_of(value: Any, name: str) -> types.Type:
     know_ml_dtypes()
     try:
         found = typeof(value)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError):
         if isinstance(value, int):
             raise KernelArgumentError(
                 f"argument {name!r} is {value:#x}; kernels take integers from -2**63 to 2**64 - 1"
-            ) from error
-        remedy = "; np.asarray gives an array of what is in it" if hasattr(value, "__array__") else ""
+            ) from None
         raise KernelArgumentError(
-            f"argument {name!r} is a {type(value).__name__}, which kernels cannot take{remedy}"
-        ) from error
+            f"argument {name!r} is a {type(value).__name__}, which kernels cannot take{_remedy(value, name)}"
+        ) from None
     if not is_passable(found):
         raise KernelArgumentError(
             f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and "
             "tuples of them"
         )
     return found
+
+
+def _remedy(value: Any, name: str) -> str:
+    """What to pass instead of *value*, of a class that kernels do not know."""
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        return f"; pass a column of it, {name}['...'].to_numpy(), or all as an array, {name}.to_numpy()"
+    if hasattr(value, "to_numpy"):
+        return f"; pass {name}.to_numpy() (with .copy() where the kernel writes to it)"
+    return "; np.asarray gives an array of what is in it" if hasattr(value, "__array__") else ""
 
 
 def argument_type(value: Any, name: str, *, hinted: bool = False) -> types.Type:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from numba.core.errors import LoweringError, NumbaError
 
 from hip_devicelib.errors import UnsupportedError
 from hip_runtime.compile_notice import announced
+from numba_hip import config
 from numba_hip._numba.compiler import (
     AnnotateTypes,
     BaseNativeLowering,
@@ -34,6 +36,7 @@ from numba_hip.language.captured import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.targets import c_helpers
 from numba_hip.targets.foreign_intrinsics import is_foreign
+from numba_hip.tracebacks import are_full
 
 if TYPE_CHECKING:
     from numba_hip.targets.compile_target import CompileTarget
@@ -244,3 +247,22 @@ def compile_function(
             raise
         result.library.add_linked_code(linked)
         return result
+
+
+@contextmanager
+def explained(function: Callable[..., Any], args: tuple[Any, ...], target: str) -> Iterator[None]:
+    """A block that compiles *function* for *args*: what Numba raises is told in a few lines, at the user's line.
+
+    The error that is raised has Numba's own as its ``__context__``.
+    """
+    try:
+        yield
+    except Exception as error:
+        if are_full():
+            raise
+        from numba_hip.compilation.diagnosis import explain
+
+        told = explain(error, function, args, target, f"{config.full_tracebacks.variable}=1")
+        if told is None:
+            raise
+        raise told from None

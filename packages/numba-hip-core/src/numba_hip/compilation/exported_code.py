@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import types
 
 from numba_hip._numba.compiler import compiling_for, lowered_symbol
-from numba_hip.compilation.compiler import compile_function
+from numba_hip.compilation.compiler import compile_function, explained
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.target_choice import find_target
 from numba_hip.language.external import ABIS
@@ -64,7 +64,7 @@ def compile_device_function(
         raise NotImplementedError(f"Unsupported ABI: {abi}; there are {' and '.join(ABIS)}")
     made_for = find_target(py_func, options, target)
     context, chosen = made_for.target_context, name or symbol_of(py_func.__name__)
-    with compiling_for(made_for.numba_name):
+    with explained(py_func, args, target), compiling_for(made_for.numba_name):
         result = compile_function(py_func, args, return_type, options, made_for)
         library = context.codegen().create_library(f"{chosen}.exported")
         library.add_linking_library(result.library)

@@ -20,7 +20,7 @@ from hip_runtime.module import dim3
 from numba_hip._numba.compiler import compiling_for
 from numba_hip.abi.fault import Fault
 from numba_hip.compilation import resources
-from numba_hip.compilation.compiler import compile_function
+from numba_hip.compilation.compiler import compile_function, explained
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.rest_parameter import fold_rest
 from numba_hip.compilation.target_choice import find_target
@@ -160,7 +160,7 @@ def compile_kernel(
     Raises `numba.core.errors.TypingError` and its relatives at the user's line, for waves that the target does not
     have, too; `KernelSignatureError` for a kernel that returns a value, and `hip_devicelib.errors.UnknownTargetError`.
     """
-    with announced(py_func.__name__, "type inference"):
+    with explained(py_func, args, target), announced(py_func.__name__, "type inference"):
         made_for = find_target(py_func, options, target)
         with compiling_for(made_for.numba_name):  # what is behind Numba's passes asks its contexts, too
             code = _compile_kernel(py_func, args, options, made_for)

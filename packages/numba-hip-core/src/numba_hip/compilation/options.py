@@ -11,6 +11,7 @@ from numba_hip import config
 from numba_hip.abi.variant import Variant
 from numba_hip.errors import OptionError
 from numba_hip.linked_code import as_items
+from numba_hip.suggestions import hint
 
 CARVEOUTS = ("default", "MaxL1", "MaxShared")
 """Names of values of ``shared_memory_carveout``."""
@@ -126,7 +127,7 @@ class CompileOptions:
                 given = {**given, name: default()}
         unknown = given.keys() - known
         if unknown:
-            raise OptionError(f"hip.jit has no option {sorted(unknown)}; it knows {sorted(known)}")
+            raise OptionError(_describe_unknown(sorted(unknown), sorted(known)))
         inline = given.get("inline", "never")
         if isinstance(inline, bool):
             inline = "always" if inline else "never"
@@ -218,6 +219,22 @@ class CompileOptions:
                 "unit and blocks of a cluster, each 1 or more"
             )
         return bounds[1]
+
+
+NOT_OURS = {
+    "parallel": "a kernel runs in parallel over its grid",
+    "nopython": "kernels are always compiled so",
+    "nogil": "kernels run without Python's lock",
+    "target": "the device is chosen when a kernel is launched, see hip.select_device",
+    "locals": "variables have the types that they are assigned: np.float32(x)",
+}
+"""Options of Numba's other decorators, and why there is no need for them."""
+
+
+def _describe_unknown(unknown: list[str], known: list[str]) -> str:
+    """What to say of options that do not exist."""
+    described = [name + (f" ({NOT_OURS[name]})" if name in NOT_OURS else hint(name, known)) for name in unknown]
+    return f"hip.jit has no option {', '.join(described)}; it knows {', '.join(known)}"
 
 
 def _check_carveout(carveout: Any) -> None:

@@ -33,6 +33,7 @@ from numba_hip.dispatch.output import with_output
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.transfer import Transfer, check_capture
 from numba_hip.errors import DeviceFunctionError
+from numba_hip.tracebacks import SHORTENED, hide_frames, without_own_frames
 
 Types = tuple[types.Type, ...]
 
@@ -89,8 +90,12 @@ class Dispatcher(Overloads):
         plain = is_plain(config)
         configured = self._configured.get(config) if plain else None
         if configured is None:
-            check_function(self.py_func, device=False, launched=True)
-            configured = self._configure(LaunchConfig.of(config))
+            try:
+                check_function(self.py_func, device=False, launched=True)
+                configured = self._configure(LaunchConfig.of(config))
+            except (LaunchError, *SHORTENED) as error:
+                hide_frames(error)
+                raise
             if plain and len(self._configured) < MOST_CONFIGURED:
                 self._configured[config] = configured
         return configured
@@ -126,6 +131,7 @@ class Dispatcher(Overloads):
             f"kernel {self.__name__}: launch configuration was not specified; write {self.__name__}[grid, block](...)"
         )
 
+    @without_own_frames
     def specialize(self, *args: Any) -> Dispatcher:
         """This kernel for the types of *args* alone, compiled for the current device; nothing is copied or launched.
 

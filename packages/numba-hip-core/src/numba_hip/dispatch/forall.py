@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
+from numba_hip.tracebacks import SHORTENED, hide_frames
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
@@ -45,4 +46,9 @@ class ForAll:
             return
         block = self.thread_per_block or min(DEFAULT_BLOCK, self.dispatcher.options.max_block_threads)
         grid = -(-self.ntasks // block)
-        self.dispatcher[grid, block, self.stream, self.sharedmem](*args)
+        configured = self.dispatcher[grid, block, self.stream, self.sharedmem]
+        try:
+            configured(*args)
+        except SHORTENED as error:
+            hide_frames(error)
+            raise

@@ -12,6 +12,7 @@ from hip_runtime.module import dim3
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import DeviceFunctionError, NotCompiledError
+from numba_hip.tracebacks import without_own_frames
 
 if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction
@@ -42,6 +43,7 @@ class Inspection:
         """The form that kernels for *target* call."""
         raise NotImplementedError
 
+    @without_own_frames
     def inspect_llvm(self, signature: Any = None, target: str | None = None, block: Any = None) -> Any:
         """LLVM IR, optimised; of a device function as it was lowered. For *target* it is compiled if need be.
 
@@ -56,6 +58,7 @@ class Inspection:
         args, _ = normalize_signature(signature)
         return self.device_form(target).compile(tuple(args)).library.get_llvm_str()
 
+    @without_own_frames
     def inspect_asm(self, signature: Any = None, target: str | None = None, block: Any = None) -> Any:
         """Assembly. For *target*, such as ``"gfx942"``, the kernel is compiled if need be; no such GPU is needed.
         *block* is as for `inspect_llvm`."""

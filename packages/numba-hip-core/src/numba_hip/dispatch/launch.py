@@ -12,6 +12,7 @@ from hip_runtime.module import dim3
 from hip_runtime.stream import find_stream
 from numba_hip.arguments.packing import Packer
 from numba_hip.compilation.kernel_code import KernelCode
+from numba_hip.tracebacks import SHORTENED, hide_frames
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
@@ -122,7 +123,11 @@ class ConfiguredKernel:
 
     def __call__(self, *args: Any) -> None:
         """Launch with *args*; see `numba_hip.jit`."""
-        self.dispatcher.launch(self, args)
+        try:
+            self.dispatcher.launch(self, args)
+        except SHORTENED as error:
+            hide_frames(error)
+            raise
 
 
 def _configure(dispatcher: Dispatcher, config: tuple[Any, ...]) -> ConfiguredKernel:

@@ -15,6 +15,7 @@ from hip_devicelib.forking import compiling
 from hip_runtime import current_device
 from numba_hip import config
 from numba_hip._numba.typing import normalize_signature
+from numba_hip.compilation.compiler import explained
 from numba_hip.compilation.kernel_code import KernelCode, compile_kernel
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.function_checks import check_function
@@ -25,6 +26,7 @@ from numba_hip.dispatch.overload_resolution import choose_overload
 from numba_hip.dispatch.parameters import Parameters
 from numba_hip.errors import KernelSignatureError
 from numba_hip.language.kernel_callable import KernelCallable
+from numba_hip.tracebacks import without_own_frames
 
 if TYPE_CHECKING:
     from numba_hip.caching.code_cache import CodeCache
@@ -140,6 +142,7 @@ class Overloads(Inspection, KernelCallable):
     def _shown_signatures(self) -> str:
         return "; ".join(", ".join(map(str, args)) for args in self.overloads)
 
+    @without_own_frames
     def compile(self, signature: Any, target: str | None = None) -> KernelCode:
         """Compile for *signature* (a string, a tuple of types or a Numba signature) and for *target*, which is the
         current device's when left out."""
@@ -159,19 +162,25 @@ class Overloads(Inspection, KernelCallable):
         # All of them before the first is compiled, which may call another.
         self.device_signatures = {tuple(args): result for args, result in map(normalize_signature, signatures)}
         for args in self.device_signatures:
-            self.device_form().compile(args)
+            self._compile_device_form(args)
 
+    @without_own_frames
     def compile_device(self, args: Sequence[types.Type], return_type: types.Type | None = None) -> Any:
         """Compile a device function for *args*, for the current device; returns Numba's compile result.
 
         `KernelSignatureError` where it gives another type than *return_type*, if that is named.
         """
-        result = self.device_form().compile(tuple(args))
+        result = self._compile_device_form(tuple(args))
         if return_type is not None and result.signature.return_type != return_type:
             raise KernelSignatureError(
                 f"device function {self.__name__} returns {result.signature.return_type}, not {return_type}"
             )
         return result
+
+    def _compile_device_form(self, args: Types) -> Any:
+        form = self.device_form()
+        with explained(self.py_func, args, form.target.name):
+            return form.compile(args)
 
     def device_form(self, target: str | None = None) -> DeviceFunction:
         """The form of this function that kernels for *target*, the current device's when left out, call."""

@@ -18,6 +18,7 @@ from numba_hip.compilation.kernel_code import OUTPUTS, KernelCode, compile_kerne
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.errors import OutputError
+from numba_hip.tracebacks import without_own_frames
 
 hip_runtime.device.LAYERS.add("numba_hip")
 
@@ -77,6 +78,7 @@ def event_elapsed_time(start: Event, end: Event) -> float:
     return start.elapsed_time(end)
 
 
+@without_own_frames
 def compile(
     function: Callable[..., Any] | Dispatcher,
     signature: Any,

@@ -1,0 +1,51 @@
+"""What is wrong with a kernel's code, in a few lines: the user's line, what is wrong with it, what to do.
+
+Numba tells all that it tried, with lines of its own. `explain` reads that (`reading`), finds the line in the source
+(`source`), and says what it means (`kinds`). It is loaded when a compilation has failed, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
+
+from numba_hip.compilation.diagnosis.failure import Failure
+from numba_hip.compilation.diagnosis.kinds import meaning
+from numba_hip.compilation.diagnosis.wording import UNSUPPORTED
+from numba_hip.errors import UnknownNameError, UnsupportedCodeError
+
+FOREIGN = (("module ", UnknownNameError), *((word, UnsupportedCodeError) for word in UNSUPPORTED))
+"""What errors of other types say that come of what the user wrote, and what is raised instead of them."""
+
+
+def explain(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], target: str, all_of_it: str
+) -> Exception | None:
+    """What to raise instead of *error*, which came of compiling *function* for types *args* and for *target*: of the
+    same type, with a message of a few lines, the last of which says that *all_of_it* shows the rest. None for an error
+    that is none of the user's, and has to be seen as it is."""
+    made = _empty_like(error)
+    if made is None:
+        return None
+    failure = Failure(error, function)
+    said = meaning(failure)
+    lines = [f"{said}\n", *failure.shown_places()]
+    lines.append(f"compiling {function.__name__}({', '.join(map(str, args))}) for {target}; {all_of_it} shows more")
+    made.args = ("\n".join(line.rstrip("\n") for line in lines),)
+    return made
+
+
+def _empty_like(error: Exception) -> Exception | None:
+    """An error without a message: of the type of *error*, or of that which stands for it."""
+    if isinstance(error, (NumbaError, UnsupportedBytecodeError)):
+        kind: type[Exception] = type(error)
+    else:
+        found = [kind for word, kind in FOREIGN if isinstance(error, AttributeError) and word in str(error)]
+        if not found:
+            return None
+        kind = found[0]
+    made = kind.__new__(kind)
+    made.__dict__.update(error.__dict__)
+    return made

@@ -1,0 +1,57 @@
+"""Calls and operations that have no implementation for the types that they are done with."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from numba_hip.compilation.diagnosis.failure import Failure
+from numba_hip.compilation.diagnosis.wording import OPERATORS, TEXT, construct_in, plain, split_arguments
+
+
+def no_implementation(failure: Failure) -> str:
+    """What to say where nothing that was tried says more."""
+    call = failure.message.call
+    name, args = call.partition("(")[0], split_arguments(call)
+    shown = [plain(argument) for argument in args]
+    launched = re.match(r"type\(<device function (\w+) ", args[0]) if args else None
+    if name in ("getitem", "static_getitem") and launched is not None:
+        other = launched[1]
+        return (
+            f"a kernel cannot launch kernels: launch {other} from the host, after this one, or call {other}(...) as a "
+            "function"
+        )
+    if (construct := construct_in(call)) is not None:
+        return construct
+    if name == "setitem" and len(args) == 3:
+        return _assignment(*args)
+    if name == "delitem":
+        return f"elements of {shown[0]} cannot be deleted: arrays keep their size"
+    said = f"No implementation of function {name} for ({', '.join(shown)})"
+    if name in OPERATORS and len(args) == 2:
+        said = f"No implementation of function {OPERATORS[name]} for {shown[0]} and {shown[1]}"
+    if any("unicode" in argument or "Literal[str]" in argument for argument in args):
+        return f"{said}: {TEXT}"
+    reasons = [reason.text for reason in failure.message.reasons if not reason.text.startswith("Untyped")]
+    if not reasons:
+        takes_numbers = "array(" in call and hasattr(math, name)
+        return f"{said}: it takes one number, as one element of an array is" if takes_numbers else said
+    return plain(reasons[0]) if name in reasons[0] else f"{said}: {plain(reasons[0])}"
+
+
+def _assignment(array: str, index: str, value: str) -> str:
+    """What is wrong with ``array[index] = value``."""
+    said = f"{plain(value)} cannot be assigned to an element of {plain(array)}"
+    if array.startswith("readonly"):
+        return f"Cannot modify readonly array of type: {array}"
+    if not re.match(r"(readonly )?array\(", array):
+        return f"{plain(array)} cannot be changed: No implementation of setitem for it; use an array"
+    if value.startswith(("UniTuple", "Tuple")):
+        return f"{said}; assign its parts one by one"
+    if value.startswith("complex"):
+        return f"{said}: take its .real or .imag"
+    if "unicode" in value or "Literal[str]" in value:
+        return f"{said}: it is text"
+    if value.startswith(("array(", "readonly array(")):
+        return f"{said}: one index is missing on the left, or one too few on the right"
+    return said if "slice" not in index else f"{said} by the index {plain(index)}"

@@ -1,0 +1,72 @@
+"""A compilation that failed: what Numba says of it, and the user's source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from numba_hip.compilation.diagnosis.reading import is_of_user, places_of, read
+from numba_hip.compilation.diagnosis.source import Place, functions_at, name_at, nodes_at, nodes_of, text_of
+
+
+class Failure:
+    """What is known of *error*, which came of compiling *function*."""
+
+    def __init__(self, error: Exception, function: Callable[..., Any]) -> None:
+        self.error = error
+        self.text = str(error)
+        self.message = read(self.text)
+        self.function = function
+        code = function.__code__
+        self.start = Place(code.co_filename, code.co_firstlineno)
+        self.place = next(self._places(), self.start)
+        """The innermost line of the user's; a kind of failure may know a better one."""
+
+    def _places(self) -> Iterator[Place]:
+        yield from self.message.places
+        location = getattr(self.error, "loc", None)
+        if location is not None and isinstance(location.line, int):
+            place = Place(location.filename, location.line)
+            if is_of_user(place):
+                yield place
+        yield from places_of(self.error)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """What the statement at the place is made of."""
+        return nodes_at(self.place)
+
+    def has(self, *kinds: type[ast.AST]) -> bool:
+        """Whether there is something of *kinds* in the statement at the place."""
+        return any(isinstance(node, kinds) for node in self.nodes)
+
+    def move_to(self, wanted: Callable[[ast.AST], bool]) -> None:
+        """Take the first line of the function at which something is that is *wanted*, if there is one."""
+        for function in reversed(functions_at(self.place)):
+            for node in nodes_of(function):
+                if wanted(node):
+                    self.place = Place(self.place.filename, node.lineno)  # type: ignore[attr-defined]
+                    return
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """The global variables of the function."""
+        return getattr(self.function, "__globals__", {})
+
+    def shown_places(self) -> list[str]:
+        """The place, with its line, and where the function was called from if it is not the one that was compiled."""
+        lines = [f'File "{self.place.filename}", line {self.place.line}{_within(self.place)}:']
+        if text_of(self.place):
+            lines.append(f"    {text_of(self.place)}")
+        callers = [place for place in self.message.places if name_at(place) != name_at(self.place)]
+        if callers:
+            outer = callers[-1]
+            lines.append(f'called from "{outer.filename}", line {outer.line}{_within(outer)}: {text_of(outer)}')
+        return lines
+
+
+def _within(place: Place) -> str:
+    name = name_at(place)
+    return f", in {name}" if name else ""

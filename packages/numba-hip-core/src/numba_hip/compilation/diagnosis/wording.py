@@ -1,0 +1,83 @@
+"""What is said of Python that kernels do not have, and what there is instead."""
+
+from __future__ import annotations
+
+import re
+
+LISTS = (
+    "a kernel has no memory to make lists in: use a tuple where the length is fixed, hip.local.array(n, dtype), or an "
+    "array that is passed"
+)
+DICTS = "a kernel has no dictionaries: use arrays, a named tuple, or a record"
+SETS = "a kernel has no sets: use an array of flags, or a tuple"
+TEXT = "a kernel makes no text while it runs: print takes numbers and text in quotes one after another"
+TRY = (
+    "a kernel has no try: test what could go wrong before it does (if y != 0: ...); what a thread raises, the launch "
+    "raises"
+)
+WITH = "a kernel has no with: open and close around the launch"
+CLASSES = "a kernel has no objects of classes: pass numbers, tuples, named tuples or records"
+
+UNSUPPORTED = {
+    "build_list": LISTS,
+    "list_": LISTS,
+    "build_map": DICTS,
+    "build_set": SETS,
+    "set_try_status": TRY,
+    "unset_try_status": TRY,
+    "check_try_status": TRY,
+}
+"""Names that Numba asks a target for which has none of it, and what is meant."""
+
+OPCODES = {
+    "IMPORT": "a kernel cannot import: do that above it, at the top of the file",
+    "LOAD_BUILD_CLASS": CLASSES,
+    "STORE_GLOBAL": "a kernel cannot assign to global names: write to an array that is passed",
+    "DELETE_GLOBAL": "a kernel cannot delete global names",
+    "MATCH": "a kernel has no match: write if and elif",
+    "GET_LEN": "a kernel has no match: write if and elif",
+    "SETUP_WITH": WITH,
+    "BEFORE_WITH": WITH,
+    "SETUP_FINALLY": TRY,
+    "UNPACK_EX": "a kernel takes no rest of a tuple (first, *rest = ...): take parts of it by their indices",
+    "FORMAT": TEXT,
+    "YIELD": "a kernel yields nothing: write results into an array",
+}
+"""What is meant by instructions of Python that Numba does not know, by how their names begin."""
+
+OPERATORS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and_": "&", "or_": "|", "xor": "^",
+    "lshift": "<<", "rshift": ">>", "contains": "in",
+    "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=", "ipow": "**=",
+    "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=", "irshift": ">>=", "imatmul": "@=",
+}  # fmt: skip
+
+_LITERAL_TEXT = re.compile(r"Literal\[str\]\((.*?)\)(?:\(\{\}\))?")
+_LITERAL = re.compile(r"Literal\[\w+\]\((.*?)\)")
+
+
+def plain(shown: str) -> str:
+    """Types as Numba writes them, with literals as they stand in the program."""
+    return _LITERAL.sub(r"\1", _LITERAL_TEXT.sub(r"'\1'", shown)).replace("unicode_type", "text")
+
+
+def construct_in(shown: str) -> str | None:
+    """What is said where the types *shown* are those of a list, a dictionary or a set."""
+    if re.search(r"\b(reflected )?[lL]ist(Type)?[(\[]", shown):
+        return LISTS
+    if "DictType" in shown or "Dict(" in shown or "LiteralStrKeyDict" in shown:
+        return DICTS
+    return SETS if re.search(r"\b(reflected )?[sS]et\(", shown) else None
+
+
+def split_arguments(shown: str) -> list[str]:
+    """The arguments of a call as Numba writes it, ``f(array(float64, 1d, C), int64)``."""
+    inner, depth, parts = shown.partition("(")[2].removesuffix(")"), 0, [""]
+    for letter in inner:
+        depth += (letter in "([<") - (letter in ")]>")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]

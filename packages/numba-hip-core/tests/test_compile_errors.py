@@ -1,0 +1,329 @@
+"""Mistakes in kernels, as new users make them: each is told in a few lines, at the line, with what to do."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numba.core import config as numba_config
+from numba.core.errors import NumbaError, TypingError
+
+import numba_hip as hip
+from hip_runtime.errors import LaunchError
+from numba_hip import config
+from numba_hip.errors import KernelArgumentError, OptionError, SignatureError, UnknownNameError, UnsupportedCodeError
+
+MOST_LINES = 11
+"""Lines that an error may have with its traceback."""
+
+BEFORE = """
+import math
+import random
+import time
+
+import numpy as np
+from numba import hip
+
+NUMBERS = [1, 2, 3]
+TABLE = {"a": 1}
+LARGE = 1 << 70
+
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+
+POINT = Point(3)
+
+
+def helper(x):
+    return x + 1
+
+
+@hip.jit
+def other(a):
+    a[0] = 1
+
+
+@hip.jit(device=True)
+def added(x, y):
+    return x + y
+
+
+@hip.jit(device=True)
+def refers(x):
+    return x.foo + 1
+
+
+@hip.jit(device=True)
+def allocates(x):
+    room = np.zeros(3)
+    return room[0] + x
+
+"""
+
+
+class Mistake(NamedTuple):
+    """The body of a kernel, what the error has to say, and the line that it has to show if that is not the first."""
+
+    body: str
+    says: str
+    line: str | None = None
+
+
+ALLOCATION = "a kernel cannot allocate memory"
+LIST = "a kernel has no memory to make lists in: use a tuple"
+DICT = "a kernel has no dictionaries"
+SET = "a kernel has no sets"
+TEXT = "a kernel makes no text while it runs"
+TRY = "a kernel has no try: test what could go wrong"
+OBJECT = "a kernel has no objects of classes"
+
+MISTAKES = [
+    Mistake("x = [1, 2]; a[0] = x[0]", LIST),
+    Mistake("x = []\nx.append(1)\na[0] = x[0]", LIST, "x.append(1)"),
+    Mistake("x = [i for i in range(3)]\na[0] = x[1]", LIST),
+    Mistake("for i, x in enumerate([1, 2]):\n    a[i] = x", LIST),
+    Mistake("a[0] = max([1, 2])", LIST),
+    Mistake("print([1, 2])", LIST),
+    Mistake("x = {1: 2}; a[0] = x[1]", DICT),
+    Mistake("x = {}\nx[1] = 2\na[0] = x[1]", DICT, "x"),
+    Mistake("x = {i: i for i in range(3)}; a[0] = x[1]", DICT),
+    Mistake("x = {1, 2}; a[0] = len(x)", SET),
+    Mistake("a[0] = sum(i for i in range(3))", "generator expressions: write a loop"),
+    Mistake("a[0] = 0\ntry:\n    a[0] = 1 / a[1]\nexcept Exception:\n    a[0] = 0", TRY, "try:"),
+    Mistake("try:\n    a[0] = 1 / a[1]\nfinally:\n    a[0] = 0", TRY),
+    Mistake("a[0] = 0\nwith open('x') as f:\n    a[0] = 1", "a kernel has no with", "with open('x') as f:"),
+    Mistake("p = Point(3)\na[0] = p.x", OBJECT),
+    Mistake("a[0] = POINT.x", OBJECT),
+    Mistake("class P: pass\na[0] = 1", OBJECT),
+    Mistake("x = '%d' % a[0]\nprint(x)", TEXT),
+    Mistake("x = '{}'.format(a[0])\nprint(x)", TEXT),
+    Mistake("print(str(a[0]))", TEXT),
+    Mistake("x = 'abc'.upper()\nprint(x)", TEXT),
+    Mistake("a[0] = int('x')", TEXT),
+    Mistake("x = np.zeros(4)\na[0] = x[0]", ALLOCATION),
+    Mistake("x = np.empty(4, np.float32)\na[0] = x[0]", ALLOCATION),
+    Mistake("x = np.array([1., 2.])\na[0] = x[0]", LIST),
+    Mistake("x = np.arange(4)\na[0] = x[0]", ALLOCATION),
+    Mistake("x = a + a\na[0] = x[0]", ALLOCATION),
+    Mistake("x = a.copy()\na[0] = x[0]", ALLOCATION),
+    Mistake("a[0] = np.sort(a)[0]", ALLOCATION),
+    Mistake("if a > 0:\n    a[0] = 1", ALLOCATION),
+    Mistake("a[0] = helper(a[0])", "Untyped global name 'helper'.*put @hip.jit.device=True. above helper .*:22"),
+    Mistake("a[0] = NUMBERS[0]", "NUMBERS is a list, .*: make it a tuple, .*or an array"),
+    Mistake("a[0] = TABLE['a']", f"Untyped global name 'TABLE'.*{DICT}"),
+    Mistake("i = hip.gird(1)\na[i] = 0", "hip has no gird; did you mean 'grid'"),
+    Mistake("a[hip.threadidx.x] = 0", "hip has no threadidx; did you mean 'threadIdx'"),
+    Mistake("a[hip.threadIdx.w] = 0", "Unknown attribute 'w' of type hip.threadIdx; there are x, y and z"),
+    Mistake("a[0] = math.sqroot(a[0])", "math has no sqroot; did you mean 'sqrt'"),
+    Mistake("a[0] = np.sqroot(a[0])", "np has no sqroot; did you mean 'sqrt'"),
+    Mistake("a[0] = a[0].sqrt()", r"Unknown attribute 'sqrt' of type float64; math.sqrt\(...\) is a function"),
+    Mistake("a[0] = a.siz", "Unknown attribute 'siz' of type array.*did you mean 'size'"),
+    Mistake("if (n := a[0]) > 1:\n    a[0] = n", r"':=' .*: assign before, in a line of its own \(n = a\[0\]\)"),
+    Mistake("a[0] = 1 << 70", "Int value is too large: 1180591620717411303424; .* up to 64 bits"),
+    Mistake("a[0] = 1180591620717411303424", "up to 64 bits"),
+    Mistake("a[0] = LARGE", "up to 64 bits"),
+    Mistake("d = hip.to_device(a)\nd[0] = 1", "hip.to_device is for the host: call it before the launch"),
+    Mistake("hip.synchronize()", "hip.synchronize is for the host"),
+    Mistake("a[0] = time.time()", "time.time cannot be used in a kernel: call it before.*hip.clock64"),
+    Mistake("a[0] = np.random.rand()", "np.random.rand cannot be used in a kernel.*hip.random"),
+    Mistake("open('x')", "open is Python's own and runs on the host"),
+    Mistake("a[0] = eval('1')", "eval is Python's own and runs on the host"),
+    Mistake("hip.atomic.add(a, 0, 'x')", "Cannot cast 'x' to float64"),
+    Mistake("hip.atomic.add(a, 0)", r"hip.atomic.add takes \(ary, idx, val, scope\); this call passes"),
+    Mistake("hip.atomic.add(a[0], 0, 1)", "hip.atomic.add: the first argument has to be an array, got float64"),
+    Mistake("hip.atomic.ad(a, 0, 1)", "hip.atomic has no ad; did you mean 'add'"),
+    Mistake("a[0] = valeu", "name 'valeu' is not defined"),
+    Mistake("a[0] = helpr(1)", "name 'helpr' is not defined; did you mean 'helper'"),
+    Mistake("def f(x):\n    return x + y\na[0] = f(1)", "name 'y' is not defined", "return x + y"),
+    Mistake("a[0, 0] = 1", "cannot index array.float64, 1d, C. with 2 indices"),
+    Mistake("a[1.5] = 1", r"no index float64; integers, .*: int\(...\)"),
+    Mistake("a['x'] = 1", "an array has no index text"),
+    Mistake("a[0] = 'x'", "'x' cannot be assigned to an element of array.*: it is text"),
+    Mistake("a[0] = (1, 2)", "assign its parts one by one"),
+    Mistake("a[0] = 1j", r"take its \.real or \.imag"),
+    Mistake("if a[0] > 1:\n    y = a\nelse:\n    y = 1\na[0] = y", "Cannot unify .* for 'y': .* one type", ""),
+    Mistake("y = a if a[0] > 1 else 2\nprint(y)", "Cannot unify .* both ways through an expression"),
+    Mistake("for i in 5:\n    a[0] = i", "5 cannot be iterated over; range"),
+    Mistake("x, y = (1, 2, 3)\na[0] = x", "2 names on the left, 3 values on the right"),
+    Mistake("x, *y = (1, 2, 3)\na[0] = y[0]", "(UNPACK_EX).*no rest of a tuple"),
+    Mistake("other[1, 1](a)", "a kernel cannot launch kernels: launch other from the host"),
+    Mistake("a[0] = added(1)", r"added\(x, y\) is called with \(1\): missing a required argument: 'y'"),
+    Mistake("a[0] = added(1, 2, 3)", r"added\(x, y\) is called with \(1, 2, 3\): too many"),
+    Mistake("a[0] = added(x=1, z=2)", r"added\(x, y\) is called with \(x=1, z=2\)"),
+    Mistake("a[0] = refers(a[0])", "Unknown attribute 'foo' of type float64", "return x.foo + 1"),
+    Mistake("a[0] = allocates(a[0])", ALLOCATION, "room = np.zeros(3)"),
+    Mistake("n = a.size\ns = hip.shared.array(n, np.float32)\ns[0] = 1", "has to be made of constants", "s = hip.sh"),
+    Mistake("s = hip.shared.array(4)\ns[0] = 1", r"hip.shared.array takes \(shape, dtype, alignment\)"),
+    Mistake("s = hip.local.array(4, 'flaot32')\ns[0] = 1", "Invalid NumPy dtype specified: 'flaot32'"),
+    Mistake("a[hip.grid(4)] = 0", r"hip.grid\(4\): the number of axes can be 1, 2 or 3"),
+    Mistake("a[0] = len(5)", r"No implementation of function len for \(5\)"),
+    Mistake("b = sorted(a)\na[0] = b[0]", r"No implementation of function sorted for \(array"),
+    Mistake("if 1.0 in a:\n    a[0] = 1", "No implementation of function in for"),
+    Mistake("a[0] = math.sin(a)", "No implementation of function sin .*: it takes one number"),
+    Mistake("a[0] = np.sum(a, axis=0)[0]", "got an unexpected keyword argument 'axis'"),
+    Mistake("import math as m\na[0] = m.sin(1.0)", "a kernel cannot import: do that above it"),
+    Mistake("global LARGE\nLARGE = 3", "a kernel cannot assign to global names", "LARGE = 3"),
+    Mistake("match a[0]:\n    case [x, y]:\n        a[0] = 3", "a kernel has no match: write if", "case [x, y]:"),
+    Mistake("a.append(1)", "Unknown attribute 'append' of type array.*: arrays keep their size"),
+    Mistake("del a[0]", "cannot be deleted: arrays keep their size"),
+    Mistake("print(a)", "print in a kernel takes numbers"),
+    Mistake("hip.syncthreads(1)", r"hip.syncthreads takes \(\); this call passes \(1\)"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mistakes")
+
+
+def run(folder: Path, source: str) -> tuple[BaseException, str]:
+    """The error of the program *source*, and what Python prints of it."""
+    path = folder / f"mistake_{abs(hash(source))}.py"
+    path.write_text(source)
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one it is is what is tested
+        exec(compile(source, str(path), "exec"), {"__name__": "mistake"})
+    own = caught.value.__traceback__
+    assert own is not None
+    return caught.value, "".join(traceback.format_exception(type(caught.value), caught.value, own.tb_next))
+
+
+def kernel_of(body: str, parameters: str = "a") -> str:
+    indented = "".join(f"    {line}\n" for line in body.split("\n"))
+    return f"{BEFORE}\n@hip.jit\ndef kernel({parameters}):\n{indented}\n"
+
+
+@pytest.mark.sample(30)
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.body.split("\n")[0])
+def test_mistakes_in_a_kernel(folder: Path, mistake: Mistake) -> None:
+    error, shown = run(folder, kernel_of(mistake.body) + "kernel[1, 1](np.zeros(4))\n")
+    expected = mistake.body.split("\n")[0] if mistake.line is None else mistake.line
+    assert isinstance(error, (NumbaError, AttributeError)) or "Unsupported" in type(error).__name__
+    check(shown, mistake.says)
+    assert f"\n    {expected}" in shown, shown
+    assert "compiling kernel(array(float64, 1d, C))" in shown
+    assert error.__cause__ is None
+    assert error.__context__ is not None, "Numba's own, for who looks for it"
+
+
+def check(shown: str, says: str) -> None:
+    assert re.search(says, shown), shown
+    assert len(shown.splitlines()) <= MOST_LINES, shown
+    frames = ("/numba_hip/",) if sys.version_info >= (3, 11) else ()  # before, Python shows the outermost one
+    for ours in (*frames, "/hip_runtime/", "/numba/", "candidate implementation", "pipeline (step"):
+        assert ours not in shown, shown
+
+
+LAUNCHES = [
+    ("np.zeros(4, '>f8')", KernelArgumentError, r"argument 'a' is an array of dtype >f8, .*\.astype"),
+    ("np.zeros(4, np.longdouble)", KernelArgumentError, r"argument 'a' .*longer numbers.*\.astype\(np.float64\)"),
+    ("np.zeros(4, np.clongdouble)", KernelArgumentError, r"argument 'a' .*longer numbers.*\.astype\(np.complex128\)"),
+    ("np.array([1, 'x'], dtype=object)", KernelArgumentError, "holds Python objects"),
+    ("1 << 70", KernelArgumentError, "argument 'a' is 0x4.*integers from -2"),
+    ("POINT", KernelArgumentError, "argument 'a' is a Point, which kernels cannot take"),
+    ("[1, 2]", KernelArgumentError, "argument 'a' is a list"),
+    ("None", KernelArgumentError, "argument 'a' is a NoneType"),
+    ("np.broadcast_to(np.zeros(1), (4,))", TypingError, r"writes to an array that is read-only: 'a' .*a.copy\(\)"),
+]
+
+
+@pytest.mark.parametrize(("argument", "kind", "says"), LAUNCHES, ids=lambda value: str(value)[:30])
+def test_arguments(folder: Path, argument: str, kind: type[Exception], says: str) -> None:
+    error, shown = run(folder, kernel_of("a[0] = 1") + f"kernel[1, 1]({argument})\n")
+    assert isinstance(error, kind)
+    check(shown, says)
+
+
+def test_series_and_frames(folder: Path) -> None:
+    """By what they can be asked, as pandas need not be there."""
+
+    class Series:
+        def to_numpy(self) -> Any:
+            return np.zeros(3)
+
+    class DataFrame(Series):
+        columns = ("x",)
+
+    @hip.jit
+    def kernel(a: Any) -> None:
+        a[0] = 1
+
+    with pytest.raises(KernelArgumentError, match=r"argument 'a' is a Series.*; pass a.to_numpy\(\)"):
+        kernel[1, 1](Series())
+    with pytest.raises(KernelArgumentError, match=r"is a DataFrame.*pass a column of it, a\['...'\].to_numpy\(\)"):
+        kernel[1, 1](DataFrame())
+
+
+DECORATED = [
+    ("hip.jit('void(flaot32[:])')", SignatureError, "there is no type flaot32; did you mean 'float32'"),
+    ("hip.jit('void(float32[:')", SignatureError, r"'\[' was never closed; write it as in"),
+    ("hip.jit(fast_math=True)", OptionError, "no option fast_math; did you mean 'fastmath'"),
+    ("hip.jit(parallel=True)", OptionError, r"no option parallel \(a kernel runs in parallel"),
+    ("hip.jit(nopython=True)", OptionError, "no option nopython"),
+]
+
+
+@pytest.mark.parametrize(("decorator", "kind", "says"), DECORATED)
+def test_decorators(folder: Path, decorator: str, kind: type[Exception], says: str) -> None:
+    error, shown = run(folder, f"from numba import hip\n\n@{decorator}\ndef kernel(a):\n    a[0] = 1\n")
+    assert isinstance(error, kind)
+    check(shown, says)
+
+
+def test_errors_of_other_ways_to_compile(folder: Path) -> None:
+    wrong = kernel_of("a[0] = math.sqroot(a[0])")
+    for call in (
+        "kernel.forall(1)(np.zeros(1))",
+        "kernel.compile('void(float64[:])')",
+        "hip.compile(kernel.py_func, 'void(float64[:])')",
+        "kernel.specialize(np.zeros(1))",
+        "hip.jit('void(float64[:])')(kernel.py_func)",
+        "kernel.inspect_llvm('void(float64[:])', target='gfx942')",
+    ):
+        error, shown = run(folder, wrong + call)
+        assert isinstance(error, UnknownNameError)
+        check(shown, "math has no sqroot; did you mean 'sqrt'")
+
+
+def test_an_empty_array_makes_no_blocks() -> None:
+    kernel = hip.jit(lambda a: None)
+    with pytest.raises(LaunchError, match="extent 0 along x; each must be at least 1; where there is nothing to do"):
+        kernel[0, 128](np.zeros(0))
+
+
+def test_all_of_it_when_it_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = kernel_of("a[0] = math.sin('x')") + "kernel[1, 1](np.zeros(4))\n"
+    with config.full_tracebacks.scope(True):
+        error, shown = run(folder, wrong)
+    assert isinstance(error, TypingError)
+    assert "candidate implementations" in shown
+    assert "numba_hip/dispatch/launch.py" in shown
+    monkeypatch.setattr(numba_config, "FULL_TRACEBACKS", 1)
+    assert "candidate implementations" in run(folder, wrong)[1]
+
+
+def test_a_fault_of_the_compiler_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba_hip.compilation import kernel_code
+
+    def fail(*args: Any) -> None:
+        raise AttributeError("'X' object has no attribute 'y'")
+
+    monkeypatch.setattr(kernel_code, "compile_function", fail)
+    with pytest.raises(AttributeError, match="'X' object has no attribute 'y'") as caught:
+        hip.jit(lambda a: None)[1, 1](np.zeros(1))
+    assert "in fail" in "".join(traceback.format_exception(caught.value))
+
+
+def test_code_without_a_source() -> None:
+    namespace: dict[str, Any] = {"hip": hip}
+    exec("def kernel(a):\n    x = [1]\n    a[0] = x[0]", namespace)
+    with pytest.raises(UnsupportedCodeError, match='File "<string>", line 2:\ncompiling') as caught:
+        hip.jit(namespace["kernel"])[1, 1](np.zeros(1))
+    assert LIST in str(caught.value)

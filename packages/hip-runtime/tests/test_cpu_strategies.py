@@ -39,6 +39,31 @@ COLUMN = COLUMN.replace("ptr %first, i64 %j", "ptr %first, i64 %below").replace(
 )
 """Each thread sums a column: neighbours read neighbouring elements."""
 
+CHAIN = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %own = getelementptr float, ptr %x, i64 %i
+  %begin = load float, ptr %own
+  br label %loop
+loop:
+  %j = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %v = phi float [ %begin, %entry ], [ %next, %loop ]
+  %rest = fsub fast float 1.0, %v
+  %grown = fmul fast float %v, 3.5
+  %next = fmul fast float %grown, %rest
+  %more = add nuw nsw i64 %j, 1
+  %again = icmp slt i64 %more, %n
+  br i1 %again, label %loop, label %done
+done:
+  %q = getelementptr float, ptr %out, i64 %i
+  store float %next, ptr %q
+  ret void
+}}
+"""
+"""Each thread computes a chain of numbers, each of which needs the one before it."""
+
+
 LOCK = f"""
 define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
 entry:
@@ -101,6 +126,15 @@ def test_columns_are_summed_by_lanes(device: Device) -> None:
     form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)
     assert form == f"(128, 1, 1): vectors (no thread waits for another; {default_lanes()} threads at a time)"
     np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
+
+
+def test_chains_are_computed_by_lanes(device: Device) -> None:
+    x = np.random.default_rng(4).random(128, np.float32)
+    form, found = form_of(device, CHAIN, x, 9)
+    assert ": vectors (" in form
+    for _ in range(9):
+        x = np.float32(3.5) * x * (1 - x)
+    np.testing.assert_allclose(found, x, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("block", "width"), [(2, None), (128, 2)])

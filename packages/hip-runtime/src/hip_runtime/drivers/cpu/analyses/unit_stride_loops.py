@@ -8,11 +8,10 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import coefficient, signed_number
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.reductions import is_reduction
 from hip_runtime.drivers.cpu.analyses.stride_speculation import find_index_selects
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
-
-_REORDERING = frozenset({"fast", "reassoc"})
 
 
 class UnitStrideLoops:
@@ -38,7 +37,7 @@ class UnitStrideLoops:
 
     def _is_vectorizable(self, value: Instruction, loop: frozenset[Block]) -> bool:
         if value.opcode == "phi" and self._is_header(value, loop):
-            return self._can_be_reordered(value, loop)
+            return self.step(value, loop) is not None or is_reduction(value, loop, self._shapes)
         if value.opcode not in ("load", "store"):
             return not needs_active_lane(value) or value.opcode in ("sdiv", "udiv", "srem", "urem")
         if value.volatile or value.atomic is not None:
@@ -49,14 +48,6 @@ class UnitStrideLoops:
 
     def _is_header(self, phi: Instruction, loop: frozenset[Block]) -> bool:
         return any(source not in loop for source in phi.targets)
-
-    def _can_be_reordered(self, phi: Instruction, loop: frozenset[Block]) -> bool:
-        if isinstance(phi.type, ir.IntType | ir.PointerType):
-            return True
-        for value, source in zip(phi.operands, phi.targets, strict=True):
-            if source in loop and not (isinstance(value, Instruction) and _REORDERING.intersection(value.flags)):
-                return False
-        return True
 
     def step(self, value: Value, loop: frozenset[Block]) -> int | None:
         """By how much *value* grows per iteration of *loop*; ``None`` if not by a constant."""

@@ -69,7 +69,7 @@ _RED_ZONE = 1024  # below a record: what its function keeps there, and what its 
 _VECTOR_WORDS = 32  # sixteen registers of 128 bits
 _HASH_START, _HASH_STEP = 0xCBF29CE484222325 - (1 << 64), 0x100000001B3
 _DEFAULT, _IGNORED = 0, 1
-_STACK_STEP = 1 << 20
+_STACK_STEP = 1 << 20  # how far from the stack pointer a function may write first: to any end of its frame
 _HANDLER = ir.FunctionType(VOID, [I32, PTR, PTR])
 _MESSAGE = b"hip: signal %d while kernel %s was running; bounds checks find indices out of range\n\0"
 
@@ -127,9 +127,9 @@ class TrapsBuilder:
         context: ir.Value,
     ) -> None:
         stack = builder.load(_at(builder, context, self._machine.stack_pointer), typ=I64)
-        below = builder.sub(stack, address)
-        low = builder.icmp_unsigned("<=", below, I64(_STACK_STEP))
-        code = builder.sub(builder.select(low, I32(STACK_CODE), I32(TRAP_CODE)), number)
+        distance = builder.add(builder.sub(stack, address), I64(_STACK_STEP))
+        near = builder.icmp_unsigned("<=", distance, I64(2 * _STACK_STEP))
+        code = builder.sub(builder.select(near, I32(STACK_CODE), I32(TRAP_CODE)), number)
         chunk = RECORD.load_atomic(builder, record, "chunk")
         builder.call(self._note, [RECORD.load(builder, record, "frame"), code, place, address, chunk])
 

@@ -41,6 +41,10 @@ def _branches(count: int) -> Source:
     return Source("".join(test.format(number) for number in range(count)))
 
 
+def _wrapped(count: int) -> Source:
+    return Source(_branches(count).body.replace("math.", "hip."))
+
+
 def _loops(count: int) -> Source:
     return Source("".join(f"    for j in range(n):\n        b += a * j + {number}.5\n" for number in range(count)))
 
@@ -68,9 +72,9 @@ def _captured(count: int) -> Source:
 
 
 KINDS: dict[str, tuple[Callable[[int], Source], int, int]] = {
-    "lines": (_lines, 750, 3000), "branches": (_branches, 15, 60), "loops": (_loops, 40, 160),
-    "nested": (_nested, 2, 8), "calls": (_calls, 30, 120), "arguments": (_arguments, 50, 200),
-    "captured": (_captured, 750_000, 3_000_000),
+    "lines": (_lines, 750, 3000), "branches": (_branches, 15, 60), "wrapped": (_wrapped, 15, 60),
+    "loops": (_loops, 40, 160), "nested": (_nested, 2, 8), "calls": (_calls, 30, 120),
+    "arguments": (_arguments, 50, 200), "captured": (_captured, 750_000, 3_000_000),
 }  # fmt: skip
 """For each kind how a kernel is written, and its two sizes."""
 
@@ -82,10 +86,10 @@ def define(text: str, names: dict[str, Any]) -> None:
     exec(compile(text, file, "exec"), names)
 
 
-def make_kernel(source: Source, index: str, decorate: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
+def make_kernel(source: Source, index: str, decorate: Callable[[Any], Any], wrappers: Any) -> tuple[Any, list[Any]]:
     """The Python function of a kernel made of *source*, which works at *index*, and arguments for it. Functions that it
-    calls are decorated."""
-    names: dict[str, Any] = {"hip": hip, "math": math, "TABLE": np.arange(float(source.elements))}
+    calls are decorated; what it takes from ``hip`` is that of *wrappers*."""
+    names: dict[str, Any] = {"hip": wrappers, "math": math, "TABLE": np.arange(float(source.elements))}
     for number, function in enumerate(source.functions):
         define(function, names)
         names[f"function_{number}"] = decorate(names[f"function_{number}"])
@@ -98,10 +102,10 @@ def make_kernel(source: Source, index: str, decorate: Callable[[Any], Any]) -> t
 def first_run(source: Source, ours: bool) -> float:
     """Seconds of processor time of the first run of *source*."""
     if ours:
-        kernel, arguments = make_kernel(source, "hip.grid(1)", hip.jit(device=True))
+        kernel, arguments = make_kernel(source, "hip.grid(1)", hip.jit(device=True), hip)
         run = hip.jit(kernel)[1, 64]
     else:
-        kernel, arguments = make_kernel(source, "0", njit)
+        kernel, arguments = make_kernel(source, "0", njit, math)
         run = njit(kernel)
     began = time.process_time()
     run(*arguments)

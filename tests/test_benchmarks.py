@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -286,7 +287,7 @@ def test_the_kernels_that_grow_do_something(kind: str) -> None:
     write, least, most = compile_growth.KINDS[kind]
     assert most == 4 * least
     source = write(100 if kind == "captured" else 3)
-    kernel, arguments = compile_growth.make_kernel(source, "0", lambda function: function)
+    kernel, arguments = compile_growth.make_kernel(source, "0", lambda function: function, math)
     kernel(*arguments)
     assert np.isfinite(arguments[0][0])
     assert arguments[0][0] != 3, "what a body that does nothing gives"

@@ -205,6 +205,22 @@ def test_an_unknown_function():
         functions.bitcode_of(["hipdl_sine"])
 
 
+def test_math_that_wrappers_call_often_is_not_inlined():
+    symbol, sine = "hipdl_sinpi__f64", "__hip_cpu_sin_f64"
+    assert functions.math_calls(symbol) == {sine: 1, "__hip_cpu_cos_f64": 1}
+    assert functions.math_calls("hipdl_rnorm3d__f64_f64_f64") == {"__hip_cpu_hypot_f64": 2}
+    assert not functions.math_calls("hipdl___popc__u32")
+    with pytest.raises(NotFoundError, match="no wrapper 'hipdl_sine'"):
+        functions.math_calls("hipdl_sine")
+    module = llvm.parse_bitcode(functions.bitcode_of([symbol], [sine]), llvm.create_context())
+    words = {function.name: b" ".join(function.attributes).split() for function in module.functions}
+    assert b"noinline" in words[sine]
+    assert b"alwaysinline" not in words[sine]
+    assert b"alwaysinline" in words[symbol]
+    assert b"alwaysinline" in words["__hip_cpu_cos_f64"]
+    assert "noinline" not in str(llvm.parse_bitcode(functions.bitcode_of([symbol]), llvm.create_context()))
+
+
 def test_a_module_holds_what_is_asked_for():
     symbols = ["hipdl_sinf__f32", "hipdl___popc__u32"]
     bitcode = functions.bitcode_of(symbols)

@@ -1,6 +1,7 @@
 """The host's side: devices, streams, events, and what the package shows of itself."""
 
 import io
+import math
 import os
 import subprocess
 import sys
@@ -287,6 +288,28 @@ def test_names_of_packages_above_are_explained():
             hip.pose_as_cuda  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         hip.no_such_name  # noqa: B018
+
+
+def test_entry_points_are_read_again_when_something_was_installed(tmp_path, monkeypatch):
+    from importlib import metadata
+
+    from numba_hip.installed import entry_points
+
+    def install(name):
+        folder = tmp_path / f"{name}-1.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (folder / "entry_points.txt").write_text(f"[a group]\n{name} = math:sqrt\n")
+
+    install("one")
+    assert not entry_points("a group")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [found.load() for found in entry_points("a group")] == [math.sqrt]
+    install("two")
+    assert {found.name for found in entry_points("a group")} == {"one", "two"}
+    assert [found.name for found in entry_points("a group", "two")] == ["two"]
+    monkeypatch.setattr(metadata, "entry_points", None)
+    assert len(entry_points("a group")) == 2
 
 
 def test_stubs_survive_pickling():

@@ -72,6 +72,24 @@ def test_what_is_called_often_stays_a_function(more, waits, lockstep):
     assert code.llvm().count("@__hip_cpu_sin_f64(") == (count + 1 if more else 0)  # one defines it
 
 
+@pytest.mark.cpu_device("the device libraries of AMD GPUs say themselves what is inlined")
+def test_what_hips_functions_call_often_stays_a_function():
+    count = MOST_INLINED // 2
+    lines = "".join(f"    a = hip.sin(a + {number}) + math.sin(a)\n" for number in range(count))
+    names = {"hip": hip, "math": math}
+    exec(f"def kernel(x, out):\n    i = hip.grid(1)\n    a = x[i]\n{lines}    out[i] = a + hip.sinpi(x[i])\n", names)
+    kernel = hip.jit("void(float64[:], float64[:])")(names["kernel"])
+    x, out = np.linspace(-9, 9, 64), np.zeros(64)
+    kernel[1, 64](x, out)
+    expected = x
+    for number in range(count):
+        expected = np.sin(expected + number) + np.sin(expected)
+    np.testing.assert_allclose(out, expected + np.sin(np.pi * x), rtol=1e-11, atol=1e-14)
+    (code,) = kernel.overloads.values()
+    assert code.llvm().count("@__hip_cpu_sin_f64(") == 2 * count + 2  # one defines it
+    assert "@__hip_cpu_cos_f64(" not in code.llvm()
+
+
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)

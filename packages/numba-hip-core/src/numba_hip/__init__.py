@@ -167,15 +167,17 @@ LATE_NAMES = {
 def __getattr__(name: str) -> Any:
     if name in VECTORS:
         return VECTORS[name]
+    if name.startswith("__") and name.endswith("__"):  # Numba asks whatever a kernel refers to whether it is an array
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for entry_point in entry_points(group=EXTENSIONS, name=name):
         value = globals()[name] = entry_point.load()
         return value
     if name in LATE:
-        return import_module(LATE[name])
+        return globals().setdefault(name, import_module(LATE[name]))
     if name in LATE_NAMES:
         return globals().setdefault(name, getattr(import_module(LATE_NAMES[name]), name))
     if name == "bfloat16":
-        return import_module("numba_hip.bfloat").bfloat16
+        return globals().setdefault(name, import_module("numba_hip.bfloat").bfloat16)
     mine = sys.modules.get("numba_hip.language.user_functions")
     if mine is not None and (own := mine.find(name)) is not None:
         return own  # and not kept: another call of set_hip_extensions takes it away
@@ -196,9 +198,9 @@ def _hint(name: str) -> str:
     """What may have been meant; nothing for names that tools ask every module for."""
     if name.startswith("_"):
         return ""
-    from numba_hip.suggestions import hint
+    from numba_hip.suggestions import kept_hint
 
-    return hint(name, __dir__())
+    return kept_hint(name, tuple(__dir__()))
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 MOST = 3
 """How many names are suggested."""
@@ -27,3 +28,9 @@ def hint(name: str, known: Iterable[str], places: Iterable[str] = ()) -> str:
     if not found:
         return ""
     return f"; did you mean {' or '.join(filter(None, [', '.join(found[:-1]), found[-1]]))}?"
+
+
+@lru_cache(maxsize=32)
+def kept_hint(name: str, known: tuple[str, ...]) -> str:
+    """`hint`, for who is asked for the same name again and again."""
+    return hint(name, known)

@@ -51,18 +51,28 @@ def build_module(symbols: Iterable[str], called: Collection[str] = ()) -> ir.Mod
     """A module of the functions *symbols*, which are in `FUNCTIONS`; those *called* are not to be inlined."""
     module = ir.Module(name="hip_cpu_math", context=ir.Context())
     for symbol in symbols:
-        define(module, FUNCTIONS[symbol], inlined=symbol not in called)
+        define(module, FUNCTIONS[symbol])
+    keep_calls(module, called)
     return module
 
 
-def define(module: ir.Module, entry: Function, inlined: bool = True) -> ir.Function:
-    """Add the function to *module*."""
+def keep_calls(module: ir.Module, called: Collection[str]) -> None:
+    """Have calls of those functions of *module* that are to be *called* not inlined, but where a function gives its
+    results through pointers."""
+    for function in module.functions:
+        if function.name in called and FUNCTIONS[function.name].result != "void":
+            function.attributes.remove("alwaysinline")
+            function.attributes.add("noinline")
+
+
+def define(module: ir.Module, entry: Function) -> ir.Function:
+    """Add the function to *module*, to be inlined wherever it is called."""
     form = FORMATS[entry.bits]
     types = {"float": ir.FloatType(), "double": ir.DoubleType(), "void": ir.VoidType(), "ptr": form.real.as_pointer()}
     signature = ir.FunctionType(types[entry.result], [types[kind] for kind in entry.parameters])
     function = ir.Function(module, signature, entry.symbol)
     function.linkage = "linkonce_odr"
-    for attribute in ("alwaysinline" if inlined or entry.result == "void" else "noinline", "nounwind"):
+    for attribute in ("alwaysinline", "nounwind"):
         function.attributes.add(attribute)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     code = Code(builder, form)

@@ -7,6 +7,7 @@ it has none.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -14,14 +15,16 @@ from types import MappingProxyType
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from hip_devicelib.cpu import catalog
 from hip_devicelib.cpu.functions.function_builder import Operation, define_body
 from hip_devicelib.cpu.functions.implementations import explain_absence, find_operation
+from hip_devicelib.cpu.library import keep_calls
 from hip_devicelib.declarations import Function
 from hip_devicelib.errors import NotFoundError, UnsupportedError
 from hip_devicelib.forking import compiling
 from hip_devicelib.manifest import load_reference
 
-__all__ = ["ABSENT", "FUNCTIONS", "bitcode_of"]
+__all__ = ["ABSENT", "FUNCTIONS", "bitcode_of", "math_calls"]
 
 
 def _sort() -> tuple[dict[str, tuple[Function, Operation]], dict[str, str]]:
@@ -44,29 +47,58 @@ ABSENT: Mapping[str, str] = MappingProxyType(_absent)
 """Why each of the other declarations has no body, by the name of its wrapper."""
 
 
-def bitcode_of(symbols: Iterable[str]) -> bytes:
+def math_calls(symbol: str) -> Counter[str]:
+    """How many calls of each function of the CPU device's math the wrapper *symbol* makes.
+
+    Raises as `bitcode_of` does.
+    """
+    _check(symbol)
+    with compiling:
+        return Counter(_math_calls(symbol))
+
+
+def bitcode_of(symbols: Iterable[str], called: Iterable[str] = ()) -> bytes:
     """Bitcode of a module that defines the wrappers *symbols*, and what they call of the CPU device's math.
 
-    All are ``linkonce_odr`` and ``alwaysinline``. What stays undefined are functions of the C library (``fmod``,
-    ``ldexp``, ``tgamma``, ...). Raises `UnsupportedError` for a function without a body, with the reason, and
-    `NotFoundError` for a name that is no wrapper of the shipped declarations.
+    All are ``linkonce_odr`` and ``alwaysinline``, but for those functions of the math that are to be *called*, which
+    are ``noinline``. What stays undefined are functions of the C library (``fmod``, ``ldexp``, ``tgamma``, ...). Raises
+    `UnsupportedError` for a function without a body, with the reason, and `NotFoundError` for a name that is no wrapper
+    of the shipped declarations.
     """
     wanted = sorted(set(symbols))
     for symbol in wanted:
-        if symbol in ABSENT:
-            function = load_reference().by_symbol[symbol]
-            raise UnsupportedError(f"{function} is not there on the CPU device: {ABSENT[symbol]}")
-        if symbol not in FUNCTIONS:
-            raise NotFoundError(
-                f"HIP's device functions have no wrapper {symbol!r}; 'hip-devicelib show NAME' prints those of a name"
-            )
+        _check(symbol)
     with compiling:
-        return _bitcode(tuple(wanted))
+        return _bitcode(tuple(wanted), frozenset(called))
 
 
-@cache
-def _bitcode(symbols: tuple[str, ...]) -> bytes:
+def _check(symbol: str) -> None:
+    if symbol in ABSENT:
+        function = load_reference().by_symbol[symbol]
+        raise UnsupportedError(f"{function} is not there on the CPU device: {ABSENT[symbol]}")
+    if symbol not in FUNCTIONS:
+        raise NotFoundError(
+            f"HIP's device functions have no wrapper {symbol!r}; 'hip-devicelib show NAME' prints those of a name"
+        )
+
+
+def _module(symbols: Iterable[str]) -> ir.Module:
     module = ir.Module(name="hip_cpu_functions", context=ir.Context())
     for symbol in symbols:
         define_body(module, *_bodies[symbol])
+    return module
+
+
+@cache
+def _math_calls(symbol: str) -> Counter[str]:
+    wrapper = _module([symbol]).get_global(symbol)
+    instructions = (instruction for block in wrapper.blocks for instruction in block.instructions)
+    callees = (instruction.callee.name for instruction in instructions if isinstance(instruction, ir.CallInstr))
+    return Counter(name for name in callees if name in catalog.FUNCTIONS)
+
+
+@cache
+def _bitcode(symbols: tuple[str, ...], called: frozenset[str]) -> bytes:
+    module = _module(symbols)
+    keep_calls(module, called)
     return bytes(llvm.parse_assembly(str(module), llvm.create_context()).as_bitcode())

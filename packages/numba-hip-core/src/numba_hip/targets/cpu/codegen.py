@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,15 +103,22 @@ class CpuCodegen(HipCodegen):
 
         declared = [function.name for function in module.functions if function.is_declaration]
         math = [name for name in declared if name in FUNCTIONS]
-        if math:
-            text = str(module)
-            often = [name for name in math if text.count(f"@{name}(") - 1 > MOST_INLINED]  # one declares it
-            module.link_in(llvm.parse_bitcode(bitcode_of(math, often)))
         wrappers = [name for name in declared if name.startswith(SYMBOL_PREFIX)]
+        if not math and not wrappers:
+            return
+        text = str(module)
+        calls = Counter({name: text.count(f"@{name}(") - 1 for name in (*math, *wrappers)})  # one declares it
         if wrappers:
             from hip_devicelib.cpu import functions
 
-            module.link_in(llvm.parse_bitcode(functions.bitcode_of(wrappers)))
+            for wrapper in wrappers:
+                for name, count in functions.math_calls(wrapper).items():
+                    calls[name] += count * calls[wrapper]
+        often = [name for name, count in calls.items() if count > MOST_INLINED and name in FUNCTIONS]
+        if math:
+            module.link_in(llvm.parse_bitcode(bitcode_of(math, often)))
+        if wrappers:
+            module.link_in(llvm.parse_bitcode(functions.bitcode_of(wrappers, often)))
 
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""

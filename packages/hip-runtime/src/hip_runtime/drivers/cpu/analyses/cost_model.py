@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
@@ -35,6 +36,9 @@ _OPAQUE, _SCALARIZED = 5.0, 5.5
 
 _LOOP_MISPREDICTION, _BRANCH_MISPREDICTION = 10.0, 4.0
 """A mispredicted branch of a thread that runs alone: at a loop's exit, and elsewhere in a loop."""
+
+_COMBINED = 8
+"""Instructions that combine the operands that all lanes have for one atomic operation."""
 
 _TRIP_COUNT = 8
 _MAX_DEPTH = 5
@@ -106,6 +110,8 @@ class _Estimate:
         if value.elementwise is not None:
             count = sum(1 for _ in value.elementwise.instructions())
             return _SCALAR * count, _LANE * count
+        if is_combinable(value, block, self._shapes):
+            return _OPAQUE, _COMBINED * _LANE + _OPAQUE / self._width
         if needs_active_lane(value):
             return _OPAQUE, _SCALARIZED
         return _SCALAR, _LANE

@@ -9,6 +9,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
@@ -18,6 +19,7 @@ from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
+from hip_runtime.drivers.cpu.vectorize.shared_atomics import write_shared_atomic
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
@@ -78,6 +80,8 @@ class Widener(GangValues):
         elif instruction.elementwise is not None and (variant := self._variant(instruction.elementwise)) is not None:
             mask = self.lanes.all_lanes() if self.mask is None else self.mask
             result = self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
+        elif is_combinable(instruction, self.block, self.shapes):
+            result = write_shared_atomic(self, instruction)
         else:
             result = Scalarizer(self, instruction).write()
         if result is not None and instruction.type != VOID:

@@ -1,0 +1,33 @@
+"""Atomic operations of all lanes on one address: the lanes' operands can be combined, and the operation done once."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction
+
+INTEGER_REDUCTIONS = {
+    "add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor",
+    "max": "smax", "min": "smin", "umax": "umax", "umin": "umin",
+}  # fmt: skip
+FLOAT_REDUCTIONS = {"fadd": "fadd", "fsub": "fadd", "fmax": "fmax", "fmin": "fmin"}
+"""The reductions of LLVM that combine the operands of lanes, by atomic operation. Rounding depends on the order of
+sums, which is up to the device for atomic operations of several threads."""
+
+SUMS = frozenset({"add", "sub"})
+"""Operations for which a lane's result follows from the old value and the operands of the lanes before it."""
+
+
+def is_combinable(instruction: Instruction, block: Block, shapes: VectorShapes) -> bool:
+    """Whether *instruction* in *block* is an atomic operation on an address that is the same for all lanes, which can
+    be done once for all of them."""
+    if instruction.opcode != "atomicrmw" or instruction.volatile:
+        return False
+    is_integer = isinstance(instruction.type, ir.IntType)
+    if not is_integer and not isinstance(instruction.type, ir.FloatType | ir.DoubleType):
+        return False
+    if instruction.operation not in (INTEGER_REDUCTIONS if is_integer else FLOAT_REDUCTIONS):
+        return False
+    is_used = shapes.uses[instruction] > 0
+    return shapes.of(instruction.operands[0], block) == 0 and (not is_used or instruction.operation in SUMS)

@@ -33,7 +33,7 @@ SCALE = 2
 def inner(x):
     return x * SCALE
 
-@hip.jit(cache=True)
+@hip.jit(cache=True, exceptions=True)
 def kernel(values):
     i = hip.grid(1)
     if values[i] < 0:
@@ -417,7 +417,7 @@ def test_what_is_loaded_is_what_was_saved(here):
     files = frozenset([str(here / "inlined.py")])
     code = dataclasses.replace(code, faults={fault.code: fault}, data=constants, sources=files)
     cache = code_cache.CodeCache()
-    place = cache.place(kernel, code.argument_types, code.options, "cpu")
+    place = cache.place(kernel, code.argument_types, code.options, code.target.name)
     cache.save(place, code)
     found = cache.load(place)
     sources = frozenset(fingerprint.fingerprint_files(place.files)) | files

@@ -226,8 +226,7 @@ class CpuContext(HipContext):
         callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
         values = packer.from_arguments(builder, arguments[: len(packer.argument_types)])
         status, _ = self.call_conv.call_function(builder, callee, types.void, descriptor.argtypes, values)
-        if options.opt:
-            _inline_call(builder.block, callee)
+        _inline_call(builder.block, callee)
         with builder.if_then(status.is_error, likely=False):
             fault_type = ir.FunctionType(ir.VoidType(), [ITEM, I32])
             builder.call(ir.Function(module, fault_type, spmd.FAULT), [item, status.code])

@@ -72,7 +72,7 @@ def _inline_what_must_be(request: KernelRequest, module: Any, item: WorkItem, un
             printed, name, item.module.context, lambda function: _must_be_inlined(function, request.is_single_thread)
         )
     if request.inlined[unroll]:
-        inline_functions(module, name, request.inlined[unroll], request.machine)
+        inline_functions(module, request.inlined[unroll], request.machine, request.context)
         printed = PrintedModule(module)
     return printed
 

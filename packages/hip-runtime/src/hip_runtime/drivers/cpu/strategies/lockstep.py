@@ -65,7 +65,7 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     module = request.take_module()
     item = request.make_item(module)
     module = request.declare_intrinsics(module, item)
-    prepare_in_order(module, kernel.name, request.machine)
+    prepare_in_order(module, kernel.name, request.machine, request.context)
     printed, context = PrintedModule(module), item.module.context
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, context)

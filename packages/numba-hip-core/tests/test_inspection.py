@@ -13,6 +13,7 @@ from numba import float32, void
 import numba_hip as hip
 from hip_runtime import config
 from hip_runtime.errors import UnsupportedError
+from numba_hip import config as core_config
 
 SIGNATURE = void(float32[::1], float32)
 
@@ -42,6 +43,9 @@ def test_the_code_of_a_block_shape_is_shown() -> None:
         assert "spmd.worker" in kernel.inspect_sass(SIGNATURE)
     kernel[2, 4](np.ones(8, np.float32), np.float32(2))
     assert lanes(kernel.inspect_llvm(SIGNATURE)) == {4}
+    with core_config.inspect_launched.scope(False):
+        assert lanes(kernel.inspect_llvm(SIGNATURE)) == {1}
+        assert lanes(kernel.inspect_llvm(SIGNATURE, block=8)) == {8}
 
 
 @pytest.mark.cpu_device("other forms are the CPU device's")

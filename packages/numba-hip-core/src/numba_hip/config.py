@@ -103,8 +103,16 @@ print_six_digits: Setting[bool] = Setting(
     lambda: False,
 )
 
+inspect_launched: Setting[bool] = Setting(
+    "NUMBA_HIP_INSPECT_LAUNCHED",
+    "0 makes inspect_llvm and inspect_asm show the code of one thread where no block is given, whatever was launched; "
+    "the default is 1: what the CPU device runs for the newest shape of blocks. Read when they are called.",
+    switch,
+    lambda: True,
+)
+
 SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
     cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt,
-    truncate_arguments, full_tracebacks, print_six_digits,
+    truncate_arguments, full_tracebacks, print_six_digits, inspect_launched,
 )  # fmt: skip
 """All settings, for tools that list them."""

@@ -25,6 +25,7 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (config.option_warnings, lambda: True),
     (config.truncate_arguments, lambda: True),  # as C's conversions do, which Numba CUDA passes numbers by
     (config.print_six_digits, lambda: True),
+    (config.inspect_launched, lambda: False),  # code of Numba CUDA does not depend on launches
     (config.debug, lambda: bool(numba_config.CUDA_DEBUGINFO_DEFAULT)),
     (config.opt, lambda: bool(numba_config.OPT)),
     (runtime_config.transpose_copies, lambda: True),

@@ -9,6 +9,7 @@ from numba.core import types
 
 from hip_runtime.driver import Dim3
 from hip_runtime.module import dim3
+from numba_hip import config
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import DeviceFunctionError, NotCompiledError
@@ -48,7 +49,8 @@ class Inspection:
         """LLVM IR, optimised; of a device function as it was lowered. For *target* it is compiled if need be.
 
         What the CPU device runs depends on the shape of blocks: it is shown for *block*, by default for the shape that
-        was launched last for the first time; before any launch, the code of a single thread is.
+        was launched last for the first time; before any launch, and without `config.inspect_launched`, the code of a
+        single thread is.
         """
         if not self.is_device_function:
             return self._inspect(signature, target, lambda code: code.llvm(self._shape(code, block)))
@@ -107,7 +109,9 @@ class Inspection:
         raise NotImplementedError
 
     def _shape(self, code: KernelCode, block: Any) -> Dim3 | None:
-        return self.launched_shape(code) if block is None else dim3("block", block)
+        if block is not None:
+            return dim3("block", block)
+        return self.launched_shape(code) if config.inspect_launched() else None
 
     def _measure(self, signature: Any, measure: Callable[[KernelCode], int]) -> Any:
         self._refuse_device_function("measure resources")

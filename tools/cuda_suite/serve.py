@@ -66,5 +66,8 @@ def serve(tests: Path) -> None:
     sys.meta_path.insert(0, SuiteFinder(tests, chosen()))
     for name, value in SETTINGS.items():
         vars(config).setdefault(name, value)
-    path = [str(CHILD), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    # What tests hand to child processes is looked for there by the names that pytest gave their modules: in packages
+    # that are served, or beneath the folder of the tests. Processes that are spawned take the path of this one.
+    sys.path.append(str(tests))
+    path = [str(CHILD), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep), str(tests)]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, path)))

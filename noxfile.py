@@ -233,6 +233,13 @@ def types(session: nox.Session) -> None:
 
 
 @nox.session
+def editors(session: nox.Session) -> None:
+    """What mypy, pyright and jedi see of ``numba.hip`` where it is installed as users install it."""
+    session.install(*local(*PACKAGES), MYPY, "pyright", "jedi", *PYTEST)
+    run_pytest(session, "tests/test_editors.py", "--cases", "all")
+
+
+@nox.session
 def minimums(session: nox.Session) -> None:
     """All tests with the lowest versions that the packages say they work with."""
     everything = [*local(*PACKAGES, extra="[test]"), *PYTEST]

@@ -364,9 +364,41 @@ def test_an_array_reaches_as_far_as_its_memory(device: Device, strides: tuple[in
             make(offset)
 
 
+def test_contents_are_shown_as_numpy_shows_them(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    for host in (
+        np.arange(1001), np.arange(5000.0), np.arange(60000, dtype="i4").reshape(30, 2000).T, np.zeros((0, 3)),
+        np.arange(9261).reshape(21, 21, 21)[::2], np.float32(3).reshape(()), np.zeros(2, [("a", "i4"), ("b", "f8")]),
+        np.array([True, False]), np.array([1 + 2j, np.nan]),
+    ):  # fmt: skip
+        array = rt.to_device(host)
+        assert str(array) == str(host)
+        shown = np.array2string(host, separator=", ", prefix="DeviceArray(")
+        more = f", shape={host.shape}" if host.size > 1000 or not host.size else ""
+        assert repr(array) == f"DeviceArray({shown}{more}, dtype={host.dtype}, device={device.id})"
+    with np.printoptions(threshold=5, edgeitems=2):
+        assert str(rt.to_device(np.arange(6))) == "[0 1 ... 4 5]"
+    copied = []
+    monkeypatch.setattr(rt.DeviceArray, "copy_to_host", lambda self: copied.append(self.size) or np.zeros(self.shape))
+    str(rt.to_device(np.zeros((1000, 1000))))
+    assert sum(copied) == 36, "of a large array no more than is shown"
+
+
+def test_an_array_that_cannot_be_read_now(device: Device) -> None:
+    stream = rt.Stream(device)
+    array = rt.to_device(np.arange(3.0), stream=stream)
+    other = array.copy()
+    with stream.capture() as graph:
+        assert repr(array) == f"<DeviceArray (3,) float64 on {device!r}, not read: CaptureError>"
+        other.copy_to_device(array, stream)
+    graph.instantiate().close()
+    assert repr(array).startswith("DeviceArray([0., 1., 2.]")
+
+
 def test_words_of_arrays(device: Device) -> None:
     array = rt.to_device(np.zeros((2, 3)))
-    assert repr(array) == f"<DeviceArray (2, 3) float64 on {device!r}>"
+    host = "[[0., 0., 0.],\n             [0., 0., 0.]]"
+    assert repr(array) == f"DeviceArray({host}, dtype=float64, device={device.id})"
+    assert str(array) == str(np.zeros((2, 3)))
     with pytest.raises(AttributeError, match="^'dtype' of a device array cannot be changed; make a view instead$"):
         array.dtype = np.dtype("f4")
     with pytest.raises(ArrayError, match=r"^the truth of a device array of shape \(2, 3\) is ambiguous; copy it to"):

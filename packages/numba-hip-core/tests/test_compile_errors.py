@@ -83,6 +83,7 @@ DICT = "a kernel has no dictionaries"
 SET = "a kernel has no sets"
 TEXT = "a kernel makes no text while it runs"
 TRY = "a kernel has no try: test what could go wrong"
+CONSTANTS = r"has to be made of constants.*\n.*<function shared.array of hip>"
 OBJECT = "a kernel has no objects of classes"
 
 MISTAKES = [
@@ -160,7 +161,11 @@ MISTAKES = [
     Mistake("a[0] = added(x=1, z=2)", r"added\(x, y\) is called with \(x=1, z=2\)"),
     Mistake("a[0] = refers(a[0])", "Unknown attribute 'foo' of type float64", "return x.foo + 1"),
     Mistake("a[0] = allocates(a[0])", ALLOCATION, "room = np.zeros(3)"),
-    Mistake("n = a.size\ns = hip.shared.array(n, np.float32)\ns[0] = 1", "has to be made of constants", "s = hip.sh"),
+    Mistake(
+        "n = a.size\ns = hip.shared.array(n, np.float32)\ns[0] = 1",
+        CONSTANTS,
+        "s = hip.sh",
+    ),
     Mistake("s = hip.shared.array(4)\ns[0] = 1", r"hip.shared.array takes \(shape, dtype, alignment\)"),
     Mistake("s = hip.local.array(4, 'flaot32')\ns[0] = 1", "Invalid NumPy dtype specified: 'flaot32'"),
     Mistake("a[hip.grid(4)] = 0", r"hip.grid\(4\): the number of axes can be 1, 2 or 3"),

@@ -159,7 +159,14 @@ class DeviceArray(ArrayNames, ArrayProtocols):
         return bool(self.copy_to_host().reshape(()))
 
     def __repr__(self) -> str:
-        return f"<DeviceArray {self.shape} {self.dtype} on {self.device!r}>"
+        from hip_runtime.array_text import represent
+
+        return represent(self)
+
+    def __str__(self) -> str:
+        from hip_runtime.array_text import write
+
+        return write(self)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
         """What another process opens this array with; `UnsupportedError` on a device that cannot."""
@@ -363,7 +370,9 @@ class DeviceArray(ArrayNames, ArrayProtocols):
 
     def _check_writable(self) -> None:
         if self.readonly:
-            raise CopyError(f"{self!r} is read-only")
+            from hip_runtime.array_text import describe
+
+            raise CopyError(f"{describe(self)} is read-only")
 
 
 def _all_integers(index: Any) -> bool:

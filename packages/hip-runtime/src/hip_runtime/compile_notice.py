@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hip_runtime import activity, config
+from hip_runtime import config
 
 PATIENCE = 3.0
 """Seconds of compiling after which a line is written."""
@@ -49,24 +48,18 @@ def announced(kernel: str, stage: str) -> Iterator[None]:
         finally:
             outer.stage = before
         return
-    observer = activity.observer()
-    announces = _is_watched() and config.compile_notice()
-    if not announces and observer is None:
+    if not _is_watched() or not config.compile_notice():
         yield
         return
     compilation = _current.compilation = _Compilation(kernel, stage)
     timer = threading.Timer(PATIENCE, compilation.announce)
     timer.daemon = True
-    if announces:
-        timer.start()
-    start = time.perf_counter()
+    timer.start()
     try:
         yield
     finally:
         timer.cancel()
         _current.compilation = None
-        if observer is not None:
-            observer.compiled(kernel, start, time.perf_counter())
 
 
 def enter_stage(stage: str) -> None:

@@ -24,6 +24,9 @@ class Event:
         self.handle = driver.create_event(self.device.ordinal, timing=timing)
         weakref.finalize(self, driver.destroy_event, self.handle).atexit = False
 
+    def __repr__(self) -> str:
+        return f"<Event on device {self.device.id}>"
+
     def record(self, stream: Stream | int | None = None) -> None:
         """Be the point behind the work given to *stream* so far, instead of any earlier one."""
         self.device.driver.record_event(self.handle, stream_handle(stream))

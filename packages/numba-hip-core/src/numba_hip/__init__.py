@@ -153,15 +153,12 @@ WITH_COMPAT = ("as_cuda_array", "cudadrv", "hipdrv", "is_cuda_array", "pose_as_c
 """Names that `numba_hip` has where numba-hip-cuda-compat is installed, among others."""
 
 LATE_NAMES = {
-    "benchmark": "hip_runtime.profiling",
     "compile_llvm_ir": "numba_hip.host.llvm_ir",
     "compile_llvm_ir_for_current_device": "numba_hip.host.llvm_ir",
     "compile_ptx": "numba_hip.host.llvm_ir",
     "compile_ptx_for_current_device": "numba_hip.host.llvm_ir",
     "current_hip_extensions": "numba_hip.language.user_functions",
     "current_hip_extra_cflags": "numba_hip.language.user_functions",
-    "profile": "hip_runtime.profiling",
-    "range": "hip_runtime.profiling",
     "set_hip_extensions": "numba_hip.language.user_functions",
 }
 """Names of modules that are loaded when one of them is first asked for."""
@@ -207,7 +204,8 @@ def _hint(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *VECTORS, *LATE, *LATE_NAMES, "bfloat16"})
+    of_modules = [name for name in globals() if name.startswith("__")]
+    return sorted({*of_modules, *__all__, *VECTORS, *LATE, *LATE_NAMES, "bfloat16", "config", "errors"})
 
 
 __all__ = [

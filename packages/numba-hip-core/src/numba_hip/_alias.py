@@ -28,7 +28,7 @@ RIVAL = "numba-hip"
 """A distribution that installs a package of its own as ``numba/hip``, over the file of ours."""
 
 MARK = b"another name of `numba_hip`"
-"""Words of our own ``numba/hip/__init__.py``."""
+"""Words of our own ``numba/hip/__init__.py`` and of the stub beside it."""
 
 MOST_NAMED = 4
 
@@ -57,6 +57,11 @@ class _AliasLoader(Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._module
+
+    def get_code(self, fullname: str) -> Any:
+        """The code of the module, for ``python -m``."""
+        loader: Any = None if self._spec is None else self._spec.loader
+        return loader.get_code(self._module.__name__)
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just given the module the spec of the alias. With it `importlib.reload` would ask the
@@ -121,7 +126,7 @@ def _strangers(folder: Path) -> Iterator[str]:
     if not folder.is_dir():
         return
     for path in folder.iterdir():
-        if path.name == "__init__.py":
+        if path.name in ("__init__.py", "__init__.pyi"):
             if MARK not in path.read_bytes():
                 yield path.name
         elif path.name != "__pycache__":

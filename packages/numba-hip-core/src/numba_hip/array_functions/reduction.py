@@ -37,6 +37,9 @@ class Reduce:
         self._functor = jit(device=True)(functor)
         self._kernels: dict[Any, Dispatcher] = {}
 
+    def __repr__(self) -> str:
+        return f"<hip reduction by {self._functor.__qualname__}>"
+
     def __call__(
         self, arr: Any, size: int | None = None, res: Any = None, init: Any = 0, stream: Stream | int | None = None
     ) -> Any:

@@ -30,72 +30,7 @@ class Rewriting(Protocol):
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What `jit` was told about the code to make.
-
-    fastmath
-        Allow transformations that ignore NaN, infinities and the order of operations: a bool, or the set of LLVM's
-        fast-math flags.
-    opt
-        Optimise; the setting ``NUMBA_HIP_OPT`` decides where it is None. Without it the code is as it was lowered, for
-        looking at.
-    debug
-        ``error_model="python"``, ``exceptions`` and ``lineinfo``; on AMD GPUs also names, types and places of variables
-        in DWARF. With ``opt=False`` each variable has its place in memory at all times; optimised, some have none.
-        ``"race"`` is none of that: the CPU device reports accesses that race and reads of what nobody wrote, see
-        ``races``.
-    error_model
-        ``"python"``: a division by zero in this function raises `ZeroDivisionError`. ``"numpy"``: of floats it gives
-        infinities and NaN, of integers 0 on the CPU device and any number on an AMD GPU. ``debug`` decides where it is
-        None.
-    lineinfo
-        Keep in the code which line of the source each instruction comes from (line tables of DWARF). The instructions
-        are the same. What a device function of its own is made of counts as the line that calls it, unless it has the
-        option, too.
-    exceptions
-        Whether the host learns of exceptions that the kernel raises on an AMD GPU. Without it a thread that raises
-        stops, and nobody is told; that costs nothing. The CPU device always tells.
-    inline
-        Whether Numba inlines a device function before typing: ``"never"`` or False, ``"always"`` or True, or a cost
-        model, a function that is asked for each call, as in Numba.
-    forceinline
-        Make LLVM inline a device function.
-    launch_bounds
-        Most threads that a block of this kernel will have, or a pair of that and the number of blocks that shall share
-        one compute unit: an AMD GPU's threads get no more registers than that leaves. A third number, the blocks of a
-        cluster, changes nothing: AMD GPUs have no clusters.
-    max_registers
-        Most vector registers that a thread has on an AMD GPU; the rest of its values lie in memory. With fewer than it
-        cannot do without, making code is a `hip_devicelib.errors.UnsupportedError`. The CPU device gives a thread all.
-    shared_memory_carveout
-        How much of a cache shall be shared memory, -1 to 100 or ``"default"``, ``"MaxL1"``, ``"MaxShared"``. It is
-        checked, and changes nothing: shared memory of AMD GPUs is not part of a cache.
-    cache
-        Keep compiled kernels in a directory (``NUMBA_HIP_CACHE_DIR``), where later processes find them. A device
-        function is kept as part of the kernels that call it.
-    boundscheck
-        Whether an index out of range raises `IndexError`, in this kernel and in all that it calls; the setting
-        ``NUMBA_HIP_BOUNDSCHECK`` decides where it is None.
-    link
-        LLVM bitcode and LLVM IR that define functions of `declare_device`: paths of files, or `LinkedCode`.
-    lto
-        Changes nothing: what is linked is always optimised together with the kernel.
-    wave_size
-        Lanes of a wave of this kernel, 32 or 64; what the device prefers where it is None. RDNA GPUs (gfx10 to gfx12)
-        and the CPU device have both, CDNA GPUs (gfx9) have 64. A device function has the waves of the kernel that calls
-        it.
-    host_atomics
-        Whether atomic operations of this kernel may reach memory of the host or of another GPU: mapped and managed
-        arrays, peers. AMD GPUs have fewer instructions for that, and do the others by comparing and swapping. Without
-        it such an operation on such memory may be lost.
-    races
-        Whether the CPU device reports races; ``debug="race"`` says the same. The setting ``NUMBA_HIP_CPU_RACES`` asks
-        for it in all kernels. The code is slow then; on AMD GPUs it is refused.
-    unsafe_fp_atomics
-        Whether atomic operations on floats may take denormal numbers for zero, as some instructions of AMD GPUs do.
-    rewrite
-        Gives the function that is compiled in the place of the decorated one: called with that and the types of its
-        arguments, for each new tuple of them. Such a function is not kept in the cache; see `Rewriting`.
-    """
+    """What `numba_hip.jit` was told about the code to make; what its options mean stands there."""
 
     fastmath: Any = False
     opt: bool = True

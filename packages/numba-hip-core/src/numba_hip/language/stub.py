@@ -47,14 +47,31 @@ def interpreted_by(thread: Any) -> Iterator[None]:
         _current.thread = before
 
 
+class _Signature:
+    """What a `Stub` is called with, for `inspect.signature`: names and defaults, as the types are those of callers."""
+
+    def __get__(self, stub: Stub | None, owner: type) -> inspect.Signature:
+        if stub is None or stub.declared is None:
+            raise AttributeError("__signature__")
+        declared = stub.declared
+        plain = [one.replace(annotation=inspect.Parameter.empty) for one in declared.parameters.values()]
+        return declared.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+
+
 class Stub:
     """A name of the kernel language; outside of kernels it only has a name and a docstring."""
 
-    def __init__(self, name: str, meaning: str | None, module: str = "numba_hip") -> None:
+    __signature__ = _Signature()
+
+    def __init__(
+        self, name: str, meaning: str | None, module: str = "numba_hip", declared: inspect.Signature | None = None
+    ) -> None:
         self.__name__ = name.rpartition(".")[2]
         self.__qualname__ = name
         self.__doc__ = meaning
         self.__module__ = module
+        self.declared = declared
+        """The signature of the definition, where this is a function."""
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__} of hip>"
@@ -89,8 +106,8 @@ def device_function(name: str) -> Callable[[Definition], Stub]:
     """
 
     def decorate(define: Definition) -> Stub:
-        stub = Stub(name, define.__doc__, define.__module__)
         pysig = inspect.signature(define)
+        stub = Stub(name, define.__doc__, define.__module__, pysig)
         shown = f"({', '.join(pysig.parameters)})"
 
         class Template(AbstractTemplate):

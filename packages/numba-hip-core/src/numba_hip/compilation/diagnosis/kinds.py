@@ -255,7 +255,8 @@ def _own_words(failure: Failure, found: re.Match[str]) -> str:
     if found[1].startswith("this makes"):
         call = failure.message.call
         return construct_in(call) or (f"{call.partition('(')[0]}: {TEXT}" if "unicode" in call else found.string)
-    return plain(found.string)
+    headline = failure.message.headline if found[1] == "hip." else ""
+    return "\n".join(filter(None, [plain(found.string), headline]))
 
 
 @kind(r"Unsupported array index type (.+) in \[")

@@ -54,6 +54,8 @@ class Message(NamedTuple):
     """What a message of Numba's says."""
 
     reasons: tuple[Reason, ...]
+    headline: str
+    """That a function has no implementation, as Numba says it, with its own name of the function."""
     call: str
     """The call that has no implementation, as Numba writes it: ``setitem(array(float64, 1d, C), ...)``."""
     places: tuple[Place, ...]
@@ -63,7 +65,7 @@ class Message(NamedTuple):
 def read(text: str) -> Message:
     """Read *text*, a message of Numba's."""
     reasons: list[Reason] = []
-    places, call, in_excerpt, goes_on = [], "", False, False
+    places, call, headline, in_excerpt, goes_on = [], "", "", False, False
     for line in text.splitlines():
         stripped, went_on, goes_on = line.strip(), goes_on, False
         excerpt = EXCERPT.match(stripped)
@@ -75,6 +77,8 @@ def read(text: str) -> Message:
             typed = ERROR_TYPE.match(stripped)
             said = stripped if typed is None else stripped[typed.end() :]
             goes_on = not NOISE.match(said)
+            if not headline and said.startswith("No implementation of function "):
+                headline = said.removesuffix(":")
             if goes_on and went_on and typed is None:
                 reasons[-1] = Reason(f"{reasons[-1].text}\n  {said}", reasons[-1].tried)
             elif goes_on:
@@ -83,7 +87,7 @@ def read(text: str) -> Message:
         if found is not None:
             name = found["file"]  # "<...>" where there is no file
             places.append(Place(name if name.startswith("<") else os.path.abspath(name), int(found["line"])))
-    return Message(tuple(dict.fromkeys(reasons)), call, tuple(dict.fromkeys(filter(is_of_user, places))))
+    return Message(tuple(dict.fromkeys(reasons)), headline, call, tuple(dict.fromkeys(filter(is_of_user, places))))
 
 
 def is_of_user(place: Place) -> bool:

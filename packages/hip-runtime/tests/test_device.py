@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import hip_runtime as rt
+from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceFallbackWarning, DeviceUnavailableError, SettingError, UnknownDeviceError, config
 from hip_runtime import device as devices
 from hip_runtime.device import compute_capability
@@ -357,3 +358,26 @@ def test_what_linux_tells_of_the_processor(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(device_attributes, "FIRST", first)
     assert [device_attributes.cache_size.__wrapped__(level) for level in (1, 2, 3, 4)] == [49152, 1048576, 0, 0]
     assert device_attributes.clock_rate.__wrapped__() == 3_500_000
+
+
+def test_no_process_is_forked_while_a_thread_looks_for_devices(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork takes the lock of compiling first; what the thread imports and locks would stay taken in the child."""
+    taken: list[bool] = []
+
+    def take_lock() -> None:
+        taken.append(compiling.acquire(blocking=False))
+        if taken[-1]:
+            compiling.release()
+
+    def find() -> tuple[Device, ...]:
+        thread = threading.Thread(target=take_lock)
+        thread.start()
+        thread.join()
+        return found
+
+    found = (device,)
+    monkeypatch.setattr(devices, "_find", find)
+    monkeypatch.setattr(devices._registry, "devices", ())
+    assert devices.devices() == found
+    take_lock()
+    assert taken == [False, True]

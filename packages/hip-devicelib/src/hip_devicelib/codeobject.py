@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from hip_devicelib.cached import cached_property
 from hip_devicelib.errors import CodeObjectError
 
 CPU_TARGET = "cpu"

@@ -12,10 +12,10 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from hip_devicelib.cached import cached_property
 from hip_devicelib.emission import child_environment
 from hip_devicelib.errors import CompileError, NotFoundError
 from hip_devicelib.header import Header, read_header

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
+
+from hip_devicelib.cached import cached_property
 
 Kind = Literal["void", "bool", "integer", "float", "half", "bfloat16", "vector", "pointer", "reference"]
 Intent = Literal["value", "in", "out", "inout", "address"]

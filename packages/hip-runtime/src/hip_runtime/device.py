@@ -206,7 +206,9 @@ _registry = _Registry()
 def devices() -> tuple[Device, ...]:
     """All devices, in the order of their numbers."""
     if not _registry.devices:
-        with _registry.lock:
+        from hip_devicelib.forking import compiling
+
+        with compiling, _registry.lock:  # drivers compile; no process is forked meanwhile
             if not _registry.devices:
                 _registry.devices = _find()
     return _registry.devices

@@ -9,12 +9,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from hip_devicelib.cached import cached_property
 from hip_runtime.errors import ArrayError, ArrayIndexError, ArrayTypeError
 
 Shape = tuple[int, ...]

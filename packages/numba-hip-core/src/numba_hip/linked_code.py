@@ -6,13 +6,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from llvmlite import binding as llvm
 
+from hip_devicelib.cached import cached_property
 from hip_devicelib.errors import UnsupportedError
 from hip_runtime.module import Module
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from numba.core import config as numba_config
 from numba.core import types, typing
 
+from hip_devicelib.cached import cached_property
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_runtime import DeviceArray, current_device
 from hip_runtime.compile_notice import announced, enter_stage

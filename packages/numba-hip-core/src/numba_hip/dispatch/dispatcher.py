@@ -241,7 +241,7 @@ class Dispatcher(Overloads):
         config = configured.config
         loaded = self._loaded.get((*key, self._extents(config)))
         if loaded is None:
-            # Before Python 3.12 a `cached_property` has a lock, for all of its objects.
+            # A process is not forked between the steps of this.
             with compiling, compiling_for(self, config, args):
                 loaded = self._load(key, args, device, config, stand_ins)
         launch = loaded.function.configure(

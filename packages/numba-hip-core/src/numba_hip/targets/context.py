@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from hip_devicelib.cached import cached_property
 from hip_devicelib.constants import spell_bytes
 from hip_runtime import DeviceArray
 from numba_hip import language

@@ -6,11 +6,10 @@ those are registers. The thread that reports the fault of the launch writes them
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from llvmlite import ir
 from numba.core import cgutils
 
+from hip_devicelib.cached import cached_property
 from numba_hip.targets.amd.context import AmdContext
 from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.checked import I64, Checked, CheckingCallConv

@@ -7,11 +7,11 @@ behind their arguments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from llvmlite import ir
 from numba.core import cgutils
 
+from hip_devicelib.cached import cached_property
 from numba_hip.abi.index_record import RECORD, SLOT_BYTES, SLOTS, VALUE_OFFSETS
 from numba_hip.targets.attributes import add_attribute
 from numba_hip.targets.callconv import ITEM, SpmdCallConv

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 
 from hip_devicelib import spmd
+from hip_devicelib.cached import cached_property
 from hip_devicelib.constants import ALIGNMENT, LARGE, symbol_of_data
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.saturation import saturate

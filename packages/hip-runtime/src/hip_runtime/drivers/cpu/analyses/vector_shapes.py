@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 from llvmlite import ir
 
 from hip_devicelib import spmd
+from hip_devicelib.cached import cached_property
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.affine import coefficient
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks

@@ -296,7 +296,7 @@ def test_names_of_packages_above_are_explained():
 def test_entry_points_are_read_again_when_something_was_installed(tmp_path, monkeypatch):
     from importlib import metadata
 
-    from numba_hip.installed import entry_points
+    from numba_hip.installed_packages import entry_points
 
     def install(name):
         folder = tmp_path / f"{name}-1.dist-info"

@@ -15,7 +15,7 @@ from numba.core.errors import NumbaWarning
 import numba_hip as hip
 from numba_hip import config
 from numba_hip.caching import fingerprint
-from numba_hip.caching.covered import is_covered
+from numba_hip.caching.versioned_modules import is_covered
 
 PROGRAM = """
 import numpy as np

@@ -16,7 +16,7 @@ import numba_hip as hip
 from hip_runtime import current_device
 from hip_runtime.protocols import array_interface
 from numba_hip.errors import KernelArgumentError
-from numba_hip.language.captured import check_captured
+from numba_hip.language.captured_arrays import check_captured
 
 POINT = np.dtype([("a", np.int32), ("b", np.float64)], align=True)
 SHARED = hip.to_device(np.arange(5.0))

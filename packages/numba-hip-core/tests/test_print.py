@@ -21,7 +21,7 @@ from numba_hip import config
 from numba_hip.abi.print_record import CAPACITY_WORDS, HEADER_WORDS, PARAMETER, Tag
 from numba_hip.compilation.kernel_code import compile_kernel
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.dispatch.output import OutputBuffer, OutputWarning, PrintingLaunch
+from numba_hip.dispatch.print_output import OutputBuffer, OutputWarning, PrintingLaunch
 
 
 @hip.jit(device=True)

@@ -15,7 +15,7 @@ import numba_hip as hip
 from hip_devicelib.errors import CompileError, HeaderError, NotFoundError
 from hip_devicelib.rocm import find_rocm
 from numba_hip.errors import HipExtensionError
-from numba_hip.language import user_functions
+from numba_hip.language import hip_extensions
 
 pytest.importorskip("clang", reason="needs libclang: pip install 'hip-devicelib[headers]'")
 
@@ -31,9 +31,9 @@ __device__ void my_bounds(double a, double *up, double &down) { *up = ceil(a); d
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A cache of its own, and what was set before afterwards."""
     monkeypatch.setenv("HIP_DEVICELIB_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(user_functions, "_chosen", user_functions._Chosen())
+    monkeypatch.setattr(hip_extensions, "_chosen", hip_extensions._Chosen())
     yield
-    user_functions._compiled.cache_clear()
+    hip_extensions._compiled.cache_clear()
 
 
 def test_they_are_called_by_their_names_with_their_overloads_and_results() -> None:

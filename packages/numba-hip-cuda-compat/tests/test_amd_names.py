@@ -12,7 +12,7 @@ from numba.core import config as numba_config
 
 import numba_hip
 from numba_hip import config
-from numba_hip.language import user_functions
+from numba_hip.language import hip_extensions
 from numba_hip_cuda.amd.catalog import ALIASES, HIP, MODULES
 from numba_hip_cuda.amd.namespace import look_up
 
@@ -83,7 +83,7 @@ def test_posed_programs_find_them_in_numba_cuda(cuda: ModuleType) -> None:
 
 
 def test_posed_programs_call_their_own_hip(cuda: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_functions, "_chosen", user_functions._Chosen())
+    monkeypatch.setattr(hip_extensions, "_chosen", hip_extensions._Chosen())
     pytest.importorskip("ziglang")
     pytest.importorskip("clang")
     cuda.set_hip_extensions(code="__device__ int my_posed_number() { return 42; }")

@@ -87,14 +87,14 @@ from numba_hip.host.streams import (
     per_thread_default_stream,
     stream,
 )
-from numba_hip.installed import entry_points
+from numba_hip.installed_packages import entry_points
 from numba_hip.language import atomic, cg, const, fp16, local, shared, vector
 from numba_hip.language.bits import brev, cbrt, clz, ffs, fma, popc, selp
+from numba_hip.language.byte_permutation import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
 from numba_hip.language.cache_hints import ldca, ldcg, ldcs, ldcv, ldlu, stcg, stcs, stwb, stwt
-from numba_hip.language.external import declare_device
-from numba_hip.language.index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
-from numba_hip.language.lanes import ds_bpermute, ds_permute, mbcnt, readfirstlane, readlane
-from numba_hip.language.matches import match_all, match_all_sync, match_any, match_any_sync
+from numba_hip.language.external_functions import declare_device
+from numba_hip.language.lane_operations import ds_bpermute, ds_permute, mbcnt, readfirstlane, readlane
+from numba_hip.language.match_operations import match_all, match_all_sync, match_any, match_any_sync
 from numba_hip.language.sync import (
     syncthreads,
     syncthreads_and,
@@ -104,6 +104,7 @@ from numba_hip.language.sync import (
     threadfence_block,
     threadfence_system,
 )
+from numba_hip.language.thread_index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
 from numba_hip.language.timing import clock64, nanosleep, wall_clock64
 from numba_hip.language.vectors import VECTORS
 from numba_hip.language.warp import (
@@ -132,7 +133,6 @@ from numba_hip.language.warp import (
     syncwarp,
     warpsize,
 )
-from numba_hip.language.words import byte_perm, funnelshift_l, funnelshift_lc, funnelshift_r, funnelshift_rc
 from numba_hip.linked_code import LinkedCode
 from numba_hip.races.findings import races
 
@@ -157,9 +157,9 @@ LATE_NAMES = {
     "compile_llvm_ir_for_current_device": "numba_hip.host.llvm_ir",
     "compile_ptx": "numba_hip.host.llvm_ir",
     "compile_ptx_for_current_device": "numba_hip.host.llvm_ir",
-    "current_hip_extensions": "numba_hip.language.user_functions",
-    "current_hip_extra_cflags": "numba_hip.language.user_functions",
-    "set_hip_extensions": "numba_hip.language.user_functions",
+    "current_hip_extensions": "numba_hip.language.hip_extensions",
+    "current_hip_extra_cflags": "numba_hip.language.hip_extensions",
+    "set_hip_extensions": "numba_hip.language.hip_extensions",
 }
 """Names of modules that are loaded when one of them is first asked for."""
 
@@ -178,7 +178,7 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, getattr(import_module(LATE_NAMES[name]), name))
     if name == "bfloat16":
         return globals().setdefault(name, import_module("numba_hip.bfloat").bfloat16)
-    mine = sys.modules.get("numba_hip.language.user_functions")
+    mine = sys.modules.get("numba_hip.language.hip_extensions")
     if mine is not None and (own := mine.find(name)) is not None:
         return own  # and not kept: another call of set_hip_extensions takes it away
     from numba_hip.language.hip_functions import find  # the declarations are read when one is asked for

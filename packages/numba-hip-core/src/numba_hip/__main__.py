@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError
 
 import numba_hip
 from hip_runtime.config import misspelt_variables
-from numba_hip.installed import version
+from numba_hip.installed_packages import version
 
 PACKAGES = (
     "numba-hip-core", "hip-runtime", "hip-devicelib", "numba-hip-cuda-compat", "hip-python", "numba", "llvmlite",

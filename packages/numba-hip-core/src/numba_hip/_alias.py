@@ -20,7 +20,7 @@ from typing import Any
 
 import numba
 
-from numba_hip.installed import distribution, entry_points
+from numba_hip.installed_packages import distribution, entry_points
 
 ALIAS = "numba.hip"
 TARGET = "numba_hip"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip._numba.typing import is_signature
-from numba_hip.advice import advise_on_options
+from numba_hip.advisory_warnings import advise_on_options
 from numba_hip.compilation.options import CompileOptions
+from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.dispatch.eligibility import python_function
 from numba_hip.dispatch.extensions import Extension
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.errors import OptionError

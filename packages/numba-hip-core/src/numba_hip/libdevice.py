@@ -3,7 +3,7 @@
 ``libdevice.sinf`` is HIP's ``sinf``, ``libdevice.popc`` its ``__popc``, ``libdevice.fast_sinf`` its ``__sinf``. Each
 name has one function, not several overloads, and what it would write through pointers it returns: ``sincosf(x)`` is a
 pair, ``modf(x)`` too. The names are those that NVIDIA's libdevice has; for arithmetic that rounds in a direction HIP
-has no functions, it is that of `numba_hip.language.directed`:
+has no functions, it is that of `numba_hip.language.directed_rounding`:
 https://docs.nvidia.com/cuda/libdevice-users-guide/function-desc.html
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from hip_devicelib.declarations import Function
 from hip_devicelib.manifest import load_reference
 from numba_hip.decorators import jit
-from numba_hip.language.directed import find as find_directed
+from numba_hip.language.directed_rounding import find as find_directed
 from numba_hip.language.hip_functions import HipFunction
 
 RENAMED = {

@@ -96,7 +96,7 @@ ADDED = {
     "reset": "numba_hip:close",
     "GridGroup": "numba_hip.language.cg:GridGroupType",
     "grid_group": "numba_hip_cuda.registries:grid_group",
-    "Dim3": "numba_hip.language.index:Dim3",
+    "Dim3": "numba_hip.language.thread_index:Dim3",
     "float_": "numba.core.types:float64",
     "auto_device": "numba_hip_cuda.arrays:auto_device",
     "is_signature": "numba.core.sigutils:is_signature",
@@ -146,7 +146,7 @@ _MODULES: Mapping[str, Module] = {
             "CUDAFlags": "numba_hip.compilation.debug_lowering:HipFlags",
             "CUDACompileResult": "numba_hip.compilation.compiler:HipCompileResult",
             "CUDANativeLowering": "numba_hip.compilation.compiler:HipLowering",
-            "ExternFunction": "numba_hip.language.external:ExternalFunction",
+            "ExternFunction": "numba_hip.language.external_functions:ExternalFunction",
         },
         rest="numba.core.compiler",
     ),
@@ -385,7 +385,7 @@ _MODULES: Mapping[str, Module] = {
         names={
             **from_module("numba_hip", *SAME),
             "Stub": "numba_hip.language.stub:Stub",
-            "Dim3": "numba_hip.language.index:Dim3",
+            "Dim3": "numba_hip.language.thread_index:Dim3",
         }
     ),
     f"{CUDA}.target": Module(

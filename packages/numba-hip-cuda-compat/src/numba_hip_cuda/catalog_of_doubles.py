@@ -72,7 +72,7 @@ MODULES: Mapping[str, Module] = {
             "bfloat16": "numba_hip:bfloat16",
             "float_": "numba.core.types:float64",
             "GridGroup": "numba_hip.language.cg:GridGroupType",
-            "Dim3": "numba_hip.language.index:Dim3Type",
+            "Dim3": "numba_hip.language.thread_index:Dim3Type",
             "grid_group": "numba_hip_cuda.registries:grid_group",
         },
         rest="numba.core.types",
@@ -82,7 +82,7 @@ MODULES: Mapping[str, Module] = {
             "bfloat16": "numba_hip:bfloat16",
             "Bfloat16": "numba_hip.bfloat:Bfloat16",
             "GridGroup": "numba_hip.language.cg:GridGroupType",
-            "Dim3": "numba_hip.language.index:Dim3Type",
+            "Dim3": "numba_hip.language.thread_index:Dim3Type",
             "grid_group": "numba_hip_cuda.registries:grid_group",
             "CUDADispatcher": "numba.core.types:Dispatcher",
         }

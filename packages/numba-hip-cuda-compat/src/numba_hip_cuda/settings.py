@@ -13,7 +13,7 @@ from numba.core import config as numba_config
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
 from hip_runtime.device import withhold_devices
-from numba_hip import advice, config
+from numba_hip import advisory_warnings, config
 
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # threads of a warp on every GPU of NVIDIA's
@@ -43,7 +43,7 @@ DISABLED = (
 
 def begin() -> None:
     """Let our settings follow."""
-    advice.speak_of("CUDA")
+    advisory_warnings.speak_of("CUDA")
     for setting, source in FOLLOWERS:
         setting.follow(source)
     if numba_config.DISABLE_CUDA and not numba_config.ENABLE_CUDASIM:
@@ -52,7 +52,7 @@ def begin() -> None:
 
 def end() -> None:
     """Bring their defaults back."""
-    advice.speak_of("HIP")
+    advisory_warnings.speak_of("HIP")
     for setting, _ in FOLLOWERS:
         setting.follow(None)
     withhold_devices(None)

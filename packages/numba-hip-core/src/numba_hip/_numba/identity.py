@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import serialize
 from numba.core.dispatcher import Dispatcher
 
-from numba_hip.installed import readable_path
+from numba_hip.installed_packages import readable_path
 
 __all__ = ["Dispatcher", "definition_of", "dump", "is_numba_dispatcher", "load", "load_extensions", "python_identity",
            "registered_code"]  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from numba.core import types
 
 from numba_hip import config
-from numba_hip.advice import advise_on_truncation
+from numba_hip.advisory_warnings import advise_on_truncation
 from numba_hip.bfloat import INFINITY, bfloat16, bits_of
 from numba_hip.errors import KernelArgumentError
 

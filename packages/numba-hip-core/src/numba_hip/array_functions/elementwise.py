@@ -115,7 +115,7 @@ def elementwise_kernel(
         ),
         f"        {statement}",
     ]
-    from numba_hip.language.index import grid, gridsize
+    from numba_hip.language.thread_index import grid, gridsize
 
     space.update(grid=grid, gridsize=gridsize)
     exec("\n".join(lines), space)  # Python has no other way to write an index of as many parts as an array has

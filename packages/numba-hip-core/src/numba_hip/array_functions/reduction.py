@@ -11,13 +11,13 @@ from hip_runtime import DeviceArray, Stream, as_device_array, device_array, is_d
 from numba_hip._numba.typing import from_dtype
 from numba_hip.decorators import jit
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.language import index, shared, sync
+from numba_hip.language import shared, sync, thread_index
 
 # What these mean in a kernel, a type checker cannot know.
-grid: Any = index.grid
-gridsize: Any = index.gridsize
-blockIdx: Any = index.blockIdx
-threadIdx: Any = index.threadIdx
+grid: Any = thread_index.grid
+gridsize: Any = thread_index.gridsize
+blockIdx: Any = thread_index.blockIdx
+threadIdx: Any = thread_index.threadIdx
 syncthreads: Any = sync.syncthreads
 shared_array: Any = shared.array
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba_hip._numba.identity import registered_code
-from numba_hip.caching.covered import is_covered, module_of
+from numba_hip.caching.versioned_modules import is_covered, module_of
 from numba_hip.language.registry import lowering, typing
 
 

@@ -29,11 +29,11 @@ from numba.core import types
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip._numba.identity import definition_of, dump, load_extensions, python_identity
 from numba_hip.arguments.argument_types import is_on_device
-from numba_hip.caching.covered import is_covered, module_of
 from numba_hip.caching.extension_code import reachable_code
+from numba_hip.caching.versioned_modules import is_covered, module_of
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import NotCacheableError
-from numba_hip.installed import version
+from numba_hip.installed_packages import version
 from numba_hip.linked_code import read_all
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))

@@ -19,7 +19,7 @@ from numba_hip._numba.compiler import compiling_for, lowered_symbol
 from numba_hip.compilation.compiler import compile_function, explained
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.target_choice import find_target
-from numba_hip.language.external import ABIS
+from numba_hip.language.external_functions import ABIS
 from numba_hip.targets.code_library import symbol_of
 from numba_hip.targets.compile_target import CompileTarget
 

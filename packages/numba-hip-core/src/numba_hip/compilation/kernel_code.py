@@ -25,7 +25,7 @@ from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.rest_parameter import fold_rest
 from numba_hip.compilation.target_choice import find_target
 from numba_hip.errors import KernelSignatureError
-from numba_hip.language.captured import captured_by
+from numba_hip.language.captured_arrays import captured_by
 from numba_hip.linked_code import LinkedCode
 from numba_hip.targets.code_library import symbol_of
 from numba_hip.targets.compile_target import CompileTarget

@@ -62,14 +62,14 @@ def _parts(machine: Target | None, variant: Variant) -> tuple[type[HipContext], 
     """The class of the target context, the code generator, and what makes outputs; an import of the package needs none
     of them."""
     if machine is None:
-        from numba_hip.targets.cpu.checked import CheckedCpuContext
+        from numba_hip.targets.cpu.bounds_checks import CheckedCpuContext
         from numba_hip.targets.cpu.codegen import CpuCodegen, ObservedCodegen
         from numba_hip.targets.cpu.context import CpuContext
         from numba_hip.targets.cpu.outputs import CpuOutputs
 
         codegen = ObservedCodegen() if variant.observed else CpuCodegen()
         return CheckedCpuContext if variant.checked else CpuContext, codegen, CpuOutputs(codegen)
-    from numba_hip.targets.amd.checked import CheckedAmdContext
+    from numba_hip.targets.amd.bounds_checks import CheckedAmdContext
     from numba_hip.targets.amd.codegen import AmdCodegen
     from numba_hip.targets.amd.context import AmdContext
     from numba_hip.targets.amd.outputs import AmdOutputs

@@ -15,7 +15,7 @@ from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config
 from numba_hip._numba.typing import type_code
-from numba_hip.advice import advise_on_grid
+from numba_hip.advisory_warnings import advise_on_grid
 from numba_hip.arguments.argument_types import argument_type, check_arguments, describe, type_of
 from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
@@ -29,8 +29,8 @@ from numba_hip.dispatch.launch import ConfiguredKernel, Dim3, LaunchConfig, Laun
 from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, load_kernel
 from numba_hip.dispatch.mismatch import explain_writing
-from numba_hip.dispatch.output import with_output
 from numba_hip.dispatch.overloads import Overloads
+from numba_hip.dispatch.print_output import with_output
 from numba_hip.dispatch.transfer import Transfer, check_capture
 from numba_hip.errors import DeviceFunctionError
 from numba_hip.tracebacks import SHORTENED, hide_frames, without_own_frames

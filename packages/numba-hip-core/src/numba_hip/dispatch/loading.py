@@ -15,7 +15,7 @@ from numba_hip.dispatch.extensions import StandIn
 from numba_hip.dispatch.faults import exception_describer
 from numba_hip.dispatch.index_faults import IndexRecord
 from numba_hip.errors import KernelArgumentError
-from numba_hip.language.captured import check_captured
+from numba_hip.language.captured_arrays import check_captured
 from numba_hip.linked_code import set_up
 
 Types = tuple[types.Type, ...]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from numba.core import types
 
-from numba_hip.advice import advise_on_narrowing
+from numba_hip.advisory_warnings import advise_on_narrowing
 
 
 def is_narrowed(actual: types.Type, formal: types.Type) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from numba_hip.dispatch.eligibility import python_function
+from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.host.api import compile
 
 Code = tuple[str | bytes, types.Type]

@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
 
-from numba_hip.language.elements import element_pointer
+from numba_hip.language.array_elements import element_pointer
 from numba_hip.language.optional_indices import without_none
 from numba_hip.language.stub import Definition, Lower, Stub, device_function, given
 

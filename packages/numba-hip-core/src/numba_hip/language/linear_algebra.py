@@ -13,7 +13,7 @@ from numba.core.errors import TypingError
 from numba.extending import overload
 
 from numba_hip._numba.typing import as_dtype, from_dtype
-from numba_hip.language.refusals import refuse
+from numba_hip.language.unsupported_calls import refuse
 
 NUMBERS = (types.Integer, types.Float, types.Complex)
 

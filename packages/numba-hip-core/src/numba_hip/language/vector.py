@@ -15,7 +15,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
 from numba_hip.language import arrays
-from numba_hip.language.elements import place_from_start
+from numba_hip.language.array_elements import place_from_start
 from numba_hip.language.stub import Lower, device_function
 from numba_hip.language.vectors import VectorType, components, make_vector
 

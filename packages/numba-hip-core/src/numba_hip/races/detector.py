@@ -36,7 +36,6 @@ from numba_hip.abi.race_records import (
     Shared,
     Thread,
 )
-from numba_hip.races.bytes import peek_byte, poke_byte
 from numba_hip.races.ordering import (
     enter_block,
     fence,
@@ -50,6 +49,7 @@ from numba_hip.races.ordering import (
     relate,
     release,
 )
+from numba_hip.races.raw_memory import peek_byte, poke_byte
 
 NOTE = types.void(types.CPointer(types.int64), *[types.int64] * 7)
 """Arena, event with its flags, site, address, bytes, value, block and thread."""

@@ -17,9 +17,9 @@ from numba_hip.abi.race_records import Finding as Field
 from numba_hip.abi.source_sites import Site, site_of
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import RaceError, RaceWarning
+from numba_hip.races.address_lookup import ArrayPlace, find_arrays
 from numba_hip.races.arena import Arena, LaunchShape, Memory
 from numba_hip.races.findings import Access, Finding, merge, remember
-from numba_hip.races.places import ArrayPlace, find_arrays
 
 _KINDS = {Event.READ: "read", Event.WRITE: "write", Event.ATOMIC: "atomic"}
 _RELATIONS = {Relation.WAVE: "wave", Relation.BLOCK: "block", Relation.GRID: "grid", Relation.SELF: "wave"}

@@ -12,7 +12,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from numba_hip._numba.codegen import Library
 from numba_hip.abi.fault import Fault
-from numba_hip.language.external import ExternalFunction, build_adapters, link_modules
+from numba_hip.language.external_functions import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
 
 if TYPE_CHECKING:

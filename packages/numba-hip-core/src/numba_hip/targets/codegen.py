@@ -15,7 +15,7 @@ from numba.core.errors import LoweringError
 from hip_devicelib.errors import UnsupportedError
 from numba_hip._numba.codegen import CodeGenerator
 from numba_hip.targets.code_library import HipCodeLibrary
-from numba_hip.targets.foreign_intrinsics import is_foreign
+from numba_hip.targets.unsafe_intrinsics import is_foreign
 
 MANGLED_PREFIX = "_Z"
 """What symbols of functions that Numba compiled start with."""

@@ -23,7 +23,7 @@ from numba_hip._numba.contexts import BaseContext, NoAllocation, mangle
 from numba_hip._numba.lowering import import_lowering_of_builtins, mark_fastmath
 from numba_hip._numba.models import default_manager
 from numba_hip.language.arrays import CANNOT_ALLOCATE
-from numba_hip.language.captured import refer
+from numba_hip.language.captured_arrays import refer
 from numba_hip.language.fp16 import float_models
 from numba_hip.language.methods import find_attribute
 from numba_hip.language.warp import ModuleQueries

@@ -13,8 +13,8 @@ from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
 from numba_hip._numba.typing import CallStack, Purpose, standard_declarations
 from numba_hip.bfloat import Bfloat16, unify
 from numba_hip.language.kernel_callable import KernelCallable
-from numba_hip.language.refusals import check_call
 from numba_hip.language.stub import Stub
+from numba_hip.language.unsupported_calls import check_call
 from numba_hip.value_types import own_type
 
 if TYPE_CHECKING:

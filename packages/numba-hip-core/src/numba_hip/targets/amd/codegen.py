@@ -18,8 +18,8 @@ from numba_hip.abi.variant import Variant
 from numba_hip.errors import LinkedCodeError
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.codegen import HipCodegen
-from numba_hip.targets.foreign_intrinsics import OWN_MACHINES
 from numba_hip.targets.linking import check_shared
+from numba_hip.targets.unsafe_intrinsics import OWN_MACHINES
 
 
 class AmdCodegen(HipCodegen):

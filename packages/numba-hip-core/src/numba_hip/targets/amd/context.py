@@ -14,13 +14,13 @@ from numba.core import cgutils, types
 from hip_devicelib.target import STACK_BYTES
 from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
-from numba_hip.language import output
-from numba_hip.targets.amd import lanes
+from numba_hip.language import printing
+from numba_hip.targets.amd import lane_exchange
 from numba_hip.targets.amd.fault_report import report_fault
-from numba_hip.targets.attributes import add_attribute
 from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
+from numba_hip.targets.function_attributes import add_attribute
 from numba_hip.targets.line_tables import locate_entry
 
 if TYPE_CHECKING:
@@ -207,19 +207,21 @@ class AmdContext(HipContext):
         return self._call(builder, "llvm.amdgcn.ballot.i64", ir.IntType(64), vote)
 
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """Words that lanes fetch from each other; see `numba_hip.targets.amd.lanes` for waves of halves."""
+        """Words that lanes fetch from each other; see `numba_hip.targets.amd.lane_exchange` for waves of halves."""
         target = self._codegen.target
-        return lanes.move_words(builder, value, lambda word: lanes.fetch(target, builder, self._call, word, lane))
+        return lane_exchange.move_words(
+            builder, value, lambda word: lane_exchange.fetch(target, builder, self._call, word, lane)
+        )
 
     def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """Into a scalar register, from any lane, whether it is active or not."""
-        return lanes.move_words(
+        return lane_exchange.move_words(
             builder, value, lambda word: self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
         )
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The instruction that HIP's ``__hip_ds_permute`` is, where it reaches all lanes."""
-        if lanes.has_halves(self._codegen.target):
+        if lane_exchange.has_halves(self._codegen.target):
             return super().push(builder, value, lane)
         address = builder.shl(lane, ir.Constant(I32, 2))
         word = builder.bitcast(value, I32)
@@ -313,7 +315,7 @@ class AmdContext(HipContext):
         packer = kernel_arguments(self, descriptor.argtypes)
         flat = list(packer.argument_types)
         passed = [ir.PointerType(kind.pointee, GLOBAL) if isinstance(kind, ir.PointerType) else kind for kind in flat]
-        printing = output.add_parameter(library, passed, GLOBAL)
+        prints = printing.add_parameter(library, passed, GLOBAL)
         entry = ir.Function(module, ir.FunctionType(ir.VoidType(), passed), name)
         entry.calling_convention = "amdgpu_kernel"
         add_attribute(entry, "amdgpu-flat-work-group-size", f"1,{options.max_block_threads}")
@@ -331,8 +333,8 @@ class AmdContext(HipContext):
             builder.addrspacecast(argument, kind) if isinstance(kind, ir.PointerType) else argument
             for argument, kind in zip(entry.args, flat, strict=False)  # not the buffer for what is printed
         ]
-        if printing:
-            output.store_parameter(builder, entry.args[-1], GLOBAL)
+        if prints:
+            printing.store_parameter(builder, entry.args[-1], GLOBAL)
         callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
         callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
         values = packer.from_arguments(builder, arguments)

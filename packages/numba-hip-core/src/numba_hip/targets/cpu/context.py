@@ -15,7 +15,7 @@ from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.saturation import saturate
 from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
-from numba_hip.language import output
+from numba_hip.language import printing
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
@@ -209,7 +209,7 @@ class CpuContext(HipContext):
         packer = kernel_arguments(self, descriptor.argtypes)
         hidden = self.hidden_parameters()
         passed = [*packer.argument_types, *(kind for _, kind in hidden)]
-        printing = output.add_parameter(library, passed, self.global_address_space)
+        prints = printing.add_parameter(library, passed, self.global_address_space)
         entry_type = ir.FunctionType(ir.VoidType(), [ITEM, *passed])
         entry = ir.Function(module, entry_type, name)
         item, *arguments = entry.args
@@ -220,8 +220,8 @@ class CpuContext(HipContext):
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         if options.keeps_lines:
             locate_entry(self, builder, function)
-        if printing:
-            output.store_parameter(builder, arguments[-1], self.global_address_space)
+        if prints:
+            printing.store_parameter(builder, arguments[-1], self.global_address_space)
         callee_type = self.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
         callee = ir.Function(module, callee_type, lowered_symbol(descriptor))
         values = packer.from_arguments(builder, arguments[: len(packer.argument_types)])

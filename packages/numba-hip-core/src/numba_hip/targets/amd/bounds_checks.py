@@ -11,8 +11,8 @@ from numba.core import cgutils
 
 from hip_devicelib.cached import cached_property
 from numba_hip.targets.amd.context import AmdContext
+from numba_hip.targets.bounds_checks import I64, Checked, CheckingCallConv
 from numba_hip.targets.callconv import ITEM
-from numba_hip.targets.checked import I64, Checked, CheckingCallConv
 
 SLOT = "index_slot"
 NUMBERS = ir.ArrayType(I64, 4)

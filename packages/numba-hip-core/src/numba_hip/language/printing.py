@@ -1,8 +1,8 @@
 """``print`` in kernels: numbers, booleans, text that is written out in the program, and tuples of numbers.
 
 A print is a record in a buffer that the host reads once the kernel is done: see `numba_hip.abi.print_record` for its
-layout, and `numba_hip.dispatch.output` for what makes lines of it. The address of the buffer is the last parameter of a
-kernel that prints; its entry stores it in a variable of the module, where every function finds it."""
+layout, and `numba_hip.dispatch.print_output` for what makes lines of it. The address of the buffer is the last
+parameter of a kernel that prints; its entry stores it in a variable of the module, where every function finds it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from numba.core.errors import TypingError
 
 from numba_hip.abi.print_record import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PARAMETER, USED, Tag
 from numba_hip.bfloat import Bfloat16
-from numba_hip.language.index import AXES, Dim3Type
 from numba_hip.language.registry import lowering
+from numba_hip.language.thread_index import AXES, Dim3Type
 from numba_hip.language.vectors import VectorType
 
 I64 = ir.IntType(64)

@@ -13,11 +13,11 @@ from numba.core import cgutils
 
 from hip_devicelib.cached import cached_property
 from numba_hip.abi.index_record import RECORD, SLOT_BYTES, SLOTS, VALUE_OFFSETS
-from numba_hip.targets.attributes import add_attribute
+from numba_hip.targets.bounds_checks import I64, Checked, CheckingCallConv
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
-from numba_hip.targets.checked import I64, Checked, CheckingCallConv
 from numba_hip.targets.context import I32
 from numba_hip.targets.cpu.context import CpuContext
+from numba_hip.targets.function_attributes import add_attribute
 
 NOTE = "numba_hip.note_index"
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from hip_devicelib.header import read_header
+from hip_devicelib.header_parser import parse_header
 from hip_devicelib.manifest import REFERENCE, load, save
-from hip_devicelib.parse import parse_header
 from hip_devicelib.rocm import find_rocm
 
 TARGET = Path(__file__).parents[1] / "packages/hip-devicelib/src/hip_devicelib/data" / REFERENCE

@@ -37,7 +37,7 @@ def describe() -> dict[str, Any]:
         return {"missing": found.reason}
     hip = import_hip()
     from hip_runtime import current_device
-    from hip_runtime.drivers.hip.device import HipDriver
+    from hip_runtime.drivers.hip.driver import HipDriver
 
     device = current_device()
     assert isinstance(device.driver, HipDriver)

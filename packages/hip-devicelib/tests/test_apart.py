@@ -8,10 +8,10 @@ from fractions import Fraction
 import llvmlite.binding as llvm
 import pytest
 
-from hip_devicelib.apart import call_apart
 from hip_devicelib.backend_limits import find_oversized
-from hip_devicelib.emission import simplify
 from hip_devicelib.errors import UnsupportedError
+from hip_devicelib.isolated_call import call_apart
+from hip_devicelib.isolated_codegen import simplify
 
 SUM = "define i32 @f() {\n  %s = add i32 40, 2\n  ret i32 %s\n}"
 

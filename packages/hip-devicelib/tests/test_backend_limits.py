@@ -19,7 +19,7 @@ from hip_devicelib.backend_limits import (
     PLAIN_INTRINSICS,
     check_module,
 )
-from hip_devicelib.emission import emit_apart
+from hip_devicelib.isolated_codegen import emit_apart
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 
@@ -125,7 +125,7 @@ AMDGCN_CALLS = {
 
 COMPILE = (
     "import sys, hip_devicelib as hip\n"
-    "from hip_devicelib.emission import emit\n"
+    "from hip_devicelib.isolated_codegen import emit\n"
     "source = open(sys.argv[1]).read()\n"
     "for name in sys.argv[2:]:\n"
     "    target = hip.parse_target(name)\n"

@@ -16,10 +16,10 @@ from devicelib_samples import run_python
 from hip_devicelib import CacheError, HeaderError, Rocm
 from hip_devicelib import cache as cache_module
 from hip_devicelib.cache import DIRECTORY_VARIABLE, Cache, default_directory, make_key
+from hip_devicelib.cached_libraries import supply_declarations, supply_library
 from hip_devicelib.compilers import find_compiler
 from hip_devicelib.declarations import Declarations
 from hip_devicelib.rocm import look_up
-from hip_devicelib.supply import supply_declarations, supply_library
 
 KEY = make_key("a key")
 
@@ -500,12 +500,12 @@ def test_the_package_loads_no_cache_by_itself(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("libclang")
 def test_own_declarations_are_made_once(real_rocm: Rocm, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hip_devicelib import supply
+    from hip_devicelib import cached_libraries
 
-    monkeypatch.setattr(supply, "load_reference", lambda: Declarations((), (), "", None))
+    monkeypatch.setattr(cached_libraries, "load_reference", lambda: Declarations((), (), "", None))
     made = supply_declarations(real_rocm, cache)
     assert len(made.functions) > 1300
-    monkeypatch.setattr(supply, "parse_header", _must_not_be_called)
+    monkeypatch.setattr(cached_libraries, "parse_header", _must_not_be_called)
     assert supply_declarations(real_rocm, cache) == made
     path = entry_file(cache)
     path.write_bytes(path.read_bytes()[:-1])
@@ -520,14 +520,14 @@ def _must_not_be_called(*arguments: object) -> None:
 def test_the_library_is_built_once_for_each_target(
     real_rocm: Rocm, cache: Cache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hip_devicelib import supply
+    from hip_devicelib import cached_libraries
 
     compiler = find_compiler(real_rocm)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     built = supply_library("gfx90a", rocm=real_rocm, compiler=compiler, cache=cache)
     assert "building the device library for gfx90a" in capsys.readouterr().err
     assert supply_library("gfx90a:xnack+", rocm=real_rocm, compiler=compiler, cache=cache).target == "gfx90a:xnack+"
-    monkeypatch.setattr(supply, "build_library", _must_not_be_called)
+    monkeypatch.setattr(cached_libraries, "build_library", _must_not_be_called)
     start = time.perf_counter()
     assert supply_library("gfx90a", rocm=real_rocm, compiler=compiler, cache=cache) == built
     assert time.perf_counter() - start < 1

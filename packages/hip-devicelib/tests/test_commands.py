@@ -11,7 +11,7 @@ import hip_devicelib as hip
 from hip_devicelib import InvalidIRError, NotFoundError, Rocm, commands
 from hip_devicelib.__main__ import main
 from hip_devicelib.cache import DIRECTORY_VARIABLE, Cache, make_key
-from hip_devicelib.emission import check_apart
+from hip_devicelib.isolated_codegen import check_apart
 from hip_devicelib.linkers import find_linkers
 
 

@@ -13,8 +13,8 @@ from hip_devicelib.cache import Cache
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.cpu import functions
 from hip_devicelib.cpu.extension import host_header, supply_cpu_extension
-from hip_devicelib.emission import make_host_machine
 from hip_devicelib.errors import CompileError, HeaderError
+from hip_devicelib.isolated_codegen import make_host_machine
 
 pytest.importorskip("ziglang", reason="the wheel ziglang is not there, whose clang compiles HIP C++ for processors")
 

@@ -14,7 +14,7 @@ from hip_devicelib.cache import Cache
 from hip_devicelib.compilers import Compiler, Hiprtc, find_compilers
 from hip_devicelib.extension import build_extension
 from hip_devicelib.header import Header, read_header
-from hip_devicelib.parse import parse_extension
+from hip_devicelib.header_parser import parse_extension
 
 pytestmark = pytest.mark.usefixtures("libclang")
 

@@ -2,7 +2,7 @@ from types import ModuleType
 
 import pytest
 
-from hip_devicelib.layers import check_layer
+from hip_devicelib.layer_versions import check_layer
 
 
 def layer(version: str) -> ModuleType:

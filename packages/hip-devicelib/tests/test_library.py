@@ -15,15 +15,15 @@ import pytest
 import hip_devicelib as hip
 from hip_devicelib import CompileError, InvalidIRError, MissingExtraError, NotFoundError, Rocm
 from hip_devicelib.cache import Cache
+from hip_devicelib.cached_libraries import supply_declarations, supply_library
 from hip_devicelib.compilers import Compiler, Hiprtc, find_compiler, find_compilers
 from hip_devicelib.declarations import Declarations
 from hip_devicelib.device_libraries import read_device_libraries
-from hip_devicelib.emission import make_host_machine
+from hip_devicelib.isolated_codegen import make_host_machine
 from hip_devicelib.library import build_library
 from hip_devicelib.linkers import find_linkers
 from hip_devicelib.manifest import load_reference
 from hip_devicelib.rocm import look_up
-from hip_devicelib.supply import supply_declarations, supply_library
 from hip_devicelib.target import Target
 from hip_devicelib.wrappers import FILE_NAME, write_wrappers
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hip_devicelib import ManifestError, Rocm
 from hip_devicelib.declarations import CType, Declarations, Function, Omission, Parameter, make_symbol
 from hip_devicelib.header import read_header
+from hip_devicelib.header_parser import parse_header
 from hip_devicelib.manifest import load, load_reference, save
-from hip_devicelib.parse import parse_header
 
 FLOAT = CType("float", "float", 32)
 POINTER = CType("const float *", "pointer", 64, element=FLOAT, const=True)

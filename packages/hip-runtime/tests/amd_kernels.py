@@ -11,7 +11,7 @@ import spmd_kernels
 from hip_devicelib import link, object_code, optimise
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime.driver import DEFAULT_STREAM
-from hip_runtime.drivers.hip.device import HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 
 GRID_COUNTS, BLOCK_SIZES = 0, 12
 """Bytes of the hidden arguments where the blocks of the grid (32 bits for each axis) and the threads of a block (16

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from hip_runtime.drivers.hip.device import HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.drivers.hip.probe import import_hip
 
 MEMORY = 32 << 20

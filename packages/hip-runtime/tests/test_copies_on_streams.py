@@ -17,7 +17,7 @@ import hip_runtime as rt
 from hip_runtime import Device, Event, Stream, config
 from hip_runtime.copying import STAGED_BYTES, bytes_to_device, bytes_to_host
 from hip_runtime.drivers.cpu.driver import CpuDriver
-from hip_runtime.drivers.hip.device import HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.errors import InvalidHandleError, KernelFault, LaunchError, StreamError
 from hip_runtime.stream import find_stream
 from hip_runtime.stream_handle import stream_handle

@@ -16,7 +16,7 @@ from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.printer import print_function
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
-from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
+from hip_runtime.drivers.cpu.regions.formation import cut_at_sync_points
 
 
 def read(text: str, name: str = "k") -> Function:

@@ -14,7 +14,7 @@ from hip_runtime.drivers.cpu.finalise import finalise_kernel
 from hip_runtime.drivers.cpu.ir import trace
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.verifier import MalformedGraphError, find_problems, verify
-from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
+from hip_runtime.drivers.cpu.regions.formation import cut_at_sync_points
 
 LOOP = """
 declare void @spmd.barrier(ptr)

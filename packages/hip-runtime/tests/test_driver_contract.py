@@ -23,7 +23,7 @@ from hip_devicelib.codeobject import CodeObject
 from hip_runtime import config
 from hip_runtime.driver import DEFAULT_STREAM, Driver, MemoryKind, Strided
 from hip_runtime.drivers.cpu.driver import CpuDriver
-from hip_runtime.drivers.hip.device import HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.errors import (
     EventError,
     InvalidAddressError,

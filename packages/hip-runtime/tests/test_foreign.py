@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hip_runtime as rt
 from hip_runtime import ArrayError, DeviceArray, capsules, dlpack
-from hip_runtime.foreign import MAX_NDIM, shown
+from hip_runtime.foreign_arrays import MAX_NDIM, shown
 from hip_runtime.interop import from_interface
 
 BORDERS = sorted(

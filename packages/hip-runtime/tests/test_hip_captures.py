@@ -14,8 +14,8 @@ from hip_standin import Standin
 from test_hip_driver import Loaded, driver, standin
 
 from hip_runtime.driver import DEFAULT_STREAM, Strided
-from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
-from hip_runtime.drivers.hip.gate import Gate, closed
+from hip_runtime.drivers.hip.capture_gate import Gate, closed
+from hip_runtime.drivers.hip.driver import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
 from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT
 from hip_runtime.errors import CaptureError, KernelFault

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hip_runtime.driver import DEFAULT_STREAM, Strided
-from hip_runtime.drivers.hip.device import HipDriver
-from hip_runtime.drivers.hip.strided import plan_copy
+from hip_runtime.drivers.hip.driver import HipDriver
+from hip_runtime.drivers.hip.strided_copies import plan_copy
 
 Array = np.ndarray[Any, Any]
 

@@ -25,10 +25,10 @@ from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_devicelib.target import STACK_BYTES
 from hip_runtime import device as devices
 from hip_runtime.arrays import to_device
+from hip_runtime.cuda_device_attributes import HIP_NAMES
 from hip_runtime.device import Device
-from hip_runtime.device_names import HIP_NAMES
 from hip_runtime.driver import DEFAULT_STREAM, MemoryKind
-from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
+from hip_runtime.drivers.hip.driver import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
 from hip_runtime.drivers.hip.modules import runs_on
 from hip_runtime.drivers.hip.probe import import_hip

@@ -15,7 +15,7 @@ from hip_standin import Order, Standin
 from hip_devicelib import read_kernels
 from hip_devicelib.codeobject import Kernel
 from hip_runtime.driver import DEFAULT_STREAM
-from hip_runtime.drivers.hip.device import HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.drivers.hip.errors import DeviceFailure
 from hip_runtime.errors import ModuleLoadError, SymbolError
 

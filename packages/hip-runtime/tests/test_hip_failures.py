@@ -18,7 +18,7 @@ from hip_standin import RESOURCES, Standin
 
 from hip_runtime.driver import MemoryKind, Strided
 from hip_runtime.drivers.hip.calls import SIGNATURES
-from hip_runtime.drivers.hip.device import HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.drivers.hip.errors import DeviceFailure, HipError, HipStateError, HipValueError, hip_error
 from hip_runtime.errors import (
     CaptureError,

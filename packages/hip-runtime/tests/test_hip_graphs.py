@@ -11,7 +11,7 @@ from hip_standin import Standin
 from test_hip_driver import Loaded, driver, standin
 
 from hip_runtime.driver import Strided
-from hip_runtime.drivers.hip.device import UNLOADING_COUNT, HipDriver
+from hip_runtime.drivers.hip.driver import UNLOADING_COUNT, HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
 from hip_runtime.errors import CaptureError, InvalidHandleError, KernelFault, LaunchError
 

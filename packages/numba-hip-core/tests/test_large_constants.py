@@ -12,7 +12,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import hip, types
 
-from hip_devicelib.constants import LARGE, PREFIX, spell_bytes
+from hip_devicelib.large_constants import LARGE, PREFIX, spell_bytes
 from hip_runtime import SymbolError, current_device
 from hip_runtime.drivers.cpu.finalise import finalise_kernel
 from numba_hip import config

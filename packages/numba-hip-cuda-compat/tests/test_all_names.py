@@ -16,7 +16,7 @@ import pytest
 import hip_runtime
 import numba_hip
 from numba_hip.compilation.target_registry import compile_target
-from numba_hip_cuda.left_out import left_out, of_copies, reason
+from numba_hip_cuda.omitted_names import left_out, of_copies, reason
 
 LIST = Path(__file__).with_name("cuda_names.txt")
 """Written by `python -m tools.cuda_names`."""
@@ -120,8 +120,8 @@ def test_each_name_exists_or_is_left_out_for_a_reason(cuda: ModuleType) -> None:
     if not REFERENCE:  # Numba's modules have more or fewer names in other releases, and for other Pythons
         own = {name for name in unexplained if not name.startswith(COPIED)}
         unexplained, superfluous = own, superfluous - copies
-    assert not unexplained, "give them a meaning in numba_hip_cuda.catalog, or a reason in numba_hip_cuda.left_out"
-    assert not superfluous, "they exist: take them out of numba_hip_cuda.left_out"
+    assert not unexplained, "give them a meaning in numba_hip_cuda.catalog, or a reason in numba_hip_cuda.omitted_names"
+    assert not superfluous, "they exist: take them out of numba_hip_cuda.omitted_names"
 
 
 def test_each_attribute_of_cudas_devices_has_a_value(cuda: ModuleType) -> None:

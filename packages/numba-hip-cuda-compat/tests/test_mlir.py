@@ -17,7 +17,7 @@ from numba_hip.errors import KernelArgumentError, KernelSignatureError, OptionEr
 from numba_hip_cuda import PoseError, posing
 from numba_hip_cuda.mlir.catalog import FORWARDED, MODULES
 from numba_hip_cuda.mlir.jit import OURS, PASSED_ON, WITHOUT_EFFECT
-from numba_hip_cuda.names import available, look_up
+from numba_hip_cuda.name_lookup import available, look_up
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import numba_hip
 from hip_runtime.errors import UnsupportedError
 from numba_hip_cuda import catalog, posing, shims
 from numba_hip_cuda.catalog import MODULES
-from numba_hip_cuda.names import UnavailableNameError, UnknownNameError, available, look_up
+from numba_hip_cuda.name_lookup import UnavailableNameError, UnknownNameError, available, look_up
 
 FIRST_FORM = """
     jit grid gridsize threadIdx blockIdx blockDim gridDim to_device device_array device_array_like stream synchronize

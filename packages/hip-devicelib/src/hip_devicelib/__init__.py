@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from hip_devicelib.amdgpu import optimise as optimise
     from hip_devicelib.amdgpu import undefined_symbols as undefined_symbols
     from hip_devicelib.cache import Cache as Cache
+    from hip_devicelib.cached_libraries import supply_declarations as supply_declarations
+    from hip_devicelib.cached_libraries import supply_extension as supply_extension
+    from hip_devicelib.cached_libraries import supply_library as supply_library
     from hip_devicelib.codeobject import CPU_TARGET as CPU_TARGET
     from hip_devicelib.codeobject import CodeObject as CodeObject
     from hip_devicelib.codeobject import Kernel as Kernel
@@ -48,9 +51,6 @@ if TYPE_CHECKING:
     from hip_devicelib.metadata import read_target as read_target
     from hip_devicelib.rocm import Rocm as Rocm
     from hip_devicelib.rocm import find_rocm as find_rocm
-    from hip_devicelib.supply import supply_declarations as supply_declarations
-    from hip_devicelib.supply import supply_extension as supply_extension
-    from hip_devicelib.supply import supply_library as supply_library
     from hip_devicelib.target import TARGETS as TARGETS
     from hip_devicelib.target import Target as Target
     from hip_devicelib.target import parse_target as parse_target

@@ -14,8 +14,8 @@ import llvmlite.binding as llvm
 import llvmlite.ir as ir
 
 from hip_devicelib.backend_limits import check_module, check_source
-from hip_devicelib.emission import TRIPLE, Form, emit, emit_apart, make_machine
 from hip_devicelib.errors import InvalidIRError
+from hip_devicelib.isolated_codegen import TRIPLE, Form, emit, emit_apart, make_machine
 from hip_devicelib.target import Target, parse_target
 
 __all__ = [

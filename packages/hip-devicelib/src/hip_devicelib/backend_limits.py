@@ -1,10 +1,10 @@
 """What LLVM's AMDGPU backend does not survive, known before it is asked.
 
 The backend ends the process, or aborts it, on IR that verifies but that it has no instruction for. Three answers are
-given here about a module: it certainly cannot be compiled (an error that says what to do), it certainly can (nothing
-in it that was not tried), or nobody knows (the reasons, and then `hip_devicelib.emission` compiles it in a process of
-its own). The tables were found by compiling each intrinsic with LLVM 20 and LLVM 22; the tests compile every one that
-is said to work for every processor again.
+given here about a module: it certainly cannot be compiled (an error that says what to do), it certainly can (nothing in
+it that was not tried), or nobody knows (the reasons, and then `hip_devicelib.isolated_codegen` compiles it in a process
+of its own). The tables were found by compiling each intrinsic with LLVM 20 and LLVM 22; the tests compile every one
+that is said to work for every processor again.
 """
 
 from __future__ import annotations

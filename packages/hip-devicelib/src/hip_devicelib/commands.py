@@ -73,8 +73,8 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_build(arguments: argparse.Namespace) -> int:
+    from hip_devicelib.cached_libraries import supply_library
     from hip_devicelib.rocm import find_rocm
-    from hip_devicelib.supply import supply_library
 
     library = supply_library(arguments.arch, rocm=find_rocm(arguments.rocm))
     if arguments.output:
@@ -117,9 +117,9 @@ def run_link(arguments: argparse.Namespace) -> int:
 
 def _libraries_for(symbols: Sequence[str], target: str, rocm: Rocm | None) -> list[bytes]:
     """The libraries that have *symbols*, as far as their names tell."""
+    from hip_devicelib.cached_libraries import supply_library
     from hip_devicelib.device_libraries import read_device_libraries
     from hip_devicelib.rocm import find_rocm
-    from hip_devicelib.supply import supply_library
 
     libraries: list[bytes] = []
     if any(symbol.startswith(SYMBOL_PREFIX) for symbol in symbols):
@@ -171,9 +171,9 @@ def run_cache(arguments: argparse.Namespace) -> int:
 
 
 def _declarations(root: str | None) -> Declarations:
+    from hip_devicelib.cached_libraries import supply_declarations
     from hip_devicelib.manifest import load_reference
     from hip_devicelib.rocm import find_rocm
-    from hip_devicelib.supply import supply_declarations
 
     return load_reference() if root is None else supply_declarations(find_rocm(root))
 
@@ -212,7 +212,7 @@ def _rocm_or_none(root: str | None) -> Rocm | None:
 
 def _read_inputs(names: Sequence[str]) -> tuple[list[bytes], list[str | bytes]]:
     """The ELF objects and the modules in the files called *names*."""
-    from hip_devicelib.emission import check_apart
+    from hip_devicelib.isolated_codegen import check_apart
 
     objects: list[bytes] = []
     modules: list[str | bytes] = []

@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Literal
 
 from hip_devicelib.errors import NotFoundError
-from hip_devicelib.parse import EXTRA
+from hip_devicelib.header_parser import EXTRA
 from hip_devicelib.rocm import CATALOG, Rocm, find_rocm
 
 Verdict = Literal["ok", "missing", "problem"]

@@ -1,7 +1,7 @@
 """The releases of hip-devicelib that this package works with, checked before anything of it is used."""
 
 import hip_devicelib
-from hip_devicelib.layers import check_layer
+from hip_devicelib.layer_versions import check_layer
 
 REQUIREMENT = "hip-devicelib>=0.2,<0.3"
 """The requirement of pyproject.toml."""

@@ -11,13 +11,13 @@ from hip_runtime import copying
 from hip_runtime import layout as layouts
 from hip_runtime.config import transpose_copies
 from hip_runtime.copying import HostArray
+from hip_runtime.cuda_array_names import ArrayNames
 from hip_runtime.device import Device
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import ArrayError, CopyError
-from hip_runtime.foreign import host_array
+from hip_runtime.foreign_arrays import host_array
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
-from hip_runtime.names import ArrayNames
 from hip_runtime.protocols import ArrayProtocols
 from hip_runtime.stream import Stream
 from hip_runtime.stream_handle import stream_handle

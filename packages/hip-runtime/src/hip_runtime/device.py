@@ -117,7 +117,7 @@ class Device:
 
     def _named(self, name: str) -> int:
         """The attribute that CUDA's driver calls *name*."""
-        from hip_runtime.device_names import HIP_NAMES  # a table that most programs never need
+        from hip_runtime.cuda_device_attributes import HIP_NAMES  # a table that most programs never need
 
         if name not in HIP_NAMES:
             raise AttributeError(f"a device has no attribute {name!r}")
@@ -285,7 +285,7 @@ def _tell_of_misspelt_settings() -> None:
 
 
 def _take_gpus(found: Probe) -> tuple[Device, ...]:
-    from hip_runtime.drivers.hip.device import HipDriver
+    from hip_runtime.drivers.hip.driver import HipDriver
 
     try:
         driver = HipDriver()

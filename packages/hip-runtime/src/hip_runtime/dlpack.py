@@ -20,7 +20,7 @@ from hip_runtime.copying import HostArray
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import MemoryKind
 from hip_runtime.errors import ArrayError
-from hip_runtime.foreign import MAX_NDIM, attribute, check_place, check_shape, shown, whole_numbers
+from hip_runtime.foreign_arrays import MAX_NDIM, attribute, check_place, check_shape, shown, whole_numbers
 from hip_runtime.host_view import view_memory
 from hip_runtime.layout import Layout, dense
 from hip_runtime.memory import Buffer

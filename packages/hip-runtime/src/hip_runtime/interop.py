@@ -15,7 +15,15 @@ from hip_runtime.array import DeviceArray
 from hip_runtime.copying import check_dtype
 from hip_runtime.device import Device, current_device
 from hip_runtime.errors import ArrayError, ArrayStreamError, InvalidHandleError, MaskedArrayError
-from hip_runtime.foreign import attribute, check_place, check_shape, host_array, shown, whole_number, whole_numbers
+from hip_runtime.foreign_arrays import (
+    attribute,
+    check_place,
+    check_shape,
+    host_array,
+    shown,
+    whole_number,
+    whole_numbers,
+)
 from hip_runtime.layout import Layout, dense
 from hip_runtime.memory import Buffer
 from hip_runtime.protocols import INTERFACE

@@ -96,7 +96,7 @@ class LinkedCode:
 
     def parse(self, triple: str, data_layout: str) -> llvm.ModuleRef:
         """A module for the machine *triple*; `LinkedCodeError` where it is none, or one for another machine."""
-        from hip_devicelib.emission import BITCODE_MAGICS
+        from hip_devicelib.isolated_codegen import BITCODE_MAGICS
         from hip_runtime.drivers.cpu.backend_limits import MACHINES
 
         try:
@@ -121,7 +121,7 @@ class LinkedCode:
         """`UnsupportedError` where LLVM does not survive what is in it: damaged bitcode, and text with intrinsics of a
         machine that have other types than there."""
         if self.digest not in _survived:
-            from hip_devicelib.emission import optimise_apart
+            from hip_devicelib.isolated_codegen import optimise_apart
 
             optimise_apart(self.data)
             _survived.add(self.digest)

@@ -11,10 +11,10 @@ from hip_runtime import Buffer, Device, DeviceArray, is_device_array
 from hip_runtime.config import transpose_copies
 from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
 from hip_runtime.driver import Driver
-from hip_runtime.foreign import host_array
+from hip_runtime.foreign_arrays import host_array
 from hip_runtime.layout import Layout, check_numbers, normalise_shape, normalise_strides
 from hip_runtime.stream_handle import stream_handle
-from numba_hip_cuda.standin import Standin
+from numba_hip_cuda.substitute_classes import Standin
 
 HostArray = np.ndarray[Any, Any]
 

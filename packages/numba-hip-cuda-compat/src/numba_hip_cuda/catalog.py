@@ -1,10 +1,10 @@
-"""What each module of `numba.cuda` is made of: data, which `numba_hip_cuda.names` and `numba_hip_cuda.pose` read."""
+"""What each module of `numba.cuda` consists of: data for `numba_hip_cuda.name_lookup` and `numba_hip_cuda.pose`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numba_hip_cuda import catalog_of_doubles
+from numba_hip_cuda import catalog_of_duplicates
 from numba_hip_cuda.posed_module import Module, from_module
 
 CUDA = "numba.cuda"
@@ -123,7 +123,7 @@ _MODULES: Mapping[str, Module] = {
             "reduction": f"{CUDA}.kernels.reduction:",
             **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
         },
-        beyond="numba_hip_cuda.amd.beyond",
+        beyond="numba_hip_cuda.amd.extra_names",
     ),
     f"{CUDA}.api": Module(
         names={
@@ -398,17 +398,17 @@ _MODULES: Mapping[str, Module] = {
 }
 """The modules that numba-cuda did not copy."""
 
-_ALL = {**_MODULES, **catalog_of_doubles.MODULES}
+_ALL = {**_MODULES, **catalog_of_duplicates.MODULES}
 
 MODULES: Mapping[str, Module] = {
     **_ALL,
-    **catalog_of_doubles.simulated(_ALL),
+    **catalog_of_duplicates.simulated(_ALL),
     f"{CUDA}.device_init": Module(names={}, like=CUDA),
 }
 """The modules that a posed `numba.cuda` is made of, by their full names."""
 
 FORWARDED: Mapping[str, str] = {
-    **catalog_of_doubles.FORWARDED,
+    **catalog_of_duplicates.FORWARDED,
     f"{CUDA}.bf16": "numba_hip.language.bf16",
     f"{CUDA}.fp16": "numba_hip.language.fp16",
     f"{CUDA}.libdevice": "numba_hip.libdevice",

@@ -18,10 +18,10 @@ from types import ModuleType
 
 import numba
 
-from numba_hip_cuda import children as child_processes
+from numba_hip_cuda import child_processes as child_processes
 from numba_hip_cuda import numba_target, settings
 from numba_hip_cuda.catalog import CUDA
-from numba_hip_cuda.names import (
+from numba_hip_cuda.name_lookup import (
     FORWARDED,
     MODULES,
     ORIGIN,

@@ -10,7 +10,7 @@ class Module:
 
     Names that are in neither are those of the posed module *like*, and then of the module *rest*, where they are given.
     Those of the module *beyond* can be used and are not listed: programs for AMD's numba-hip find them in `numba.cuda`.
-    Why names of `numba.cuda` are left out is in `numba_hip_cuda.left_out`.
+    Why names of `numba.cuda` are left out is in `numba_hip_cuda.omitted_names`.
     """
 
     __slots__ = (

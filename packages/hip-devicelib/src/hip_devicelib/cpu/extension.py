@@ -21,10 +21,10 @@ from hip_devicelib.cache import Cache, make_key
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.cpu import functions
 from hip_devicelib.declarations import Declarations, Function
-from hip_devicelib.emission import child_environment
 from hip_devicelib.errors import CompileError, HeaderError, NotFoundError
 from hip_devicelib.extension import Extension, declare_extension
 from hip_devicelib.header import Header
+from hip_devicelib.isolated_codegen import child_environment
 from hip_devicelib.library import Library
 from hip_devicelib.manifest import load_reference
 from hip_devicelib.wrappers import write_wrappers

@@ -11,8 +11,8 @@ from numba.core import types
 from numba.extending import typeof_impl
 
 from hip_runtime import DeviceArray, as_device_array, is_device_array
+from hip_runtime.cuda_array_names import set_numba_type
 from hip_runtime.interop import speaks_dlpack
-from hip_runtime.names import set_numba_type
 from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes

@@ -123,8 +123,8 @@ def _with_results(function: Function) -> Function:
 
 @cache
 def _compiled(text: str, flags: tuple[str, ...], name: str, target: str) -> LinkedCode:
+    from hip_devicelib.cached_libraries import supply_extension
     from hip_devicelib.cpu.extension import supply_cpu_extension
-    from hip_devicelib.supply import supply_extension
 
     source = Extension(text, options=flags, name=name)
     library = supply_cpu_extension(source) if target == CPU_TARGET else supply_extension(source, target)

@@ -75,7 +75,7 @@ class HipCodegen(CodeGenerator):
         text = str(module)
         try:
             if any(is_foreign(function) for function in module.functions):
-                from hip_devicelib.emission import read_apart
+                from hip_devicelib.isolated_codegen import read_apart
 
                 read_apart(text)  # LLVM ends the process on such an intrinsic of other types
             if doubtful is not None:

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from hip_devicelib.cached import cached_property
-from hip_devicelib.constants import spell_bytes
+from hip_devicelib.large_constants import spell_bytes
 from hip_runtime import DeviceArray
 from numba_hip import language
 from numba_hip._numba.compiler import lowered_symbol

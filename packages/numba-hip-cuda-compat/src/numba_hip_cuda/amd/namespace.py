@@ -6,8 +6,8 @@ import importlib
 from importlib.machinery import ModuleSpec
 
 from numba_hip_cuda.amd.catalog import ALIASES, HIP, MODULES
-from numba_hip_cuda.names import ORIGIN, UnavailableNameError, UnknownNameError
-from numba_hip_cuda.names import look_up as look_up_in
+from numba_hip_cuda.name_lookup import ORIGIN, UnavailableNameError, UnknownNameError
+from numba_hip_cuda.name_lookup import look_up as look_up_in
 from numba_hip_cuda.pose import ForwardingLoader, PosedLoader
 
 

@@ -1,4 +1,6 @@
-"""Makes a child process pose when it first imports `numba.cuda` or `numba_cuda_mlir`; see `numba_hip_cuda.children`."""
+"""Makes a child process pose when it first imports `numba.cuda` or `numba_cuda_mlir`.
+
+See `numba_hip_cuda.child_processes`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from numba_hip.language.stub import interpreter
-from numba_hip_cuda.mlir.refusals import inline_ptx
+from numba_hip_cuda.mlir.unsupported_functions import inline_ptx
 
 _ABSENT = object()
 

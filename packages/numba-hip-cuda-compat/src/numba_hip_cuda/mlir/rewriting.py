@@ -17,7 +17,7 @@ from numba.core import types
 
 from numba_hip.language import local
 from numba_hip_cuda.mlir import experimental
-from numba_hip_cuda.mlir.constants import Constants, Folder
+from numba_hip_cuda.mlir.consteval import Constants, Folder
 from numba_hip_cuda.mlir.experimental import ConstevalError
 from numba_hip_cuda.mlir.local_arrays import LocalArrays
 

@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from hip_devicelib.codeobject import CodeObject, Kernel
-from hip_devicelib.constants import define_data
+from hip_devicelib.large_constants import define_data
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.backend_limits import doubts

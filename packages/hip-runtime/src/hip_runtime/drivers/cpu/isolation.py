@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hip_devicelib.apart import call_apart
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import UnsupportedError as NotSurvivedError
+from hip_devicelib.isolated_call import call_apart
 from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu import finalise

@@ -6,8 +6,8 @@ from typing import Any
 
 from hip_devicelib.backend_limits import find_oversized
 from hip_devicelib.codeobject import CPU_TARGET, SCALAR_SIZES, CodeObject, Kernel
-from hip_devicelib.emission import BITCODE_MAGICS
 from hip_devicelib.forking import compiling
+from hip_devicelib.isolated_codegen import BITCODE_MAGICS
 from hip_runtime.drivers.cpu.backend_limits import MACHINES, doubts
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine

@@ -12,7 +12,7 @@ from hip_runtime.driver import MemoryKind, Strided
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.memory import Heap
 from hip_runtime.drivers.hip.streams import Stream
-from hip_runtime.drivers.hip.strided import Plan, dense_strides, forwards, plan_copy, span
+from hip_runtime.drivers.hip.strided_copies import Plan, dense_strides, forwards, plan_copy, span
 from hip_runtime.errors import CaptureError
 
 _MEMCPY_DEFAULT = 4

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.capture_gate import Gate
 from hip_runtime.drivers.hip.errors import NOT_READY
-from hip_runtime.drivers.hip.gate import Gate
 from hip_runtime.errors import EventError, InvalidHandleError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 from hip_runtime.drivers import captures
 from hip_runtime.drivers.captures import Captures
 from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.capture_gate import Gate, closed
 from hip_runtime.drivers.hip.faults import FaultRecord
-from hip_runtime.drivers.hip.gate import Gate, closed
 from hip_runtime.drivers.hip.modules import Function
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import CaptureError, InvalidHandleError

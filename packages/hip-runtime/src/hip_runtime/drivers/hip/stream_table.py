@@ -10,8 +10,8 @@ from typing import Any
 from hip_runtime.driver import PER_THREAD_STREAM
 from hip_runtime.drivers.captures import Captures
 from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.capture_gate import Gate
 from hip_runtime.drivers.hip.events import EventPool
-from hip_runtime.drivers.hip.gate import Gate
 from hip_runtime.drivers.hip.graphs import Recording
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import InvalidHandleError

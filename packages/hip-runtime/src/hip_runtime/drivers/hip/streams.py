@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.capture_gate import Gate
 from hip_runtime.drivers.hip.errors import NOT_READY
 from hip_runtime.drivers.hip.events import Event, EventPool, Point
 from hip_runtime.drivers.hip.faults import FaultRecord, described
-from hip_runtime.drivers.hip.gate import Gate
 from hip_runtime.errors import CaptureError
 
 if TYPE_CHECKING:

@@ -93,7 +93,7 @@ class AmdCodegen(HipCodegen):
         reasons = [doubt for doubt in doubts if not doubt.startswith(OWN_MACHINES)]
         if not reasons:
             return optimise()
-        from hip_devicelib.apart import call_apart
+        from hip_devicelib.isolated_call import call_apart
 
         try:
             return call_apart(optimise)

@@ -28,7 +28,7 @@ def _refusal(kind: ir.FunctionType, text: str, constraint: str, side_effect: boo
         builder.ret_void()
     else:
         builder.ret(result)
-    from hip_devicelib.emission import emit_for_host_apart
+    from hip_devicelib.isolated_codegen import emit_for_host_apart
 
     try:
         parsed = llvm.parse_assembly(str(module), llvm.create_context())

@@ -12,9 +12,9 @@ from numba.core.errors import LoweringError
 
 from hip_devicelib import spmd
 from hip_devicelib.codeobject import CPU_TARGET
-from hip_devicelib.constants import define_data
 from hip_devicelib.declarations import SYMBOL_PREFIX
 from hip_devicelib.errors import UnsupportedError
+from hip_devicelib.large_constants import define_data
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.codegen import HipCodegen
 from numba_hip.targets.linking import check_shared, keep_only, link_in
@@ -72,13 +72,16 @@ class CpuCodegen(HipCodegen):
 
     def _simplify(self, module: llvm.ModuleRef, name: str, level: int, reasons: Sequence[str]) -> llvm.ModuleRef:
         """*module*, or another one, optimised: in another process where there are *reasons* to fear for this one."""
-        from hip_devicelib.emission import run_simplification, simplify  # an import of this module needs none of it
+        from hip_devicelib.isolated_codegen import (  # an import of this module needs none of it
+            run_simplification,
+            simplify,
+        )
 
         if not reasons:
             run_simplification(module, self._machine, level)
             return module
-        from hip_devicelib.apart import call_apart
         from hip_devicelib.backend_limits import find_oversized
+        from hip_devicelib.isolated_call import call_apart
 
         oversized = find_oversized(str(module))
         if oversized:
@@ -122,7 +125,7 @@ class CpuCodegen(HipCodegen):
 
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""
-        from hip_devicelib.emission import emit_for_host_apart
+        from hip_devicelib.isolated_codegen import emit_for_host_apart
         from hip_runtime.drivers.cpu.backend_limits import doubts
 
         module = llvm.parse_bitcode(bitcode)

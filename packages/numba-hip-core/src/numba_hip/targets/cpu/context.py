@@ -10,9 +10,9 @@ from numba.core import cgutils, types
 
 from hip_devicelib import spmd
 from hip_devicelib.cached import cached_property
-from hip_devicelib.constants import ALIGNMENT, LARGE, symbol_of_data
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.saturation import saturate
+from hip_devicelib.large_constants import ALIGNMENT, LARGE, symbol_of_data
 from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import printing

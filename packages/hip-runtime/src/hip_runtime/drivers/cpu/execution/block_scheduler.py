@@ -30,9 +30,9 @@ from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRA
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
 from hip_runtime.drivers.cpu.execution.signal_handlers import Handlers, note_libraries, observing
-from hip_runtime.drivers.cpu.execution.slots import FIRST_SYMBOL, GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
 from hip_runtime.drivers.cpu.execution.stall_reports import Reporter
-from hip_runtime.drivers.cpu.execution.traps import POKE, REPORT_SYMBOL, TrapsBuilder, define_poll
+from hip_runtime.drivers.cpu.execution.thread_slots import FIRST_SYMBOL, GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
+from hip_runtime.drivers.cpu.execution.trap_handlers import POKE, REPORT_SYMBOL, TrapsBuilder, define_poll
 from hip_runtime.drivers.cpu.execution.watcher import TICK, WatcherBuilder
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.object_code import jit, program

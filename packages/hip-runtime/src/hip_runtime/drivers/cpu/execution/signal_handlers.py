@@ -10,7 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hip_runtime.drivers.cpu.execution.traps import HANDLERS, LIBRARIES, OBSERVERS, POKE, SIGNALS, WITH_INFORMATION
+from hip_runtime.drivers.cpu.execution.trap_handlers import (
+    HANDLERS,
+    LIBRARIES,
+    OBSERVERS,
+    POKE,
+    SIGNALS,
+    WITH_INFORMATION,
+)
 from hip_runtime.drivers.cpu.object_code.host_machine import LIBRARIES as LIBRARY_NAMES
 
 _ACTION = struct.Struct("@Q128siQ")

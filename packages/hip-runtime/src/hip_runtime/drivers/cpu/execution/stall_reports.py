@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.thread_states import describe_states, state_bytes
-from hip_runtime.drivers.cpu.execution.slots import SAMPLES
+from hip_runtime.drivers.cpu.execution.thread_slots import SAMPLES
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.errors import StalledKernelWarning
 

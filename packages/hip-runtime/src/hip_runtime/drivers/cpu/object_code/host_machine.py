@@ -7,7 +7,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from hip_devicelib.emission import make_host_machine
+from hip_devicelib.isolated_codegen import make_host_machine
 
 LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
 """Libraries with functions that machine code may call."""

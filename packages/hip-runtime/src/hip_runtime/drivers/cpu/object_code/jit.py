@@ -11,8 +11,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from hip_devicelib.codeobject import Kernel
-from hip_devicelib.emission import emit_for_host_apart, make_host_machine
 from hip_devicelib.errors import UnsupportedError as NoCodeError
+from hip_devicelib.isolated_codegen import emit_for_host_apart, make_host_machine
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_STATE, build_observer
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext

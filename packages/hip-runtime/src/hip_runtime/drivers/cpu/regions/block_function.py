@@ -26,7 +26,7 @@ from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, store_atomic
 from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_schedule
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
-from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint
+from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent

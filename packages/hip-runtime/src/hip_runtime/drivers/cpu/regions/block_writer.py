@@ -18,7 +18,7 @@ from hip_runtime.drivers.cpu.ir.symbols import Symbols
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import find_private_atomics
 from hip_runtime.drivers.cpu.regions.context_values import Transfer, plan_transfers
-from hip_runtime.drivers.cpu.regions.form import RegionGraph, SyncPoint
+from hip_runtime.drivers.cpu.regions.formation import RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.private_memory import find_kept_allocas
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import Place, Storage

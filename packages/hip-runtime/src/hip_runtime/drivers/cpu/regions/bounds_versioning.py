@@ -29,7 +29,7 @@ from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, compare, have_same_sign
-from hip_runtime.drivers.cpu.regions.form import Region, region_successors
+from hip_runtime.drivers.cpu.regions.formation import Region, region_successors
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 
 _INDICES = {spmd.thread_idx(axis): number for number, axis in enumerate(AXES)}

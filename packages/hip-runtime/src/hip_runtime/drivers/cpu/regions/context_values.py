@@ -9,7 +9,7 @@ from enum import Enum
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.ir.keywords import CASTS
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
-from hip_runtime.drivers.cpu.regions.form import RegionGraph, block_uses
+from hip_runtime.drivers.cpu.regions.formation import RegionGraph, block_uses
 
 
 class Transfer(Enum):

@@ -14,7 +14,7 @@ from hip_runtime.drivers.cpu.abi.grid_context import FINISHED
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
-from hip_runtime.drivers.cpu.regions.form import SyncPoint
+from hip_runtime.drivers.cpu.regions.formation import SyncPoint
 
 
 class Context:

@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
-from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint, block_uses, region_successors
+from hip_runtime.drivers.cpu.regions.formation import Region, SyncPoint, block_uses, region_successors
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.ssa_repair import SsaRepair
 from hip_runtime.drivers.cpu.regions.storage import Place

@@ -22,7 +22,7 @@ from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.loop_metadata import DistinctNode
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.writer import Assembled
-from hip_runtime.drivers.cpu.regions.form import Region
+from hip_runtime.drivers.cpu.regions.formation import Region
 
 
 def is_independent(region: Region) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hip_runtime.drivers.cpu.ir.model import Instruction
-from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph
+from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph
 
 _DERIVING = frozenset({"getelementptr", "bitcast", "addrspacecast", "phi", "select", "freeze"})
 _ACCESSING = frozenset({"load", "icmp"})

@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I32, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
-from hip_runtime.drivers.cpu.regions.form import Region, RegionGraph, SyncPoint, block_uses, region_successors
+from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint, block_uses, region_successors
 from hip_runtime.drivers.cpu.regions.storage import Place
 
 

@@ -12,7 +12,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.llvmir import I32, I64
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
-from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
+from hip_runtime.drivers.cpu.regions.formation import Region, SyncPoint
 
 
 class SpinSchedule:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
-from hip_runtime.drivers.cpu.regions.form import Region, region_successors
+from hip_runtime.drivers.cpu.regions.formation import Region, region_successors
 
 _LIVE_IN, _LOCAL = 1, 2
 

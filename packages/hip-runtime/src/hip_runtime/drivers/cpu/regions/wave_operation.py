@@ -7,7 +7,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.llvmir import I1, I64, allocate
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter, Condition
-from hip_runtime.drivers.cpu.regions.form import SyncPoint
+from hip_runtime.drivers.cpu.regions.formation import SyncPoint
 from hip_runtime.drivers.cpu.regions.thread_loop import Bounds
 
 

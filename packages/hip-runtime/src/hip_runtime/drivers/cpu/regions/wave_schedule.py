@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.llvmir import I32, I64, allocate
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter, Condition
-from hip_runtime.drivers.cpu.regions.form import Region, SyncPoint
+from hip_runtime.drivers.cpu.regions.formation import Region, SyncPoint
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
 from hip_runtime.drivers.cpu.regions.spin_schedule import exit_after_fault, is_below
 from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop

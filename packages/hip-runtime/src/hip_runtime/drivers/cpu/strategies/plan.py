@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
-from hip_runtime.drivers.cpu.regions.form import SyncPoint
+from hip_runtime.drivers.cpu.regions.formation import SyncPoint
 from hip_runtime.errors import UnsupportedError
 
 

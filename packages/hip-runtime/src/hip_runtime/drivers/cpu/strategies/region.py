@@ -10,7 +10,7 @@ from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.block_function import run_block
-from hip_runtime.drivers.cpu.regions.form import cut_at_sync_points
+from hip_runtime.drivers.cpu.regions.formation import cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.forms import LOOP, MIN_LANES, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel

@@ -20,7 +20,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.fault_codes import ABORT_CODE, STACK_CODE, TRAP_CODE
 from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.execution.signal_frames import SIGNAL_ADDRESS, SIGNAL_CODE, Machine
-from hip_runtime.drivers.cpu.execution.slots import (
+from hip_runtime.drivers.cpu.execution.thread_slots import (
     ABORTED,
     GOES_ON,
     INTERRUPTED,

@@ -109,7 +109,7 @@ def _rest_of(table: Module) -> ModuleType | None:
 
 def why_left_out(name: str) -> str | None:
     """Why *name* of `numba.cuda`, a module or of one, is left out; ``None`` where it is not."""
-    from numba_hip_cuda.left_out import reason  # a long table that most programs never need
+    from numba_hip_cuda.omitted_names import reason  # a long table that most programs never need
 
     return reason(name)
 

@@ -1,8 +1,8 @@
 """Calls of functions that LLVM may not survive, in a process of their own.
 
-``python -m hip_devicelib.apart`` reads a function, by its name, and its arguments from its standard input, and writes
-the result, or the error that the function raised, to its standard output. Both ends are this program, so what goes
-between them is pickled.
+``python -m hip_devicelib.isolated_call`` reads a function, by its name, and its arguments from its standard input, and
+writes the result, or the error that the function raised, to its standard output. Both ends are this program, so what
+goes between them is pickled.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hip_devicelib.emission import child_environment
 from hip_devicelib.errors import UnsupportedError
+from hip_devicelib.isolated_codegen import child_environment
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def call_apart(function: Callable[..., T], *arguments: Any) -> T:
             "what LLVM may not survive is done in a process of its own, and this Python does not know the path of its "
             "interpreter (sys.executable is empty)"
         )
-    command = [sys.executable, "-m", "hip_devicelib.apart"]
+    command = [sys.executable, "-m", "hip_devicelib.isolated_call"]
     call = pickle.dumps((function, arguments))
     done = subprocess.run(command, input=call, capture_output=True, env=child_environment(), check=False)
     if done.returncode or not done.stdout:

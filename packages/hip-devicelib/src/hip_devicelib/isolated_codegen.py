@@ -1,10 +1,9 @@
 """Machine code from a module that LLVM's code generator may not survive: made in a process of its own.
 
-``python -m hip_devicelib.emission TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input and
-writes machine code to its standard output; the target ``cpu`` is the processor of this machine. If it dies, its last
-words become the text of an `UnsupportedError`.
-Without arguments it only reads the bitcode, which LLVM does not always survive either. ``... read`` reads LLVM IR as
-text, ``... optimise`` either, and optimises it.
+``python -m hip_devicelib.isolated_codegen TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input
+and writes machine code to its standard output; the target ``cpu`` is the processor of this machine. If it dies, its
+last words become the text of an `UnsupportedError`. Without arguments it only reads the bitcode, which LLVM does not
+always survive either. ``... read`` reads LLVM IR as text, ``... optimise`` either, and optimises it.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str
             f"code for {target.id} with {'; '.join(reasons)} is compiled in a process of its own, and this Python does "
             "not know the path of its interpreter (sys.executable is empty)"
         )
-    command = [sys.executable, "-m", "hip_devicelib.emission", target.id, str(target.wave_size), form]
+    command = [sys.executable, "-m", "hip_devicelib.isolated_codegen", target.id, str(target.wave_size), form]
     done = subprocess.run(command, input=bitcode, capture_output=True, env=child_environment(), check=False)
     if done.returncode == 0:
         return done.stdout
@@ -101,7 +100,15 @@ def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str
 def emit_for_host_apart(bitcode: bytes, form: Form, loads: bool = False) -> bytes:
     """Machine code of *bitcode* for this processor, made in another process, which also *loads* it where asked to.
     `UnsupportedError` with LLVM's message if that process does not survive it."""
-    command = [sys.executable, "-m", "hip_devicelib.emission", CPU_TARGET, "0", form, *(["load"] if loads else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "hip_devicelib.isolated_codegen",
+        CPU_TARGET,
+        "0",
+        form,
+        *(["load"] if loads else []),
+    ]
     done = subprocess.run(command, input=bitcode, capture_output=True, env=child_environment(), check=False)
     if done.returncode or not done.stdout:
         words = done.stderr.decode(errors="replace").strip()[-_LAST_WORDS:] or f"exit status {done.returncode}"
@@ -111,7 +118,7 @@ def emit_for_host_apart(bitcode: bytes, form: Form, loads: bool = False) -> byte
 
 def check_apart(bitcode: bytes, what: str) -> None:
     """Check, in another process, that LLVM can read *bitcode*, which may be damaged. Raises `InvalidIRError`."""
-    command = [sys.executable, "-m", "hip_devicelib.emission"]
+    command = [sys.executable, "-m", "hip_devicelib.isolated_codegen"]
     done = subprocess.run(command, input=bitcode, capture_output=True, env=child_environment(), check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"LLVM ended with {done.returncode}"]
@@ -120,7 +127,7 @@ def check_apart(bitcode: bytes, what: str) -> None:
 
 def read_apart(text: str) -> None:
     """Have another process read LLVM IR. `UnsupportedError` with LLVM's message if that does not survive it."""
-    command = [sys.executable, "-m", "hip_devicelib.emission", "read"]
+    command = [sys.executable, "-m", "hip_devicelib.isolated_codegen", "read"]
     done = subprocess.run(command, input=text.encode(), capture_output=True, env=child_environment(), check=False)
     if done.returncode:
         raise UnsupportedError(done.stderr.decode(errors="replace").strip()[-_LAST_WORDS:] or "LLVM does not say why")
@@ -132,7 +139,7 @@ def optimise_apart(source: bytes) -> None:
 
     `UnsupportedError` with LLVM's message if that does not survive it.
     """
-    command = [sys.executable, "-m", "hip_devicelib.emission", "optimise"]
+    command = [sys.executable, "-m", "hip_devicelib.isolated_codegen", "optimise"]
     done = subprocess.run(command, input=source, capture_output=True, env=child_environment(), check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"LLVM ended with {done.returncode}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,46 @@ out:
     return code(text, "k", PARAMETERS)
 
 
+def plain(order: str, narrow: str = "") -> CodeObject:
+    """y[i, j, k] = 2 * x[i, j, k] + j, of the global index alone; along *narrow* that is computed in 32 bits."""
+    j = order[1]
+    index = element(order)
+    if narrow:
+        first = index.index(f"  %l{narrow} = zext")
+        last = index.index(f"  %g{narrow} = ")
+        after = index.index("\n", last)
+        index = f"""{index[:first]}
+  %first.{narrow} = mul i32 %b{narrow}, %d{narrow}
+  %sum.{narrow} = add nuw i32 %first.{narrow}, %t{narrow}
+  %g{narrow} = zext i32 %sum.{narrow} to i64
+{index[after:]}"""
+    text = f"""
+{HEAD}
+{index}
+  %px = getelementptr float, ptr %x, i64 %place
+  %py = getelementptr float, ptr %y, i64 %place
+  %v = load float, ptr %px
+  %twice = fmul float %v, 2.0
+  %number = sitofp i64 %g{j} to float
+  %sum = fadd float %twice, %number
+  store float %sum, ptr %py
+  br label %out
+out:
+  ret void
+}}
+"""
+    return code(text, "k", PARAMETERS)
+
+
 def run(device: Device, made: CodeObject, x: Any, order: str, block: tuple[int, int, int]) -> tuple[Any, str]:
     """What the kernel leaves in an array like *x*, and the form that it took. Its grid covers *x*."""
     function = device.load(made).function("k")
     extents = dict(zip(order, x.shape, strict=True))
     grid = tuple(-(-extents[axis] // threads) for axis, threads in zip(AXES, block, strict=True))
-    given, out = to_device(x, device=device), to_device(np.full(x.shape, -1, x.dtype), device=device)
-    function.launch(grid, block, pack(function.kernel, out.address, given.address, *x.shape))
+    given, out = to_device(x, device=device), to_device(x, device=device)
+    for _ in range(2):  # the blocks of a first launch are taken one by one
+        out.copy_to_device(np.full(x.shape, -1, x.dtype))
+        function.launch(grid, block, pack(function.kernel, out.address, given.address, *x.shape))
     assert function.form is not None
     return out.copy_to_host(), function.form
 
@@ -122,6 +156,33 @@ def test_any_axis_in_any_form(device: Device, form: str, width: int | None, alon
         found, told = run(device, elementwise("zxy"), x, "zxy", block)
     np.testing.assert_array_equal(found, expect_elementwise(x, "zxy", block))
     assert form in told
+
+
+JOINED = [
+    ("zxy", (256, 1, 1), "y", ""), ("zxy", (64, 4, 1), "y", ""), ("zxy", (16, 7, 1), "y", ""),
+    ("zyx", (8, 32, 1), "x", ""), ("xyz", (8, 8, 1), "z", ""), ("xyz", (8, 8, 3), "z", "z"),
+    ("zxy", (128, 1, 1), "y", "y"), ("zyx", (4, 64, 1), "x", "x"),
+]  # fmt: skip
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(("order", "block", "along", "narrow"), JOINED)
+def test_blocks_with_few_threads_along_an_axis_are_joined(
+    device: Device, order: str, block: tuple[int, int, int], along: str, narrow: str
+) -> None:
+    x = np.random.default_rng(4).random((3, 70, 151) if order[0] == "z" else (19, 17, 301), np.float32)
+    found, form = run(device, plain(order, narrow), x, order, block)
+    np.testing.assert_array_equal(found, 2 * x + np.arange(x.shape[1], dtype=np.float32)[:, None])
+    assert re.search(f"neighbours along {along} in up to [0-9]+ blocks", form), form
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_joined_blocks_in_narrow_gangs(device: Device, width: int) -> None:
+    x = np.random.default_rng(4).random((2, 40, 33), np.float32)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        found, form = run(device, plain("zxy"), x, "zxy", (32, 1, 1))
+    np.testing.assert_array_equal(found, 2 * x + np.arange(40, dtype=np.float32)[:, None])
+    assert f"{width} threads at a time; neighbours along y in up to {8 * width} blocks" in form
 
 
 TILE = f"""
@@ -217,20 +278,25 @@ out:
 """Thread 1234 stops with an error, in C order along y, and thread ``ni`` writes where nothing is."""
 
 
-def test_faults_name_the_block_and_the_thread(device: Device) -> None:
+@pytest.mark.parametrize("block", [(8, 16, 1), (32, 2, 1), (64, 1, 1)])
+def test_faults_name_the_block_and_the_thread(device: Device, block: tuple[int, int, int]) -> None:
+    grid = 64 // block[0], 64 // block[1], 1
     function = device.load(code(FAULT, "k", PARAMETERS)).function("k")
     out = to_device(np.zeros(64 * 64, np.int64), device=device)
     arguments = pack(function.kernel, out.address, out.address, 1 << 40, 64, 64)
-    with pytest.raises(KernelFault) as caught:
-        function.launch((8, 4, 1), (8, 16, 1), arguments)
-    assert "neighbours along y" in str(function.form)
+    with config.cpu_lanes.scope("y"), pytest.raises(KernelFault) as caught:
+        function.launch(grid, block, arguments)
+    assert ("neighbours along y in up to" in str(function.form)) == (block[1] < 16)
     x, y = divmod(1234, 64)
-    assert (caught.value.block, caught.value.thread) == ((x // 8, y // 16, 0), (x % 8, y % 16, 0))
+    assert (caught.value.block, caught.value.thread) == (
+        (x // block[0], y // block[1], 0),
+        (x % block[0], y % block[1], 0),
+    )
     x, y = 21, 50
     function = device.load(code(FAULT.replace("%place, 1234", "%place, -1"), "k", PARAMETERS)).function("k")
-    with pytest.raises(MemoryFaultError) as far:
-        function.launch((8, 4, 1), (8, 16, 1), pack(function.kernel, out.address, out.address, 64 * x + y, 64, 64))
-    assert far.value.block == (x // 8, y // 16, 0)  # the chunks of a first launch have one block
+    with config.cpu_lanes.scope("y"), pytest.raises(MemoryFaultError) as far:
+        function.launch(grid, block, pack(function.kernel, out.address, out.address, 64 * x + y, 64, 64))
+    assert far.value.block == (x // block[0], y // block[1], 0)  # the chunks of a first launch have one block
 
 
 def test_kernels_that_know_their_lane_stay_along_x(device: Device) -> None:

@@ -11,9 +11,17 @@ NUMBER = "spmd.number"
 """The thread's linear index in the block, for gangs that are formed in that order."""
 
 
+def global_idx(axis: str) -> str:
+    """The thread's index in the grid along *axis*, for gangs that reach over several blocks; 64 bits."""
+    return f"spmd.global_idx.{axis}"
+
+
+_GLOBAL = frozenset(map(global_idx, "xyz"))
+
+
 def is_pure(name: str) -> bool:
     """Whether the function has no effect and always returns the same value to the same thread."""
-    return name == NUMBER or spmd.is_pure(name)
+    return name == NUMBER or name in _GLOBAL or spmd.is_pure(name)
 
 
 def affects_strategy(name: str) -> bool:

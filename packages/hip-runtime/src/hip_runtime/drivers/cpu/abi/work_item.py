@@ -63,6 +63,11 @@ class WorkItem:
         self.block = block
         self.axes: Axes = ALONG_X
         """The order in which the threads of a block run, and the blocks of a grid, the fastest axis first."""
+        self.tile = 1
+        """The most blocks that gangs reach over, neighbours along the first of these axes. The index of a thread along
+        that axis is then counted from the first one of these blocks."""
+        self.tile_lanes: ir.Value | None = None
+        """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written."""
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
@@ -89,8 +94,8 @@ class WorkItem:
     @property
     def extents(self) -> Dim3:
         """The extents of the block along `axes`: those of a row of lanes, of a plane of rows, and of the planes."""
-        x, y, z = (self.block[axis] for axis in self.axes)
-        return x, y, z
+        lanes, rows, planes = (self.block[axis] for axis in self.axes)
+        return lanes * self.tile, rows, planes
 
     def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
         """Make *item* the thread with the index *index* along the axis of the lanes."""
@@ -137,6 +142,9 @@ class WorkItem:
                         b, self.layout.field(b, item, m, n), limit
                     ),
                 )
+        if self.tile > 1:
+            along = AXES[self.axes[0]]
+            self._define(intrinsics.global_idx(along), self._global_idx, I64)
         self._define(spmd.LANE, self._lane)
         self._define(intrinsics.NUMBER, self._number)
         self._define(spmd.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
@@ -182,6 +190,13 @@ class WorkItem:
     def _number(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
         return self._load_below(builder, self.layout.field(builder, item, "thread", 0), self.threads)
 
+    def _global_idx(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        axis = self.axes[0]
+        block = self._load_below(builder, self.layout.field(builder, item, "block", axis), MAX_GRID)
+        thread = self._load_below(builder, self.layout.field(builder, item, "thread", axis), self.extents[0])
+        first = builder.mul(builder.zext(block, I64), I64(self.block[axis]), flags=("nuw", "nsw"))
+        return builder.add(first, builder.zext(thread, I64), flags=("nuw", "nsw"))
+
     def _lane(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
         return builder.urem(self.linear_index(builder, item), I32(self.wave_size))
 
@@ -215,7 +230,12 @@ class WorkItem:
 
     def record_fault(self, builder: ir.IRBuilder, item: ir.Value, code: ir.Value, thread: Sequence[ir.Value]) -> None:
         """Record fault *code* for the thread with the indices *thread* of the block that *item* is in."""
-        block = [self.layout.load(builder, item, "block", number) for number in range(3)]
+        block, thread = [self.layout.load(builder, item, "block", number) for number in range(3)], list(thread)
+        if self.tile > 1:
+            axis = self.axes[0]
+            extent = I32(self.block[axis])
+            block[axis] = builder.add(block[axis], builder.udiv(thread[axis], extent))
+            thread[axis] = builder.urem(thread[axis], extent)
         frame = self.layout.load(builder, item, "frame")
         builder.call(self.module.globals[FAULT_RECORD], [frame, code, *block, *thread])
 

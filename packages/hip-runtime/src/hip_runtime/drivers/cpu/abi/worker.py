@@ -66,9 +66,10 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         item.store_shared(builder, place)
     grid = [FRAME.load(builder, frame, "grid", number) for number in range(3)]
 
-    def run_block(index: ir.Value) -> None:
-        _store_block_index(item, builder, place, index, grid)
-        body(builder, place, arguments)
+    def run_blocks(first: ir.Value, limit: ir.Value) -> None:
+        with _blocks(item, builder, first, limit, grid) as index:
+            _store_block_index(item, builder, place, index, grid)
+            body(builder, place, arguments)
 
     chunk_place = WORKER_RECORD.field(builder, notes, "chunk")
 
@@ -78,7 +79,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         )
         store_atomic(builder, number, chunk_place)
 
-    builder.ret(_loop_over_chunks(builder, frame, note_chunk, run_block))
+    builder.ret(_loop_over_chunks(builder, frame, note_chunk, run_blocks))
     _define_program(module, worker, item.observed)
 
 
@@ -122,6 +123,34 @@ def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: Wo
         offset += 8
 
 
+@contextmanager
+def _blocks(
+    item: WorkItem, builder: ir.IRBuilder, first: ir.Value, limit: ir.Value, grid: list[ir.Value]
+) -> Iterator[ir.Value]:
+    """Loop over the numbers of blocks from *first* to below *limit*: over each or, in tiles, over the first one of each
+    tile, with the lanes of its row in *item*. A tile ends where the grid does, at the latest."""
+    if item.tile == 1:
+        with counted(builder, "block", first, limit) as index:
+            yield index
+        return
+    before = builder.block
+    loop, after = builder.append_basic_block("tile"), builder.append_basic_block("tile.end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    index = builder.phi(I64, name="tile")
+    index.add_incoming(first, before)
+    extent = builder.zext(grid[item.axes[0]], I64)
+    count: ir.Value = I64(item.tile)
+    for rest in (builder.sub(extent, builder.urem(index, extent)), builder.sub(limit, index)):
+        count = builder.select(builder.icmp_unsigned("<", rest, count), rest, count)
+    item.tile_lanes = builder.mul(builder.trunc(count, I32), I32(item.block[item.axes[0]]), flags=("nuw", "nsw"))
+    yield index
+    following = builder.add(index, count, flags=("nuw", "nsw"))
+    index.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_unsigned("<", following, limit), loop, after)
+    builder.position_at_end(after)
+
+
 def _store_block_index(
     item: WorkItem, builder: ir.IRBuilder, place: ir.Value, linear: ir.Value, grid: list[ir.Value]
 ) -> None:
@@ -157,7 +186,7 @@ def _loop_over_chunks(
     builder: ir.IRBuilder,
     frame: ir.Value,
     note_chunk: Callable[[ir.Value], None],
-    run_block: Callable[[ir.Value], None],
+    run_blocks: Callable[[ir.Value, ir.Value], None],
 ) -> ir.Value:
     """Take chunks of blocks until none are left or a thread has faulted, and return the number of blocks that were run.
     *note_chunk* records the first block of each chunk, for reports of faults in it."""
@@ -178,8 +207,7 @@ def _loop_over_chunks(
     note_chunk(first)
     limit = builder.add(first, chunk)
     limit = builder.select(builder.icmp_unsigned("<", limit, count), limit, count)
-    with counted(builder, "block", first, limit) as index:
-        run_block(index)
+    run_blocks(first, limit)
     ran.add_incoming(builder.add(ran, builder.sub(limit, first)), builder.block)
     builder.branch(head)
     builder.position_at_end(done)

@@ -41,7 +41,7 @@ class VectorShapes:
         lanes_consecutive: bool,
         along: str = "x",
     ) -> None:
-        self.consecutive = frozenset({spmd.thread_idx(along), intrinsics.NUMBER})
+        self.consecutive = frozenset({spmd.thread_idx(along), intrinsics.global_idx(along), intrinsics.NUMBER})
         """Intrinsics whose result grows by one from lane to lane and never wraps."""
         self._assumed = assumed
         self._size_of = size_of
@@ -215,6 +215,8 @@ def _infer_extension(
     analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
 ) -> Shape:
     (shape,) = shapes
+    if instruction.opcode == "zext" and shape == 1 and _is_index_sum(analysis, instruction.operands[0], block):
+        return 1
     if shape and not analysis.never_wraps(instruction.operands[0], block):
         return VARYING
     if shape and instruction.opcode == "zext" and "nneg" not in instruction.flags:
@@ -223,6 +225,19 @@ def _infer_extension(
             return VARYING
     assert not isinstance(shape, str)
     return shape
+
+
+def _is_index_sum(analysis: VectorShapes, value: Value, block: Block) -> bool:
+    """Whether *value* is a thread index plus a uniform number, without overflow as a number without sign."""
+    if not isinstance(value, Instruction) or value.opcode != "add" or "nuw" not in value.flags:
+        return False
+    home = analysis.homes[value]
+    if block in analysis.masked or home in analysis.masked:
+        return False
+    return all(
+        analysis._find(operand, home) == 0 or getattr(operand, "callee", "") in analysis.consecutive
+        for operand in value.operands
+    )
 
 
 def _infer_select(

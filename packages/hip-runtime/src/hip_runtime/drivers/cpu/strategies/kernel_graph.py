@@ -18,7 +18,7 @@ from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_l
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.strategies.forms import check_callees
-from hip_runtime.drivers.cpu.strategies.lane_axis import choose_axes
+from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice
 from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
@@ -34,9 +34,11 @@ class KernelGraph:
     """The number of loops with yields."""
 
 
-def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True) -> KernelGraph:
+def read_kernel(
+    request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True, tiles: bool = False
+) -> KernelGraph:
     """The graph of the kernel. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
-    functions that are not inlined.
+    functions that are not inlined; with *tiles*, gangs may reach over several blocks.
 
     Raises `UnsupportedError` for unsupported instructions, and for functions that have to be inlined and cannot be.
     """
@@ -59,7 +61,11 @@ def read_kernel(request: KernelRequest, *, unroll: bool = False, limits_callees:
     record("insert_yields", function)
     if request.is_turnable and not spin_loops:
         size_of = measure_types(machine.target_data, item.module.context)
-        item.axes = choose_axes(function, request.block, size_of, request.requested_lanes, request.chosen_width)
+        choice = AxisChoice(function, request.block, size_of, request.chosen_width, tiles and request.is_tileable)
+        item.axes = choice.choose(request.requested_lanes)
+        item.tile = choice.count_blocks(item.axes[0])
+        if item.tile > 1:
+            choice.join_blocks(item.axes[0])
     return KernelGraph(function, module, item, frozen, spin_loops)
 
 

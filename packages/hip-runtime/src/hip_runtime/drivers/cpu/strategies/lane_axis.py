@@ -3,24 +3,37 @@
 A GPU has the threads of a wave along x, and so have kernels that were written for one: neighbours along x access
 neighbouring elements. ``i, j = hip.grid(2)`` and ``a[i, j]`` is as common, though, and there neighbours along y do.
 Threads that do not exchange values within waves cannot tell the order in which a CPU runs them, so lanes may be
-neighbours along any axis, with the other loops over threads, and over blocks, around that.
+neighbours along any axis, with the other loops over threads, and over blocks, around that. A kernel that uses the
+indices of a thread and of its block for its global index only cannot tell where a block ends, either: blocks that have
+few threads along the axis, as of 256 x 1 threads, are joined.
 """
 
 from __future__ import annotations
 
+import math
+
+from llvmlite import ir
+
 from hip_devicelib import spmd
 from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane
+from hip_runtime.drivers.cpu.analyses.global_indices import find_global_indices
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Function
+from hip_runtime.drivers.cpu.ir.model import Call, Function, Instruction, Symbol
 from hip_runtime.drivers.cpu.ir.trace import record
-from hip_runtime.drivers.cpu.strategies.forms import MIN_LANES, choose_width
+from hip_runtime.drivers.cpu.llvmir import I64, PTR
+from hip_runtime.drivers.cpu.strategies.forms import MIN_LANES, choose_width, default_lanes
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 
 _WORTHWHILE = 0.5
 """Cycles per thread that another axis than x has to save: about half of an access that becomes contiguous."""
+
+
+_GANGS_PER_TILE = 8
+"""Gangs of a row of blocks that are joined: so much memory is contiguous, in each row of threads."""
 
 
 def order_axes(first: int) -> Axes:
@@ -28,35 +41,91 @@ def order_axes(first: int) -> Axes:
     return {0: ALONG_X, 1: (1, 0, 2), 2: (2, 1, 0)}[first]
 
 
-def choose_axes(function: Function, block: Dim3, size_of: SizeOf, requested: str, width: int | None) -> Axes:
-    """The order of the axes of *block* in which a kernel with the graph *function* should run: *requested* if it names
-    the first one, else the cheapest for gangs of *width* threads, or the default number."""
-    if requested != "auto":
-        return order_axes(AXES.index(requested))
-    called = {value.callee for value in function.instructions()}
-    candidates = [
-        axis for axis in range(len(AXES))
-        if spmd.thread_idx(AXES[axis]) in called and block[axis] >= (2 if axis == 0 else MIN_LANES)
-    ]  # fmt: skip
-    if not any(candidates) or spmd.LANE in called:
-        return ALONG_X
-    costs = {axis: _estimate(function, AXES[axis], size_of, choose_width(block[axis], width)) for axis in candidates}
-    best = min(costs, key=costs.__getitem__)
-    described = ", ".join(f"{AXES[axis]} {cost:.2f}" for axis, cost in costs.items())
-    if 0 in costs and costs[0] - costs[best] < _WORTHWHILE:
-        best = 0
-    record(f"lane_axis: cycles per thread along {described}: {AXES[best]}", function)
-    return order_axes(best)
+class AxisChoice:
+    """Chooses the axis of the lanes of a kernel with the graph *function* in blocks of the shape *block*.
+
+    *width* is the requested number of lanes. With *tiles*, gangs may reach over several blocks, where the kernel cannot
+    tell that they do.
+    """
+
+    def __init__(self, function: Function, block: Dim3, size_of: SizeOf, width: int | None, tiles: bool) -> None:
+        self._function = function
+        self._block = block
+        self._size_of = size_of
+        self._width = width
+        self._called = {value.callee for value in function.instructions()}
+        self._tiles = tiles and spmd.LANE not in self._called and math.prod(block) >= self._widest
+
+    @property
+    def _widest(self) -> int:
+        return self._width or default_lanes()
+
+    def choose(self, requested: str) -> Axes:
+        """The order of the axes in which threads should run: *requested* if it names the first one, else the cheapest
+        one first."""
+        if requested != "auto":
+            return order_axes(AXES.index(requested))
+        candidates = [axis for axis in range(len(AXES)) if self._is_candidate(axis)]
+        if not any(candidates) or spmd.LANE in self._called:
+            return ALONG_X
+        costs = {axis: self._estimate(axis) for axis in candidates}
+        best = min(costs, key=costs.__getitem__)
+        described = ",".join(f"{AXES[axis]}={cost:.2f}" for axis, cost in costs.items())
+        if 0 in costs and costs[0] - costs[best] < _WORTHWHILE:
+            best = 0
+        record(f"lane_axis({described}):{AXES[best]}", self._function)
+        return order_axes(best)
+
+    def count_blocks(self, axis: int) -> int:
+        """Over how many blocks gangs along *axis* should reach: 1 if these are wide enough, or cannot be joined."""
+        extent = self._block[axis]
+        if not self._tiles or extent >= self._widest // 2 or self._find_indices(axis) is None:
+            return 1
+        return _GANGS_PER_TILE * self._widest // extent
+
+    def join_blocks(self, axis: int) -> None:
+        """Have the kernel compute its global index along *axis* from that of the thread in several blocks."""
+        sums = self._find_indices(axis) or []
+        for instruction in list(self._function.instructions()):
+            widened = (
+                instruction.opcode == "zext" and instruction.operands[0] in sums
+            )  # a grid has less than 2**32 there
+            if instruction.type == I64 and (widened or instruction in sums):
+                self._become_index(instruction, axis)
+        for instruction in (instruction for instruction in sums if instruction.type != I64):
+            index = Instruction(I64, "call", [], f"{instruction.name}.wide")
+            self._become_index(index, axis)
+            (home,) = (block for block in self._function.blocks if instruction in block.instructions)
+            home.instructions.insert(home.instructions.index(instruction), index)
+            instruction.opcode, instruction.operands, instruction.flags = "trunc", [index], ()
+        record("join_blocks", self._function)
+
+    def _become_index(self, instruction: Instruction, axis: int) -> None:
+        """Make *instruction* a call for the thread's global index along *axis*."""
+        symbol = Symbol(PTR, intrinsics.global_idx(AXES[axis]))
+        instruction.opcode, instruction.flags = "call", ()
+        instruction.operands = [self._function.arguments[0], symbol]
+        instruction.call = Call(ir.FunctionType(I64, [PTR]), argument_attributes=((),))
+
+    def _find_indices(self, axis: int) -> list[Instruction] | None:
+        return find_global_indices(self._function, AXES[axis], self._block[axis])
+
+    def _is_candidate(self, axis: int) -> bool:
+        if spmd.thread_idx(AXES[axis]) not in self._called:
+            return False
+        return self._block[axis] >= (2 if axis == 0 else MIN_LANES) or self.count_blocks(axis) > 1
+
+    def _estimate(self, axis: int) -> float:
+        """The cost of a thread as a lane of gangs along *axis*."""
+        width = choose_width(self._block[axis] * self.count_blocks(axis), self._width)
+        shapes, _ = assume_early_exits(
+            lambda assumed: VectorShapes(self._function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis])
+        )
+        return estimate_lane(shapes, self._size_of, width)
 
 
 def describe_axis(item: WorkItem) -> str:
     """Along which axis of the block threads are neighbours, in words; empty for x, as on a GPU."""
+    if item.tile > 1:
+        return f"neighbours along {AXES[item.axes[0]]} in up to {item.tile} blocks"
     return "" if item.axes == ALONG_X else f"neighbours along {AXES[item.axes[0]]}"
-
-
-def _estimate(function: Function, along: str, size_of: SizeOf, width: int) -> float:
-    """The cost of a thread as a lane of gangs *along* an axis."""
-    shapes, _ = assume_early_exits(
-        lambda assumed: VectorShapes(function, assumed, size_of, lambda alloca: 1, False, along)
-    )
-    return estimate_lane(shapes, size_of, width)

@@ -59,16 +59,22 @@ class KernelRequest:
     @property
     def is_turnable(self) -> bool:
         """Whether gangs may be neighbours along another axis than x: nothing tells the order in which threads run."""
-        return not self.has_wave_operations and not self.reach.observed and self.block[1:] != (1, 1)
+        return not self.has_wave_operations and not self.reach.observed
 
     @property
     def widest(self) -> int:
         """Lanes of a gang along the axis of the block that allows for most."""
         return choose_width(max(self.block) if self.is_turnable else self.block[0], self.chosen_width)
 
-    def width_along(self, axes: Axes) -> int:
-        """Lanes of a gang along the first of *axes*."""
-        return choose_width(self.block[axes[0]], self.chosen_width)
+    @property
+    def is_tileable(self) -> bool:
+        """Whether threads of different blocks may be lanes of a gang: nothing belongs to a block as a whole."""
+        reach = self.reach
+        return self.is_turnable and not (reach.waiting or reach.shared_arrays or reach.uses_dynamic_shared)
+
+    def width_along(self, axes: Axes, tile: int = 1) -> int:
+        """Lanes of a gang along the first of *axes*, of blocks that are joined to a *tile*."""
+        return choose_width(self.block[axes[0]] * tile, self.chosen_width)
 
     def text(self) -> str:
         """LLVM IR of the module with the kernel."""

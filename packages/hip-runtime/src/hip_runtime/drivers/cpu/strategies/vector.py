@@ -17,11 +17,11 @@ from hip_runtime.errors import UnsupportedError
 
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel whose threads do not wait for each other; if they turn out to spin, one with regions."""
-    graph = read_kernel(request)
+    graph = read_kernel(request, tiles=True)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
-    width = request.width_along(item.axes)
+    width = request.width_along(item.axes, item.tile)
     if width < MIN_LANES and request.requested_form == AUTO:
         raise UnsupportedError(f"gangs of {width} threads are too small")
     body = GangBody(

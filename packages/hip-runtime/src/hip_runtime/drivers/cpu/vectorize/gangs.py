@@ -100,17 +100,23 @@ def each_gang(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int
 
     LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
     """
-    extent, count, planes = item.extents
+    most, count, planes = item.extents
+    extent = item.tile_lanes or I32(most)
+    gangs = I32(-(-most // width)) if item.tile_lanes is None else _divide_up(builder, extent, width)
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
         counted(builder, names[2], I32(0), I32(planes)) as plane,
         counted(builder, names[1], I32(0), I32(count // rows)) as row,
-        counted(builder, "gang", I32(0), I32(-(-extent // width)), rolled=True) as number,
+        counted(builder, "gang", I32(0), gangs, rolled=True) as number,
     ):
         first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
         first_row = builder.mul(row, I32(rows), flags=("nuw", "nsw"))
         item.store_thread(builder, place, (first, first_row, plane))
-        yield builder.sub(I32(extent), first, flags=("nuw", "nsw"))
+        yield builder.sub(extent, first, flags=("nuw", "nsw"))
+
+
+def _divide_up(builder: ir.IRBuilder, number: ir.Value, by: int) -> ir.Value:
+    return builder.udiv(builder.add(number, I32(by - 1), flags=("nuw", "nsw")), I32(by))
 
 
 def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> GangFunction:
@@ -169,7 +175,7 @@ class GangFunction:
         *arguments, count = function.args
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
-        has_partial_gang = self._item.extents[0] % self.width > 0
+        has_partial_gang = self._item.tile > 1 or self._item.extents[0] % self.width > 0
         has_full_gangs = self._item.extents[0] >= self.width and not (
             masked_only and (self.early_exits or has_partial_gang)
         )

@@ -1,0 +1,65 @@
+"""Global indices: how kernels compute them, ``block index * block extent + thread index``.
+
+A kernel that uses the two indices along an axis for nothing else cannot tell where one block ends and the next begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
+
+_WIDENING = frozenset({"zext", "sext"})
+
+
+def find_global_indices(function: Function, axis: str, extent: int) -> list[Instruction] | None:
+    """The sums that are the global index along *axis*, of blocks with *extent* threads there; ``None`` if the indices
+    of the thread or of its block are used otherwise, or if the thread is not used for indices only."""
+    users: dict[Value, list[Instruction]] = {}
+    for instruction in function.instructions():
+        for operand in instruction.operands:
+            users.setdefault(operand, []).append(instruction)
+    item = function.arguments[0]
+    if any(user.callee != spmd.FAULT and not spmd.is_pure(user.callee) for user in users.get(item, [])):
+        return None
+    threads = _follow(function, users, spmd.thread_idx(axis), 1)
+    blocks = _follow(function, users, spmd.block_idx(axis), extent)
+    if not threads or blocks is None or set(threads) != set(blocks):
+        return None
+    sums = list(dict.fromkeys(threads))
+    return sums if len(sums) == len(threads) == len(blocks) and all(map(_is_sum, sums)) else None
+
+
+def _is_sum(value: Instruction) -> bool:
+    return value.opcode == "add" or (value.opcode == "or" and "disjoint" in value.flags)
+
+
+def _follow(
+    function: Function, users: dict[Value, list[Instruction]], name: str, factor: int
+) -> list[Instruction] | None:
+    """The sums that the index *name* ends in, once it was multiplied by *factor*; ``None`` if it is used otherwise."""
+    found: list[Instruction] = []
+    waiting: list[tuple[Instruction, int]] = [(call, 1) for call in function.instructions() if call.callee == name]
+    while waiting:
+        value, scale = waiting.pop()
+        for user in users.get(value, []):
+            if user.opcode in _WIDENING:
+                waiting.append((user, scale))
+            elif user.opcode in _PRODUCTS:
+                other = next((signed_number(part) for part in user.operands if part is not value), None)
+                if other is None or user.operands[0] is not value:
+                    return None
+                waiting.append((user, _PRODUCTS[user.opcode](scale, other)))
+            elif scale == factor and _is_sum(user):
+                found.append(user)
+            else:
+                return None
+    return found
+
+
+_PRODUCTS: dict[str, Callable[[int, int], int]] = {
+    "mul": lambda scale, other: scale * other,
+    "shl": lambda scale, other: scale << min(max(other, 0), 63),
+}

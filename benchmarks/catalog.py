@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from benchmarks import black_scholes, empty_launch, histogram, mandelbrot, matmul, nbody, reduction, saxpy, stencil
+from benchmarks import (
+    atomics,
+    black_scholes,
+    elementwise,
+    empty_launch,
+    histogram,
+    integration,
+    mandelbrot,
+    matmul,
+    nbody,
+    reduction,
+    saxpy,
+    stencil,
+)
 from benchmarks.case import Benchmark
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -18,6 +31,12 @@ BENCHMARKS: dict[str, Benchmark] = {
         reduction.SHUFFLES,
         histogram.BENCHMARK,
         stencil.BENCHMARK,
+        elementwise.ROWS,
+        elementwise.COLUMNS,
+        elementwise.SPACE,
+        integration.BENCHMARK,
+        atomics.TOTAL,
+        atomics.SELECTION,
         empty_launch.BENCHMARK,
     )
 }

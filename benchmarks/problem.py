@@ -22,6 +22,10 @@ PEERS = {
 """Peers that are not on every machine: the module and the toolkit of each; imported nowhere else."""
 
 
+UNWRITTEN = dict.fromkeys(PEERS, "has no kernel for it: only our form of it is compared with `njit`")
+"""Why a benchmark that is measured against ``njit`` alone has no implementation by the others."""
+
+
 class Problem(ABC):
     """Arrays by name, those among them that are computed, and the check of these."""
 

@@ -195,7 +195,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    """What may have been meant; nothing for names that tools ask every module for."""
+    """A hint at a similar name; empty for names that tools look up in every module."""
     if name.startswith("_"):
         return ""
     from numba_hip.suggestions import kept_hint

@@ -1,6 +1,6 @@
-"""``python -m numba_hip``: which devices, versions and settings there are, for a bug report.
+"""``python -m numba_hip``: prints the devices, versions and settings, for a bug report.
 
-``numba -s`` lists the packages and the ``NUMBA_HIP_*`` variables, but has no place where a target could say more.
+``numba -s`` lists the packages and the ``NUMBA_HIP_*`` variables, but offers targets no way to add to its report.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def report() -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the report; the status is 0 where there is a device."""
+    """Print the report; the exit status is 0 if there is a device."""
     for line in report():
         print(line)
     with warnings.catch_warnings(record=True) as caught:

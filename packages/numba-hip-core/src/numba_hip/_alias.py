@@ -1,9 +1,9 @@
 """The name ``numba.hip``: the very same modules as ``numba_hip``, under a second name.
 
-Numba's package does not know of ours, so there are two ways in. The file ``numba/hip/__init__.py``, which our wheel
-installs beside Numba's own files, answers an ``import numba.hip`` that comes first. Importing `numba_hip` in any way
-calls `install`, which answers for everything beneath ``numba.hip`` from then on, wherever Numba is installed. Packages
-above this one may answer for names and modules that it lacks, by entry points of the group `NAMESPACES`.
+Numba's package does not know ours, so there are two ways in. The file ``numba/hip/__init__.py``, which our wheel
+installs next to Numba's own files, answers an ``import numba.hip`` that comes first. Every import of `numba_hip` calls
+`install`, which from then on answers for everything below ``numba.hip``, wherever Numba is installed. Packages above
+this one can provide names and modules that it lacks, by entry points of the group `NAMESPACES`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ does not know, an `AttributeError` for one that cannot be had), ``names()``, whi
 
 
 def namespaces() -> Iterator[Any]:
-    """What answers for names and modules that `numba_hip` lacks."""
+    """The namespaces that provide names and modules which `numba_hip` lacks."""
     for entry_point in entry_points(NAMESPACES):
         yield entry_point.load()
 
 
 class AliasConflictError(ImportError):
-    """Another distribution that installs ``numba.hip`` stands beside this one, and their files are mixed."""
+    """Another distribution that installs ``numba.hip`` is installed too, and the files of the two are mixed."""
 
 
 class _AliasLoader(Loader):
-    """Hands out a module that is there already, and leaves it as it was."""
+    """Returns a module that is already loaded, unchanged."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -64,13 +64,13 @@ class _AliasLoader(Loader):
         return loader.get_code(self._module.__name__)
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just given the module the spec of the alias. With it `importlib.reload` would ask the
-        # finder of the alias instead of reading the source again.
+        # The import system has just set the module's spec to that of the alias. With that spec, `importlib.reload`
+        # would ask the finder of the alias instead of reading the source again.
         module.__spec__ = self._spec
 
 
 class _AliasFinder(MetaPathFinder):
-    """Finds ``numba.hip`` and what is beneath it, by importing what the real name stands for."""
+    """Finds ``numba.hip`` and its submodules by importing the module of the real name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -108,8 +108,8 @@ def check_no_rival() -> None:
 
 
 def check_no_strangers() -> None:
-    """Raise `AliasConflictError` if ``numba/hip``, beside Numba, holds other files than ours: one of two packages that
-    were installed over each other is gone, and has left some behind."""
+    """Raise `AliasConflictError` if ``numba/hip``, next to Numba, contains other files than ours: two packages were
+    installed over each other, and the one that was uninstalled left files behind."""
     for folder in (Path(entry) / "hip" for entry in numba.__path__):
         strangers = sorted(_strangers(folder))
         if strangers:
@@ -134,7 +134,7 @@ def _strangers(folder: Path) -> Iterator[str]:
 
 
 def _enumerate(names: Sequence[str]) -> str:
-    """*names*, the first few of them."""
+    """The first few of *names* as text."""
     shown = ", ".join(names[:MOST_NAMED])
     return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown
 
@@ -142,8 +142,8 @@ def _enumerate(names: Sequence[str]) -> str:
 def install() -> None:
     """Make ``numba.hip`` another name of `numba_hip`, in imports and as an attribute of `numba`.
 
-    To be called as the last thing that importing `numba_hip` does, so that a failed import leaves no alias behind;
-    calling it again changes nothing. Raises `AliasConflictError` as `check_no_rival` and `check_no_strangers` do.
+    Importing `numba_hip` calls this last, so that a failed import leaves no alias behind; calling it again changes
+    nothing. Raises `AliasConflictError` as `check_no_rival` and `check_no_strangers` do.
     """
     check_no_rival()
     check_no_strangers()
@@ -155,6 +155,6 @@ def install() -> None:
 
 
 def _is_ours(finder: object) -> bool:
-    """Whether *finder* is one of `_AliasFinder`, be it of an earlier import of this module."""
+    """Whether *finder* is an `_AliasFinder`, possibly from an earlier import of this module."""
     kind = type(finder)
     return (kind.__module__, kind.__qualname__) == (_AliasFinder.__module__, _AliasFinder.__qualname__)

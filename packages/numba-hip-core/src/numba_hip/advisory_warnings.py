@@ -1,4 +1,4 @@
-"""Warnings that are advice: what a program does is right, and could be better."""
+"""Advisory warnings: the program is correct, but could be better."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from numba_hip import config
 
 
 class DebugOptions(Protocol):
-    """The options of `jit` that some combinations of are worth a word."""
+    """The options of `jit` of which some combinations cause a warning."""
 
     @property
     def debug(self) -> bool:
-        """Whether exceptions, lines and variables are there."""
+        """Whether the code has exceptions, line tables and variable descriptions."""
 
     @property
     def opt(self) -> bool:
@@ -27,19 +27,19 @@ class DebugOptions(Protocol):
 
     @property
     def lineinfo(self) -> bool:
-        """Whether lines are there."""
+        """Whether the code has line tables."""
 
 
 _platform = ["HIP"]
 
 
 def speak_of(platform: str) -> None:
-    """Let advice name *platform* as that of the program: a package that poses as another one's says so."""
+    """Set the platform's name in warnings; a package that poses as another platform calls this."""
     _platform[0] = platform
 
 
 def advise_on_grid(grid: tuple[int, int, int]) -> None:
-    """Warn of a grid with fewer blocks than the current device has compute units, where that is wanted."""
+    """Warn about a grid with fewer blocks than the current device has compute units, if the setting asks for it."""
     if not _is_wanted(config.low_occupancy_warnings):
         return
     device = current_device()
@@ -53,7 +53,7 @@ def advise_on_grid(grid: tuple[int, int, int]) -> None:
 
 
 def advise_on_copies() -> None:
-    """Warn that a host array is copied to the device and back for a launch, where that is wanted."""
+    """Warn that a host array is copied to the device and back for a launch, if the setting asks for it."""
     if _is_wanted(config.implicit_copy_warnings):
         _warn(
             NumbaPerformanceWarning,
@@ -64,7 +64,7 @@ def advise_on_copies() -> None:
 
 
 def advise_on_options(options: DebugOptions) -> None:
-    """Warn of options that make little sense together, where that is wanted."""
+    """Warn about options that make little sense together, if the setting asks for it."""
     if not config.option_warnings() or not options.debug:
         return
     if options.opt:
@@ -81,12 +81,13 @@ def advise_on_options(options: DebugOptions) -> None:
 
 
 def advise_on_truncation(message: str, instead: float) -> None:
-    """Warn that *instead* is passed where the type of a signature does not have an argument, as *message* says."""
+    """Warn that *instead* is passed for an argument that does not fit the type in the signature, as *message*
+    explains."""
     _warn(NumbaWarning, f"{message}; {instead} is passed instead, as {_platform[0]} does")
 
 
 def advise_on_narrowing(kernel: str, name: str, actual: types.Array, formal: types.Array) -> None:
-    """Warn that *kernel*, compiled for *formal*, works on parts of the elements of argument *name*."""
+    """Warn that *kernel*, compiled for *formal*, only accesses a part of each element of argument *name*."""
     _warn(
         NumbaWarning,
         f"argument {name!r} of kernel {kernel} has elements of type {actual.dtype}, and the kernel was compiled for "
@@ -96,7 +97,7 @@ def advise_on_narrowing(kernel: str, name: str, actual: types.Array, formal: typ
 
 
 def _is_wanted(setting: Setting[bool | None]) -> bool:
-    """Whether *setting* is on; where nobody chose, it is on AMD GPUs, and not on the CPU device."""
+    """Whether *setting* is on; by default it is on for AMD GPUs and off for the CPU device."""
     chosen = setting()
     return not current_device().is_cpu if chosen is None else chosen
 

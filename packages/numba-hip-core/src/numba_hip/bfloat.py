@@ -1,6 +1,6 @@
 """The type bfloat16: the upper half of a float32, with 8 bits of precision.
 
-NumPy has no such type of its own; the package ml_dtypes adds one, whose arrays and numbers kernels take.
+NumPy itself has no such type; the package ml_dtypes adds one, whose arrays and numbers kernels accept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIGN_BIT, INFINITY, QUIET = 0x80000000, 0x7F800000, 0x40
 
 
 class Bfloat16(types.Number):
-    """The type of these numbers. Their bits are an integer of 16 bits in LLVM, which llvmlite has no bfloat for."""
+    """The Numba type. In LLVM a value is a 16-bit integer with its bits, as llvmlite has no bfloat type."""
 
     bitwidth = 16
 
@@ -28,7 +28,7 @@ class Bfloat16(types.Number):
         super().__init__("bfloat16")
 
     def can_convert_to(self, typing_context: Any, other: types.Type) -> Conversion | None:
-        """Every one is a float32; what else they convert to is what that does."""
+        """Converts to float32 exactly, and to whatever float32 converts to."""
         if other == types.float32:
             return Conversion.promote
         if isinstance(other, (types.Float, types.Complex)) and other != types.float16:
@@ -36,7 +36,7 @@ class Bfloat16(types.Number):
         return Conversion.unsafe if isinstance(other, (types.Integer, types.Boolean, types.Float)) else None
 
     def can_convert_from(self, typing_context: Any, other: types.Type) -> Conversion | None:
-        """Numbers other than complex ones, which are rounded."""
+        """Converts from all numbers that are not complex, with rounding."""
         if isinstance(other, types.Boolean):
             return Conversion.safe
         return Conversion.unsafe if isinstance(other, (types.Integer, types.Float)) else None
@@ -52,7 +52,7 @@ class _BitsModel(models.PrimitiveModel):
 
 
 def unify(one: types.Type, other: types.Type) -> types.Type | None:
-    """The type that both a bfloat16 and another number are converted to where they meet; None for what is no number."""
+    """The common type of a bfloat16 and another number; None if the other type is not a number."""
     kind = other if isinstance(one, Bfloat16) else one
     if isinstance(kind, (Bfloat16, types.Boolean)):
         return bfloat16
@@ -84,7 +84,8 @@ def is_bfloat16(dtype: np.dtype[Any]) -> bool:
 
 
 def know_ml_dtypes() -> None:
-    """Let Numba know the dtype and the numbers of ml_dtypes, once that has been imported; nobody else has any."""
+    """Register the dtype and the numbers of ml_dtypes with Numba once ml_dtypes has been imported; before, there are
+    none."""
     module = sys.modules.get("ml_dtypes")
     if module is None or module.bfloat16 in typeof_impl.registry:
         return

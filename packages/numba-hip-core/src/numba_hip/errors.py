@@ -1,7 +1,7 @@
 """Errors that `numba_hip` raises on purpose.
 
-What is wrong with a kernel's code is reported as Numba reports it (`numba.core.errors.TypingError` and its
-relatives); what is wrong with a device or a launch as `hip_runtime.errors` does. Here is what lies between.
+Mistakes in a kernel's code are reported as Numba does (`numba.core.errors.TypingError` and similar errors), and
+problems of a device or a launch by `hip_runtime.errors`. The errors in between are defined here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ class HipError(Exception):
 
 
 class KernelArgumentError(HipError, TypeError):
-    """Arguments of a launch that a kernel cannot take: too many, too few, or one of a type that has no place there."""
+    """Arguments of a launch that a kernel cannot take: too many, too few, or one of a type that kernels do not
+    support."""
 
 
 class NotAFunctionError(HipError, TypeError):
-    """Something that `jit` was given to compile, and that is no Python function."""
+    """An object that `jit` was given to compile and that is not a Python function."""
 
 
 class KernelSignatureError(HipError, TypeError):
@@ -32,12 +33,12 @@ class KernelSignatureError(HipError, TypeError):
 
 
 class SignatureError(HipError, NameError, TypeError):
-    """A signature in quotes that is none: a type in it does not exist, or it cannot be read."""
+    """A signature string that is invalid: it names a type that does not exist, or cannot be parsed."""
 
 
 class DeviceFunctionError(HipError, TypeError, RuntimeError):
-    """Something asked of a device function that only kernels have: a launch, machine code, resources; or a function
-    that none can be made of."""
+    """A request to a device function that only kernels support, such as a launch, machine code or resources; or a
+    function that cannot be a device function."""
 
 
 class NotCompiledError(HipError, KeyError):
@@ -48,7 +49,7 @@ class NotCompiledError(HipError, KeyError):
 
 
 class NotCacheableError(HipError, PicklingError):
-    """A kernel with ``cache=True`` that refers to what another process does not have: a device array."""
+    """A kernel with ``cache=True`` that refers to something which other processes do not have: a device array."""
 
 
 class OptionError(HipError, TypeError, ValueError):

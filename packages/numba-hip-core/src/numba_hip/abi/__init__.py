@@ -1,1 +1,1 @@
-"""What host and device must agree on."""
+"""Data structures that host and device code have to agree on."""

@@ -1,4 +1,5 @@
-"""What a kernel is passed of an array: its address, its extents, and those strides that its type does not tell.
+"""The parameters that a kernel receives for an array: its address, its extents, and the strides that its type does not
+imply.
 
 Numba passes functions seven numbers for an array of one axis: two pointers for the owner of the memory, which nothing
 in a kernel has, the number of elements, their size, the address, the extent and the stride. A kernel gets the address

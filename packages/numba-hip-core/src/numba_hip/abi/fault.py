@@ -1,4 +1,5 @@
-"""The exceptions that kernels can raise: device code returns a number, the host raises what that stands for."""
+"""The exceptions that kernels can raise: device code returns a number, and the host raises the exception with that
+number."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Fault:
-    """An exception that a kernel can raise: what the host raises in its place."""
+    """An exception that a kernel can raise, as the host raises it."""
 
     exception: type[BaseException]
     arguments: tuple[Any, ...]

@@ -1,4 +1,5 @@
-"""The record in which a kernel tells an AMD GPU's driver which thread failed first: ``docs/design/hip-driver.md``."""
+"""The record by which a kernel tells the driver of AMD GPUs which thread failed first:
+``docs/design/hip-driver.md``."""
 
 from __future__ import annotations
 
@@ -9,5 +10,5 @@ MOST_DETAILS = 4
 
 
 def variable_name(kernel: str) -> str:
-    """Name of the variable in which the driver of AMD GPUs looks for the faults of *kernel*."""
+    """The name of the variable in which the driver of AMD GPUs looks for the faults of *kernel*."""
     return f"{kernel}.fault"

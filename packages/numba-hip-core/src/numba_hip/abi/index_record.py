@@ -1,4 +1,4 @@
-"""The record in which a kernel with bounds checks on the CPU device notes which index was out of range."""
+"""The record in which a kernel with bounds checks on the CPU device stores the index that was out of range."""
 
 from __future__ import annotations
 

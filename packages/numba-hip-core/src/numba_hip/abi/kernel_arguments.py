@@ -1,6 +1,7 @@
-"""The arguments of a kernel as its entry takes them, and as the function that it calls does.
+"""The arguments of a kernel as its entry point takes them, and as the function that it calls takes them.
 
-Both are Numba's data models, but for arrays, of which a kernel is passed less (`numba_hip.abi.array_parameters`).
+Both follow Numba's data models, except for arrays, of which a kernel gets fewer values
+(`numba_hip.abi.array_parameters`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class PassedArrayModel(models.ArrayModel):
         return data, (number,) * self.fe_type.ndim, (number,) * len(stride_axes(self.fe_type))
 
     def from_argument(self, builder: ir.IRBuilder, value: Sequence[Any]) -> ir.Value:
-        """The array, with what else Numba wants to know of it."""
+        """The array, with the other fields of Numba's array structure."""
         context, kind = self._context, self.fe_type
         data, shape, passed = value
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
@@ -43,7 +44,8 @@ class PassedArrayModel(models.ArrayModel):
 
 
 def kernel_arguments(context: Any, kinds: Sequence[types.Type]) -> ArgPacker:
-    """What makes the parameters of a kernel with arguments of types *kinds*, and Numba's values of them."""
+    """The packer for the parameters of a kernel with argument types *kinds*, which rebuilds Numba's values from
+    them."""
     manager = context.data_model_manager.copy()
     for kind in {types.Array, *(type(array) for array in _arrays_in(kinds))}:
         manager.register(kind, partial(PassedArrayModel, context))
@@ -59,7 +61,7 @@ def _arrays_in(kinds: Iterable[types.Type]) -> Iterator[types.Array]:
 
 
 def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argument]) -> tuple[tuple[str, str], ...]:
-    """Names and LLVM types of the parameters of a kernel entry, each named after the argument that it is a part of."""
+    """Names and LLVM types of the parameters of a kernel entry; each name starts with that of its argument."""
     packer.assign_names(arguments[: len(packer.argument_types)], names)
     return tuple(
         (argument.name, "ptr" if isinstance(argument.type, ir.PointerType) else str(argument.type))

@@ -1,10 +1,9 @@
-"""What a kernel prints, on its way to the host.
+"""The buffer by which a kernel's output reaches the host.
 
-A kernel that prints has one more parameter, `PARAMETER`: the address of a buffer of 64-bit words in memory of the
-device, where atomics work on every machine; those on memory of the host go over a bus that not everywhere carries
-them. Word `USED` counts the words that were asked for, word `DROPPED` the records that had no room any more; records
-start at word `HEADER_WORDS`, and behind the last one there are zeros. A record is the number of its words, itself
-included, and then for each value a tag and its bits.
+A kernel that prints has one more parameter, `PARAMETER`: the address of a buffer of 64-bit words. It is in device
+memory, where atomics work on every machine; atomics on host memory need a bus that supports them. Word `USED` counts
+the requested words, word `DROPPED` the records that did not fit. Records start at word `HEADER_WORDS`, and zeros follow
+the last one. A record is its number of words, itself included, and then a tag and the bits for each value.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ CAPACITY_WORDS = 1 << 17
 
 
 class Tag(IntEnum):
-    """What the words after a tag are. Above its lowest eight bits a text has its number of bytes, a tuple how many
-    values follow; before those of a named tuple come its name and those of its fields, texts."""
+    """The meaning of the words after a tag. Above its lowest eight bits, a text's tag has the number of bytes, a
+    tuple's tag the number of values that follow. For a named tuple, its name and those of its fields come first, as
+    texts."""
 
     __str__ = int.__repr__  # LLVM's IR is made of it; Python 3.10 would write the name
 

@@ -1,7 +1,7 @@
-"""The memory that the detector works in: one array of 64-bit words, and where in it what is.
+"""The race detector's memory: one array of 64-bit words, and the layout of its tables.
 
-All of it is one mapping of which only the pages that are touched take memory. `Header` has the numbers of the launch
-and the places of the tables; a table is a row of entries of a fixed number of words.
+It is a single mapping, of which only touched pages use memory. `Header` has the numbers of the launch and the positions
+of the tables; a table is a row of entries with a fixed number of words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Event(IntEnum):
-    """What a thread tells the detector. An access has its flags above these four bits."""
+    """The events that a thread reports. For an access, flags are stored above these four bits."""
 
     READ = 1
     WRITE = 2
@@ -41,7 +41,7 @@ INNER = 0x80
 
 
 class HeaderWords(NamedTuple):
-    """The words at the start. No enumeration: those are no indices for Numba 0.62."""
+    """The words at the start. This is not an enumeration, as Numba 0.62 does not accept its members as indices."""
 
     TIME: int = 0
     """How many events there were."""
@@ -86,7 +86,7 @@ HEADER_WORDS = 32
 
 
 class Interval(IntEnum):
-    """Memory of the device from one address to another, in the order of addresses."""
+    """A range of device memory; the table is sorted by address."""
 
     START = 0
     END = 1
@@ -154,7 +154,7 @@ class Shared(IntEnum):
 
 
 class Cell(IntEnum):
-    """What happened to a granule. Who is a thread of the grid and a site; 0 is nobody."""
+    """The last accesses of a granule. Each has the thread's number in the grid and a site; 0 is none."""
 
     WRITER = 0
     WRITE_TIME = 1
@@ -173,7 +173,7 @@ READERS = 4
 
 
 class Finding(IntEnum):
-    """Two accesses, the first of which is nobody's where memory was read that nobody wrote."""
+    """Two accesses; the first is 0 if uninitialised memory was read."""
 
     FIRST_EVENT = 0
     SECOND_EVENT = 1
@@ -191,7 +191,7 @@ class Finding(IntEnum):
 
 
 class Relation(IntEnum):
-    """What two threads have in common."""
+    """How two threads are related."""
 
     WAVE = 0
     BLOCK = 1

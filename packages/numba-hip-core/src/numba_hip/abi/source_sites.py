@@ -1,4 +1,4 @@
-"""Where in the source accesses of memory stand, by numbers that code can carry."""
+"""Source locations of memory accesses, as numbers that code can contain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INNER = (str(Path(numba.__file__).parent), str(Path(__file__).parent.parent))
 
 @dataclass(frozen=True)
 class Site:
-    """A line of a function, and how the array is called there that is read or written, where that is known."""
+    """A line of a function, and the name there of the accessed array, if it is known."""
 
     file: str
     line: int
@@ -24,7 +24,7 @@ class Site:
 
     @property
     def is_inner(self) -> bool:
-        """Whether the line is Numba's or ours, so that the line of the caller says more."""
+        """Whether the line is in Numba or in our packages, so that the caller's line is more useful."""
         return self.file.startswith(_INNER)
 
 
@@ -47,11 +47,11 @@ def number_of(site: Site) -> int:
 
 
 def new_number() -> int:
-    """A number that is no site's."""
+    """A number that no site has."""
     with _lock:
         return next(_next)
 
 
 def site_of(number: int) -> Site:
-    """The site with *number*; `UNKNOWN` where there is none."""
+    """The site with *number*; `UNKNOWN` if there is none."""
     return _sites.get(number, UNKNOWN)

@@ -1,4 +1,4 @@
-"""What holds for every function of a kernel, whichever others it calls."""
+"""Compile options that apply to every function of a kernel."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to compile for a target: code of one variant never calls that of another.
+    """A variant of the code for a target; code of one variant never calls code of another.
 
-    ``checked`` code checks indices. ``wave_size`` is the lanes of a wave, what a GPU prefers where it is None. Atomic
-    operations may reach memory of the host or of another GPU with ``host_atomics``, and flush denormal numbers with
-    ``unsafe_fp_atomics``. ``observed`` code, of the CPU device alone, tells what its threads do. Code that is not
-    ``optimised`` keeps in memory what LLVM would make mistakes with.
+    ``checked`` code checks indices. ``wave_size`` is the number of lanes of a wave; if it is None, a GPU uses the size
+    that it prefers. Atomic operations may access memory of the host or of another GPU with ``host_atomics``, and flush
+    denormal numbers with ``unsafe_fp_atomics``. ``observed`` code, on the CPU device only, reports what its threads do.
+    Code that is not ``optimised`` keeps values in memory that LLVM would handle wrongly otherwise.
     """
 
     checked: bool = False
@@ -24,15 +24,15 @@ class Variant:
 
     @property
     def suffix(self) -> str:
-        """What the name of a target is followed by, to tell its variants apart."""
+        """The suffix of a target's name that distinguishes this variant."""
         chosen = [name for name in ("checked", "host_atomics", "unsafe_fp_atomics", "observed") if getattr(self, name)]
         chosen += [] if self.optimised else ["plain"]
         return "".join(f":{word}" for word in (*([f"wave{self.wave_size}"] if self.wave_size else []), *chosen))
 
     def on_cpu(self) -> Variant:
-        """What of it makes other code for the CPU device, whose code is the same for waves of any size."""
+        """The variant reduced to what changes code for the CPU device, whose code does not depend on the wave size."""
         return Variant(checked=self.checked, observed=self.observed)
 
     def on_amd(self) -> Variant:
-        """What of it makes other code for an AMD GPU."""
+        """The variant reduced to what changes code for an AMD GPU."""
         return replace(self, observed=False)

@@ -1,1 +1,1 @@
-"""What a launch passes to a kernel: types, numbers, and the bytes of the argument buffer."""
+"""The arguments of a launch: their types, their values, and the bytes of the argument buffer."""

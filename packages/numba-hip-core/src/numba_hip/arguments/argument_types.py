@@ -1,4 +1,4 @@
-"""What is passed to a kernel: the type of each argument, and its bytes in the packed argument buffer."""
+"""The Numba type of each argument of a kernel, and its bytes in the packed argument buffer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from numba_hip.value_types import typeof
 
 
 class ArrayArgument:
-    """What a kernel needs of a device array: its Numba type, and its bytes in the buffer, ``packed`` for a kernel that
+    """What a kernel gets of a device array: its Numba type, and its bytes in the buffer, ``packed`` for a kernel that
     takes any strides, and ``dense`` for one that takes the array as contiguous (`numba_hip.abi.array_parameters`).
 
     An array's shape, strides, dtype and address never change, so this is made once and kept with the array.
@@ -42,7 +42,7 @@ class ArrayArgument:
 
 
 class RecordArgument(ArrayArgument):
-    """What a kernel needs of a record, a device array without dimensions: the type of the record and its address."""
+    """What a kernel gets of a record, a device array without dimensions: the type of the record and its address."""
 
     __slots__ = ()
 
@@ -57,7 +57,8 @@ def _pack_numbers(*numbers: int) -> bytes:
 
 
 def element_type(dtype: np.dtype[Any]) -> types.Type:
-    """The Numba type of elements of NumPy's type *dtype*; `KernelArgumentError` for floats of 8 bits and their like."""
+    """The Numba type of elements of NumPy's type *dtype*. Raises `KernelArgumentError` for 8-bit floats and the
+    like."""
     know_ml_dtypes()
     if is_of_ml_dtypes(dtype) and not is_bfloat16(dtype):
         raise KernelArgumentError(
@@ -70,7 +71,7 @@ def element_type(dtype: np.dtype[Any]) -> types.Type:
 
 
 def _problem_of_elements(dtype: np.dtype[Any]) -> str:
-    """What kernels cannot do with elements of *dtype*, and what to pass instead; empty where they can."""
+    """Why kernels cannot use elements of *dtype*, and what to pass instead; empty if they can."""
     base = dtype.base
     if base.hasobject:
         return "holds Python objects; kernels take numbers: convert it with .astype(...)"
@@ -86,7 +87,7 @@ def _problem_of_elements(dtype: np.dtype[Any]) -> str:
 
 
 def layout_of(array: DeviceArray) -> str:
-    """``"C"``, ``"F"`` or ``"A"``, as Numba's array types have it."""
+    """The array's layout, ``"C"``, ``"F"`` or ``"A"``, as in Numba's array types."""
     if array.is_c_contiguous():
         return "C"
     return "F" if array.is_f_contiguous() else "A"
@@ -117,12 +118,13 @@ set_numba_type(lambda array: describe(array).type)
 
 
 def is_on_device(value: object) -> bool:
-    """Whether *value* is an array that kernels use where it is: one of a device, or of a library with DLPack."""
+    """Whether *value* is an array that kernels use in place: of a device, or of a library with DLPack."""
     return is_device_array(value) or speaks_dlpack(value)
 
 
 def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
-    """Refuse, before anything is copied, what has no place in a kernel: a `KernelArgumentError` names the argument."""
+    """Check *values* before anything is copied: a `KernelArgumentError` names an argument that kernels do not
+    support."""
     for given, name in zip(values, names, strict=True):
         value = _hinted(given, name) if isinstance(given, ArgHint) else given
         _refuse_objects(value, name)
@@ -131,7 +133,7 @@ def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def _hinted(hint: ArgHint, name: str) -> Any:
-    """The value in *hint*, which has to be one that can be copied that way."""
+    """The value in *hint*. Raises `KernelArgumentError` if it cannot be copied in that direction."""
     value = hint.value
     if not (isinstance(value, (np.ndarray, np.void, tuple)) or is_on_device(value)):
         raise KernelArgumentError(
@@ -156,7 +158,7 @@ def _refuse_objects(value: Any, name: str) -> None:
 
 
 def type_of(value: Any, name: str) -> types.Type:
-    """The Numba type of argument *name*; `KernelArgumentError` for a value that has no place in a kernel."""
+    """The Numba type of argument *name*. Raises `KernelArgumentError` for a value that kernels do not support."""
     know_ml_dtypes()
     try:
         found = typeof(value)
@@ -177,7 +179,7 @@ def type_of(value: Any, name: str) -> types.Type:
 
 
 def _remedy(value: Any, name: str) -> str:
-    """What to pass instead of *value*, of a class that kernels do not know."""
+    """What to pass instead of *value*, whose class kernels do not support."""
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         return f"; pass a column of it, {name}['...'].to_numpy(), or all as an array, {name}.to_numpy()"
     if hasattr(value, "to_numpy"):

@@ -1,4 +1,4 @@
-"""What a kernel does with a host array: `In`, `Out` and `InOut` around an argument of a launch."""
+"""Hints on how a kernel uses a host array: `In`, `Out` and `InOut` around an argument of a launch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from numba import typeof
 
 
 class ArgHint:
-    """An argument of a launch, and which way its contents are copied. Use `In`, `Out` or `InOut`.
+    """An argument of a launch, and the direction in which its contents are copied. Use `In`, `Out` or `InOut`.
 
-    ``value`` is a host array, a record, or a tuple of these; what is on the device already is passed as it is.
+    ``value`` is a host array, a record, or a tuple of these; data on the device is passed as it is.
     """
 
     __slots__ = ("value",)
@@ -37,7 +37,7 @@ class In(ArgHint):
 
 
 class Out(ArgHint):
-    """The kernel writes all of the array: it is copied back, and what was in it before is not copied to the device."""
+    """The kernel writes the whole array: it is copied back, but its old contents are not copied to the device."""
 
     __slots__ = ()
     copies_in = False
@@ -50,5 +50,5 @@ class InOut(ArgHint):
 
 
 def wrap_arg(value: Any, default: type[ArgHint] = InOut) -> ArgHint:
-    """*value* with a hint: its own where it has one, else *default*."""
+    """*value* with a hint: its own if it has one, otherwise *default*."""
     return value if isinstance(value, ArgHint) else default(value)

@@ -30,7 +30,7 @@ NOT_PACKED = (struct.error, OverflowError)
 def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
     """The scalars that argument *name* of Numba type *kind* is passed as, in the order of the kernel's parameters.
 
-    `KernelArgumentError` for a number that *kind* does not have.
+    Raises `KernelArgumentError` for a number that does not fit *kind*.
     """
     if isinstance(kind, types.BaseTuple):
         return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of, name)]
@@ -56,7 +56,7 @@ def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
 
 
 def _address(value: Any, name: str) -> int:
-    """The address that is passed as a number; `KernelArgumentError` for one that no memory has."""
+    """The address that is passed as a number. Raises `KernelArgumentError` for an impossible address."""
     if not 0 <= int(value) < 2**64:
         raise KernelArgumentError(
             f"argument {name!r}: {value} is no address: a pointer is passed as a number from 0 to 2**64 - 1"
@@ -69,8 +69,8 @@ def packers(
 ) -> list[Packer]:
     """One function for each argument that turns its value into the bytes of its part of the buffer, padding included.
 
-    Joined in order, the bytes are the packed argument buffer that the layout *parameters* describes. Those of plain
-    numbers are quick; what they raise `NOT_PACKED` for, those that are *exact* pack or refuse, by name.
+    The joined bytes are the packed argument buffer of the layout *parameters*. Packers of plain numbers are fast; if
+    one raises one of the errors in `NOT_PACKED`, the *exact* packers pack the value or raise an error with its name.
     """
     functions: list[Packer] = []
     position = start = 0

@@ -1,7 +1,7 @@
-"""Numbers as arguments: which ones a type has, and what becomes of others.
+"""Numbers as arguments: which ones fit a type, and what happens to the others.
 
-A signature says what a kernel takes. A number that its type does not have is an error, rather than another number;
-`numba_hip.config.truncate_arguments` leaves its low bits, as Numba CUDA does. To floats numbers are rounded.
+A number that does not fit the type in a signature is an error; `numba_hip.config.truncate_arguments` truncates it to
+its low bits instead, as Numba CUDA does. Numbers for floats are rounded.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MAGNITUDE = 0x7FFF
 
 
 def whole(value: Any, kind: types.Integer, name: str) -> int:
-    """Argument *name* as an integer of type *kind*, as the signed number with the same bits, which is how LLVM's
-    integers are packed. `KernelArgumentError` for a number that *kind* does not have."""
+    """Argument *name* as an integer of type *kind*, given as the signed number with the same bits, as LLVM's integers
+    are packed. Raises `KernelArgumentError` for a number that does not fit *kind*."""
     try:
         number = int(value)
     except (ValueError, OverflowError):  # NaN and infinities
@@ -40,7 +40,7 @@ def whole(value: Any, kind: types.Integer, name: str) -> int:
 
 
 def real(value: Any, kind: types.Float, name: str) -> float:
-    """Argument *name* as a float that a float of type *kind* can be rounded from without becoming infinite."""
+    """Argument *name* as a Python float that does not become infinite when it is rounded to *kind*."""
     number = float(value)
     made = FLOATS[kind.bitwidth]
     with np.errstate(over="ignore"):
@@ -52,7 +52,7 @@ def real(value: Any, kind: types.Float, name: str) -> float:
 
 
 def bfloat(value: Any, name: str) -> int:
-    """The bits of argument *name*, rounded to a bfloat16; `KernelArgumentError` where only infinity is near."""
+    """The bits of argument *name*, rounded to a bfloat16. Raises `KernelArgumentError` if that would be infinite."""
     bits = bits_of(value)
     if bits & MAGNITUDE == INFINITY >> 16 and not math.isinf(float(value)):
         _answer(_message(value, bfloat16, name, "numbers from -3.38953e+38 to 3.38953e+38"), math.inf)
@@ -74,7 +74,7 @@ def _message(value: Any, kind: types.Type, name: str, those: str) -> str:
 
 
 def _answer(message: str, instead: float) -> None:
-    """Raise `KernelArgumentError`, or where numbers are truncated warn of what is passed *instead*."""
+    """Raise `KernelArgumentError`, or warn that *instead* is passed if the setting truncates numbers."""
     if not config.truncate_arguments():
         raise KernelArgumentError(message)
     advise_on_truncation(message, instead)

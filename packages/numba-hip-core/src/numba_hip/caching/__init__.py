@@ -1,1 +1,1 @@
-"""Compiled kernels from one process to the next, and what tells whether they still hold."""
+"""Compiled kernels on disk, and the fingerprints that decide whether they are still valid."""

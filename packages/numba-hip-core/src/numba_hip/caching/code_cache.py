@@ -1,9 +1,8 @@
 """Compiled kernels on disk, from one process to the next: ``cache=True``.
 
-An entry is found by the fingerprint of all that it depends on and is used if the source files
-that went into it are what they were. It is a header in JSON and LLVM bitcode; nothing in it is pickled, and nothing
-is run or imported to read it. Writing, checksums and who may write to the directory are `hip_devicelib.cache`'s
-affair.
+An entry is found by the fingerprint of everything that it depends on, and is used if its source files have not changed.
+It consists of a JSON header and LLVM bitcode; nothing in it is pickled, and nothing is run or imported to read it.
+`hip_devicelib.cache` is responsible for writing, checksums and the permissions of the directory.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ LENGTH_BYTES = 8
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kernel for some types belongs in the cache: its key, and the source files of what it names."""
+    """A kernel's place in the cache: its key, and the source files that it depends on."""
 
     key: str
     files: frozenset[str]
@@ -45,14 +44,15 @@ class Place:
 
 
 class CodeCache:
-    """The cache of one kernel. Raises `hip_devicelib.errors.CacheError` where the directory cannot be used."""
+    """The cache of one kernel. Raises `hip_devicelib.errors.CacheError` if the directory cannot be used."""
 
     def __init__(self) -> None:
         self.path = config.cache_dir().absolute()
         self._cache = Cache(self.path, variable=config.cache_dir.variable)
 
     def place(self, py_func: Callable[..., Any], args: Types, options: CompileOptions, target: str) -> Place | None:
-        """The place of a kernel; ``None``, with a warning, where what it refers to cannot be told apart."""
+        """The place of a kernel; ``None``, with a warning, if no fingerprint of something that it refers to can be
+        made."""
         try:
             key, files = fingerprint.fingerprint_kernel(py_func, args, fingerprint.fingerprint_options(options), target)
         except fingerprint.NoFingerprintError as error:
@@ -61,7 +61,7 @@ class CodeCache:
         return Place(key, frozenset(files), options, args, target)
 
     def load(self, place: Place) -> KernelCode | None:
-        """The kernel at *place*; ``None`` where there is none, or one of other sources, or, with a warning, where it
+        """The kernel at *place*; ``None`` if there is none, if its sources have changed, or, with a warning, if it
         cannot be read."""
         try:
             data = self._cache.get(place.key)
@@ -93,7 +93,7 @@ class CodeCache:
         )
 
     def save(self, place: Place, code: KernelCode) -> None:
-        """Keep *code*; a warning says so where that is not possible."""
+        """Store *code*, or warn if that is not possible."""
         if code.linked:
             _warn(f"kernel {code.name} is not kept in the cache: {code.linked[0].name}, which it links, has callbacks")
             return
@@ -120,7 +120,7 @@ class CodeCache:
 
 
 def _read_data(sizes: list[tuple[str, int]], joined: bytes) -> dict[str, bytes]:
-    """Large constants from their symbols and sizes, and their bytes one after another."""
+    """Split the concatenated bytes of large constants by their symbols and sizes."""
     found: dict[str, bytes] = {}
     end = 0
     for symbol, size in sizes:

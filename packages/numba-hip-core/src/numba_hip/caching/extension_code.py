@@ -1,8 +1,8 @@
-"""Code that a kernel reaches without naming it: what extensions have registered with Numba.
+"""Code that a kernel uses without naming it: what extensions have registered with Numba.
 
-The function of an overload is Python that runs while a kernel is typed. What it refers to, and what it returns, can
-come from anywhere; a kernel that is kept has to be compiled anew when any of that changes. Which overloads a kernel
-will need is known only when it is compiled, so all count that it can reach.
+The function of an overload is Python code that runs while a kernel is typed. It can refer to anything and return
+anything; if any of that changes, a cached kernel has to be compiled anew. Which overloads a kernel needs is only known
+once it is compiled, so all that it could reach count.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from numba_hip.language.registry import lowering, typing
 
 
 def reachable_code(words: set[str], seen: Any) -> Iterator[Any]:
-    """Functions and classes of extensions that can be reached from code with *words* as its names and texts, and that
-    refers to all objects of which *seen* is true. Those of Numba and of our packages are left out.
+    """Functions and classes of extensions that code can reach which contains the names and strings *words* and refers
+    to the objects for which *seen* is true. Those of Numba and of our packages are left out.
 
-    Overloads of functions of Numba, NumPy and Python count always: Numba's own code can call them.
+    Overloads of functions of Numba, NumPy and Python always count: Numba's own code can call them.
     """
     for subject, code in registered_code([typing], [lowering]):
         if not is_covered(module_of(code)) and _is_reachable(subject, words, seen):

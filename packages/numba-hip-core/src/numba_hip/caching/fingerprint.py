@@ -1,8 +1,8 @@
-"""What a compiled kernel depends on, as one number: its code, all that it refers to, and the types of its arguments.
+"""The fingerprint of a kernel: a hash of its code, everything that it refers to, and its argument types.
 
-The fingerprint is made of contents: of the bytecode of the function and of those that it calls, of constants, captured
-arrays, defaults, options. What a function reaches without naming it, overloads and their like, counts in the same way
-(`extension_code`). Files are fingerprinted apart, by `fingerprint_files`.
+It is computed from contents: the bytecode of the function and of the functions that it calls, constants, captured
+arrays, defaults, options. Code that a function uses without naming it, such as overloads, counts in the same way
+(`extension_code`). Files have separate fingerprints, by `fingerprint_files`.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ ENVIRONMENT = "the environment (os.environ), from which code that runs while a k
 
 
 class NoFingerprintError(Exception):
-    """A value of which it cannot be told in another process whether it is the same."""
+    """A value that cannot be compared between processes."""
 
 
 class Fingerprint:
-    """A SHA-256 that grows with each value that is added, and the files that functions among them come from."""
+    """A SHA-256 that is updated with each added value, and the files that the added functions come from."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -72,7 +72,7 @@ class Fingerprint:
         return self._digest.hexdigest()
 
     def add_text(self, *parts: str) -> None:
-        """Add *parts* such that no two lists of them run into each other."""
+        """Add *parts*, so that two different lists never give the same bytes."""
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
             self._digest.update(len(data).to_bytes(8, "little") + data)
@@ -82,7 +82,7 @@ class Fingerprint:
         self._digest.update(len(data).to_bytes(8, "little") + data)
 
     def add(self, value: Any) -> None:
-        """Add any *value* that a kernel can refer to; `NoFingerprintError`."""
+        """Add any *value* that a kernel can refer to. Raises `NoFingerprintError`."""
         if isinstance(value, PLAIN):
             self.add_text(type(value).__name__, repr(value))
         elif isinstance(value, (np.ndarray, np.generic)):
@@ -162,7 +162,7 @@ class Fingerprint:
         self.add(type(value))
 
     def add_extensions(self) -> None:
-        """Add what extensions of Numba have registered and can be reached from what was added."""
+        """Add the extension code that can be reached from the values added so far."""
         load_extensions()
         found = True
         while found:
@@ -185,7 +185,7 @@ class Fingerprint:
             self._add_namespace(kind)
 
     def _add_namespace(self, kind: type) -> None:
-        """What a class has of its own: what runs while a kernel is compiled can use any of it."""
+        """Add the attributes of a class: code that runs while a kernel is compiled can use any of them."""
         for name, member in sorted(vars(kind).items()):
             if name not in LEFT_OUT and not inspect.ismemberdescriptor(member):
                 self.add_text("member", name, type(member).__qualname__)
@@ -227,7 +227,7 @@ class Fingerprint:
             self._add_reached(module, names)
 
     def _add_reached(self, value: Any, names: Iterable[str]) -> None:
-        """Add a global; of a module, what the function may take from it by one of *names*."""
+        """Add a global; of a module only the attributes that the function may use, by their *names*."""
         self.add(value)
         if not isinstance(value, python_types.ModuleType):
             return
@@ -263,7 +263,7 @@ def _fingerprint_of(value: Any) -> str:
 
 
 def fingerprint_options(options: CompileOptions) -> str:
-    """Text that differs where *options* make different code."""
+    """Text that differs for *options* that lead to different code."""
     chosen = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in SAME_CODE}
     chosen["boundscheck"], chosen["races"] = options.checked, options.observed
     if callable(options.inline):
@@ -294,7 +294,7 @@ def _shown(value: Any) -> str:
 
 
 def _imported_by(code: python_types.CodeType, namespace: dict[str, Any]) -> list[python_types.ModuleType]:
-    """The modules that *code*, and functions that are defined in it, import when they run."""
+    """The modules that *code* and the functions defined in it import when they run."""
     found, level = [], 0
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IMPORT_NAME":
@@ -318,7 +318,8 @@ def _package_roots() -> tuple[str, ...]:
 
 @cache
 def fingerprint_toolchain() -> str:
-    """Versions of Python and of the packages that compile, and of the files of those that are worked on in place."""
+    """Versions of Python and of the packages that compile, and fingerprints of the files of those that are installed in
+    editable mode."""
     fingerprint = Fingerprint()
     fingerprint.add_text(python_identity(), *(f"{package} {version(package)}" for package in PACKAGES))
     fingerprint.add_text(repr(llvmlite.binding.llvm_version_info))
@@ -331,7 +332,7 @@ def fingerprint_toolchain() -> str:
 
 @cache
 def fingerprint_target(target: str) -> str:
-    """*target*, and for the CPU device the processor and its features."""
+    """*target*; for the CPU device also the processor and its features."""
     if target != CPU_TARGET:
         return target
     binding = llvmlite.binding
@@ -352,7 +353,7 @@ def fingerprint_kernel(
 ) -> tuple[str, set[str]]:
     """The fingerprint of a kernel for argument types *args*, and the files of the functions that it names.
 
-    Raises `NoFingerprintError` where it refers to something of which no fingerprint can be made.
+    Raises `NoFingerprintError` if it refers to something without a fingerprint.
     """
     fingerprint = Fingerprint()
     fingerprint.add_text("kernel 1", fingerprint_toolchain(), fingerprint_target(target), options)

@@ -1,4 +1,4 @@
-"""Modules whose contents the versions of packages tell: they need no fingerprints of their own."""
+"""Modules that a package's version identifies, so that their contents need no fingerprint."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PACKAGES = frozenset(STAMPED) | frozenset(sys.stdlib_module_names)
 
 
 def is_covered(module: str | None) -> bool:
-    """Whether the *module* of this name is Python's, or of a package whose version is in every fingerprint.
+    """Whether the module of this name is Python's, or belongs to a package whose version is part of every fingerprint.
 
-    Its file tells: a program may have a package of its own that is called as one of Python's modules.
+    Its file decides: a program may have a package with the name of one of Python's modules.
     """
     if module is None or module.partition(".")[0] not in PACKAGES:
         return False
@@ -42,12 +42,13 @@ def _folders_of_python() -> tuple[str, ...]:
 
 @cache
 def _folders_of_packages() -> tuple[str, ...]:
-    """What is installed lies within the folder of Python's own modules."""
+    """The folders of installed packages, which are inside the folder of Python's own modules."""
     return tuple(os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib"))
 
 
 def module_of(value: Any) -> str | None:
-    """The name of the module that *value*, a function or a class, comes from; functions may say another than is so."""
+    """The name of the module that *value*, a function or a class, comes from; the name that a function claims can be
+    wrong."""
     names = getattr(value, "__globals__", None)
     found = names.get("__name__") if isinstance(names, dict) else getattr(value, "__module__", None)
     return found if isinstance(found, str) else None

@@ -370,6 +370,7 @@ def fuzz(session: nox.Session) -> None:
     programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "10" if quick else "300")
     session.run(*programs, env=environment)
     session.run(*programs, "--bounds", env=environment)
+    session.run(*programs, "--joined", env=environment)
     with session.chdir("packages/hip-runtime/tests"):
         count = "20" if quick else "400"
         session.run("python", "-m", "spmd_fuzz", "--cases", count, "--scripts", folder, env=environment)

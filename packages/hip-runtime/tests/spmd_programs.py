@@ -56,11 +56,12 @@ class Statement:
 
 class Generator:
     """Makes programs; the same seed makes the same. With *bounds* there are also branches and loops that compare where
-    a thread is with a bound, as ``if i < n`` does."""
+    a thread is with a bound, as ``if i < n`` does. *alone*, threads do not tell their blocks and waves."""
 
-    def __init__(self, seed: int, bounds: bool = False) -> None:
+    def __init__(self, seed: int, bounds: bool = False, alone: bool = False) -> None:
         self.random = random.Random(seed)
         self._bounds = bounds
+        self._alone = alone
         self._loops = 0
 
     def program(self) -> list[Statement]:
@@ -73,14 +74,15 @@ class Generator:
 
     def statement(self, depth: int, together: bool) -> Statement:
         choose = self.random
-        kinds = ["integer"] * 4 + ["float"] * 2 + ["keep", "fetch", "ballot", "shuffle", "shuffle", "active", "meet"]
+        kinds = ["integer"] * 4 + ["float"] * 2 + ["keep", "fetch"]
+        kinds += [] if self._alone else ["ballot", "shuffle", "shuffle", "active", "meet"]
         if depth < 3:
             kinds += ["if"] * 3 + ["loop"] * 2 + ["uniform_if", "uniform_loop"]
         if depth < 3 and self._bounds:
             kinds += ["within"] * 4 + ["walk"] * 3 + ["swap"] * 3
         if depth < 2:
             kinds += ["return"]
-        if together:
+        if together and not self._alone:
             kinds += ["exchange"] * 3 + ["count"] * 2 + ["barrier"]
         kind = choose.choice(kinds)
         make = getattr(self, f"_{kind}", None)
@@ -92,7 +94,8 @@ class Generator:
         choose = self.random
         target, one, two = choose.choice(INTEGERS), choose.choice(INTEGERS), choose.choice(INTEGERS)
         if kind == "integer":
-            return target, choose.choice(("add", "sub", "mul", "xor", "and", "or", "shl3", "lane", "block")), one, two
+            operations = ("add", "sub", "mul", "xor", "and", "or", "shl3", *(() if self._alone else ("lane", "block")))
+            return target, choose.choice(operations), one, two
         if kind == "float":
             operation = choose.choice(("fadd", "fsub", "fmul", "of_integer"))
             return choose.choice(FLOATS), operation, choose.choice((*FLOATS,)), choose.choice((*FLOATS,)), one
@@ -368,8 +371,9 @@ def uses_shared(program: list[Statement]) -> bool:
     )
 
 
-def write_kernel(program: list[Statement], threads: int, wave_size: int) -> CodeObject:
-    """The code object of a kernel ``k`` that runs *program* and writes the variables of each thread."""
+def write_kernel(program: list[Statement], threads: int, wave_size: int, along: str = "") -> CodeObject:
+    """The code object of a kernel ``k`` that runs *program* and writes the variables of each thread, which has a number
+    in its block or, in a grid *along* an axis, in the grid."""
     writer = Writer(threads)
     if uses_shared(program):  # threads read what others, which may have returned, never wrote
         base = writer.new(f"call ptr @spmd.shared.values.{4 * threads}.4(ptr %item)")
@@ -396,7 +400,7 @@ def write_kernel(program: list[Statement], threads: int, wave_size: int) -> Code
             *lines,
             f"  %private = alloca [{PRIVATE} x i32]",
             f"  store [{PRIVATE} x i32] zeroinitializer, ptr %private",
-            *_prologue(),
+            *(_prologue_along(along) if along else _prologue()),
             *writer.lines,
             "  br label %end",
             "end:",
@@ -418,6 +422,23 @@ def _prologue() -> Iterator[str]:
         "  %volume = mul i32 %area, %dz", "  %first = mul i32 %block, %volume", "  %number = add i32 %first, %thread",
         "  store i32 %number, ptr %a", "  %odd = mul i32 %number, 40503", "  store i32 %odd, ptr %b",
         "  store i32 %n, ptr %c", "  store i32 %thread, ptr %d", "  %fx = sitofp i32 %thread to float",
+        "  store float %fx, ptr %x", "  store float 1.0, ptr %y",
+    )  # fmt: skip
+
+
+def _prologue_along(axis: str) -> Iterator[str]:
+    """The number of a thread of a grid along *axis*, from its global index there."""
+    other, last = (name for name in "xyz" if name != axis)
+    for name in "xyz":
+        yield f"  %t{name} = call i32 @spmd.thread_idx.{name}(ptr %item)"
+        yield f"  %d{name} = call i32 @spmd.block_dim.{name}(ptr %item)"
+    yield from (
+        f"  %block = call i32 @spmd.block_idx.{axis}(ptr %item)", f"  %start = mul i32 %block, %d{axis}",
+        f"  %global = add i32 %start, %t{axis}", f"  %across = mul i32 %global, %d{other}",
+        f"  %row = add i32 %across, %t{other}", f"  %rows = mul i32 %row, %d{last}",
+        f"  %number = add i32 %rows, %t{last}",
+        "  store i32 %number, ptr %a", "  %odd = mul i32 %number, 40503", "  store i32 %odd, ptr %b",
+        "  store i32 %n, ptr %c", "  store i32 %number, ptr %d", "  %fx = sitofp i32 %number to float",
         "  store float %fx, ptr %x", "  store float 1.0, ptr %y",
     )  # fmt: skip
 
@@ -618,9 +639,43 @@ def check_case(device: Device, seed: int, bounds: bool = False) -> None:
         function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))
     found = out.copy_to_host()[: rows * columns].reshape(rows, columns)
     expected = evaluate(program, BLOCKS, shape, wave_size, n)
+    _compare(found, expected, f"seed {seed}: blocks of {shape}, waves of {wave_size}, n = {n}, {function.form}")
+
+
+JOINED = (
+    ("y", (64, 1, 1)),
+    ("z", (32, 1, 1)),
+    ("z", (16, 2, 2)),
+    ("x", (1, 8, 4)),
+    ("x", (4, 16, 1)),
+    ("y", (33, 3, 1)),
+)
+"""An axis, and blocks that have few threads along it."""
+
+
+def check_joined_case(device: Device, seed: int) -> None:
+    """Run the program of *seed* in a grid along one axis, whose blocks have so few threads there that they are joined,
+    and compare it with NumPy."""
+    choose = random.Random(seed)
+    along, shape = choose.choice(JOINED)
+    blocks, n, width = choose.randint(1, 150), choose.randint(0, 3), choose.choice((None, None, 8, 16))
+    threads = shape[0] * shape[1] * shape[2]
+    program = Generator(seed, alone=True).program()
+    rows, columns = blocks * threads, len(INTEGERS) + len(FLOATS)
+    out = to_device(np.zeros((rows, columns), np.int32), device=device)
+    function = device.load(write_kernel(program, threads, 64, along)).function("k")
+    grid = tuple(blocks if axis == along else 1 for axis in "xyz")
+    with config.cpu_lanes.scope(along), config.cpu_width.scope(width):
+        for _ in range(2):  # the blocks of a first launch are taken one by one
+            out.copy_to_device(np.zeros((rows, columns), np.int32))
+            function.launch(grid, shape, pack(function.kernel, out.address, n))
+    expected = evaluate(program, 1, (rows, 1, 1), 64, n)
+    _compare(out.copy_to_host(), expected, f"seed {seed}: {blocks} blocks of {shape}, n = {n}, {function.form}")
+
+
+def _compare(found: Any, expected: Any, message: str) -> None:
     integers = slice(len(INTEGERS))
     floats = slice(len(INTEGERS), None)
-    message = f"seed {seed}: blocks of {shape}, waves of {wave_size}, n = {n}, {function.form}"
     np.testing.assert_array_equal(found[:, integers], expected[:, integers], message)
     # Which bits a NaN has is up to the processor.
     np.testing.assert_array_equal(found[:, floats].view(np.float32), expected[:, floats].view(np.float32), message)
@@ -632,10 +687,14 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
     parser.add_argument("--bounds", action="store_true", help="with branches on where a thread is")
+    parser.add_argument("--joined", action="store_true", help="in blocks that gangs reach over")
     chosen = parser.parse_args()
     device = Device(CpuDriver(1 << 28), 0, 0)
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
-        check_case(device, seed, chosen.bounds)
+        if chosen.joined:
+            check_joined_case(device, seed)
+        else:
+            check_case(device, seed, chosen.bounds)
     print(f"{chosen.cases} programs gave what NumPy says")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from spmd_programs import check_case
+from spmd_programs import check_case, check_joined_case
 
 from hip_runtime import Device, config
 
@@ -32,6 +32,12 @@ def test_program_whose_lanes_part_in_loops(device: Device, seed: int) -> None:
 @pytest.mark.parametrize("seed", [1884, 1953])
 def test_program_whose_threads_return_in_a_loop_of_barriers(device: Device, seed: int) -> None:
     check_case(device, seed)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(8))
+def test_program_in_blocks_that_gangs_reach_over(device: Device, seed: int) -> None:
+    check_joined_case(device, seed)
 
 
 @pytest.mark.sample(1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from hip_devicelib.compilers import Compiler, Hiprtc
+
 ATTRIBUTES = '"amdgpu-flat-work-group-size"="1,256" "uniform-work-group-size"="true"'
 
 SAXPY = f"""
@@ -52,3 +54,8 @@ def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300, check=False
     )
+
+
+def has_math(compiler: Compiler) -> bool:
+    """Whether what *compiler* makes has OCML in it: HIPRTC brings it, a clang takes it from ROCm's device libraries."""
+    return isinstance(compiler, Hiprtc) or compiler.device_libraries is not None

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from devicelib_samples import has_math
 
 import hip_devicelib as hip
 from hip_devicelib import CompileError, Extension, HeaderError, Library, Rocm, supply_extension
 from hip_devicelib.cache import Cache
-from hip_devicelib.compilers import Compiler, Hiprtc, find_compilers
+from hip_devicelib.compilers import Compiler, find_compilers
 from hip_devicelib.extension import build_extension
 from hip_devicelib.header import Header, read_header
 from hip_devicelib.header_parser import parse_extension
@@ -81,14 +82,13 @@ def test_an_extension_is_linked_like_the_own_functions(
         library = build_extension(extension, header, compiler, "gfx90a")
         second = build_extension(other, header, compiler, "gfx90a")
         found = {function.name: function for function in library.functions}
-        # HIPRTC has OCML in it; a clang for whose ROCm there are no device libraries has no sine.
-        has_math = isinstance(compiler, Hiprtc) or compiler.device_libraries is not None
-        assert set(found) == {"scale", "cube", "divide", "count"} | ({"wave"} if has_math else set())
+        is_whole = has_math(compiler)
+        assert set(found) == {"scale", "cube", "divide", "count"} | ({"wave"} if is_whole else set())
         assert [parameter.intent for parameter in found["divide"].parameters] == ["value", "value", "out", "out"]
         dropped = {item.name: item.reason for item in library.dropped}
-        assert set(dropped) == {"twice"} | (set() if has_math else {"wave"})
-        assert has_math or dropped["wave"] == "the device libraries lack __ocml_sin_f64"
-        double = "wave" if has_math else "scale"
+        assert set(dropped) == {"twice"} | (set() if is_whole else {"wave"})
+        assert is_whole or dropped["wave"] == "the device libraries lack __ocml_sin_f64"
+        double = "wave" if is_whole else "scale"
         kernel = (
             f"declare double @hipdl_{double}__f64(double)\ndeclare float @hipdl_half_of__f32(float)\n"
             "declare void @hipdl_divide__i32_i32_pi32_pi32(i32, i32, ptr, ptr)\n"
@@ -187,7 +187,8 @@ def test_a_clang_in_rocm_compiles_with_the_header_of_that_rocm(real_rocm: Rocm, 
     found = find_compilers(rocm)
     compiler = next(found)
     assert compiler.identity.startswith("clang version")
-    extension = Extension("__device__ float both(float x) { return __sinf(x) + __popc(int(x)); }")
+    function = "__sinf" if has_math(compiler) else "__fsqrt_rn"
+    extension = Extension(f"__device__ float both(float x) {{ return {function}(x) + __popc(int(x)); }}")
     library = build_extension(extension, read_header(rocm), compiler, "gfx1100")
     assert [function.symbol for function in library.functions] == ["hipdl_both__f32"]
     with pytest.raises(CompileError, match=r"clang\+\+ does not compile this .*\n.*extension\.hip:1:\d+: error"):

@@ -1,4 +1,5 @@
-"""Kernels that apply a function to every element, or to every part, of arrays that are broadcast against each other."""
+"""Kernels that apply a function to every element, or every subarray, of arrays that are broadcast against each
+other."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ MOST_KERNELS = 256
 
 @dataclass(frozen=True)
 class Operand:
-    """How a kernel reaches one operand: the dimensions of the array (``None`` for a number), how many of them, at the
-    end, belong to the function, whether the function takes an array, and the type that an element is converted to."""
+    """How a kernel accesses one operand: the number of dimensions of the array (``None`` for a number), how many of the
+    last ones belong to the function, whether the function takes an array, and the type that an element is converted
+    to."""
 
     ndim: int | None
     core: int = 0
@@ -35,7 +37,7 @@ class Operand:
 
 
 def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
-    """The shape that *shapes* broadcast to; `ValueError` where they do not."""
+    """The shape that *shapes* broadcast to. Raises `ValueError` if they do not."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -44,8 +46,8 @@ def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
 
 
 def fits(value: Any, wanted: np.dtype[Any]) -> bool:
-    """Whether *value*, an array or a number, can become *wanted* without loss: by its type, a single number of the host
-    also by what it is. Device arrays are not converted by value."""
+    """Whether *value*, an array or a number, can become *wanted* without loss: judged by its type, and a single number
+    of the host also by its value. Device arrays are not judged by value."""
     if type(value) in WEAK:
         if wanted.kind not in WEAK[type(value)]:
             return False
@@ -61,12 +63,12 @@ def fits(value: Any, wanted: np.dtype[Any]) -> bool:
 
 
 def without_interface(value: Any) -> Any:
-    """*value*, or a device array over the memory of one of another library."""
+    """*value*, or if it is an array of another library, a device array over its memory."""
     return as_device_array(value) if not isinstance(value, DeviceArray) and is_device_array(value) else value
 
 
 def onto_device(value: Any, dtype: np.dtype[Any], stream: Stream | None) -> Any:
-    """*value* as a kernel takes it: numbers as they are, host arrays as device arrays of *dtype*."""
+    """*value* as a kernel takes it: numbers unchanged, host arrays as device arrays of *dtype*."""
     if isinstance(value, DeviceArray):
         return value
     array = np.asarray(value).astype(dtype, copy=False)
@@ -84,8 +86,9 @@ def elementwise_kernel(
 ) -> Dispatcher:
     """A kernel ``(extents, *inputs, *outputs)`` that runs *core* once for every element of a space of *extents*.
 
-    Where the first output is an array for *core* to fill, all outputs are passed to it; else it returns the value of
-    the one output. Threads take elements in steps of the size of the grid. *exceptions* is the option of `jit`.
+    If the first output is an array for *core* to fill, all outputs are passed to it; otherwise *core* returns the value
+    of the single output. Threads step through the elements by the size of the grid. *exceptions* is the option of
+    `jit`.
     """
     operands = (*inputs, *outputs)
     names = [f"a{n}" for n in range(len(operands))]

@@ -1,4 +1,4 @@
-"""``hip.guvectorize`` and ``numba.guvectorize(..., target="hip")``: functions of parts of arrays, over whole arrays."""
+"""``hip.guvectorize`` and ``numba.guvectorize(..., target="hip")``: functions of subarrays, over whole arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 
 
 class HipGUFunc:
-    """A function that fills arrays from arrays, run over all further dimensions. Made by `guvectorize`.
+    """A function that fills arrays from arrays, run over all further dimensions. Created by `guvectorize`.
 
     ``signature`` says which dimensions belong to the function, as in ``"(m,n),(n,p)->(m,p)"``.
     """
@@ -60,7 +60,7 @@ class HipGUFunc:
     def restore(
         cls, py_func: Callable[..., Any], signature: str, identity: Any, exceptions: bool, signatures: list[Any]
     ) -> HipGUFunc:
-        """What was pickled; it is compiled when it is called."""
+        """The unpickled function; it is compiled when it is called."""
         made = cls(py_func, signature, identity, exceptions)
         made.signatures = signatures
         return made
@@ -91,8 +91,8 @@ class HipGUFunc:
     def __call__(self, *args: Any, out: Any = None, stream: Stream | int | None = None) -> Any:
         """Run the function over *args*: the inputs, then optionally the outputs, which can be given as *out*, too.
 
-        The dimensions before those of the signature are broadcast. The result is the output, or a tuple of them: those
-        that were given, else new arrays, on the device if any input is there, else on the host.
+        The dimensions before those of the signature are broadcast. The result is the output, or a tuple of outputs: the
+        given arrays, or new ones, on the device if any input is there, otherwise on the host.
         """
         inputs, given = self._split(args, out)
         on = stream if isinstance(stream, Stream) else None
@@ -157,7 +157,7 @@ class HipGUFunc:
         )
 
     def _extents(self, inputs: Sequence[Any]) -> tuple[dict[str, int], Shape]:
-        """The extent that each name in the signature stands for, and the shape of the space to run over."""
+        """The extent of each name in the signature, and the shape of the space to run over."""
         extents: dict[str, int] = {}
         loops = []
         for number, (value, dims) in enumerate(zip(inputs, self.inputs, strict=True)):
@@ -224,7 +224,8 @@ class HipGUFunc:
 
 
 class GUVectorizeBuilder:
-    """What ``numba.guvectorize(..., target="hip")`` drives: signatures are added, then the gufunc is asked for."""
+    """The builder behind ``numba.guvectorize(..., target="hip")``: signatures are added, then the gufunc is
+    requested."""
 
     def __init__(
         self,
@@ -252,7 +253,7 @@ class GUVectorizeBuilder:
         self._gufunc.add(sig)
 
     def disable_compile(self) -> None:
-        """No other types than those added: that is so from the start."""
+        """Does nothing: only the added types are allowed from the start."""
 
     def build_ufunc(self) -> HipGUFunc:
         """The gufunc."""
@@ -260,11 +261,11 @@ class GUVectorizeBuilder:
 
 
 def guvectorize(ftylist: Any, signature: str, *, identity: Any = None, **options: Any) -> Any:
-    """Make a function that fills arrays from arrays one that runs over all further dimensions, on the device.
+    """Turn a function that fills arrays from arrays into one that runs over all further dimensions, on the device.
 
-    *ftylist* are the types of inputs and outputs (``["void(float32[:], float32[:])"]``), *signature* says which
-    dimensions the function sees (``"(n)->(n)"``). With ``exceptions=True`` the host learns of what the function raises
-    on an AMD GPU, when it next waits. See `HipGUFunc.__call__`.
+    *ftylist* has the types of inputs and outputs (``["void(float32[:], float32[:])"]``); *signature* says which
+    dimensions the function sees (``"(n)->(n)"``). With ``exceptions=True`` the host learns of exceptions on an AMD GPU
+    when it next waits. See `HipGUFunc.__call__`.
     """
     single = isinstance(ftylist, str) or is_signature(ftylist)
     signatures: Iterable[Any] = [ftylist] if single else ftylist

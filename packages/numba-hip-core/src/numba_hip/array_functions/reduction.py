@@ -1,4 +1,4 @@
-"""``hip.reduce``: kernels that combine all elements of an array, made from a function of two numbers."""
+"""``hip.reduce``: kernels that combine all elements of an array by a function of two numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ first pass are at most as many as a block of the second has threads."""
 class Reduce:
     """Combines the elements of arrays by *functor*, a function of two numbers that is associative and commutative.
 
-    As a decorator, ``@hip.reduce``, it makes a reduction of a function.
+    As a decorator, ``@hip.reduce`` turns a function into a reduction.
     """
 
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
@@ -45,9 +45,9 @@ class Reduce:
     ) -> Any:
         """The first *size* elements of *arr* (all by default), which has one axis, and *init*, combined.
 
-        *arr* is an array of the host or the device. The result is returned; where *res*, an array on the device, is
-        given it goes into its element 0 instead, and is not waited for. For given elements it is always the same, to
-        the last bit: the order of combination depends on *size* alone.
+        *arr* is an array of the host or the device. The result is returned; if *res*, an array on the device, is given,
+        the result is stored in its element 0 instead, without waiting. The same elements always give the same result,
+        to the last bit: the order of combination depends on *size* only.
         """
         if np.ndim(arr) != 1:
             raise TypeError(f"a reduction takes an array of one axis, got one of {np.ndim(arr)}")
@@ -92,7 +92,7 @@ def _on_device(arr: Any, on: Stream | None) -> DeviceArray:
 
 
 def _reduction_kernel(functor: Any, element: Any) -> Dispatcher:
-    """A kernel that combines elements, one result for each block; with *last*, and a start value, too."""
+    """A kernel that combines elements to one result for each block; with *last* also with a start value."""
 
     def combine(arr, count, results, start, last):  # type: ignore[no-untyped-def]  # for kernels alone
         values = shared_array(BLOCK, element)

@@ -52,7 +52,7 @@ class HipUFunc:
     def restore(
         cls, py_func: Callable[..., Any], identity: Any, exceptions: bool, signatures: list[Any], dynamic: bool
     ) -> HipUFunc:
-        """What was pickled; it is compiled when it is called."""
+        """The unpickled function; it is compiled when it is called."""
         made = cls(py_func, identity, exceptions)
         made.signatures = signatures
         made._dynamic = dynamic
@@ -79,8 +79,8 @@ class HipUFunc:
         """Apply the function to every element of *args*, broadcast against each other.
 
         The arguments are numbers, host arrays and device arrays; so is *out*, which can be the last argument, too. The
-        result is *out*, else a new array: on the device if any argument is there, else on the host; a number if all
-        arguments are numbers. With a *stream*, what lies on the device is not waited for.
+        result is *out*, or a new array: on the device if any argument is there, otherwise on the host; a number if all
+        arguments are numbers. With a *stream*, work on the device is not waited for.
         """
         if len(args) == self.nin + 1 and out is None:
             *args, out = args  # type: ignore[assignment]
@@ -124,7 +124,8 @@ class HipUFunc:
         kernel.forall(target.size, stream=on)(shape, *passed, target)
 
     def _choose(self, args: tuple[Any, ...]) -> tuple[tuple[types.Type, ...], types.Type]:
-        """The first signature that all *args* convert to without loss; without signatures, one for just these types."""
+        """The first signature that all *args* convert to without loss; without signatures, one for exactly these
+        types."""
         exact = tuple(_type_of(value) for value in args)
         for kinds, result in self.signatures:
             if kinds == exact:
@@ -184,7 +185,7 @@ def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[
 
 
 class VectorizeBuilder:
-    """What ``numba.vectorize(..., target="hip")`` drives: signatures are added, then the ufunc is asked for."""
+    """The builder behind ``numba.vectorize(..., target="hip")``: signatures are added, then the ufunc is requested."""
 
     target = "hip"
 
@@ -208,7 +209,7 @@ class VectorizeBuilder:
         self._ufunc.add(sig)
 
     def disable_compile(self) -> None:
-        """No other types than those added: that is so once there are any."""
+        """Does nothing: only the added types are allowed once there are any."""
 
     def build_ufunc(self) -> HipUFunc:
         """The ufunc."""
@@ -216,11 +217,11 @@ class VectorizeBuilder:
 
 
 def vectorize(ftylist_or_function: Any = (), *, identity: Any = None, **options: Any) -> Any:
-    """Make a function of numbers one that runs over arrays on the device, broadcasting them against each other.
+    """Turn a function of numbers into one that runs over arrays on the device and broadcasts them against each other.
 
-    With signatures (``["float32(float32, float32)", ...]``) it is compiled for these alone, and the first that the
-    arguments of a call convert to is used; without, for the types of each call. With ``exceptions=True`` the host
-    learns of what the function raises on an AMD GPU, when it next waits. See `HipUFunc.__call__`.
+    With signatures (``["float32(float32, float32)", ...]``) it is compiled for these only, and the first one that the
+    arguments of a call convert to is used; without, it is compiled for the types of each call. With ``exceptions=True``
+    the host learns of exceptions on an AMD GPU when it next waits. See `HipUFunc.__call__`.
     """
     return vectorize_by(VectorizeBuilder, ftylist_or_function, identity=identity, **options)
 
@@ -228,7 +229,7 @@ def vectorize(ftylist_or_function: Any = (), *, identity: Any = None, **options:
 def vectorize_by(
     make: type[VectorizeBuilder], ftylist_or_function: Any = (), *, identity: Any = None, **options: Any
 ) -> Any:
-    """As `vectorize`, by a builder of class *make*."""
+    """As `vectorize`, with a builder of class *make*."""
     if inspect.isfunction(ftylist_or_function):
         return make(ftylist_or_function, identity, targetoptions=options).build_ufunc()
     signatures: Iterable[Any] = ftylist_or_function

@@ -1,1 +1,1 @@
-"""The host's side in Numba CUDA's words: devices, contexts, streams and memory."""
+"""The host API under Numba CUDA's names: devices, contexts, streams and memory."""

@@ -1,4 +1,4 @@
-"""The host's side: devices, streams and events, and compiling without a launch."""
+"""The host API: devices, streams and events, and compiling without a launch."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def select_device(number: int) -> Device:
 
 
 def detect(file: TextIO | None = None) -> bool:
-    """Print which devices there are to *file*, standard output by default; returns whether there is one."""
+    """Print the list of devices to *file*, standard output by default; returns whether there is one."""
     out = file or sys.stdout
     try:
         found = list_devices()
@@ -64,12 +64,12 @@ def detect(file: TextIO | None = None) -> bool:
 
 
 def synchronize() -> None:
-    """Wait until the current device has done all that it was given; errors of kernels surface here."""
+    """Wait until the current device has finished all work; raises the errors of kernels."""
     hip_runtime.current_device().synchronize()
 
 
 def event(timing: bool = True) -> Event:
-    """A new event on the current device: a mark in a stream, to wait for or to take the time between."""
+    """A new event on the current device: it marks a point in a stream, to wait for or to measure time between."""
     return hip_runtime.Event(timing=timing)
 
 
@@ -93,17 +93,18 @@ def compile(
     """Compile *function* for a named target, on any machine: no GPU is needed.
 
     *signature* gives the argument types: a string, a tuple of types or a Numba signature. *target* is an AMD GPU such
-    as ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; the current device's when left out. *output* is ``"llvm"``
+    as ``"gfx942"`` or ``"gfx90a:xnack+"``, or ``"cpu"``; by default that of the current device. *output* is ``"llvm"``
     (LLVM IR, text), ``"bitcode"`` (the same, bytes), ``"asm"`` (assembly, text), ``"object"`` (a relocatable ELF
-    object, bytes), or ``"codeobject"`` (what a device loads, bytes: linked, for which `ziglang` or ROCm has to be
-    there, with what the kernel calls of ROCm's device library). The other options are those of `jit`; a dispatcher
-    brings its own.
+    object, bytes), or ``"codeobject"`` (bytes that a device can load: linked, together with the functions of ROCm's
+    device library that the kernel calls, which needs `ziglang` or ROCm). The other options are those of `jit`; a
+    dispatcher has its own.
 
-    It is a kernel, or with *device*, or for a device function, a function that others link, for `declare_device`:
-    *abi* is ``"c"`` (the default) or ``"numba"``, and ``abi_info={"abi_name": ...}`` its name, if not that in Python.
-    *output* is then ``"llvm"``, ``"bitcode"``, ``"asm"`` or ``"object"``. See `numba_hip.compilation.exported_code`.
+    The result is a kernel. With *device*, or for a device function, it is a function for other code to link, for
+    `declare_device`: *abi* is ``"c"`` (the default) or ``"numba"``, and ``abi_info={"abi_name": ...}`` its name, if not
+    that in Python. *output* is then ``"llvm"``, ``"bitcode"``, ``"asm"`` or ``"object"``. See
+    `numba_hip.compilation.exported_code`.
 
-    Returns the code and the type that the function returns, which for a kernel is ``none``. Raises
+    Returns the code and the function's return type, which is ``none`` for a kernel. Raises
     `hip_devicelib.errors.UnknownTargetError`, `OutputError`, and Numba's errors at the user's line.
     """
     is_device = device or (isinstance(function, Dispatcher) and function.is_device_function)
@@ -151,7 +152,7 @@ def compile_all(
     output: str = "asm",
     **options: Any,
 ) -> tuple[dict[str, str | bytes], types.Type]:
-    """`compile` for each of *targets*: the code by the name of the target, and the type that the function returns."""
+    """`compile` for each of *targets*: the code by the name of the target, and the function's return type."""
     names = [targets] if isinstance(targets, str) else list(targets)
     if not names:
         raise OutputError("targets is empty; name what to compile for, such as ['gfx90a', 'gfx942']")

@@ -1,4 +1,4 @@
-"""Contexts and the list of devices, in Numba CUDA's words. HIP has one context for each device, made by itself."""
+"""Contexts and the list of devices, under Numba CUDA's names. HIP has one context for each device, which it creates."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _local = threading.local()
 
 
 def _pushed() -> list[Device]:
-    """The devices that the calling thread goes back to, one for each `Context.push`."""
+    """The devices to which the calling thread returns, one for each `Context.push`."""
     found: list[Device] = _local.__dict__.setdefault("devices", [])
     return found
 
 
 class ContextError(HipRuntimeError, RuntimeError):
-    """A context that was popped and not pushed."""
+    """A `Context.pop` without a matching push."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Context:
-    """What a thread works with on *device*. Two contexts of one device are equal."""
+    """The state of *device* that a thread works with. Two contexts of one device are equal."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -52,29 +52,29 @@ class Context:
 
     @property
     def id(self) -> int:
-        """Number of the device."""
+        """The number of the device."""
         return self.device.id
 
     def synchronize(self) -> None:
-        """Wait until the device has done all that it was given; errors of kernels surface here."""
+        """Wait until the device has finished all work; raises the errors of kernels."""
         self.device.synchronize()
 
     @property
     def memory_manager(self) -> BaseMemoryManager:
-        """Who gives the device its memory: a plugin, or the driver."""
+        """The memory manager of the device: a plugin, or the driver's."""
         found = self.device.memory_manager
         return found.plugin if isinstance(found, PluginMemory) else DriverMemory(self)
 
     @memory_manager.setter
     def memory_manager(self, manager: BaseMemoryManager) -> None:
-        """Let *manager*, which is initialised here, give this device its memory; `numba_hip.set_memory_manager`."""
+        """Set *manager*, which is initialised here, for this device; see `numba_hip.set_memory_manager`."""
         memory_managers.check_manager(manager)
         manager.initialize()
         memory_managers.install(manager, self.device)
 
     @property
     def deallocations(self) -> PendingReleases:
-        """Memory of the driver that waits to be given back: ``len()`` of it, and ``clear()``."""
+        """Memory of the driver that waits to be released: has ``len()`` and ``clear()``."""
         return self.device.pending
 
     def get_memory_info(self) -> MemoryInfo:
@@ -82,9 +82,10 @@ class Context:
         return MemoryInfo(*self.memory_manager.get_memory_info())
 
     def get_ipc_handle(self, memory: Buffer | MemoryPointer) -> Any:
-        """What another process opens *memory* with, by the memory manager: an `IpcHandle` where that is the driver's.
+        """The handle with which another process opens *memory*, from the memory manager: an `IpcHandle` if that is the
+        driver's.
 
-        Raises `hip_runtime.errors.UnsupportedError` where it cannot be shared.
+        Raises `hip_runtime.errors.UnsupportedError` if the memory cannot be shared.
         """
         return self.memory_manager.get_ipc_handle(memory)
 
@@ -95,7 +96,7 @@ class Context:
     def memhostalloc(
         self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
     ) -> HostArray | MappedArray:
-        """*bytesize* bytes of page-locked host memory as an array, which kernels reach if it is *mapped*.
+        """*bytesize* bytes of page-locked host memory as an array, which kernels can access if it is *mapped*.
 
         *portable* and *wc* (write-combining) are hints that change nothing here.
         """
@@ -103,7 +104,7 @@ class Context:
         return mapped_array(bytesize, np.uint8) if mapped else hip_runtime.pinned_array(bytesize, np.uint8)
 
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> MappedArray:
-        """*bytesize* bytes of memory that moves to where it is used, as an array."""
+        """*bytesize* bytes of memory that migrates to where it is used, as an array."""
         return managed_array(bytesize, np.uint8, attach_global=attach_global)
 
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
@@ -115,7 +116,7 @@ class Context:
         return Stream(self.device)
 
     def create_external_stream(self, ptr: int) -> Stream:
-        """The stream with that handle, which somebody else made."""
+        """The stream with that handle, created elsewhere."""
         return streams.external_stream(ptr)
 
     def get_default_stream(self) -> Stream:
@@ -143,11 +144,11 @@ class Context:
         return streams.per_thread_default_stream()
 
     def open_ipc_handle(self, handle: bytes, size: int) -> Buffer:
-        """The first *size* bytes of the memory that another process gave *handle* for; closing it lets go of them."""
+        """The first *size* bytes of the memory for which another process created *handle*; closing it releases them."""
         return hip_runtime.IpcHandle(None, handle, size).open_on(self.device)
 
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
-        """Let kernels here use memory of the other context's device; `UnsupportedError` where they cannot."""
+        """Allow kernels here to use memory of the other context's device. Raises `UnsupportedError` if they cannot."""
         del flags
         if not self.device.can_access_peer(peer_context.device):
             raise UnsupportedError(f"kernels on {self.device} cannot use memory of {peer_context.device}")
@@ -155,7 +156,7 @@ class Context:
     def get_active_blocks_per_multiprocessor(
         self, func: Function, blocksize: int, memsize: int, flags: Any = None
     ) -> int:
-        """How many blocks of *blocksize* threads of the kernel *func* a compute unit holds at a time."""
+        """How many blocks of *blocksize* threads of the kernel *func* fit on a compute unit at a time."""
         del flags
         return func.max_active_blocks(blocksize, memsize)
 
@@ -167,10 +168,12 @@ class Context:
         blocksizelimit: int,
         flags: Any = None,
     ) -> tuple[int, int]:
-        """The fewest blocks that keep the device busy with the kernel *func*, and how many threads each has then.
+        """The smallest number of blocks that keeps the device busy with the kernel *func*, and the number of threads in
+        each.
 
-        Each takes *memsize* bytes of dynamic shared memory, or as many as *b2d_func* says for its number of threads,
-        which are *blocksizelimit* at most, if that is not 0. Of shapes that keep as many threads busy, the largest.
+        Each block has *memsize* bytes of dynamic shared memory, or as many as *b2d_func* returns for its number of
+        threads, which is at most *blocksizelimit* if that is not 0. Among shapes that keep as many threads busy, the
+        largest is chosen.
         """
         del flags
         wave = self.device.attributes.wave_size
@@ -184,21 +187,22 @@ class Context:
         return max(busy[best] // best, 1) * self.device.attributes.compute_units, best
 
     def prepare_for_use(self) -> None:
-        """Nothing: the device is ready."""
+        """Does nothing: the device is ready."""
 
     def push(self) -> None:
-        """Work with this device in the calling thread until `pop`."""
+        """Select this device for the calling thread until `pop`."""
         _pushed().append(hip_runtime.current_device())
         hip_runtime.select_device(self.device)
 
     def pop(self) -> None:
-        """Work with the device again that the calling thread worked with before `push`."""
+        """Select the device again that the calling thread used before `push`."""
         if not _pushed():
             raise ContextError(f"{self!r} was not pushed by this thread")
         hip_runtime.select_device(_pushed().pop())
 
     def reset(self) -> None:
-        """Wait for all work, and tell the memory manager. Memory, modules and streams live as long as their objects."""
+        """Wait for all work, and reset the memory manager. Memory, modules and streams live as long as their
+        objects."""
         self.device.synchronize()
         self.memory_manager.reset()
 
@@ -212,7 +216,7 @@ hip_runtime.device.ADDED.update(
 
 
 class DeviceScope:
-    """A device of `gpus`: all that `Device` has, and ``with gpus[0]: ...`` to work with it for a while."""
+    """A device in `gpus`: everything that `Device` has, and ``with gpus[0]: ...`` to select it for a block."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -233,7 +237,7 @@ class DeviceScope:
 
 
 class Devices:
-    """All devices, by their numbers: `gpus`. They are looked for when they are first asked for."""
+    """All devices, by their numbers: `gpus`. They are enumerated on first use."""
 
     def __iter__(self) -> Iterator[DeviceScope]:
         return iter(self.lst)
@@ -267,7 +271,7 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def require_context(function: F) -> F:
-    """Make *function* find a device before it begins, so that it is not done by halves where there is none."""
+    """Make *function* look for a device before it begins, so that it is not left half done if there is none."""
 
     @functools.wraps(function)
     def with_device(*args: Any, **kws: Any) -> Any:
@@ -278,22 +282,23 @@ def require_context(function: F) -> F:
 
 
 def close() -> None:
-    """Wait for all work of the current device, and let this thread work with device 0 again."""
+    """Wait for all work of the current device, and select device 0 for this thread again."""
     hip_runtime.current_device().synchronize()
     hip_runtime.select_device(0)
 
 
 def defer_cleanup() -> AbstractContextManager[None]:
-    """A block in which no memory is given back, so that nothing holds up work on streams; at its end all of it is."""
+    """A block in which no memory is released, so that nothing delays work on streams; at its end all of it is
+    released."""
     return hip_runtime.defer_release()
 
 
 def set_memory_manager(plugin: Callable[[Context], BaseMemoryManager] | None) -> None:
-    """Let device memory come from *plugin*, a class such as `BaseMemoryManager`, from now on, on all devices.
+    """Allocate device memory from *plugin*, a class such as `BaseMemoryManager`, from now on, on all devices.
 
-    ``None`` brings the driver's own manager back. Memory that was given before goes back to where it came from. Raises
-    `MemoryManagerError` for a plugin of another interface version, and what its ``initialize`` raises; nothing has
-    changed then.
+    ``None`` restores the driver's own manager. Existing memory is released by the manager that it came from. Raises
+    `MemoryManagerError` for a plugin of another interface version, and whatever its ``initialize`` raises; then nothing
+    has changed.
     """
     devices = hip_runtime.devices()
     made: list[BaseMemoryManager] = []
@@ -307,11 +312,11 @@ def set_memory_manager(plugin: Callable[[Context], BaseMemoryManager] | None) ->
 
 
 def profile_start() -> None:
-    """Nothing: there is no profiler to switch on from inside of the process. ``rocprof`` starts the program itself."""
+    """Does nothing: no profiler can be switched on from inside the process. ``rocprof`` starts the program itself."""
 
 
 def profile_stop() -> None:
-    """Nothing, as `profile_start`."""
+    """Does nothing, like `profile_start`."""
 
 
 @contextmanager

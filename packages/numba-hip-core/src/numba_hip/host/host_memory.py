@@ -1,4 +1,4 @@
-"""Host memory that kernels use, as Numba CUDA has it: page-locked, mapped and managed arrays that are NumPy arrays."""
+"""Host memory that kernels use, as in Numba CUDA: page-locked, mapped and managed arrays that are NumPy arrays."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ StreamLike = Stream | int | None
 
 
 class MappedArray(np.ndarray[Any, Any]):
-    """A NumPy array whose memory kernels use in place; views of it are, too. What is computed from it is not.
+    """A NumPy array whose memory kernels use in place, and so are its views; results of computing with it are not.
 
-    Made by `mapped_array` and `managed_array`. The host may look at it when the kernel is done: synchronise first.
+    Created by `mapped_array` and `managed_array`. The host may read it once the kernel is done: synchronise first.
     """
 
     _whole: DeviceArray | None
@@ -34,7 +34,7 @@ class MappedArray(np.ndarray[Any, Any]):
 
     @property
     def device_array(self) -> DeviceArray:
-        """The same memory as a device array; `ArrayError` where this is a copy in memory of the host."""
+        """The same memory as a device array. Raises `ArrayError` if this is a copy in ordinary host memory."""
         whole = self._whole
         if whole is not None:
             layout = Layout(self.shape, self.strides, self.itemsize)
@@ -49,7 +49,7 @@ class MappedArray(np.ndarray[Any, Any]):
 
     @property
     def device_ctypes_pointer(self) -> ctypes.c_size_t:
-        """Where it begins for the device, as an integer of ctypes."""
+        """Its device address, as an integer of ctypes."""
         return self.device_array.device_ctypes_pointer
 
     @property
@@ -83,7 +83,7 @@ class MappedArray(np.ndarray[Any, Any]):
 
 
 class ManagedArray(MappedArray):
-    """A `MappedArray` in memory that moves to where it is used."""
+    """A `MappedArray` in memory that migrates to where it is used."""
 
 
 M = TypeVar("M", bound=MappedArray)
@@ -121,16 +121,16 @@ def managed_array(
     stream: StreamLike = None,
     attach_global: bool = True,
 ) -> ManagedArray:
-    """A new array in memory that moves to where it is used, with undefined contents.
+    """A new array, with undefined contents, in memory that migrates to where it is used.
 
-    *attach_global* says, as in CUDA, that streams of every device may use it; they may in any case.
+    *attach_global* means, as in CUDA, that streams of every device may use it; here they always may.
     """
     del attach_global
     return _as_mapped(hip_runtime.managed_array(shape, dtype, strides, order, stream), ManagedArray)
 
 
 def _shape_of(ary: Any) -> dict[str, Any]:
-    """What makes an array like *ary*: of its shape and type, with its axes in the same order."""
+    """The arguments for an array like *ary*: its shape and type, with its axes in the same order."""
     return {"shape": ary.shape, "dtype": ary.dtype, "strides": strides_like(ary)}
 
 
@@ -158,8 +158,8 @@ def _shown(value: Any) -> str:
 def pinned(*arrays: HostArray) -> Iterator[None]:
     """A block in which *arrays* are page-locked, so that copies are fast: a hint, which never changes what is copied.
 
-    All host memory is as good as page-locked for the CPU device; for AMD GPUs this version leaves arrays as they are,
-    and copies through buffers of its own. `pinned_array` makes memory that is page-locked.
+    For the CPU device all host memory is as good as page-locked; for AMD GPUs this version leaves the arrays unchanged
+    and copies through its own buffers. `pinned_array` allocates page-locked memory.
     """
     _check_host(arrays)
     yield
@@ -167,9 +167,9 @@ def pinned(*arrays: HostArray) -> Iterator[None]:
 
 @contextmanager
 def mapped(*arrays: HostArray, stream: StreamLike = None) -> Iterator[Any]:
-    """A block in which kernels use *arrays* in place: it gets a device array, or a list of them for several.
+    """A block in which kernels use *arrays* in place; its value is a device array, or a list of them for several.
 
-    Raises `UnsupportedError` on an AMD GPU, where this version cannot map memory that it did not make: use
+    Raises `UnsupportedError` on an AMD GPU, as this version cannot map memory that it did not allocate: use
     `mapped_array`.
     """
     _check_host(arrays)
@@ -211,7 +211,7 @@ def from_cuda_array_interface(desc: dict[str, Any], owner: object = None, sync: 
 def open_ipc_array(
     handle: bytes, shape: Any, dtype: Any, strides: Any = None, offset: int = 0
 ) -> Iterator[DeviceArray]:
-    """A block with the array of another process that *handle* names; see `hip_runtime.ipc.open_ipc_array`."""
+    """A block with the array of another process behind *handle*; see `hip_runtime.ipc.open_ipc_array`."""
     array = _open_ipc_array(handle, shape, dtype, strides, offset)
     try:
         yield array

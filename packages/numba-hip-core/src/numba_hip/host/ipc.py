@@ -1,4 +1,4 @@
-"""Handles of memory for other processes, in Numba CUDA's words."""
+"""Memory handles for other processes, under Numba CUDA's names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class IpcHandle(hip_runtime.IpcHandle):
-    """Memory of one process that others open; made by `Context.get_ipc_handle`, and pickled."""
+    """Memory of one process that others can open; created by `Context.get_ipc_handle`, and pickled."""
 
     def open(self, context: Context) -> Buffer:
-        """The memory, for the device of *context*. `hip_runtime.errors.ArrayError` where it is open already."""
+        """The memory, for the device of *context*. Raises `hip_runtime.errors.ArrayError` if it is already open."""
         return self.open_on(context.device)
 
     def open_direct(self, context: Context) -> Buffer:
@@ -23,9 +23,10 @@ class IpcHandle(hip_runtime.IpcHandle):
         return self.open(context)
 
     def open_staged(self, context: Context) -> Buffer:
-        """`open`: HIP lets devices of one process reach each other's memory where they can at all, without a copy."""
+        """`open`: in HIP, devices of one process access each other's memory directly if they can at all, without a
+        copy."""
         return self.open(context)
 
     def open_array(self, context: Context, shape: Any, dtype: Any, strides: Any = None) -> DeviceArray:
-        """The memory as an array; `hip_runtime.errors.ArrayError` where it does not fit, or is open already."""
+        """The memory as an array. Raises `hip_runtime.errors.ArrayError` if it does not fit, or is already open."""
         return self.open_array_on(context.device, shape, dtype, strides)

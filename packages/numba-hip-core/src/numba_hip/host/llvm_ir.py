@@ -1,4 +1,4 @@
-"""Compiling to LLVM IR by the names that AMD's numba-hip gives it; `numba_hip.compile` does the same, and more."""
+"""Compiling to LLVM IR under the names of AMD's numba-hip; `numba_hip.compile` does the same, and more."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def compile_llvm_ir(
 ) -> Code:
     """Compile *pyfunc* for the argument types of *sig*, as a kernel or with *device* as a function, to LLVM IR.
 
-    *amdgpu_arch* is a target such as ``"gfx90a"``, the current device's when left out. The code is a string, bytes
-    without *ir_as_str*, or bitcode with *to_bc*; *name* is what the function is called in it, else its name in Python.
-    A function has Numba's calling convention (``abi="numba"`` of `compile`). *link_in_hipdevicelib* changes nothing:
-    what a kernel calls of HIP's device library is linked when it becomes a code object.
+    *amdgpu_arch* is a target such as ``"gfx90a"``, by default that of the current device. The code is a string, bytes
+    without *ir_as_str*, or bitcode with *to_bc*; *name* is the function's name in it, by default its name in Python. A
+    function has Numba's calling convention (``abi="numba"`` of `compile`). *link_in_hipdevicelib* has no effect: the
+    functions of HIP's device library that a kernel calls are linked when it becomes a code object.
 
-    Returns the code and the type that the function returns; raises as `compile` does.
+    Returns the code and the function's return type; raises as `compile` does.
     """
     del link_in_hipdevicelib
     options: dict[str, Any] = {"debug": debug, "lineinfo": lineinfo, "fastmath": fastmath, "opt": bool(opt)}
@@ -51,7 +51,7 @@ def compile_llvm_ir(
 
 
 def _renamed(function: Any, name: str) -> FunctionType:
-    """*function*, one of Python's, by another *name*, by which the code is called, too."""
+    """A copy of the Python function *function* with another *name*, which its code has, too."""
     copy = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
     copy.__module__, copy.__kwdefaults__ = function.__module__, function.__kwdefaults__
     return copy
@@ -63,7 +63,7 @@ def compile_llvm_ir_for_current_device(pyfunc: Callable[..., Any], sig: Any, **o
 
 
 def compile_ptx(pyfunc: Callable[..., Any], sig: Any, *, cc: str | None = None, **options: Any) -> Code:
-    """`compile_llvm_ir` for the target *cc*: AMD's numba-hip gives LLVM IR under this name, too."""
+    """`compile_llvm_ir` for the target *cc*: under this name, AMD's numba-hip also returns LLVM IR."""
     return compile_llvm_ir(pyfunc, sig, amdgpu_arch=cc, **options)
 
 

@@ -1,8 +1,7 @@
-"""Memory managers as plugins: libraries that give devices their memory, by the interface of Numba CUDA's EMM plugins.
+"""Memory managers as plugins: libraries that allocate device memory, with the interface of Numba CUDA's EMM plugins.
 
-A plugin is a class with the methods of `BaseMemoryManager`; `numba_hip.set_memory_manager` makes one of it for each
-device, whose memory then comes from its ``memalloc``. Memory of the host, page-locked or mapped, always comes from the
-driver.
+A plugin is a class with the methods of `BaseMemoryManager`; `numba_hip.set_memory_manager` creates an instance for each
+device, whose memory then comes from its ``memalloc``. Page-locked or mapped host memory always comes from the driver.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ INTERFACE_VERSION = 1
 
 
 class MemoryManagerError(HipRuntimeError, RuntimeError, TypeError):
-    """A memory manager that cannot be used, or that gave what it may not."""
+    """A memory manager that cannot be used, or that returned an invalid result."""
 
 
 class MemoryInfo(NamedTuple):
-    """Bytes of memory of a device that are free, and all of them."""
+    """The free bytes of a device's memory, and all of them."""
 
     free: int
     total: int
 
 
 class MemoryPointer:
-    """*size* bytes at *pointer* (a number, or one of ctypes), as a memory manager gives them.
+    """*size* bytes at *pointer* (an integer, or one of ctypes), as a memory manager returns them.
 
-    *owner* is kept alive. *finalizer*, if given, is called once: by `free`, or when nobody refers to this any more.
+    *owner* is kept alive. *finalizer*, if given, is called once: by `free`, or when there is no reference any more.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class MemoryPointer:
         return MemoryPointer(self.context, self.device_pointer_value + start, end - start, owner=self)
 
     def free(self) -> None:
-        """Give the memory back now."""
+        """Release the memory now."""
         if self._finalizer is not None:
             self._finalizer()
 
@@ -116,22 +115,22 @@ class PinnedMemory(_HostMemory):
 
 
 class MappedMemory(_HostMemory):
-    """Page-locked memory of the host that kernels reach."""
+    """Page-locked host memory that kernels can access."""
 
 
 class ManagedMemory(_HostMemory):
-    """Memory that moves to where it is used."""
+    """Memory that migrates to where it is used."""
 
 
 class BaseMemoryManager(ABC):
-    """What a plugin has to do for one device, that of *context*."""
+    """The interface of a plugin for one device, that of *context*."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     @abstractmethod
     def memalloc(self, size: int) -> MemoryPointer:
-        """Device memory of *size* bytes, 0 or more. Raises `MemoryError` where there is none left."""
+        """Device memory of *size* bytes, 0 or more. Raises `MemoryError` if there is none left."""
 
     @abstractmethod
     def initialize(self) -> None:
@@ -143,15 +142,15 @@ class BaseMemoryManager(ABC):
 
     @abstractmethod
     def get_ipc_handle(self, memory: Any) -> Any:
-        """What another process opens *memory* with, a `MemoryPointer` or a `hip_runtime.Buffer`."""
+        """The handle with which another process opens *memory*, a `MemoryPointer` or a `hip_runtime.Buffer`."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Give back all that nobody uses."""
+        """Release all unused memory."""
 
     @abstractmethod
     def defer_cleanup(self) -> AbstractContextManager[Any]:
-        """A block in which no memory is given back."""
+        """A block in which no memory is released."""
 
     @abstractmethod
     def memhostalloc(self, size: int, mapped: bool = False, portable: bool = False, wc: bool = False) -> MemoryPointer:
@@ -168,7 +167,7 @@ class BaseMemoryManager(ABC):
 
 
 class HostOnlyMemoryManager(BaseMemoryManager):
-    """A base for plugins that manage device memory alone: memory of the host comes from the driver."""
+    """A base for plugins that only manage device memory: host memory comes from the driver."""
 
     def memhostalloc(self, size: int, mapped: bool = False, portable: bool = False, wc: bool = False) -> MemoryPointer:
         """Of the driver; *portable* and *wc* are hints that change nothing."""
@@ -178,15 +177,16 @@ class HostOnlyMemoryManager(BaseMemoryManager):
         return kind(self.context, buffer.address, size, owner=buffer, finalizer=buffer.close)
 
     def memallocmanaged(self, size: int, attach_global: bool = True) -> ManagedMemory:
-        """Memory of the driver that moves to where it is used; *attach_global* is a hint that changes nothing."""
+        """Managed memory of the driver; *attach_global* is a hint that has no effect."""
         del attach_global
         buffer = self.context.device.allocate(size, MemoryKind.MANAGED)
         return ManagedMemory(self.context, buffer.address, size, owner=buffer, finalizer=buffer.close)
 
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
-        """The memory as it is: copies from it go through page-locked buffers of the driver.
+        """The memory unchanged: copies from it go through page-locked buffers of the driver.
 
-        `UnsupportedError` for memory that an AMD GPU shall reach: this version maps memory that it made alone.
+        Raises `UnsupportedError` for memory that an AMD GPU should access: this version only maps memory that it
+        allocated.
         """
         if mapped and not self.context.device.is_cpu:
             raise UnsupportedError("existing memory of the host cannot be mapped in this version; use mapped_array")
@@ -213,7 +213,7 @@ class GetIpcHandleMixin:
 
 
 class DriverMemory(GetIpcHandleMixin, HostOnlyMemoryManager):
-    """The driver's own memory, as a memory manager: what a device has where no plugin was set."""
+    """The driver's own memory, as a memory manager: the default of a device."""
 
     def initialize(self) -> None:
         """Nothing: the driver is ready."""
@@ -228,13 +228,13 @@ class DriverMemory(GetIpcHandleMixin, HostOnlyMemoryManager):
         return MemoryInfo(*self.context.device.memory_info())
 
     def reset(self) -> None:
-        """Wait for the device, and give back what is pending."""
+        """Wait for the device, and release what is pending."""
         super().reset()
         self.deallocations.clear()
 
     @property
     def deallocations(self) -> PendingReleases:
-        """Memory that waits to be given back; see `numba_hip.defer_cleanup`."""
+        """Memory that waits to be released; see `numba_hip.defer_cleanup`."""
         return self.context.device.pending
 
     @property
@@ -288,7 +288,7 @@ def check_manager(manager: Any) -> None:
 
 
 def install(manager: BaseMemoryManager | None, device: Device) -> None:
-    """Let memory of *device* come from *manager*, which was checked and initialised; ``None`` is the driver's own."""
+    """Allocate memory of *device* from *manager*, which was checked and initialised; ``None`` is the driver's own."""
     first = driver_memory(device)
     if manager is None or isinstance(manager, DriverMemory):
         device.memory_manager = first

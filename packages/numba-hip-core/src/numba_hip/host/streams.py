@@ -1,4 +1,4 @@
-"""Streams as Numba CUDA has them: callbacks with a status and an argument, and awaitables."""
+"""Streams with Numba CUDA's interface: callbacks with a status and an argument, and awaitables."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SUCCESS, LAUNCH_FAILURE = 0, 719
 
 
 class Stream(hip_runtime.Stream):
-    """A queue of work on a device. Made by `stream`, `default_stream` and their relatives."""
+    """A queue of work on a device. Created by `stream`, `default_stream` and similar functions."""
 
     def add_callback(  # type: ignore[override]
         self, callback: Callable[[Stream, int, Any], object], arg: Any = None
     ) -> None:
-        """Call ``callback(stream, status, arg)``, on another thread, after the work given so far.
+        """Call ``callback(stream, status, arg)``, on another thread, after the work queued so far.
 
-        The status is 0, or 719 where a kernel before it raised. What the callback raises is a warning. It must not
-        wait for this stream, and later work waits for it.
+        The status is 0, or 719 if an earlier kernel raised. An exception of the callback becomes a warning. The
+        callback must not wait for this stream; later work on the stream waits for the callback.
         """
         if not callable(callback):
             raise TypeError(f"a callback has to be callable, got a {type(callback).__name__}")
@@ -42,9 +42,9 @@ class Stream(hip_runtime.Stream):
         super().add_callback(call)
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """An awaitable of the running event loop for the work given so far.
+        """An awaitable of the running event loop for the work queued so far.
 
-        Its result is this stream; where a kernel raised, awaiting raises the same.
+        Its result is this stream; if a kernel raised, awaiting raises the same exception.
         """
         import asyncio  # 20 ms that most programs never need
 
@@ -68,7 +68,7 @@ class Stream(hip_runtime.Stream):
 
 
 def stream() -> Stream:
-    """A new stream on the current device: what is put on it runs in order, while the host goes on."""
+    """A new stream on the current device: its work runs in order, while the host continues."""
     return Stream()
 
 
@@ -88,7 +88,7 @@ def per_thread_default_stream() -> Stream:
 
 
 def external_stream(ptr: int) -> Stream:
-    """The stream with the handle *ptr*, which somebody else made and keeps alive."""
+    """The stream with the handle *ptr*, which was created, and is kept alive, elsewhere."""
     try:
         handle = -1 if isinstance(ptr, bool) else operator.index(ptr)
     except TypeError:

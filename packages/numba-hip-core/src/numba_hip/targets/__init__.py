@@ -1,1 +1,1 @@
-"""What kernels are compiled for: one typing context and one target context per target, over one lowering."""
+"""Compile targets: each has a typing context and a target context; most of the lowering is shared."""

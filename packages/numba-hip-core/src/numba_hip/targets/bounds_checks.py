@@ -1,6 +1,6 @@
-"""Bounds checks: an index out of range raises `IndexError` on the host, and says which.
+"""Bounds checks: an index out of range raises an `IndexError` with the index on the host.
 
-No status can carry the index itself: where it is noted, each target has its own way.
+A status cannot carry the index itself; each target stores it in its own way.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ I64 = ir.IntType(64)
 
 
 class CheckingCallConv(HipCallConv):
-    """A calling convention with something to note an index in."""
+    """A calling convention with a place to store an index in."""
 
     @abstractmethod
     def note_index(self, builder: ir.IRBuilder, code: ir.Value, numbers: tuple[ir.Value, ir.Value, ir.Value]) -> None:
-        """Note for the fault *code* (i32) what was out of range: dimension (-1: unknown), index and extent (i64)."""
+        """Store what was out of range, for the fault *code* (i32): dimension (-1: unknown), index and extent (i64)."""
 
     def return_user_exc(
         self, builder: ir.IRBuilder, exc: Any, exc_args: Any = None, loc: Any = None, func_name: str | None = None
     ) -> None:
-        """As always; what a bounds check compares is noted before."""
+        """As in the base class; the numbers that a bounds check compares are stored first."""
         check = bounds_check_in_progress()
         if check is None:
             super().return_user_exc(builder, exc, exc_args, loc, func_name)
@@ -50,13 +50,13 @@ def _widen(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 class Checked(HipContext):
-    """The part of a target context that has bounds checks in every function."""
+    """The part of a target context that adds bounds checks to every function."""
 
     @property
     def enable_boundscheck(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     @enable_boundscheck.setter
     def enable_boundscheck(self, value: bool) -> None:
-        """Numba sets this for every function; this context checks in all of them."""
+        """Ignored: Numba sets this for every function, and this context always checks."""

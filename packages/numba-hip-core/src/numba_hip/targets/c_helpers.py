@@ -1,7 +1,7 @@
-"""Functions in C that Numba's lowering calls by their names, as code for devices.
+"""C functions that Numba's lowering calls by name, as code for devices.
 
-They are part of Numba's own process, where only the CPU device finds them. Here is what kernels have of them; calls of
-the others are refused where they are written, on devices that cannot reach the process.
+They exist in Numba's own process, where only the CPU device can call them. This module has those that kernels can use;
+on devices that cannot reach the process, calls of the others are errors at compile time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _WIDE, _BIT = ir.IntType(64), ir.IntType(1)
 
 
 def supply(context: HipContext, function: ir.Function, *, in_process: bool) -> None:
-    """Define *function*, if it is declared and one of Numba's helpers. `LoweringError` for one without code for
-    devices, unless kernels run *in_process*."""
+    """Define *function*, if it is only declared and is one of Numba's helpers. Raises `LoweringError` for a helper
+    without device code, unless kernels run *in_process*."""
     if not function.name.startswith(_PREFIX) or not function.is_declaration:
         return
     name = function.name.removeprefix(_PREFIX)
@@ -46,7 +46,7 @@ def _update(builder: ir.IRBuilder, place: ir.Value, change: Callable[[ir.Value],
 
 
 def _product(builder: ir.IRBuilder, extents: ir.Value, first: ir.Value, count: ir.Value) -> ir.Value:
-    """Of the extents from number *first* to the last of *count*."""
+    """The product of the extents from number *first* to the last of *count*."""
     place = cgutils.alloca_once_value(builder, _WIDE(1))
     with cgutils.for_range_slice(builder, first, count, _WIDE(1)) as (axis, _):
         _update(builder, place, lambda found: builder.mul(found, _read(builder, extents, axis)))
@@ -54,10 +54,11 @@ def _product(builder: ir.IRBuilder, extents: ir.Value, first: ir.Value, count: i
 
 
 def _write_reshape(context: HipContext, builder: ir.IRBuilder, function: ir.Function) -> None:
-    """Strides of an array in another shape of as many elements, in C order: 1, or 0 where there are none.
+    """The strides of an array that is reshaped to a shape with as many elements, in C order. Returns 1, or 0 if there
+    are no such strides.
 
-    An element of the new array lies where the one with the same number lies in the old one. That is a matter of strides
-    where each place at which the old array is not of a piece is also one between two axes of the new.
+    An element of the new array has the address of the element with the same number in the old one. Strides can express
+    this if each position at which the old array is not contiguous is also between two axes of the new one.
     """
     del context
     ndim, extents, strides, new_ndim, new_extents, new_strides, itemsize, _ = function.args
@@ -87,7 +88,7 @@ def _write_reshape(context: HipContext, builder: ir.IRBuilder, function: ir.Func
 def _distance(
     builder: ir.IRBuilder, ndim: ir.Value, extents: ir.Value, strides: ir.Value, number: ir.Value
 ) -> ir.Value:
-    """Bytes from the first element to that of *number*, in C order."""
+    """The distance in bytes from the first element to that of *number*, in C order."""
     rest, total = (cgutils.alloca_once(builder, _WIDE) for _ in range(2))
     builder.store(number, rest)
     builder.store(_WIDE(0), total)
@@ -101,8 +102,8 @@ def _distance(
 
 
 class _breaks:
-    """Code for each place between two axes at which elements in C order do not follow one another as those further in
-    do; gives how many elements the axes further in have."""
+    """Code for each position between two axes at which elements in C order are not contiguous; yields the number of
+    elements in the inner axes."""
 
     def __init__(self, builder: ir.IRBuilder, ndim: ir.Value, extents: ir.Value, strides: ir.Value) -> None:
         self._builder = builder
@@ -136,7 +137,7 @@ class _breaks:
 
 
 def _write_complex_power(context: HipContext, builder: ir.IRBuilder, function: ir.Function) -> None:
-    """A complex number to the power of another, by way of their logarithms."""
+    """A complex number raised to the power of another, through their logarithms."""
     base, power, result = function.args
     real, imaginary, up, turn = (
         builder.load(builder.gep(number, [ir.IntType(32)(0), ir.IntType(32)(part)]))

@@ -1,4 +1,4 @@
-"""How compiled functions call one another, and how an error travels.
+"""The calling convention between compiled functions, and how errors propagate.
 
 A function is ``i32 f(result*, [hidden,] arguments...)``; the status says whether it returned a value, returned
 ``None``, or which exception it raised. On the CPU device every function takes one hidden parameter, the work item: see
@@ -53,7 +53,7 @@ class HipCallConv(CallConv):
         args: Any,
         hidden: Sequence[ir.Value] | None = None,
     ) -> tuple[Any, Any]:
-        """Call *callee*; the hidden parameters are those of the function being built where *hidden* does not say."""
+        """Call *callee*, with the hidden parameters of the function being built, unless *hidden* gives others."""
         slot_type = callee.args[0].type.pointee
         slot = cgutils.alloca_once(builder, slot_type)
         builder.store(cgutils.get_null_value(slot_type), slot)
@@ -63,14 +63,14 @@ class HipCallConv(CallConv):
         return status, self.context.get_returned_value(builder, resty, builder.load(slot))
 
     def hidden_values(self, builder: ir.IRBuilder) -> list[ir.Argument]:
-        """The hidden parameters of the function that *builder* is in, by their names."""
+        """The hidden parameters of the function that *builder* writes, by name."""
         names = [name for name, _ in self.hidden]
         return [parameter for parameter in builder.function.args if parameter.name in names]
 
     def return_user_exc(
         self, builder: ir.IRBuilder, exc: Any, exc_args: Any = None, loc: Any = None, func_name: str | None = None
     ) -> None:
-        """Return the status that stands for exception *exc*, and note in the library what it stands for."""
+        """Return the status for exception *exc*, and record in the library which exception it means."""
         library = self.context.active_code_library
         name = func_name if loc is None else function_at(loc) or func_name
         place = library.location if loc is None or name is None else f"{loc.filename}:{loc.line} in {name}"
@@ -81,7 +81,7 @@ class HipCallConv(CallConv):
     def return_dynamic_user_exc(
         self, builder: ir.IRBuilder, exc: Any, exc_args: Any, nb_types: Any, loc: Any = None, func_name: Any = None
     ) -> None:
-        """As `return_user_exc`, for arguments known only on the device: they are named by their types."""
+        """As `return_user_exc`, for arguments known only on the device: the message has their types."""
         shown = tuple(
             argument if not isinstance(argument, ir.Value) else f"<{kind} of the device>"
             for argument, kind in zip(exc_args, nb_types, strict=True)

@@ -1,4 +1,4 @@
-"""Libraries of LLVM modules: what Numba's lowering writes into, and what is linked into a kernel."""
+"""Libraries of LLVM modules: Numba's lowering writes into them, and they are linked into a kernel."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Modules = Sequence[llvm.ModuleRef]
 
 
 def is_visible(variable: llvm.ValueRef) -> bool:
-    """Whether *variable* of linked code is one that the host can find: defined there, and for all of its threads."""
+    """Whether the host can look up *variable* of linked code: it is defined there, and shared by all threads."""
     own = variable.is_declaration or variable.linkage.name in ("internal", "private", "appending")
     return not own and str(variable.type) in ("ptr", "ptr addrspace(1)", "ptr addrspace(4)")
 
 
 def symbol_of(python_name: str) -> str:
-    """A symbol that every assembler takes, for the function called *python_name* (``<lambda>`` is a name, too)."""
+    """A symbol that every assembler accepts, for the function called *python_name* (which can be ``<lambda>``)."""
     return re.sub(r"\W", "_", python_name.rpartition(".")[2]).strip("_") or "function"
 
 
 class HipCodeLibrary(Library):
     """The LLVM modules of one function, and the libraries of the functions that it calls.
 
-    Nothing is optimised here: the modules of a kernel and of all that it calls are linked first.
+    Nothing is optimised here: the modules of a kernel and of everything that it calls are linked first.
     """
 
     def __init__(self, codegen: HipCodegen, name: str) -> None:
@@ -71,7 +71,7 @@ class HipCodeLibrary(Library):
         """Intrinsics that functions of this library itself call and that kernels have no need of: where they do."""
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
-        """Take over a module that is complete."""
+        """Add a completed module."""
         self.require_open()
         self._codegen.supply_helpers(ir_module)
         self.access_sizes |= self._codegen.instrument(ir_module)
@@ -79,23 +79,24 @@ class HipCodeLibrary(Library):
         self.symbols += self._codegen.note_definitions(ir_module, self)
 
     def add_linking_library(self, library: HipCodeLibrary) -> None:
-        """Note that this library's functions call those of *library*."""
+        """Record that this library's functions call those of *library*."""
         self._linked[id(library)] = library
 
     def add_unresolved(self, symbol: str) -> None:
-        """Note that this library calls *symbol*, of a library that may not be complete yet: recursion."""
+        """Record that this library calls *symbol*, of a library that may not be complete yet: recursion."""
         self._unresolved.add(symbol)
 
     def note_shared(self, what: str, size: int) -> None:
-        """Note that the function being lowered has a shared array, *what*, of *size* bytes."""
+        """Record that the function being lowered has a shared array, *what*, of *size* bytes."""
         self.shared.append((f"{size} bytes, {what}, {self.location}", size))
 
     def add_linked_code(self, codes: Iterable[LinkedCode]) -> None:
-        """Note that kernels with this library are linked with *codes*."""
+        """Record that kernels with this library are linked with *codes*."""
         self.linked_code.update({code.identity: code for code in codes})
 
     def external_modules(self, context: Any) -> list[llvm.ModuleRef]:
-        """Modules with the adapters of the closure's external functions, first, and the code that defines those."""
+        """The modules to link: first those with the adapters of the closure's external functions, then the code that
+        defines these functions."""
         closure = self.closure()
         functions = {symbol: one for library in closure for symbol, one in library.externals.items()}
         codes = {code.digest: code for library in closure for code in library.linked_code.values()}
@@ -110,7 +111,7 @@ class HipCodeLibrary(Library):
         return [llvm.parse_bitcode(adapters), *modules.values()]
 
     def codes_with_callbacks(self) -> tuple[LinkedCode, ...]:
-        """What of the code that is linked with the closure wants to know of the modules that it is loaded in."""
+        """The linked code of the closure with callbacks for the modules that it is loaded in."""
         codes = {key: code for library in self.closure() for key, code in library.linked_code.items()}
         return tuple(code for code in codes.values() if code.has_callbacks)
 
@@ -131,20 +132,20 @@ class HipCodeLibrary(Library):
         return [module for library in self.closure() for module in library._bitcode]
 
     def all_faults(self) -> dict[int, Fault]:
-        """Exceptions that any function of the closure can raise, by code."""
+        """The exceptions that any function of the closure can raise, by code."""
         return {code: fault for library in self.closure() for code, fault in library.faults.items()}
 
     def can_fault(self) -> bool:
-        """Whether any function of the closure raises, or is of linked code that may give an error code."""
+        """Whether any function of the closure raises, or belongs to linked code that may return an error code."""
         linked = (one for library in self.closure() for one in library.externals.values())
         return bool(self.all_faults()) or any(function.abi == "numba" for function in linked)
 
     def all_data(self) -> dict[str, bytes]:
-        """Large constants of any function of the closure, by symbol."""
+        """The large constants of all functions of the closure, by symbol."""
         return {symbol: data for library in self.closure() for symbol, data in library.data.items()}
 
     def all_doubts(self, external: Modules = ()) -> list[str]:
-        """What LLVM may not survive of the closure and of *external* modules, with where intrinsics are called."""
+        """What may make LLVM abort in the closure and in *external* modules, with the places that call intrinsics."""
         from hip_runtime.drivers.cpu.backend_limits import doubts
 
         closure = self.closure()
@@ -154,15 +155,15 @@ class HipCodeLibrary(Library):
         return sorted(f"{doubt} ({places[doubt]})" if doubt in places else doubt for doubt in found)
 
     def all_access_sizes(self) -> set[int]:
-        """Bytes of the accesses that any function of the closure tells of."""
+        """The sizes in bytes of the accesses that functions of the closure report."""
         return {size for library in self.closure() for size in library.access_sizes}
 
     def all_sources(self) -> frozenset[str]:
-        """Files of all functions of the closure."""
+        """The source files of all functions of the closure."""
         return frozenset(library.source for library in self.closure() if library.source is not None)
 
     def linked(self) -> llvm.ModuleRef:
-        """One module with everything of the closure, not optimised."""
+        """One module with the whole closure, not optimised."""
         first, *rest = (llvm.parse_bitcode(module) for module in self.all_bitcode())
         for module in rest:
             first.link_in(module)
@@ -170,7 +171,7 @@ class HipCodeLibrary(Library):
         return first
 
     def _name_alike(self, module: llvm.ModuleRef) -> None:
-        """Give what is named after Numba's running numbers a name that is the same whatever was compiled before."""
+        """Rename what contains Numba's running numbers, so that names do not depend on what was compiled before."""
         places = {symbol: library.name for library in self.closure() for symbol in library.symbols}
         for number, function in enumerate(module.functions):
             if function.name in places:
@@ -187,7 +188,7 @@ class HipCodeLibrary(Library):
         return self.linked().get_function(name)
 
     def get_llvm_str(self) -> str:
-        """LLVM IR of the closure, as it was lowered."""
+        """The closure's LLVM IR before optimisation."""
         return str(self.linked())
 
     def get_asm_str(self) -> str:

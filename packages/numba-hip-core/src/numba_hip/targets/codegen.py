@@ -1,4 +1,4 @@
-"""Code generators, as far as targets agree: they make modules and libraries, and check what becomes bitcode."""
+"""The code generator that targets share: it creates modules and libraries, and checks what becomes bitcode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MANGLED_PREFIX = "_Z"
 
 
 class HipCodegen(CodeGenerator):
-    """Makes modules and libraries for one compile target."""
+    """Creates modules and libraries for one compile target."""
 
     library_class = HipCodeLibrary
     triple: str
@@ -40,12 +40,12 @@ class HipCodegen(CodeGenerator):
     """Whether code tells what its threads do; see `numba_hip.races`."""
 
     def instrument(self, module: ir.Module) -> set[int]:
-        """Put into a complete *module* what observes it; gives the bytes of the accesses that are told of."""
+        """Instrument a complete *module*; returns the sizes in bytes of the accesses that it reports."""
         del module
         return set()
 
     def note_definitions(self, module: ir.Module, library: HipCodeLibrary) -> list[str]:
-        """Remember that the functions of *module* are defined in *library*; returns their symbols."""
+        """Record that the functions of *module* are defined in *library*; returns their symbols."""
         defined = [function.name for function in module.functions if not function.is_declaration]
         self._definitions.update(dict.fromkeys(defined, library))
         return [symbol for symbol in defined if symbol.startswith(MANGLED_PREFIX)]
@@ -68,7 +68,7 @@ class HipCodegen(CodeGenerator):
         return module
 
     def to_bitcode(self, module: ir.Module, doubtful: set[str] | None = None) -> bytes:
-        """Check a complete *module* and write it as bitcode; what LLVM may not survive of it goes into *doubtful*."""
+        """Check a complete *module* and return its bitcode; what may make LLVM abort is added to *doubtful*."""
         for function in module.functions:
             if not function.name.startswith("llvm.") and "readnone" not in function.attributes:
                 function.attributes.add("convergent")  # until LLVM has seen that it reaches no barrier
@@ -92,13 +92,13 @@ class HipCodegen(CodeGenerator):
     def link_kernel(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
-        """Bitcode of one module with kernel *name* and what it needs, everything else internal, optimised.
+        """Bitcode of one optimised module with kernel *name* and what it needs, everything else internal.
 
-        *external* is what `HipCodeLibrary.external_modules` gives.
+        *external* is the result of `HipCodeLibrary.external_modules`.
         """
 
     @abstractmethod
     def link_function(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
-        """The same for a function that others link, which is no kernel."""
+        """The same for a function, not a kernel, that other code links."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class CompileTarget:
     """What kernels are compiled for.
 
-    ``name`` is ``"cpu"`` or that of an AMD GPU with its features; ``numba_name`` the name of the target in Numba's
-    registry. The contexts are Numba's: one types, the other lowers.
+    ``name`` is ``"cpu"`` or an AMD GPU with its features; ``numba_name`` is the name of the target in Numba's registry.
+    The two contexts are Numba's: one for typing, the other for lowering.
     """
 
     name: str
@@ -38,5 +38,5 @@ class CompileTarget:
 
     @property
     def contexts(self) -> tuple[HipTypingContext, HipContext]:
-        """Both contexts, in the order in which Numba wants them."""
+        """Both contexts, in Numba's order."""
         return self.typing_context, self.target_context

@@ -1,7 +1,7 @@
-"""The target context: how typed code becomes LLVM IR, as far as all devices agree.
+"""The target context: lowers typed code to LLVM IR, as far as devices agree.
 
-Where devices differ, a feature of the kernel language calls one of the few methods that the subclasses for the
-CPU device and for AMD GPUs define.
+For the rest, features of the kernel language call one of the few methods that the subclasses for the CPU device and for
+AMD GPUs define.
 """
 
 from __future__ import annotations
@@ -68,25 +68,25 @@ class HipContext(BaseContext):
         self.data_model_manager: Any = float_models.chain(default_manager)
 
     def sentry_record_alignment(self, rectyp: types.Record, attr: str) -> None:
-        """Refuse an array within a record whose elements are not aligned: whoever reads the array takes them to be.
+        """Reject a record with an array whose elements are not aligned, as readers of the array assume alignment.
 
-        Fields that are numbers or records may lie anywhere; where a record says so, they are read byte by byte."""
+        Fields that are numbers or records may have any offset; unaligned ones are read byte by byte."""
         if isinstance(rectyp.typeof(attr), types.NestedArray):
             super().sentry_record_alignment(rectyp, attr)
 
     def call_unresolved(self, builder: ir.IRBuilder, name: str, sig: Any, args: Any) -> ir.Value:
-        """A call that closes a circle of functions."""
+        """A call that closes a cycle of functions: recursion."""
         self._check_stack(builder)
         return super().call_unresolved(builder, name, sig, args)
 
     def call_internal(self, builder: ir.IRBuilder, fndesc: Any, sig: Any, args: Any) -> ir.Value:
-        """A call of a function whose descriptor is at hand, such as that of a function by itself."""
+        """A call of a function whose descriptor is known, such as a call of a function by itself."""
         if lowered_symbol(fndesc) == builder.function.name:
             self._check_stack(builder)
         return super().call_internal(builder, fndesc, sig, args)
 
     def _check_stack(self, builder: ir.IRBuilder) -> None:
-        """Raise `RecursionError` where the stack has no room for one more call."""
+        """Raise `RecursionError` if the stack has no room for one more call."""
         with builder.if_then(self.stack_is_low(builder), likely=False):
             self.call_conv.return_user_exc(builder, RecursionError, (TOO_DEEP,))
 
@@ -94,7 +94,7 @@ class HipContext(BaseContext):
 
     @abstractmethod
     def stack_is_low(self, builder: ir.IRBuilder) -> ir.Value:
-        """Whether the stack has no room for one more call of functions that call one another, an i1."""
+        """Whether the stack has no room for one more call of mutually recursive functions, an i1."""
 
     @abstractmethod
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
@@ -113,7 +113,7 @@ class HipContext(BaseContext):
         """Blocks of the grid along *axis*, an i32."""
 
     def threads_of(self, builder: ir.IRBuilder, blocks: ir.Value, block_dim: ir.Value) -> ir.Value:
-        """Threads of *blocks* blocks along an axis: an i64, or an i32 where no grid has more, without a sign."""
+        """The threads of *blocks* blocks along an axis: an i64, or an unsigned i32 if no grid has more."""
         wide = ir.IntType(64)
         return builder.mul(builder.zext(blocks, wide), builder.zext(block_dim, wide), flags=("nuw", "nsw"))
 
@@ -123,7 +123,7 @@ class HipContext(BaseContext):
 
     @abstractmethod
     def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
-        """A `barrier`, and for how many threads *vote* (i1) is true, an i32."""
+        """A `barrier` that also counts the threads whose *vote* (i1) is true, an i32."""
 
     @abstractmethod
     def grid_barrier(self, builder: ir.IRBuilder) -> None:
@@ -139,17 +139,17 @@ class HipContext(BaseContext):
 
     @abstractmethod
     def ordering(self, scope: str) -> str:
-        """Scope and ordering, as LLVM writes them, of relaxed atomic operations among the threads of *scope*."""
+        """LLVM's scope and ordering of relaxed atomic operations among the threads of *scope*."""
 
     @property
     def atomic_ordering(self) -> str:
-        """Scope and ordering, as LLVM writes them, of atomic operations among the threads of the device."""
+        """LLVM's scope and ordering of atomic operations among the threads of the device."""
         return self.ordering("device")
 
     def atomic_rmw(
         self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value, scope: str = "device"
     ) -> ir.Value:
-        """LLVM's atomic *operation*, such as ``"fadd"``, with *value* at *pointer*; what was there before."""
+        """LLVM's atomic *operation*, such as ``"fadd"``, with *value* at *pointer*; returns the old value."""
         return builder.atomic_rmw(operation, pointer, value, self.ordering(scope))
 
     @abstractmethod
@@ -170,24 +170,24 @@ class HipContext(BaseContext):
 
     @abstractmethod
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
-        """The lanes of the wave that are active here, bits of an i64."""
+        """The lanes of the wave that are active here, as bits of an i64."""
 
     @abstractmethod
     def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
-        """The active lanes whose *vote* (i1) is true, bits of an i64."""
+        """The active lanes whose *vote* (i1) is true, as bits of an i64."""
 
     @abstractmethod
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """The *value* (i32, i64, float or double) of *lane* (i32); what an inactive one gives is not defined."""
+        """The *value* (i32, i64, float or double) of *lane* (i32); undefined for an inactive lane."""
 
     def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """As `shuffle`, with a *lane* that is the same for all active lanes."""
         return self.shuffle(builder, value, lane)
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """What the highest active lane that names this one as *lane* (i32) has as *value* (i32 or float), else 0.
+        """The *value* (i32 or float) of the highest active lane whose *lane* (i32) is this one, or 0.
 
-        Lanes are asked one after the other.
+        The lanes are visited one after another.
         """
         active, own = self.active_lanes(builder), self.lane(builder)
         slot = cgutils.alloca_once(builder, value.type)
@@ -210,20 +210,20 @@ class HipContext(BaseContext):
 
     @abstractmethod
     def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
-        """Do nothing for about this time (i32), if that makes sense."""
+        """Sleep for about this time (i32), if the device can."""
 
     @abstractmethod
     def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
-        """Let a debugger of the device's code, if there is one, stop the thread here."""
+        """Stop the thread in a debugger for the device's code, if there is one."""
 
     @abstractmethod
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
-        """Call function *name* of the C math library on floats or doubles; the result has the first one's type."""
+        """Call function *name* of the C math library on floats or doubles; the result has the first argument's type."""
 
     @abstractmethod
     def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
-        """*value*, a half, float or double, as an integer: the nearest that there is to it without its fraction, 0 for
-        NaN."""
+        """Convert *value*, a half, float or double, to an integer: it loses its fraction and saturates; NaN becomes
+        0."""
 
     @abstractmethod
     def build_entry(
@@ -240,24 +240,25 @@ class HipContext(BaseContext):
 
     @enable_boundscheck.setter
     def enable_boundscheck(self, value: bool) -> None:
-        """Numba sets this for every function; devices decide for themselves."""
+        """Ignored: Numba sets this for every function, but devices decide for themselves."""
 
     def compile_subroutine(self, builder: ir.IRBuilder, impl: Any, sig: Any, *args: Any, **kws: Any) -> Any:
-        """Compile a function of Numba's own, without lines and variables: what it is made of is nobody's source.
+        """Compile an internal function of Numba, without line and variable information: it has no source that users
+        know.
 
-        It is kept for whatever calls it later, too.
+        It is cached for later callers.
         """
         if self.enable_debuginfo:
             return self.subtarget(enable_debuginfo=False).compile_subroutine(builder, impl, sig, *args, **kws)
         return super().compile_subroutine(builder, impl, sig, *args, **kws)
 
     def _supply_helpers(self, module: ir.Module) -> None:
-        """Numba lowers subroutines of its own without telling of each instruction."""
+        """Numba lowers its internal subroutines without locations for each instruction."""
         for function in list(module.functions):
             c_helpers.supply(self, function, in_process=self.runs_in_process)
 
     def codegen(self) -> HipCodegen:
-        """What turns modules into code for this target."""
+        """The code generator of this target."""
         return self._codegen
 
     def create_module(self, name: str) -> ir.Module:
@@ -271,7 +272,7 @@ class HipContext(BaseContext):
 
     @cached_property
     def call_conv(self) -> HipCallConv:
-        """How functions call one another."""
+        """The calling convention."""
         return HipCallConv(self)
 
     @cached_property
@@ -281,25 +282,25 @@ class HipContext(BaseContext):
 
     @cached_property
     def nrt(self) -> NoAllocation:
-        """Numba's memory manager, which refuses."""
+        """Numba's memory manager, which rejects allocations."""
         return NoAllocation(self, CANNOT_ALLOCATE)
 
     def get_ufunc_info(self, ufunc_key: Any) -> dict[str, Any]:
-        """How each loop of a ufunc is lowered; `KeyError` for one that kernels do not have."""
+        """The lowering of each loop of a ufunc; raises `KeyError` for a loop that kernels do not have."""
         from numba_hip.language.ufuncs import ufunc_loops  # Numba's table of loops takes its time to load
 
         return ufunc_loops(ufunc_key)
 
     def post_lowering(self, mod: ir.Module, library: HipCodeLibrary) -> None:
-        """What is left to do with a module once a function is lowered: the flags of ``fastmath``."""
+        """Finish a module after a function was lowered: applies the flags of ``fastmath``."""
         del library
         if self.fastmath:
             mark_fastmath(mod, self.fastmath)
 
     def get_constant_generic(self, builder: ir.IRBuilder, ty: Any, val: Any) -> ir.Value:
-        """Numba's hook for a global value. A device array is the array itself; a function is known by its type.
+        """Numba's hook for a global value. A device array is used in place; a function is identified by its type.
 
-        Once anything was compiled by ``njit``, Numba itself would take the address of the function's dispatcher.
+        Otherwise Numba would take the address of the function's dispatcher, once ``njit`` has compiled anything.
         """
         if isinstance(ty, types.Dispatcher):
             return self.get_dummy_value()
@@ -308,22 +309,23 @@ class HipContext(BaseContext):
         return super().get_constant_generic(builder, ty, val)
 
     def get_getattr(self, typ: Any, attr: str) -> Any:
-        """Numba's hook for reading an attribute: those that were defined for kernels go before all others."""
+        """Numba's hook for reading an attribute: attributes defined for kernels take precedence."""
         return find_attribute(typ, attr) or super().get_getattr(typ, attr)
 
     def load_additional_registries(self) -> None:
-        """Install the lowering of Python's builtins, and then that of the kernel language, which goes before it."""
+        """Install the lowering of Python's builtins, then that of the kernel language, which takes precedence."""
         for registry in (*import_lowering_of_builtins(), language.lowering_registry()):
             self.install_registry(registry)
 
     def mangler(self, name: str, argtypes: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
-        """The symbol of a function; options are left out of it, a library never holds two variants of one."""
+        """The symbol of a function. It does not contain options, as a library never holds two variants of a
+        function."""
         del abi_tags
         return mangle(name, argtypes, uid)
 
     def check_assembly(self, assembly: ir.InlineAsm) -> None:
-        """Raise `hip_devicelib.errors.UnsupportedError` where LLVM cannot read *assembly*. What is not checked here is
-        when code is made of the kernel."""
+        """Raise `hip_devicelib.errors.UnsupportedError` if LLVM cannot parse *assembly*. What is not checked here is
+        checked when machine code is generated."""
 
     def place_constant(self, module: ir.Module, data: bytes) -> ir.GlobalVariable:
         """A variable of *module*, in constant memory, with the bytes *data*."""

@@ -1,6 +1,6 @@
-"""Numba's types as DWARF describes them: LLVM's metadata for the types of variables.
+"""DWARF descriptions of Numba's types: LLVM's metadata for the types of variables.
 
-Members of structures lie where the target's data layout puts them. Sizes and offsets in the metadata are bits.
+The offsets of structure members come from the target's data layout. Sizes and offsets in the metadata are in bits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TypeDescriber:
         self._known: dict[types.Type, ir.DIValue] = {}
 
     def describe(self, kind: types.Type) -> ir.DIValue:
-        """The metadata of *kind*; a type that is not made of numbers is so many bytes."""
+        """The metadata of *kind*; a type that does not consist of numbers is described as an array of bytes."""
         found = self._known.get(kind)
         if found is None:
             found = self._known[kind] = self._describe(kind)

@@ -1,4 +1,4 @@
-"""Attributes of functions that are a pair of strings, which llvmlite's own set of attributes does not take."""
+"""Function attributes that are pairs of strings, which llvmlite's own set of attributes rejects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from llvmlite import ir
 
 
 class StringAttributes(ir.values.FunctionAttributes):
-    """Function attributes, with pairs of strings beside those that LLVM defines by name."""
+    """Function attributes: pairs of strings, and those that LLVM defines by name."""
 
     def __init__(self, plain: ir.values.FunctionAttributes) -> None:
         super().__init__(tuple(plain))

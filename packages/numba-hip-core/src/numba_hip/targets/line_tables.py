@@ -1,8 +1,8 @@
-"""Which lines of the source machine code comes from: what ``lineinfo`` and ``debug`` add to a kernel, as DWARF.
+"""Line tables (DWARF), which ``lineinfo`` and ``debug`` add to a kernel's machine code.
 
-Numba makes LLVM's metadata. Here it is made independent of the running numbers in Numba's symbols, so that code is the
-same whatever was compiled before, and is cut down to line tables, which change no instruction. Variables are
-`numba_hip.targets.variable_info`'s.
+Numba creates LLVM's metadata. This module makes it independent of the running numbers in Numba's symbols, so that code
+does not depend on what was compiled before, and reduces it to line tables, which change no instruction.
+`numba_hip.targets.variable_info` describes variables.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class LineTableBuilder(DebugInfoBuilder):
     emission = "LineTablesOnly"
 
     def initialize(self) -> None:
-        """Describe the compile unit, and the file again for what is in it: with the unit's directory beside its name,
-        line tables would leave that out, and lines of functions that are not inlined would be of no known place."""
+        """Describe the compile unit. Its file is described again for the code in it, as line tables would leave out a
+        directory that the unit has, and functions that are not inlined would have no known file."""
         self.emission_kind = self.emission
         super().initialize()
         self.difile = self.module.add_debug_info("DIFile", {"directory": "", "filename": self.filepath})
@@ -31,9 +31,9 @@ class LineTableBuilder(DebugInfoBuilder):
 
 
 def locate_entry(context: Any, builder: ir.IRBuilder, function: Any, *, variables: bool = False) -> None:
-    """Say that the kernel that *builder* is in is *function*, a compile result, at its first line.
+    """Describe the kernel that *builder* writes as *function*, a compile result, at its first line.
 
-    LLVM drops the lines of what is inlined into a function that has none itself, and *variables*, too.
+    LLVM drops the lines, and with *variables* the variables, of code that is inlined into a function without lines.
     """
     source = function.type_annotation.func_id
     tables = context.DIBuilder(builder.module, source.filename, context, not variables)

@@ -1,4 +1,4 @@
-"""Steps of linking a kernel that targets share."""
+"""The linking steps that targets share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def link_in(module: llvm.ModuleRef, part: llvm.ModuleRef) -> None:
-    """Link *part*, which is gone then, into *module*; `LinkedCodeError` where LLVM refuses."""
+    """Link *part* into *module*, which consumes it. Raises `LinkedCodeError` if LLVM rejects it."""
     try:
         module.link_in(part)
     except RuntimeError as error:
@@ -21,14 +21,14 @@ def link_in(module: llvm.ModuleRef, part: llvm.ModuleRef) -> None:
 
 
 def keep_only(module: llvm.ModuleRef, name: str) -> None:
-    """Make every definition of *module* but *name* internal, so that what is not needed can go."""
+    """Make every definition of *module* but *name* internal, so that unused ones can be removed."""
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != name:
             value.linkage = "internal"
 
 
 def check_shared(library: HipCodeLibrary, name: str, target: str, most: int, total: int) -> None:
-    """Raise `SharedMemoryError` where the shared arrays of kernel *name*, *total* bytes, are over *most*."""
+    """Raise `SharedMemoryError` if the shared arrays of kernel *name*, *total* bytes, exceed *most*."""
     if total > most:
         arrays = [array for part in library.closure() for array in part.shared]
         listed = "; ".join(text for text, _ in sorted(arrays, key=lambda array: -array[1]))

@@ -1,7 +1,7 @@
-"""The place of HIP among Numba's targets.
+"""HIP in Numba's hierarchy of targets.
 
-``@overload(..., target="hip")`` and ``@intrinsic(target="hip")`` hold for every device; each compile target gets
-a class of its own beneath `HIP`, so that Numba compiles an overload with the contexts of the target that asked for it.
+``@overload(..., target="hip")`` and ``@intrinsic(target="hip")`` apply to every device. Each compile target has its own
+subclass of `HIP`, so that Numba compiles an overload with the contexts of the requesting target.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ def numba_name(target: str) -> str:
 
 @dataclass(frozen=True)
 class TargetOfDispatchers:
-    """What Numba looks up for a target: the object that holds its contexts, under ``targetdescr``."""
+    """The object that Numba looks up for a target under ``targetdescr``; it holds the contexts."""
 
     targetdescr: Any
 
 
 def register(target: str) -> str:
-    """Make compile target *target* known to Numba by a name, which is returned."""
+    """Register compile target *target* with Numba; returns its name there."""
     name = numba_name(target)
     target_registry[name] = type(f"HIP[{target}]", (HIP,), {"__doc__": f"Kernels of numba.hip compiled for {target}."})
     return name
 
 
 def complete(numba_name: str, contexts: Any, device_jit: Callable[..., Any]) -> None:
-    """Tell Numba the *contexts* of a registered target, and the decorator that compiles overloads for it."""
+    """Set the *contexts* of a registered target, and the decorator that compiles overloads for it."""
     numba_class = target_registry[numba_name]
     dispatcher_registry[numba_class] = TargetOfDispatchers(contexts)
     jit_registry[numba_class] = device_jit

@@ -1,4 +1,4 @@
-"""What a target makes of a kernel's bitcode: listings, objects, code objects, and what these take of a device."""
+"""What a target generates from a kernel's bitcode: listings, objects, code objects, and their resource usage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hip_runtime.driver import Dim3
 
 
 class KernelModule(Protocol):
-    """A kernel as far as its target has to know it; see `numba_hip.compilation.kernel_code.KernelCode`."""
+    """The properties of a kernel that its target needs; see `numba_hip.compilation.kernel_code.KernelCode`."""
 
     @property
     def name(self) -> str:
@@ -23,7 +23,7 @@ class KernelModule(Protocol):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Where each argument lies in the packed ones."""
+        """The offset of each argument in the packed arguments."""
 
     @property
     def argument_bytes(self) -> int:
@@ -47,19 +47,20 @@ class KernelModule(Protocol):
 
 
 class Outputs(ABC):
-    """What one target makes of bitcode."""
+    """The outputs of one target."""
 
     @abstractmethod
     def assembly(self, bitcode: bytes) -> str:
-        """Assembly of *bitcode* as it is."""
+        """Assembly of *bitcode*, without further optimisation."""
 
     @abstractmethod
     def object_code(self, bitcode: bytes) -> bytes:
-        """A relocatable ELF object; `OutputError` where the target has none."""
+        """A relocatable ELF object. Raises `OutputError` if the target has none."""
 
     @abstractmethod
     def kernel_llvm(self, module: KernelModule, block: Dim3 | None) -> str:
-        """LLVM IR of the kernel, optimised, as blocks of the shape *block* run it; of one thread where that is None."""
+        """Optimised LLVM IR of the kernel as it runs for blocks of the shape *block*; for a single thread if that is
+        None."""
 
     @abstractmethod
     def kernel_assembly(self, module: KernelModule, block: Dim3 | None) -> str:
@@ -71,16 +72,17 @@ class Outputs(ABC):
 
     @abstractmethod
     def kernel(self, module: KernelModule) -> Kernel:
-        """What a launch has to know, and what the kernel takes of a device."""
+        """What a launch needs to know, and which resources of the device the kernel uses."""
 
     @abstractmethod
     def registers(self, module: KernelModule) -> int:
-        """Registers that a thread has."""
+        """Registers per thread."""
 
     @abstractmethod
     def private_bytes(self, module: KernelModule) -> int:
-        """Bytes of memory that a thread has for itself."""
+        """Bytes of private memory per thread."""
 
     @abstractmethod
     def occupancy(self, module: KernelModule) -> int:
-        """Waves of the kernel that a SIMD unit holds at a time; `OutputError` where the target has no such units."""
+        """Waves of the kernel that fit on a SIMD unit at a time. Raises `OutputError` if the target has no such
+        units."""

@@ -1,4 +1,4 @@
-"""The typing context: which names mean what in a kernel."""
+"""The typing context: the meaning of names in a kernel."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ class HipTypingContext(typing.BaseContext):
         self.callstack = CallStack()
 
     def load_additional_registries(self) -> None:
-        """Install what a kernel may name besides Numba's builtins."""
+        """Install the names that a kernel may use besides Numba's builtins."""
         for registry in standard_declarations():
             self.install_registry(registry)
         self.install_registry(language.typing_registry())
 
     def resolve_value_type(self, value: Any) -> Any:
-        """The type of global *value*; functions that are compiled elsewhere become device functions of this target."""
+        """The type of global *value*; functions that are compiled for another target become device functions of this
+        one."""
         own = own_type(value, Purpose.constant)
         if own is not None:
             return own
@@ -55,12 +56,13 @@ class HipTypingContext(typing.BaseContext):
         return super().resolve_value_type(value)
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-        """Numba's hook: the signature of a call of *func*; what no kernel can do is refused before it looks for one."""
+        """Numba's hook: the signature of a call of *func*; calls that no kernel can make are rejected first."""
         check_call(func, args, kws)
         return super().resolve_function_type(func, args, kws)
 
     def unify_pairs(self, first: types.Type, second: types.Type) -> types.Type | None:
-        """Numba's hook: the type of what is *first* on one way and *second* on another; it asks NumPy about numbers."""
+        """Numba's hook: the type of a variable that is *first* on one path and *second* on another. Numba asks NumPy
+        for numbers."""
         if first != second and (isinstance(first, Bfloat16) or isinstance(second, Bfloat16)):
             return unify(types.unliteral(first), types.unliteral(second))
         return super().unify_pairs(first, second)
@@ -73,5 +75,5 @@ class HipTypingContext(typing.BaseContext):
         return function
 
     def forget_device_function(self, dispatcher: Any) -> None:
-        """Compile *dispatcher* anew when a kernel calls it next."""
+        """Have *dispatcher* compiled anew when a kernel calls it next."""
         self._device_functions.pop(dispatcher, None)

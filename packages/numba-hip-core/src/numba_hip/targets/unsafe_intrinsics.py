@@ -1,4 +1,4 @@
-"""Intrinsics that our own lowering never calls, and that LLVM may not survive."""
+"""Intrinsics that our own lowering never calls, and that may make LLVM abort."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ OWN_MACHINES = ("llvm.amdgcn.",)
 
 
 def is_foreign(function: Any) -> bool:
-    """Whether *function* of llvmlite is an intrinsic that only somebody else's lowering calls: one of some machine, or
-    one that LLVM may not survive to read."""
+    """Whether *function* of llvmlite is an intrinsic that only foreign lowering calls: a target-specific one, or one on
+    which LLVM may abort."""
     name = function.name
     if not name.startswith("llvm.") or name.startswith(OWN_MACHINES):
         return False

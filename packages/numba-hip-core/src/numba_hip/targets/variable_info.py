@@ -1,9 +1,9 @@
-"""What variables a kernel has, where each is and of which type: what ``debug`` adds to line tables, as DWARF.
+"""Descriptions of variables, with locations and types (DWARF), which ``debug`` adds to line tables.
 
-Numba gives each version of a variable, one for each assignment, a stack slot and a name of its own, ``total.1``. LLVM
-turns slots into registers and keeps track of them. Optimised, all versions are declared as the one variable that they
-are in the source: each assignment then begins a new place for it. Where slots stay as they are, a variable has one
-place only, and versions have names of their own (``total$1``, as in Numba).
+Numba gives each version of a variable, one for each assignment, its own stack slot and name, ``total.1``. LLVM turns
+slots into registers and tracks them. In optimised code all versions are declared as the single variable of the source,
+and each assignment starts a new location. If slots are kept, a variable has only one location, and versions have their
+own names (``total$1``, as in Numba).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DECLARE = "llvm.dbg.declare"
 
 
 def debug_builder(module: ir.Module, filepath: str, cgctx: Any, directives_only: bool) -> LineTableBuilder:
-    """What Numba's lowering describes a function with: lines only, or variables, too."""
+    """What Numba's lowering describes of a function: only lines, or variables, too."""
     kind = LineTableBuilder if directives_only else VariableBuilder
     return kind(module, filepath, cgctx, directives_only)
 
@@ -62,14 +62,15 @@ class VariableBuilder(LineTableBuilder):
         builder.call(declare, [allocavalue, variable, self.module.add_debug_info("DIExpression", {})])
 
     def finalize(self) -> None:
-        """Let functions keep the variables that LLVM finds no place for, by name and type."""
+        """Keep the variables for which LLVM finds no location in their functions, by name and type."""
         for scope in self.subprograms:
             own = [variable for (number, *_), variable in self._variables.items() if number == id(scope)]
             scope.operands = (*scope.operands, ("retainedNodes", self.module.add_metadata(own)))
         super().finalize()
 
     def _variable(self, name: str, kind: types.Type, line: int, argument: int | None) -> ir.DIValue:
-        """The variable *name* of the function, made when its first version comes; a parameter's is the parameter."""
+        """The variable *name* of the function, created with its first version; a parameter's variable is the
+        parameter."""
         scope = self.subprograms[-1]
         key = id(scope), name, kind
         if key not in self._variables:

@@ -1,1 +1,1 @@
-"""AMD GPUs: lowering to the AMDGPU backend's IR, and what makes code of it."""
+"""AMD GPUs: lowering to IR for LLVM's AMDGPU backend, and code generation."""

@@ -1,7 +1,7 @@
-"""AMD GPUs with bounds checks: a thread keeps the index that it found out of range, and its kernel reports it.
+"""Bounds checks on AMD GPUs: a thread stores the index that is out of range, and its kernel reports it.
 
-Every function gets one more hidden parameter, the address of a slot in the thread's own memory; once all is inlined
-those are registers. The thread that reports the fault of the launch writes them into its record.
+Every function has one more hidden parameter, the address of a slot in the thread's private memory, which inlining turns
+into registers. The thread that reports the fault of the launch writes them into its record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CheckedAmdCallConv(CheckingCallConv):
     hidden: tuple[tuple[str, ir.Type], ...] = ((SLOT, ITEM),)
 
     def note_index(self, builder: ir.IRBuilder, code: ir.Value, numbers: tuple[ir.Value, ir.Value, ir.Value]) -> None:
-        """Keep *numbers* in the slot."""
+        """Store *numbers* in the slot."""
         del code
         (parameter,) = self.hidden_values(builder)
         slot = builder.bitcast(parameter, NUMBERS.as_pointer())
@@ -38,11 +38,11 @@ class CheckedAmdContext(Checked, AmdContext):
 
     @cached_property
     def call_conv(self) -> CheckedAmdCallConv:
-        """How functions call one another: with the slot."""
+        """The calling convention with the slot."""
         return CheckedAmdCallConv(self)
 
     def fault_details(self, builder: ir.IRBuilder) -> ir.Value:
-        """The slot, with nothing in it."""
+        """A new, empty slot."""
         slot = cgutils.alloca_once(builder, NUMBERS, name=SLOT)
         builder.store(ir.Constant(NUMBERS, None), slot)
         return slot

@@ -54,13 +54,13 @@ class AmdCodegen(HipCodegen):
     def link_kernel(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
-        """Link, inline and optimise for this GPU. Kernels that linked code has of its own are left out."""
+        """Link, inline and optimise for this GPU. Kernels defined by linked code are dropped."""
         return self._link(library, name, options, external, [variable_name(name)])
 
     def link_function(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
-        """The same for a function that others link, which is no kernel."""
+        """The same for a function, not a kernel, that other code links."""
         return self._link(library, name, options, external, [name])
 
     def _link(
@@ -71,7 +71,7 @@ class AmdCodegen(HipCodegen):
         external: Sequence[llvm.ModuleRef],
         kept: Sequence[str],
     ) -> bytes:
-        """One module in which *kept*, where they are defined, stay visible."""
+        """One module in which the definitions of *kept* stay visible."""
         adapters, *codes = [bytes(part.as_bitcode()) for part in external] or [b""]
         linked = library.linked()
         keep = [value.name for value in (*linked.global_variables, *linked.functions) if value.name in kept]
@@ -89,7 +89,7 @@ class AmdCodegen(HipCodegen):
             raise LinkedCodeError(f"link: {error}") from error
 
     def _optimise(self, optimise: Callable[[], bytes], name: str, doubts: Sequence[str]) -> bytes:
-        """What *optimise* gives, in another process where there are *doubts* that this one survives it."""
+        """The result of *optimise*, computed in another process if there are *doubts* that this one survives it."""
         reasons = [doubt for doubt in doubts if not doubt.startswith(OWN_MACHINES)]
         if not reasons:
             return optimise()
@@ -101,7 +101,7 @@ class AmdCodegen(HipCodegen):
             raise LoweringError(f"LLVM cannot compile kernel {name} with {', '.join(reasons)}: {error}") from None
 
     def _check_shared(self, library: HipCodeLibrary, name: str, bitcode: bytes) -> None:
-        """Raise `SharedMemoryError` where all shared arrays of the kernel together are more than a block has."""
+        """Raise `SharedMemoryError` if all shared arrays of the kernel together exceed the limit of a block."""
         most, _ = self.limits
         if any(part.shared for part in library.closure()):
             left = llvm.parse_bitcode(bitcode)  # without the arrays that are not used

@@ -70,11 +70,11 @@ class AmdContext(HipContext):
         self.most_shared_bytes, self.most_private_bytes = codegen.limits
 
     def stack_is_low(self, builder: ir.IRBuilder) -> ir.Value:
-        """Whether the function's own frame lies in the second half of the thread's stack.
+        """Whether the function's frame is in the second half of the thread's stack.
 
-        A slot of it tells where: the low half of an address of private memory, also of a flat one, counts the thread's
-        bytes. The second half of the stack is for the frame, and for functions that do not call in circles: that it is
-        enough for them is seen to when the kernel is linked.
+        The address of a slot shows that: the low half of an address of private memory, also of a flat one, is the
+        thread's byte offset. The second half of the stack is reserved for the frame, and for functions that are not
+        recursive; linking the kernel checks that it is large enough for them.
         """
         slot = cgutils.alloca_once(builder, ir.IntType(8))
         place = builder.trunc(builder.ptrtoint(slot, ir.IntType(64)), I32)
@@ -98,7 +98,7 @@ class AmdContext(HipContext):
         return self._implicit_argument(builder, GRID_DIM_OFFSETS[axis], I32, (1, -(2**31)))
 
     def threads_of(self, builder: ir.IRBuilder, blocks: ir.Value, block_dim: ir.Value) -> ir.Value:
-        """An i32: the packet of a launch (HSA's AQL) counts threads along an axis in 32 bits."""
+        """An i32, as the packet of a launch (HSA's AQL) counts threads along an axis in 32 bits."""
         return builder.mul(blocks, block_dim, flags=("nuw",))
 
     def _call(self, builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.CallInstr:
@@ -116,7 +116,7 @@ class AmdContext(HipContext):
 
     @staticmethod
     def _bounded(builder: ir.IRBuilder, value: Any, low: int, high: int) -> Any:
-        """*value*, a call or a load, which is said to be from *low* up to and without *high*."""
+        """*value*, a call or a load, annotated as being in the range from *low* up to, but not including, *high*."""
         bounds = [ir.Constant(value.type, low), ir.Constant(value.type, high)]
         value.set_metadata("range", builder.module.add_metadata(bounds))
         return value
@@ -128,18 +128,18 @@ class AmdContext(HipContext):
         builder.fence("acquire", "workgroup")
 
     def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
-        """OCKL's reduction over the block, which HIP's ``__syncthreads_count`` is made of."""
+        """OCKL's reduction over the block, as in HIP's ``__syncthreads_count``."""
         self.barrier(builder)
         return self._call(builder, "__ockl_wgred_add_i32", I32, builder.zext(vote, I32))
 
     def grid_barrier(self, builder: ir.IRBuilder) -> None:
-        """OCKL's barrier, which HIP's ``grid_group::sync`` is made of, between fences for the whole device."""
+        """OCKL's barrier, as in HIP's ``grid_group::sync``, between fences for the whole device."""
         builder.fence("release", "agent")
         self._call(builder, GRID_BARRIER, ir.VoidType()).callee.attributes.add("convergent")
         builder.fence("acquire", "agent")
 
     def wave_barrier(self, builder: ir.IRBuilder) -> None:
-        """Lanes of a wave run together; what they wrote has to be visible."""
+        """Lanes of a wave run in lock step; only their writes have to be made visible."""
         builder.fence("release", "wavefront")
         self._call(builder, "llvm.amdgcn.wave.barrier", ir.VoidType())
         builder.fence("acquire", "wavefront")
@@ -156,8 +156,8 @@ class AmdContext(HipContext):
     def atomic_rmw(
         self, builder: ir.IRBuilder, operation: str, pointer: ir.Value, value: ir.Value, scope: str = "device"
     ) -> ir.Value:
-        """With what lets LLVM take instructions that only do for the device's own memory, as clang does for HIP C++,
-        unless the host or another GPU may take part."""
+        """Adds the metadata that allows LLVM to use instructions which only work on the device's own memory, as clang
+        does for HIP C++, unless the host or another GPU may access the memory."""
         instruction = super().atomic_rmw(builder, operation, pointer, value, scope)
         variant, nothing = self._codegen.variant, builder.module.add_metadata([])
         if not variant.host_atomics and scope != "system":
@@ -178,7 +178,7 @@ class AmdContext(HipContext):
         return builder.addrspacecast(variable, ir.PointerType(ir.IntType(8)))
 
     def dynamic_shared_memory(self, builder: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
-        """An array in LDS that has no size, and the implicit argument that says how large it is."""
+        """An LDS array without a size, and the implicit argument with its size."""
         variable = builder.module.globals.get(DYNAMIC_SHARED)
         if variable is None:
             empty = ir.ArrayType(ir.IntType(8), 0)
@@ -199,7 +199,7 @@ class AmdContext(HipContext):
         return self._call(builder, "llvm.amdgcn.wavefrontsize", I32)
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
-        """The lanes that vote true when all do."""
+        """The lanes that vote true when all of them do."""
         return self.ballot(builder, ir.Constant(ir.IntType(1), 1))
 
     def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
@@ -214,13 +214,13 @@ class AmdContext(HipContext):
         )
 
     def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """Into a scalar register, from any lane, whether it is active or not."""
+        """Read into a scalar register, from any lane, whether active or not."""
         return lane_exchange.move_words(
             builder, value, lambda word: self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
         )
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
-        """The instruction that HIP's ``__hip_ds_permute`` is, where it reaches all lanes."""
+        """The instruction behind HIP's ``__hip_ds_permute``, if it reaches all lanes."""
         if lane_exchange.has_halves(self._codegen.target):
             return super().push(builder, value, lane)
         address = builder.shl(lane, ir.Constant(I32, 2))
@@ -242,7 +242,7 @@ class AmdContext(HipContext):
             self._call(builder, "llvm.amdgcn.s.sleep", ir.VoidType(), ir.Constant(I32, 1))
 
     def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
-        """A trap that the wave goes on behind where nobody debugs it."""
+        """A trap after which the wave continues if there is no debugger."""
         self._call(builder, "llvm.debugtrap", ir.VoidType())
 
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
@@ -253,13 +253,14 @@ class AmdContext(HipContext):
         return self._call(builder, symbol, kind, *arguments)
 
     def fault_details(self, builder: ir.IRBuilder) -> ir.Value | None:
-        """In the entry of a kernel: a slot that all functions write details of a fault to, an array of i64."""
+        """The slot in the entry of a kernel to which all functions write details of a fault, an array of i64."""
         del builder
         return None
 
     def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
-        """LLVM's saturating conversion, to 32 bits at least; what is narrower is cut to its range: halves and floats
-        before they are converted, in one instruction. To 32 bits these are left to the hardware.
+        """LLVM's saturating conversion to at least 32 bits. For narrower integers the value is clamped to their range:
+        halves and floats before the conversion, in one instruction. Conversions of those to 32 bits are left to the
+        hardware.
         """
         if value.type == ir.HalfType():
             value = builder.fpext(value, FLOAT)
@@ -280,14 +281,15 @@ class AmdContext(HipContext):
     def _saturate_by_hardware(
         self, builder: ir.IRBuilder, value: ir.Value, otherwise: ir.Value, signed: bool
     ) -> ir.Value:
-        """The hardware's own conversion of a float (`v_cvt_i32_f32`), which does what `llvm.fptosi.sat` says, in one
-        instruction instead of seven; *otherwise*, which is that, where the float turns out to be a constant.
+        """The hardware's conversion of a float (`v_cvt_i32_f32`), which does what `llvm.fptosi.sat` specifies in one
+        instruction instead of seven; *otherwise*, which is that intrinsic, is used if the float turns out to be a
+        constant.
 
-        LLVM's plain conversion is made that instruction, but means nothing out of range: of a constant LLVM makes
-        anything, and of a number that was converted to the float before, that number. So it is given the median of the
-        float and itself, which LLVM does not see through, at the price of one instruction. (A fence,
-        `llvm.arithmetic.fence`, would be free, and ends the process for numbers that are the same in all lanes:
-        "illegal VGPR to SGPR copy", LLVM 22.)
+        LLVM's plain conversion becomes that instruction, but is undefined out of range: LLVM folds a constant to
+        anything, and a number that was just converted to float back to that number. So its operand is the median of the
+        float and itself, which LLVM does not see through, at the cost of one instruction. (A fence,
+        `llvm.arithmetic.fence`, would be free, but aborts on numbers that are the same in all lanes: "illegal VGPR to
+        SGPR copy", LLVM 22.)
         """
         same = self._call(builder, "llvm.amdgcn.fmed3.f32", FLOAT, value, value, value)
         converted = (builder.fptosi if signed else builder.fptoui)(same, I32)
@@ -298,8 +300,8 @@ class AmdContext(HipContext):
     def _saturate_narrowly(
         self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, low: int, high: int
     ) -> ir.Value:
-        """A float that is cut to what *kind* holds, and then converted, as any such number can be. Of NaN the median is
-        the lowest number, which is 0 where there is no sign."""
+        """A float that is clamped to the range of *kind* and then converted, which is always defined. The median of NaN
+        is the lowest number, which is 0 for unsigned types."""
         cut = self._call(builder, "llvm.amdgcn.fmed3.f32", FLOAT, value, FLOAT(low), FLOAT(high))
         if low == 0:
             return builder.trunc(builder.fptoui(cut, I32), kind)
@@ -309,7 +311,8 @@ class AmdContext(HipContext):
     def build_entry(
         self, library: HipCodeLibrary, function: Any, name: str, options: Any
     ) -> tuple[tuple[str, str], ...]:
-        """Add the kernel *name*; its pointers are in the global address space, where all that a host passes lies."""
+        """Add the kernel *name*; its pointers are in the global address space, where all memory that a host passes
+        is."""
         descriptor = function.fndesc
         module = self.create_module(f"{name}.entry")
         packer = kernel_arguments(self, descriptor.argtypes)

@@ -1,7 +1,7 @@
-"""What a kernel for an AMD GPU needs of the device library: OCML's math and OCKL's block operations.
+"""Links the device library into kernels for AMD GPUs: OCML's math and OCKL's block operations.
 
-hip-devicelib has each function of HIP's header under a symbol of its own. The lowering of the kernel language calls
-some by their names, and a kernel that names a function of HIP's calls its symbol.
+hip-devicelib gives each function of HIP's header its own symbol. The lowering of the kernel language calls some of them
+by name, and a kernel that uses a function of HIP calls its symbol.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from hip_devicelib.target import Target
 
 
 def link_device_library(bitcode: bytes, target: str | Target) -> bytes:
-    """*bitcode* with the functions of the device library that it calls, optimised again; as it is where it calls none.
+    """*bitcode* linked with the functions of the device library that it calls, and optimised again; unchanged if it
+    calls none.
 
-    Raises `hip_devicelib.errors.NotFoundError` where there is no ROCm to make the library of, and for a function that
-    the library lacks.
+    Raises `hip_devicelib.errors.NotFoundError` if there is no ROCm to build the library from, or the library lacks a
+    function.
     """
     missing = hip_devicelib.undefined_symbols(bitcode)
     if not missing:
@@ -38,7 +39,7 @@ def link_device_library(bitcode: bytes, target: str | Target) -> bytes:
 
 
 def _visible_variables(bitcode: bytes) -> list[str]:
-    """Names of the variables that *bitcode* defines for others to see, as its kernels are."""
+    """Names of the variables that *bitcode* defines with external linkage, as its kernels are."""
     return [
         variable.name
         for variable in llvm.parse_bitcode(bitcode).global_variables
@@ -47,9 +48,9 @@ def _visible_variables(bitcode: bytes) -> list[str]:
 
 
 def write_forwards(types: Mapping[str, str], library: Library) -> str:
-    """LLVM IR that defines each name in *types* as a call of what *library* has under that name and of that LLVM type.
+    """LLVM IR that defines each name in *types* as a call of the function of *library* with that name and LLVM type.
 
-    Names that are symbols of the library need no such thing.
+    Names that are symbols of the library need no definition.
     """
     symbols = {function.symbol for function in library.functions}
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""How a kernel tells an AMD GPU's driver which of its threads failed first: ``docs/design/hip-driver.md``."""
+"""Reports to the driver of AMD GPUs which thread of a kernel failed first: ``docs/design/hip-driver.md``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How lanes of AMD GPUs fetch words from one another.
+"""How lanes of AMD GPUs read words from each other.
 
-``ds_bpermute`` reaches all lanes of a wave, but for waves of 64 lanes on gfx10 and gfx11: those run as two halves of
-32, and an instruction of the LDS stays within one. There words go through scalar registers, one lane after the other.
-(``v_permlane64`` of gfx11 lets the halves change places, but gives nothing to lanes that are not active.)
+``ds_bpermute`` reaches all lanes of a wave, except in waves of 64 lanes on gfx10 and gfx11: these run as two halves of
+32, and LDS instructions stay within one half. There words go through scalar registers, one lane after another.
+(``v_permlane64`` of gfx11 swaps the halves, but writes nothing to inactive lanes.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Call = Callable[..., ir.Value]
 
 
 def has_halves(target: Target) -> bool:
-    """Whether instructions of the LDS reach only half of a wave."""
+    """Whether LDS instructions only reach half of a wave."""
     return target.wave_size == 2 * HALF and target.name.startswith(("gfx10", "gfx11"))
 
 
@@ -33,7 +33,7 @@ def fetch(target: Target, builder: ir.IRBuilder, call: Call, word: ir.Value, lan
 
 
 def _fetch_one_by_one(builder: ir.IRBuilder, call: Call, word: ir.Value, lane: ir.Value) -> ir.Value:
-    """Each lane that somebody asks for is read in turn, for all that ask for it."""
+    """Each requested lane is read in turn, for all lanes that request it."""
     before, loop = builder.block, builder.append_basic_block("ask")
     after = builder.append_basic_block("answered")
     builder.branch(loop)
@@ -51,7 +51,7 @@ def _fetch_one_by_one(builder: ir.IRBuilder, call: Call, word: ir.Value, lane: i
 
 
 def move_words(builder: ir.IRBuilder, value: ir.Value, move: Callable[[ir.Value], ir.Value]) -> ir.Value:
-    """*value* (i32, i64, float or double) after *move* was done to each of its words, i32."""
+    """Apply *move* to each 32-bit word of *value* (i32, i64, float or double)."""
     if value.type in (I32, ir.FloatType()):
         return builder.bitcast(move(builder.bitcast(value, I32)), value.type)
     bits = builder.bitcast(value, I64)

@@ -11,6 +11,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.finalise import list_kernel
 
 INTEGERS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -154,3 +155,34 @@ def test_operations_on_an_address_that_no_lane_may_touch(device: Device) -> None
     with config.cpu_form.scope("vectors"):
         function.launch(3, 75, pack(function.kernel, 0, given.address, 0, 0))  # no thread is within bounds
     np.testing.assert_array_equal(given.copy_to_host(), values)
+
+
+def test_number_that_all_lanes_read_is_loaded_once(device: Device) -> None:
+    text = f"""
+define void @k(ptr noalias %item, ptr %cells, ptr %values, ptr %olds, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %do, label %out
+do:
+  %p = getelementptr i64, ptr %values, i64 %i
+  %v = load i64, ptr %p
+  %chosen = icmp sgt i64 %v, 7
+  br i1 %chosen, label %read, label %out
+read:
+  %now = load atomic i64, ptr %cells monotonic, align 8
+  %sum = add i64 %now, %v
+  %q = getelementptr i64, ptr %olds, i64 %i
+  store i64 %sum, ptr %q
+  br label %out
+out:
+  ret void
+}}
+"""
+    made = code(text, "k", PARAMETERS)
+    values = np.random.default_rng(8).integers(0, 20, THREADS)
+    _, olds = run(device, made, np.full(1, 1000), values, "vectors", 16)
+    np.testing.assert_array_equal(olds, np.where(values > 7, values + 1000, 0))
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
+        optimised, _ = list_kernel(made, made.kernels[0], (64, 1, 1))
+    assert 0 < optimised.count("load atomic i64, ptr %cells") < 16

@@ -107,16 +107,18 @@ def _by_part(real: Update) -> Update:
 
 
 def _while_better(predicate: str) -> Update:
-    """The operand replaces an element that it compares to as *predicate* says, so never with a NaN on either side."""
+    """The operand replaces an element that it compares to as *predicate* says, so never with a NaN on either side. An
+    element that it does not replace is only read: most of those that many threads update."""
 
     def update(
         context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
     ) -> ir.Value:
         bits = ir.IntType(kind.bitwidth)
         address = builder.bitcast(pointer, bits.as_pointer())
-        start = builder.load(address)
+        start = builder.load_atomic(address, context.ordering(scope), kind.bitwidth // 8)
         before, loop, after = builder.block, builder.append_basic_block("again"), builder.append_basic_block("done")
-        builder.branch(loop)
+        replaces = builder.fcmp_ordered(predicate, value, builder.bitcast(start, value.type))
+        builder.cbranch(replaces, loop, after)
         builder.position_at_end(loop)
         old = builder.phi(bits)
         old.add_incoming(start, before)
@@ -128,7 +130,10 @@ def _while_better(predicate: str) -> Update:
         old.add_incoming(seen, loop)
         builder.cbranch(builder.extract_value(exchange, 1), after, loop)
         builder.position_at_end(after)
-        return builder.bitcast(seen, value.type)
+        found = builder.phi(bits)
+        found.add_incoming(start, before)
+        found.add_incoming(seen, loop)
+        return builder.bitcast(found, value.type)
 
     return update
 

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
-from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable
+from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
@@ -110,6 +110,8 @@ class _Estimate:
         if value.elementwise is not None:
             count = sum(1 for _ in value.elementwise.instructions())
             return _SCALAR * count, _LANE * count
+        if is_shared_load(value, block, self._shapes):
+            return _SCALAR, _SCALAR / self._width
         if is_combinable(value, block, self._shapes):
             return _OPAQUE, _COMBINED * _LANE + _OPAQUE / self._width
         if needs_active_lane(value):

@@ -19,6 +19,14 @@ SUMS = frozenset({"add", "sub"})
 """Operations for which a lane's result follows from the old value and the operands of the lanes before it."""
 
 
+def is_shared_load(instruction: Instruction, block: Block, shapes: VectorShapes) -> bool:
+    """Whether *instruction* in *block* is an atomic load from an address that is the same for all lanes, which can be
+    made once for all of them."""
+    if instruction.opcode != "load" or instruction.volatile or instruction.atomic is None:
+        return False
+    return instruction.atomic.orderings == ("monotonic",) and shapes.of(instruction.operands[0], block) == 0
+
+
 def is_combinable(instruction: Instruction, block: Block, shapes: VectorShapes) -> bool:
     """Whether *instruction* in *block* is an atomic operation on an address that is the same for all lanes, which can
     be done once for all of them."""

@@ -9,7 +9,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
-from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable
+from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
@@ -80,6 +80,9 @@ class Widener(GangValues):
         elif instruction.elementwise is not None and (variant := self._variant(instruction.elementwise)) is not None:
             mask = self.lanes.all_lanes() if self.mask is None else self.mask
             result = self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
+        elif is_shared_load(instruction, self.block, self.shapes):
+            loaded = write_instruction(self.builder, instruction, [self.scalar(instruction.operands[0])])
+            result = self.lanes.splat(loaded)
         elif is_combinable(instruction, self.block, self.shapes):
             result = write_shared_atomic(self, instruction)
         else:

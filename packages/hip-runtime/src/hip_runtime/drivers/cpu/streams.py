@@ -299,4 +299,13 @@ class Event:
 def raise_fault(fault: BaseException | None) -> None:
     """Raise what stopped a stream, as the owner of the kernel describes it."""
     if fault is not None:
-        raise fault.exception() if isinstance(fault, KernelFault) else fault
+        raised = fault.exception() if isinstance(fault, KernelFault) else fault
+        raise _twin(fault) if raised is fault else raised
+
+
+def _twin(fault: BaseException) -> BaseException:
+    """*fault* once more, to be raised: events keep the first, and its traceback would keep what its frames hold."""
+    twin = type(fault).__new__(type(fault), *fault.args)
+    twin.__dict__.update(fault.__dict__)
+    twin.__cause__, twin.__suppress_context__ = fault.__cause__, fault.__suppress_context__
+    return twin.with_traceback(fault.__traceback__)

@@ -140,10 +140,10 @@ def test_bytes_follow_the_same_rules(device: Device) -> None:
     target = np.zeros_like(data)
     address = device.driver.alloc(0, data.nbytes)
     with held_for_a_while(stream):
-        bytes_to_device(device.driver, address, data.ctypes.data, data.nbytes, stream.handle, data)
+        bytes_to_device(device, address, data.ctypes.data, data.nbytes, stream.handle, data)
         data[:] = -1
     with held_for_a_while(stream):
-        bytes_to_host(device.driver, target.ctypes.data, address, target.nbytes, stream.handle, target)
+        bytes_to_host(device, target.ctypes.data, address, target.nbytes, stream.handle, target)
         assert (target == np.arange(LARGE)).all()
     device.driver.free(address)
 

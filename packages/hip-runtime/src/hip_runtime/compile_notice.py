@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hip_runtime import config
+from hip_runtime import activity, config
 
 PATIENCE = 3.0
 """Seconds of compiling after which a line is written."""
@@ -48,18 +49,24 @@ def announced(kernel: str, stage: str) -> Iterator[None]:
         finally:
             outer.stage = before
         return
-    if not _is_watched() or not config.compile_notice():
+    observer = activity.observer()
+    announces = _is_watched() and config.compile_notice()
+    if not announces and observer is None:
         yield
         return
     compilation = _current.compilation = _Compilation(kernel, stage)
     timer = threading.Timer(PATIENCE, compilation.announce)
     timer.daemon = True
-    timer.start()
+    if announces:
+        timer.start()
+    start = time.perf_counter()
     try:
         yield
     finally:
         timer.cancel()
         _current.compilation = None
+        if observer is not None:
+            observer.compiled(kernel, start, time.perf_counter())
 
 
 def enter_stage(stage: str) -> None:

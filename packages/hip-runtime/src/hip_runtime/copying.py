@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hip_runtime.activity import Activity, do
 from hip_runtime.driver import PER_THREAD_STREAM, Driver, Strided
 from hip_runtime.errors import ArrayError, CopyError
 from hip_runtime.layout import Layout
 
 if TYPE_CHECKING:
     from hip_runtime.array import DeviceArray
+    from hip_runtime.device import Device
 
 HostArray = np.ndarray[Any, Any]
+
+TO_DEVICE, TO_HOST, ON_DEVICE = "host to device", "device to host", "device to device"
+"""What profiles call copies."""
 
 STAGED_BYTES = 64 << 10
 """Pageable memory of up to so many bytes is copied aside before it goes to the device on a stream, so that the call
@@ -61,7 +67,8 @@ def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
         raise CopyError("cannot copy to a host array that is read-only")
     driver = source.device.driver
     layout, place = host_layout(target), target.ctypes.data
-    _copy(driver, place, layout, source.address, source.layout, stream, (target, source))
+    activity = Activity("copy", TO_HOST, source.device, stream, target.nbytes)
+    _copy(activity, place, layout, source.address, source.layout, (target, source))
     if target.size and _is_over_at_return(driver, place, stream):
         driver.synchronize_stream(stream)
 
@@ -77,23 +84,29 @@ def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
     if wait and source.nbytes <= STAGED_BYTES:
         source, wait = source.copy(order="K"), False
     layout = host_layout(source)
-    _copy(driver, target.address, target.layout, source.ctypes.data, layout, stream, (target, source))
+    activity = Activity("copy", TO_DEVICE, target.device, stream, source.nbytes)
+    _copy(activity, target.address, target.layout, source.ctypes.data, layout, (target, source))
     if wait:
         driver.synchronize_stream(stream)
 
 
-def bytes_to_host(driver: Driver, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
-    """Copy bytes from a device to *target* on the host, which are there at the return where that is pageable."""
-    driver.copy(target, source, nbytes, stream, owners)
-    if nbytes and _is_over_at_return(driver, target, stream):
-        driver.synchronize_stream(stream)
+def bytes_to_host(device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
+    """Copy bytes from *device* to *target* on the host, which are there at the return where that is pageable."""
+    _copy_bytes(Activity("copy", TO_HOST, device, stream, nbytes), target, source, owners)
+    if nbytes and _is_over_at_return(device.driver, target, stream):
+        device.driver.synchronize_stream(stream)
 
 
-def bytes_to_device(driver: Driver, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
-    """Copy bytes from *source* on the host, which may change afterwards where that is pageable, to a device."""
-    driver.copy(target, source, nbytes, stream, owners)
-    if nbytes and _is_over_at_return(driver, source, stream):
-        driver.synchronize_stream(stream)
+def bytes_to_device(device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
+    """Copy bytes from *source* on the host, which may change afterwards where that is pageable, to *device*."""
+    _copy_bytes(Activity("copy", TO_DEVICE, device, stream, nbytes), target, source, owners)
+    if nbytes and _is_over_at_return(device.driver, source, stream):
+        device.driver.synchronize_stream(stream)
+
+
+def _copy_bytes(activity: Activity, target: int, source: int, owners: object) -> None:
+    copy = partial(activity.device.driver.copy, target, source, activity.nbytes or 0, activity.stream, owners)
+    do(activity, copy)
 
 
 def _is_over_at_return(driver: Driver, host: int, stream: int) -> bool:
@@ -111,7 +124,8 @@ def on_device(target: DeviceArray, source: DeviceArray, stream: int) -> None:
     if 0 in target.strides:
         once = _repeated_in_both(target, source)
         target, source = target[once], source[once]
-    _copy(target.device.driver, target.address, target.layout, source.address, source.layout, stream, (target, source))
+    activity = Activity("copy", ON_DEVICE, target.device, stream, source.nbytes)
+    _copy(activity, target.address, target.layout, source.address, source.layout, (target, source))
 
 
 def _repeated_in_both(target: DeviceArray, source: Any) -> tuple[slice, ...]:
@@ -121,7 +135,7 @@ def _repeated_in_both(target: DeviceArray, source: Any) -> tuple[slice, ...]:
 
 
 def _copy(
-    driver: Driver, target: int, target_layout: Layout, source: int, source_layout: Layout, stream: int, owners: object
+    activity: Activity, target: int, target_layout: Layout, source: int, source_layout: Layout, owners: object
 ) -> None:
     if target_layout.size == 0:
         return
@@ -132,16 +146,12 @@ def _copy(
         )
     if _one_block(target_layout, source_layout):
         first = target_layout.extent[0]
-        driver.copy(target + first, source + first, target_layout.nbytes, stream, owners)
+        _copy_bytes(activity, target + first, source + first, owners)
         return
-    driver.copy_strided(
-        Strided(target, target_layout.strides),
-        Strided(source, source_layout.strides),
-        target_layout.shape,
-        target_layout.itemsize,
-        stream,
-        owners,
-    )
+    to, taken = Strided(target, target_layout.strides), Strided(source, source_layout.strides)
+    shape, itemsize = target_layout.shape, target_layout.itemsize
+    copy = activity.device.driver.copy_strided
+    do(activity, partial(copy, to, taken, shape, itemsize, activity.stream, owners))
 
 
 def _one_block(target: Layout, source: Layout) -> bool:

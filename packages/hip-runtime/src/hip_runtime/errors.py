@@ -52,6 +52,10 @@ class UnsupportedError(HipRuntimeError):
     code = 801
 
 
+class ProfileError(HipRuntimeError, ValueError):
+    """A profile that is used before it is complete or twice, or that cannot be drawn."""
+
+
 class LaunchError(HipRuntimeError, ValueError):
     """A launch that is not possible: its grid, block, shared memory or arguments."""
 

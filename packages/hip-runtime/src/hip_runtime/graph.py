@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hip_runtime.activity import Activity, do
 from hip_runtime.errors import CaptureError, InvalidHandleError, LaunchError
 from hip_runtime.stream_handle import stream_handle
 
@@ -81,7 +83,9 @@ class ExecutableGraph:
                 f"the graph was captured on device {self.device.id}; the stream is of device {device.id}: launch it on "
                 "a stream of its own device"
             )
-        self.device.driver.launch_graph(self._handle, stream_handle(stream))
+        number = stream_handle(stream)
+        launch = partial(self.device.driver.launch_graph, self._handle, number)
+        do(Activity("graph", "graph", self.device, number), launch)
 
     def close(self) -> None:
         """Give it back now, once its launches are done."""

@@ -7,11 +7,13 @@ import operator
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.errors import CodeObjectError
+from hip_runtime.activity import Activity, Observer
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.errors import KernelFault, LaunchError, LaunchTypeError, SymbolError
@@ -205,6 +207,31 @@ class Launch:
             self._handle, self.grid, self.block, self.dynamic_shared, self._stream, arguments, self._cooperative,
             owners, self.function.describe_fault,
         )  # fmt: skip
+
+    _call_unobserved = __call__
+
+    def prepare(self) -> None:
+        """Make the machine code for this block, where the device has to make it and has not yet; otherwise the first
+        launch does. Raises what that would."""
+        make = getattr(self.function.device.driver, "prepare", None)
+        if make is not None:
+            make(self._handle, self.block, self.function.describe_fault)
+
+    @classmethod
+    def observe(cls, observer: Observer | None) -> None:
+        """Let *observer* know of each launch from now on, or nobody.
+
+        Python looks for ``__call__`` in the class at each call, so that launches that nobody observes pay nothing.
+        """
+
+        def call(self: Launch, arguments: bytes, owners: object = None) -> None:
+            name, device = self.function.name, self.function.device
+            launched = Activity("kernel", name, device, self._stream, grid=self.grid, block=self.block)
+            self.prepare()
+            assert observer is not None
+            observer.measure(launched, partial(self._call_unobserved, arguments, owners))
+
+        cls.__call__ = cls._call_unobserved if observer is None else call  # type: ignore[method-assign]
 
 
 def dim3(what: str, value: Any) -> Dim3:

@@ -153,12 +153,15 @@ WITH_COMPAT = ("as_cuda_array", "cudadrv", "hipdrv", "is_cuda_array", "pose_as_c
 """Names that `numba_hip` has where numba-hip-cuda-compat is installed, among others."""
 
 LATE_NAMES = {
+    "benchmark": "hip_runtime.profiling",
     "compile_llvm_ir": "numba_hip.host.llvm_ir",
     "compile_llvm_ir_for_current_device": "numba_hip.host.llvm_ir",
     "compile_ptx": "numba_hip.host.llvm_ir",
     "compile_ptx_for_current_device": "numba_hip.host.llvm_ir",
     "current_hip_extensions": "numba_hip.language.hip_extensions",
     "current_hip_extra_cflags": "numba_hip.language.hip_extensions",
+    "profile": "hip_runtime.profiling",
+    "range": "hip_runtime.profiling",
     "set_hip_extensions": "numba_hip.language.hip_extensions",
 }
 """Names of modules that are loaded when one of them is first asked for."""

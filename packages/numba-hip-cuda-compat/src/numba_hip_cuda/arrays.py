@@ -10,7 +10,6 @@ import numba_hip
 from hip_runtime import Buffer, Device, DeviceArray, is_device_array
 from hip_runtime.config import transpose_copies
 from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
-from hip_runtime.driver import Driver
 from hip_runtime.foreign_arrays import host_array
 from hip_runtime.layout import Layout, check_numbers, normalise_shape, normalise_strides
 from hip_runtime.stream_handle import stream_handle
@@ -187,26 +186,26 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes of the host's *src* to the device's *dst*."""
     target, source = device_pointer(dst), host_pointer(src, readonly=True)
-    bytes_to_device(_driver(), target, source, size, stream_handle(stream), (dst, src))
+    bytes_to_device(_device(), target, source, size, stream_handle(stream), (dst, src))
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes of the device's *src* to the host's *dst*."""
-    bytes_to_host(_driver(), host_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
+    bytes_to_host(_device(), host_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
 
 
 def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
     """Copy *size* bytes from one place on the device to another."""
-    _driver().copy(device_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
+    _device().driver.copy(device_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
 
 
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
     """Set *size* bytes of the device's *dst* to *val*, 0 to 255."""
     if not 0 <= val <= 255:
         raise ValueError(f"val is {val}; a byte is 0 to 255")
-    _driver().fill(device_pointer(dst), val, size, stream_handle(stream))
+    _device().driver.fill(device_pointer(dst), val, size, stream_handle(stream))
 
 
-def _driver() -> Driver:
+def _device() -> Device:
     device: Device = numba_hip.get_current_device()
-    return device.driver
+    return device

@@ -273,6 +273,16 @@ class CpuDriver:
         if fault:
             raise_fault(self._fault(function, program, grid, fault, describe))
 
+    def prepare(
+        self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None = None
+    ) -> None:
+        """Make the machine code of *function* for blocks of the shape *block*, unless there is some already, and start
+        what runs it."""
+        if self._dispatch is None:
+            self._start()
+        if block not in function.workers:
+            self._finalise(function, block, describe)
+
     def _finalise(
         self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None
     ) -> program.Program:

@@ -1,0 +1,8 @@
+"""Where the time of a program goes: kernels, copies and graphs on devices, and ranges that the program names."""
+
+from hip_runtime.profiling.benchmark import Benchmark, benchmark
+from hip_runtime.profiling.profile import Profile, profile
+from hip_runtime.profiling.ranges import range
+from hip_runtime.profiling.spans import Span
+
+__all__ = ["Benchmark", "Profile", "Span", "benchmark", "profile", "range"]

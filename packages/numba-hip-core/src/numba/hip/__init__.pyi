@@ -15,6 +15,9 @@ from hip_runtime.event import Event as Event
 from hip_runtime.graph import ExecutableGraph as ExecutableGraph
 from hip_runtime.graph import Graph as Graph
 from hip_runtime.interop import is_device_array as is_device_array
+from hip_runtime.profiling.benchmark import benchmark as benchmark
+from hip_runtime.profiling.profile import profile as profile
+from hip_runtime.profiling.ranges import range as range
 from numba_hip import config as config
 from numba_hip import errors as errors
 from numba_hip import extending as extending
@@ -80,10 +83,10 @@ from numba_hip.host.streams import legacy_default_stream as legacy_default_strea
 from numba_hip.host.streams import per_thread_default_stream as per_thread_default_stream
 from numba_hip.host.streams import stream as stream
 from numba_hip.language import bf16 as bf16
-from numba_hip.language.external import declare_device as declare_device
-from numba_hip.language.user_functions import current_hip_extensions as current_hip_extensions
-from numba_hip.language.user_functions import current_hip_extra_cflags as current_hip_extra_cflags
-from numba_hip.language.user_functions import set_hip_extensions as set_hip_extensions
+from numba_hip.language.external_functions import declare_device as declare_device
+from numba_hip.language.hip_extensions import current_hip_extensions as current_hip_extensions
+from numba_hip.language.hip_extensions import current_hip_extra_cflags as current_hip_extra_cflags
+from numba_hip.language.hip_extensions import set_hip_extensions as set_hip_extensions
 from numba_hip.linked_code import LinkedCode as LinkedCode
 from numba_hip.races.findings import races as races
 

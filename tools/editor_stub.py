@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any
 
 import numba_hip
-from numba_hip.language.thread_index import AXES, Dim3
 from numba_hip.language.stub import Stub
+from numba_hip.language.thread_index import AXES, Dim3
 from numba_hip.language.vectors import VectorStub
 from numba_hip.language.warp import ModuleQuery
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Recorder:
 def test_copies_of_bytes(copy: Callable[..., None]) -> None:
     driver, owners, stream = Recorder(), object(), PER_THREAD_STREAM + 1
     for nbytes, on in ((3, stream), (0, stream), (3, PER_THREAD_STREAM)):
-        copy(driver, 10, 20, nbytes, on, owners)
+        copy(SimpleNamespace(driver=driver), 10, 20, nbytes, on, owners)
     assert driver.asked == [
         (10, 20, 3, stream, owners), f"wait for {stream}", (10, 20, 0, stream, owners),
         (10, 20, 3, PER_THREAD_STREAM, owners),

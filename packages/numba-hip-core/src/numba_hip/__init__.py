@@ -153,6 +153,7 @@ WITH_COMPAT = ("as_cuda_array", "cudadrv", "hipdrv", "is_cuda_array", "pose_as_c
 """Names that `numba_hip` has where numba-hip-cuda-compat is installed, among others."""
 
 LATE_NAMES = {
+    "autotune": "numba_hip.tuning",
     "benchmark": "hip_runtime.profiling",
     "compile_llvm_ir": "numba_hip.host.llvm_ir",
     "compile_llvm_ir_for_current_device": "numba_hip.host.llvm_ir",

@@ -56,6 +56,10 @@ class OptionError(HipError, TypeError, ValueError):
     """An option of `jit` that does not exist, or that cannot have the value that it was given."""
 
 
+class TuningError(HipError, ValueError):
+    """Configurations for `autotune` that do not fit what it decorates, or none of which the device has room for."""
+
+
 class OutputError(HipError, ValueError, NotImplementedError):
     """A kind of output that `compile` does not know, or that the target cannot give."""
 

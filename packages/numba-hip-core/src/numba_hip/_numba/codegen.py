@@ -1,4 +1,4 @@
-"""Code generators and libraries: Numba's interfaces, by names without underscores."""
+"""Code generators and libraries: Numba's interfaces under names without underscores."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["CodeGenerator", "Library"]
 
 
 class Library(CodeLibrary):
-    """What functions are lowered into."""
+    """The library that functions are lowered into."""
 
     def finalize(self) -> None:
         """Nothing more can be added after this."""
         self._finalized = True
 
     def require_open(self) -> None:
-        """Raise `RuntimeError` where nothing more can be added."""
+        """Raise `RuntimeError` if nothing more can be added."""
         self._raise_if_finalized()
 
 
 class CodeGenerator(Codegen):
-    """What makes modules and libraries."""
+    """The generator of modules and libraries."""
 
     library_class: ClassVar[type[Library]]
 

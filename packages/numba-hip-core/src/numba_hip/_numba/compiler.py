@@ -25,7 +25,7 @@ __all__ = ["AnnotateTypes", "BaseNativeLowering", "CompileResult", "Flags", "IRL
 
 
 class SourceLower(Lower):
-    """Numba's lowering, of functions whose file need not be a Python program all through."""
+    """Numba's lowering, for functions whose file need not be valid Python."""
 
     def _compute_def_location(self) -> Any:
         """Numba looks for the first line in the file."""
@@ -36,12 +36,12 @@ class SourceLower(Lower):
 
 
 def definitions_of(function: Any, name: str) -> Sequence[Any]:
-    """What is assigned to variable *name* of *function*, Numba's intermediate representation."""
+    """The value assigned to variable *name* of *function*, Numba's intermediate representation."""
     return cast(Sequence[Any], function._definitions.get(name, ()))
 
 
 def redefine(function: Any, name: str, value: Any) -> None:
-    """Note that *value* is all that is assigned to variable *name* of *function*."""
+    """Record *value* as the only assignment to variable *name* of *function*."""
     function._definitions[name] = [value]
 
 
@@ -50,7 +50,7 @@ hold_in_forks(Rank.NUMBA, global_compiler_lock._lock)
 
 @contextmanager
 def compiling_for(numba_name: str) -> Iterator[None]:
-    """Hold the locks of whoever compiles, and make *numba_name* the current target."""
+    """Hold the compiler's locks, and make *numba_name* the current target."""
     with compiling, global_compiler_lock, target_override(numba_name):
         yield
 

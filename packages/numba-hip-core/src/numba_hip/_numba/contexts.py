@@ -1,4 +1,4 @@
-"""Target contexts: Numba's base classes of what a target is made of, and where targets are registered."""
+"""Target contexts: Numba's base classes of the parts of a target, and its registry of targets."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["GPU", "BaseContext", "CallConv", "DebugInfoBuilder", "NoAllocation",
 
 
 def mangle(name: str, argument_types: Any, uid: Any) -> str:
-    """The symbol of function *name* for *argument_types*, which *uid* tells from others of this name."""
+    """The symbol of function *name* for *argument_types*; *uid* distinguishes it from others with this name."""
     return str(itanium_mangler.mangle(name, argument_types, uid=uid))
 
 
 def function_at(location: Any) -> str | None:
-    """The name of the function that *location* of the source is in, where Numba knows it."""
+    """The name of the function that contains *location*, if Numba knows it."""
     found = location._raw_function_name()
     return None if found is None else str(found)
 
 
 class CallConv(MinimalCallConv):
-    """Numba's calling convention with a number as status, by names without underscores."""
+    """Numba's calling convention with a numeric status, under names without underscores."""
 
     def packer(self, argument_types: Any) -> Any:
         """What makes the parameters of a function of *argument_types*."""
@@ -45,10 +45,10 @@ class CallConv(MinimalCallConv):
 
 
 class DebugInfoBuilder(DIBuilder):
-    """Numba's builder of debug information, by names without underscores."""
+    """Numba's builder of debug information, under names without underscores."""
 
     def describe_subroutine_type(self) -> Any:
-        """The type of functions: nothing is said of it."""
+        """The type of functions, without details."""
         return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
 
     def _di_subroutine_type(self, line: int, function: ir.Function, argmap: dict[str, Any]) -> Any:
@@ -60,7 +60,7 @@ class DebugInfoBuilder(DIBuilder):
 
 
 class NoAllocation(NRTContext):
-    """What Numba asks for memory. There is none to be had in a kernel, which *refusal* says."""
+    """Numba's memory manager. A kernel cannot allocate memory, which *refusal* reports."""
 
     def __init__(self, context: BaseContext, refusal: str) -> None:
         super().__init__(context, False)

@@ -1,4 +1,4 @@
-"""What a kernel refers to of Numba's: its dispatchers, pickles, extensions, and the release that is installed."""
+"""Numba objects that a kernel refers to: dispatchers, pickles, extensions, and the installed release."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["Dispatcher", "definition_of", "dump", "is_numba_dispatcher", "load",
 
 
 def is_numba_dispatcher(value: object) -> bool:
-    """Whether *value* is what ``numba.njit`` returns."""
+    """Whether *value* is a dispatcher of ``numba.njit``."""
     return isinstance(value, Dispatcher)
 
 
 def dump(value: object) -> bytes:
-    """*value* in Numba's pickle, which takes functions of any module with what they capture."""
+    """*value* in Numba's pickle format, which supports functions of any module with the values that they capture."""
     return bytes(serialize.dumps(value))
 
 
 def load(data: bytes) -> Any:
-    """What `dump` wrote. Loading runs code: only of data that is trusted."""
+    """Load what `dump` wrote. Loading runs code: only use it on trusted data."""
     return serialize.loads(data)
 
 
@@ -41,7 +41,7 @@ def load_extensions() -> None:
 
 
 def registered_code(typing: Sequence[Any], lowering: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """What Numba's registries and those given hold: what each entry is for, and the Python code that stands behind it.
+    """The entries of Numba's registries and of the given ones: what each is for, and the Python code behind it.
 
     An entry is for a function, the name of an attribute, a type, or anything.
     """

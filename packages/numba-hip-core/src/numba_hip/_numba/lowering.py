@@ -1,4 +1,4 @@
-"""Lowering: registries, what Numba lowers builtins and arrays to, and its bounds checks."""
+"""Lowering: registries, Numba's lowering of builtins and arrays, and its bounds checks."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ BUILTIN_MODULES = (
 
 
 def import_lowering_of_builtins() -> list[Any]:
-    """Load Numba's lowering of Python's builtins; returns the registries that it is in.
+    """Load Numba's lowering of Python's builtins; returns its registries.
 
-    Of two entries for the same types the one that is installed last is used.
+    If two entries have the same types, the one installed last is used.
     """
     for name in BUILTIN_MODULES:
         importlib.import_module(name)
@@ -74,7 +74,7 @@ def view_as_dtype(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def view_of_part(
     context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]
 ) -> tuple[Any, list[Any], list[Any]]:
-    """The part of an array that an index stands for: pointer to its first element, extents, and steps in bytes.
+    """The part of an array that an index selects: pointer to its first element, extents, and strides.
 
     *kinds* and *values* are those of the array and of the index: integers, slices, an ellipsis, new axes.
     """
@@ -111,9 +111,9 @@ def c_helper_names() -> frozenset[str]:
 
 
 def bounds_check_in_progress() -> tuple[Any, Any, Any] | None:
-    """Index, extent and axis of the bounds check that Numba is lowering, if the caller's caller is that.
+    """Index, extent and axis of the bounds check that Numba is lowering, if the caller's caller is that function.
 
-    Numba raises without saying which index it was, as that is known on the device only.
+    Numba's exception does not contain the index, which is only known on the device.
     """
     caller = sys._getframe(2)
     if caller.f_code is not cgutils.do_boundscheck.__code__:

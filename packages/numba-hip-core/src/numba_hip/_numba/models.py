@@ -1,4 +1,4 @@
-"""Data models: how values of Numba's types lie in registers, in memory and among arguments."""
+"""Data models: the representation of values of Numba's types in registers, in memory and as arguments."""
 
 from __future__ import annotations
 

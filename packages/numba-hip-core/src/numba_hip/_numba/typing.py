@@ -26,7 +26,7 @@ is_signature = sigutils.is_signature
 
 
 def normalize_signature(signature: Any) -> tuple[tuple[types.Type, ...], types.Type | None]:
-    """Argument types, and the type of the result if it is named, of a signature in any form; `SignatureError`."""
+    """Argument types, and the result type if there is one, of a signature in any form. Raises `SignatureError`."""
     try:
         args, result = sigutils.normalize_signature(signature)
     except NameError as error:
@@ -41,7 +41,7 @@ def normalize_signature(signature: Any) -> tuple[tuple[types.Type, ...], types.T
 
 
 def add_dtype(dtype: Any, kind: types.Type) -> None:
-    """Let elements of NumPy's type *dtype* be of *kind*."""
+    """Register *kind* as the type of elements of NumPy's *dtype*."""
     FROM_DTYPE[dtype] = kind
 
 
@@ -77,7 +77,7 @@ def fold_argument_types(pysig: Any, args: Sequence[Any], kws: dict[str, Any]) ->
 
 
 class CallStack(NumbaCallStack):
-    """The functions whose types are being inferred. A recursive call has the result type that a signature says, where
+    """The functions whose types are being inferred. A recursive call has the result type in the signature; without one,
     Numba infers it from the returns that do not depend on such a call."""
 
     def __init__(self) -> None:

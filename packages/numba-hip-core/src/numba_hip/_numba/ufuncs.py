@@ -1,4 +1,4 @@
-"""Universal functions: how Numba lowers their loops, and what ``numba.vectorize`` drives."""
+"""Universal functions: Numba's lowering of their loops, and the builders behind ``numba.vectorize``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def register_ufuncs(lower: Callable[..., Any]) -> None:
-    """Enter Numba's lowering of every ufunc, and of the operators on arrays.
+    """Register Numba's lowering of every ufunc, and of the operators on arrays.
 
     *lower* is called as the decorator of a registry: ``lower(function, *types)(lowering)``.
     """
@@ -17,7 +17,7 @@ def register_ufuncs(lower: Callable[..., Any]) -> None:
 
 
 def ufunc_table(ufunc: Any) -> dict[str, Any]:
-    """How Numba lowers one element of each loop of *ufunc*, by the types of the loop."""
+    """Numba's lowering of one element for each loop of *ufunc*, by the types of the loop."""
     from numba.np import ufunc_db
 
     return dict(ufunc_db.get_ufunc_info(ufunc))
@@ -32,7 +32,8 @@ def parse_gufunc_signature(signature: str) -> tuple[list[tuple[str, ...]], list[
 
 
 def register_vectorizers(target: str, builders: Callable[[], tuple[Any, Any]]) -> None:
-    """Make ``numba.vectorize`` and ``numba.guvectorize`` take *target*; *builders* gives what they then drive."""
+    """Make ``numba.vectorize`` and ``numba.guvectorize`` accept *target*; *builders* returns the builders they then
+    use."""
     from numba.np.ufunc.decorators import GUVectorize, Vectorize
 
     Vectorize.target_registry.ondemand[target] = lambda: builders()[0]

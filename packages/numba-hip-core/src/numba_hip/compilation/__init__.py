@@ -1,1 +1,1 @@
-"""From a Python function to code for a device: Numba's passes, LLVM modules, linking, what a kernel takes."""
+"""Compilation of a Python function for a device: Numba's passes, LLVM modules, linking, resource usage."""

@@ -1,4 +1,4 @@
-"""Which array a statement of Numba's IR reads or writes an element of, as the user's source calls it."""
+"""Which array a statement of Numba's IR reads or writes, under its name in the user's source."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _DEEPEST = 8
 
 
 def accessed_array(function: Any, statement: Any) -> str | None:
-    """The array that *statement* of *function* (Numba's IR) indexes, or hands to a function first, such as an atomic
-    operation; ``None`` where it does neither, or the array has no name."""
+    """The array that *statement* of *function* (Numba's IR) indexes, or passes to a function as the first argument,
+    such as an atomic operation; ``None`` if it does neither, or the array has no name."""
     if isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.DelItem)):
         return _spell(function, statement.target, _DEEPEST)
     value = getattr(statement, "value", None)
@@ -26,7 +26,7 @@ def accessed_array(function: Any, statement: Any) -> str | None:
 
 
 def _spell(function: Any, variable: Any, depth: int) -> str | None:
-    """*variable* as it stands in the source: by its name, or where it is a part of something, by that."""
+    """*variable* as written in the source: its name, or if it is a part of something, the name of that."""
     name = str(variable.unversioned_name)
     if not name.startswith("$"):
         return name

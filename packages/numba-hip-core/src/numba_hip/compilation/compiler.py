@@ -1,4 +1,4 @@
-"""From a Python function to LLVM modules: Numba's passes, up to lowering."""
+"""Compiles a Python function to LLVM modules: Numba's passes, up to lowering."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class HipCompileResult(CompileResult):
 
 
 class LocatedLower(DebugLower):
-    """Numba's lowering, which tells the library that it writes where in the source it is, and at which array."""
+    """Numba's lowering, which also records in the library the source line of each instruction, and the accessed
+    array."""
 
     def notify_loc(self, loc: Any) -> None:
         """Called before each instruction."""
@@ -83,7 +84,7 @@ class LocatedLower(DebugLower):
         self._check_written([*before.instructions[position:], *chain.from_iterable(b.instructions for b in made)], inst)
 
     def _behind_end(self, block: ir.Block, inst: Any) -> LoweringError:
-        """What to say where instructions of *inst*, or what follows it, are written behind the end of *block*."""
+        """The message if instructions of *inst*, or of the next statement, follow the terminator of *block*."""
         return LoweringError(
             f"{name_of_called(self.func_ir, inst)} ends a block with {str(block.terminator).strip()!r} and more is "
             "written behind that: what ends a block has to leave the builder in another one that has no end yet",
@@ -91,7 +92,7 @@ class LocatedLower(DebugLower):
         )
 
     def _check_written(self, written: list[ir.Instruction], inst: Any) -> None:
-        """`LoweringError` for what the target, or LLVM, does not take of the instructions that *inst* became."""
+        """Raise `LoweringError` for instructions of *inst* that the target, or LLVM, does not support."""
         oversized = find_oversized(written)
         if oversized:
             raise LoweringError(
@@ -104,7 +105,7 @@ class LocatedLower(DebugLower):
                 self._check_callee(instruction.callee)
 
     def _check_callee(self, callee: Any) -> None:
-        """`LoweringError` for assembly and functions of Numba's that the target does not have."""
+        """Raise `LoweringError` for assembly, and for functions of Numba, that the target does not have."""
         if isinstance(callee, ir.InlineAsm):
             self._check_assembly(callee)
         elif isinstance(callee, ir.Function):
@@ -116,7 +117,7 @@ class LocatedLower(DebugLower):
                 raise LoweringError(error.msg, loc=self.loc) from None
 
     def _check_assembly(self, assembly: ir.InlineAsm) -> None:
-        """`LoweringError` where the target does not take *assembly*, on which LLVM would end the process later on."""
+        """Raise `LoweringError` if the target does not accept *assembly*, on which LLVM would abort later."""
         try:
             self.context.check_assembly(assembly)
         except UnsupportedError as error:
@@ -127,7 +128,7 @@ class LocatedLower(DebugLower):
             ) from None
 
     def _note_sites(self) -> None:
-        """Note of the instructions that the last statement became where it stands in the source."""
+        """Record the source line of the instructions of the last statement."""
         from numba_hip.abi.source_sites import Site
         from numba_hip.targets.cpu.instrumentation import note_sites
 
@@ -142,19 +143,19 @@ class HipLowering(BaseNativeLowering):
     _name = "hip_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Lower; type inference goes on behind it where this was a function that others call."""
+        """Lower; type inference of the caller continues afterwards if this is a function that another one calls."""
         with announced(state.func_id.func_name, f"lowering {state.func_id.func_name} to LLVM IR"):
             return bool(super().run_pass(state))
 
     @property
     def lowering_class(self) -> type[LocatedLower]:
-        """What lowers."""
+        """The class that lowers."""
         return LocatedLower
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class PackLibrary(LoweringPass):
-    """The last pass: what was lowered becomes a compile result."""
+    """The last pass: makes a compile result of the lowered function."""
 
     _name = "hip_pack_library"
 
@@ -187,7 +188,7 @@ class HipCompiler(CompilerBase):
     """Numba's nopython pipeline, ending in a library of LLVM modules."""
 
     def define_pipelines(self) -> list[PassManager]:
-        """The one pipeline that there is."""
+        """The only pipeline."""
         manager = PassManager("hip")
         manager.passes.extend(DefaultPassBuilder.define_untyped_pipeline(self.state).passes)
         manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
@@ -202,7 +203,7 @@ class HipCompiler(CompilerBase):
 
 
 def numba_flags(options: CompileOptions, *, describes_variables: bool = False) -> Flags:
-    """Numba's flags for our options: lowering only, and C's arithmetic unless ``debug`` asks for Python's."""
+    """Numba's flags for our options: only lowering, and C's division unless ``debug`` asks for Python's."""
     flags = HipFlags()
     flags.optimised = options.opt
     flags.no_compile = True

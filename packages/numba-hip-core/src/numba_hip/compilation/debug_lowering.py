@@ -1,4 +1,4 @@
-"""Numba's lowering, with debug information that is of use on a GPU: see `numba_hip.targets.variable_info`."""
+"""Numba's lowering, with debug information that is useful on a GPU: see `numba_hip.targets.variable_info`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class HipFlags(Flags):
 
 
 class DebugLower(SourceLower):
-    """Lowering that differs from Numba's where variables are described."""
+    """Lowering that differs from Numba's if variables are described."""
 
     def __init__(self, *args: Any, **kws: Any) -> None:
         super().__init__(*args, **kws)
@@ -26,7 +26,8 @@ class DebugLower(SourceLower):
         return bool(self.flags.debuginfo and not self.flags.dbg_directives_only)
 
     def pre_lower(self) -> None:
-        """Numba forbids to inline what has its variables described; calls are dear on a GPU, and LLVM keeps track."""
+        """Allow inlining: Numba forbids it for functions whose variables are described, but calls are expensive on a
+        GPU, and LLVM keeps track of the variables."""
         inlined = "noinline" not in self.builder.function.attributes
         super().pre_lower()
         if inlined:

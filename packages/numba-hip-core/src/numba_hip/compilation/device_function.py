@@ -20,7 +20,7 @@ Types = tuple[types.Type, ...]
 
 
 class FrontEnd:
-    """What Numba's inliner asks of the compiler behind a function."""
+    """The parts of a function's compiler that Numba's inliner uses."""
 
     pipeline_class = HipCompiler
 
@@ -32,7 +32,7 @@ class FrontEnd:
 class DeviceFunction:
     """A Python function that is compiled for one target whenever a kernel calls it with new types.
 
-    Numba sees it as one of its dispatchers: the methods here are those that typing, inlining and lowering ask for.
+    Numba treats it as one of its dispatchers: the methods here are those that typing, inlining and lowering call.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class DeviceFunction:
         return [result.signature for result in self.overloads.values()]
 
     def __call__(self, *args: Any, **kws: Any) -> NoReturn:
-        """Refuse: it is code of the device."""
+        """Raise an error: it only runs on the device."""
         raise TypeError(f"{self.py_func.__name__} is a device function: it can be called from a kernel only")
 
     def compile(self, args: Types) -> Any:
@@ -88,7 +88,7 @@ class DeviceFunction:
             return result
 
     def fold_argument_types(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-        """The Python signature, and argument types in its order; for a recursive call those that it is done with."""
+        """The Python signature, and the argument types in its order; for a recursive call those of the call."""
         folded = fold_argument_types(self._signature, args, kws)
         if not self.explicit or folded in self.explicit:
             return self._signature, folded
@@ -97,7 +97,7 @@ class DeviceFunction:
         return self._signature, folded if chosen is None else chosen.args
 
     def get_call_template(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, Any, tuple[Any, ...], Any]:
-        """What Numba types a call with: a template, the Python signature and the folded argument types."""
+        """What Numba needs to type a call: a template, the Python signature and the folded argument types."""
         folded = fold_argument_types(self._signature, args, kws)
         for known in self.explicit or (folded,):
             if known not in self._compiling:
@@ -124,13 +124,14 @@ def _typeof_device_function(value: DeviceFunction, context: Any) -> types.Dispat
 
 
 def make_device_function(target: CompileTarget, dispatcher: Any) -> DeviceFunction:
-    """The form of *dispatcher* (of ``njit`` or ``hip.jit``) that kernels of *target* call."""
+    """The device function that kernels of *target* call for *dispatcher* (of ``njit`` or ``hip.jit``)."""
     explicit = getattr(dispatcher, "device_signatures", None)
     return DeviceFunction(dispatcher.py_func, CompileOptions.of_dispatcher(dispatcher), target, explicit)
 
 
 def device_jit(target: CompileTarget, *args: Any, **options: Any) -> Callable[[Callable[..., Any]], DeviceFunction]:
-    """The decorator with which Numba compiles overloads for *target*; it passes options that are not ours, too."""
+    """The decorator with which Numba compiles overloads for *target*; Numba also passes options that `jit` does not
+    have."""
     del args
     known = {name: options[name] for name in ("fastmath", "inline", "forceinline") if options.get(name)}
 

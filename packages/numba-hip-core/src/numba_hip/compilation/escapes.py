@@ -1,4 +1,4 @@
-"""Private arrays that a function returns: they end with it, so that nothing may use them afterwards."""
+"""Escape check for private arrays: a function must not return one, as its memory ends with the function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VIEWS = frozenset({"getitem", "static_getitem", "getattr", "cast"})
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class RefuseEscapes(FunctionPass):
-    """The pass that refuses functions whose result is a private array of theirs, or a view of one."""
+    """The pass that rejects functions which return one of their private arrays, or a view of one."""
 
     _name = "hip_refuse_escapes"
 
@@ -56,7 +56,7 @@ def _makes_private(state: Any, value: Any) -> bool:
 
 
 def _viewed(state: Any, value: Any) -> list[str]:
-    """Names of the variables of which *value* may be a view, or the same."""
+    """The names of the variables that *value* may be, or be a view of."""
     if isinstance(value, ir.Var):
         return [value.name]
     if not isinstance(value, ir.Expr):

@@ -1,8 +1,8 @@
-"""Functions of the device as code for others to link: what `compile` makes with ``device=True``.
+"""Device functions as code for others to link: the result of `compile` with ``device=True``.
 
-The function gets a plain name, and one of the two ABIs that `declare_device` knows: with ``"c"`` it is ``result
-name(parameters...)``, with ``"numba"`` ``int name(result *, parameters...)``, which returns 0, or a number that stands
-for the exception that it raised. On the CPU device the work item is one more parameter in front.
+The function has a plain name, and one of the two ABIs of `declare_device`: with ``"c"`` it is
+``result name(parameters...)``, with ``"numba"`` ``int name(result *, parameters...)``, which returns 0, or the number
+of the exception that it raised. On the CPU device the work item is an additional first parameter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OUTPUTS = ("llvm", "bitcode", "asm", "object")
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """A function of the device, for others to link: optimised bitcode that defines ``name`` and nothing else."""
+    """A device function for others to link: optimised bitcode that defines ``name`` and nothing else."""
 
     name: str
     target: CompileTarget
@@ -36,7 +36,7 @@ class DeviceCode:
     bitcode: bytes
 
     def output(self, kind: str) -> str | bytes:
-        """The code as *kind*, one of `OUTPUTS`; `OutputError` for an object of the CPU device."""
+        """The code as *kind*, one of `OUTPUTS`. Raises `OutputError` for an object for the CPU device."""
         views: dict[str, Callable[[], str | bytes]] = {
             "llvm": lambda: str(llvm.parse_bitcode(self.bitcode)),
             "bitcode": lambda: self.bitcode,
@@ -58,7 +58,7 @@ def compile_device_function(
 ) -> DeviceCode:
     """Compile *py_func* for *args* as a function that is called *name*, by default as in Python, with *abi*.
 
-    Raises `NotImplementedError` for an ABI that there is not, and Numba's errors at the user's line.
+    Raises `NotImplementedError` for an unknown ABI, and Numba's errors at the user's line.
     """
     if abi not in ABIS:
         raise NotImplementedError(f"Unsupported ABI: {abi}; there are {' and '.join(ABIS)}")
@@ -76,7 +76,7 @@ def compile_device_function(
 
 
 def _wrap(context: Any, result: Any, name: str, abi: str) -> ir.Module:
-    """A module with the function *name*, which calls what was compiled."""
+    """A module with the function *name*, which calls the compiled function."""
     descriptor, convention = result.fndesc, context.call_conv
     module = context.create_module(f"{name}.exported")
     inner_type = convention.get_function_type(descriptor.restype, descriptor.argtypes)

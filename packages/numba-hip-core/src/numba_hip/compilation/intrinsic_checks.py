@@ -1,7 +1,7 @@
-"""What a statement of a function became, looked at before LLVM is given it: an intrinsic can write anything.
+"""Checks of a statement's LLVM instructions before LLVM processes them: an intrinsic can write anything.
 
-LLVM's time grows with the square of the size of an integer, a vector or an array that is a single value, or faster; of
-the ones that are refused here many would take minutes.
+LLVM's compile time grows with the square of the size of an integer, or of a vector or an array that is a single value,
+or faster; many that are rejected here would take minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ WIDEST_ARRAY = 16384
 
 
 def name_of_called(function: Any, statement: Any) -> str:
-    """What *statement* of *function* (Numba's IR) calls, as the source names it; else the statement."""
+    """The function that *statement* of *function* (Numba's IR) calls, as named in the source; otherwise the
+    statement."""
     value = getattr(statement, "value", None)
     if not isinstance(value, numba_ir.Expr) or value.op != "call":
         return f"the statement {statement}"
@@ -32,12 +33,13 @@ def name_of_called(function: Any, statement: Any) -> str:
 
 
 def goes_past_end(block: ir.Block) -> bool:
-    """Whether instructions of *block* stand behind the one that ends it."""
+    """Whether instructions of *block* follow its terminator."""
     return block.is_terminated and block.instructions[-1] is not block.terminator
 
 
 def find_oversized(written: Iterable[ir.Instruction]) -> str | None:
-    """The first value of the instructions *written* that is too large for LLVM, in words; ``None`` if there is none."""
+    """A description of the first value in the instructions *written* that is too large for LLVM; ``None`` if there is
+    none."""
     for instruction in written:
         for value in (instruction, *instruction.operands):
             kind = getattr(value, "type", None)

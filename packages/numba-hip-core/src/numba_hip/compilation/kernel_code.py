@@ -1,4 +1,4 @@
-"""A kernel, compiled: what each stage of the compiler made of it, and the code object in the end."""
+"""A compiled kernel: the output of each stage of the compiler, up to the code object."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ OUTPUTS = ("llvm", "bitcode", "asm", "object", "codeobject")
 class KernelCode:
     """A kernel compiled for one target and one tuple of argument types.
 
-    ``bitcode`` is one optimised LLVM module with the kernel ``name`` and all that it needs. ``parameters`` lie in a
-    buffer of ``argument_bytes`` bytes. ``faults`` are the exceptions that it can raise, by their codes. ``annotation``
-    shows the source with its types, ``sources`` are the files of all functions in it.
+    ``bitcode`` is one optimised LLVM module with the kernel ``name`` and everything that it needs. ``parameters`` are
+    laid out in a buffer of ``argument_bytes`` bytes. ``faults`` are the exceptions that it can raise, by their codes.
+    ``annotation`` shows the source with its types; ``sources`` are the files of all its functions.
     """
 
     name: str
@@ -72,32 +72,32 @@ class KernelCode:
         return self.target.outputs.kernel_assembly(self, block)
 
     def object(self) -> bytes:
-        """A relocatable ELF object; `OutputError` for the CPU device, whose code objects are bitcode."""
+        """A relocatable ELF object. Raises `OutputError` for the CPU device, whose code objects are bitcode."""
         return self.target.outputs.object_code(self.bitcode)
 
     @cached_property
     def code_object(self) -> CodeObject:
         """What a device of this target loads.
 
-        For an AMD GPU it is linked, by ROCm or by ``ziglang``, with what it needs of ROCm's device library. Raises
-        `hip_devicelib.errors.NotFoundError` where one of them is needed and not there.
+        For an AMD GPU it is linked, by ROCm or by ``ziglang``, with the functions of ROCm's device library that it
+        calls. Raises `hip_devicelib.errors.NotFoundError` if one of them is needed and missing.
         """
         return self.target.outputs.code_object(self)
 
     @cached_property
     def kernel(self) -> Kernel:
-        """What a launch has to know, and what the kernel takes of a device."""
+        """What a launch needs to know, and which resources of the device the kernel uses."""
         return self.target.outputs.kernel(self)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What Numba's results of compiling tell besides; here the source of a kernel that was rewritten."""
+        """Further metadata of Numba's compile results; here the source of a kernel that was rewritten."""
         rewrite = self.options.rewrite
         return {"transformed_source": None if rewrite is None else rewrite.sources.get(self.argument_types)}
 
     @property
     def _type_annotation(self) -> Any:
-        """``annotation`` by the name that it has in Numba's results of compiling."""
+        """``annotation`` under its name in Numba's compile results."""
         return self.annotation
 
     @cached_property
@@ -106,9 +106,10 @@ class KernelCode:
         return resources.is_cooperative(self.bitcode)
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
-        """Most blocks of *blockdim* threads, with *dynsmemsize* bytes of shared memory, that can wait for one another.
+        """The largest number of blocks of *blockdim* threads, with *dynsmemsize* bytes of shared memory, that run at
+        the same time.
 
-        On the current device, which has to be one of this code's target. `LaunchError` for a block that cannot be.
+        On the current device, which has to match this code's target. Raises `LaunchError` for an impossible block.
         """
         device = current_device()
         function = device.load(self.code_object).function(self.name)
@@ -122,12 +123,12 @@ class KernelCode:
 
     @property
     def regs_per_thread(self) -> int:
-        """Registers that a thread has: vector registers of a lane, or on the CPU device those of the processor."""
+        """Registers per thread: vector registers of a lane, or on the CPU device those of the processor."""
         return self.target.outputs.registers(self)
 
     @property
     def shared_mem_per_block(self) -> int:
-        """Bytes of shared memory that a block has whatever the launch adds."""
+        """Bytes of statically allocated shared memory of a block."""
         return self.kernel.shared_bytes
 
     @cached_property
@@ -137,18 +138,18 @@ class KernelCode:
 
     @cached_property
     def local_mem_per_thread(self) -> int:
-        """Bytes of memory that a thread has for itself."""
+        """Bytes of private memory per thread."""
         return self.target.outputs.private_bytes(self)
 
     @cached_property
     def occupancy(self) -> int:
-        """Waves of this kernel that each SIMD unit of the GPU holds at a time, as LLVM reckons: in blocks of as many
-        threads as it may have. `OutputError` for the CPU device, which has no such units."""
+        """Waves of this kernel that fit on a SIMD unit of the GPU at a time, as LLVM computes it, for the largest
+        blocks that it allows. Raises `OutputError` for the CPU device, which has no such units."""
         return self.target.outputs.occupancy(self)
 
     @property
     def max_threads_per_block(self) -> int:
-        """Most threads that a block can have."""
+        """The largest number of threads of a block."""
         return self.kernel.max_block_threads
 
 
@@ -169,7 +170,7 @@ def compile_kernel(
 
 
 def _print_dumps(code: KernelCode) -> None:
-    """Print what Numba's settings ask for of each function that is compiled."""
+    """Print what Numba's settings request for each compiled function."""
     for wanted, title, show in (
         (numba_config.DUMP_OPTIMIZED, "OPTIMIZED DUMP", code.llvm),
         (numba_config.DUMP_ASSEMBLY, "ASSEMBLY", code.asm),

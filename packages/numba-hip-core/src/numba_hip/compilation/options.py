@@ -1,4 +1,4 @@
-"""The options of `jit`, as one value that decides what code comes out."""
+"""The options of `jit`, as one value that determines the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Rewriting(Protocol):
 
     @property
     def sources(self) -> Mapping[tuple[Any, ...], str]:
-        """The source of what was compiled, by the types of the arguments."""
+        """The source that was compiled, by the types of the arguments."""
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], /) -> Callable[..., Any]:
         """The function to compile for arguments of the types *args*."""
@@ -30,7 +30,7 @@ class Rewriting(Protocol):
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What `numba_hip.jit` was told about the code to make; what its options mean stands there."""
+    """The options of `numba_hip.jit` for the generated code; its docstring explains them."""
 
     fastmath: Any = False
     opt: bool = True
@@ -55,7 +55,7 @@ class CompileOptions:
 
     @classmethod
     def of_jit(cls, given: dict[str, Any]) -> CompileOptions:
-        """The options given to `jit`; `OptionError` where one is unknown or cannot be honoured."""
+        """The options given to `jit`. Raises `OptionError` for an unknown option, or an impossible value."""
         known = {field.name for field in fields(cls)}
         for name, default in (("debug", config.debug), ("opt", config.opt)):
             if given.get(name) is None:
@@ -90,7 +90,7 @@ class CompileOptions:
 
     @classmethod
     def of_dispatcher(cls, dispatcher: Any) -> CompileOptions:
-        """The options that a dispatcher of ``njit`` or ``hip.jit`` brings along when a kernel calls it."""
+        """The options that a dispatcher of ``njit`` or ``hip.jit`` keeps when a kernel calls it."""
         known = {"fastmath", "inline", "forceinline", "link", "lineinfo", "error_model", "debug", "rewrite"}
         return cls(**{name: value for name, value in dispatcher.targetoptions.items() if name in known and value})
 
@@ -106,7 +106,7 @@ class CompileOptions:
 
     @property
     def variant(self) -> Variant:
-        """What these options say about the kernel with all that it calls."""
+        """The options that apply to the kernel and everything that it calls."""
         atomics = bool(self.host_atomics), bool(self.unsafe_fp_atomics)
         return Variant(self.checked, self.wave_size, *atomics, optimised=bool(self.opt), observed=self.observed)
 
@@ -127,7 +127,7 @@ class CompileOptions:
 
     @property
     def max_block_threads(self) -> int:
-        """Most threads that a block may have under ``launch_bounds``; 1024, what the hardware can, without."""
+        """The largest number of threads of a block under ``launch_bounds``; without it 1024, the hardware's limit."""
         bounds = self.launch_bounds
         if bounds is None:
             return 1024
@@ -138,7 +138,7 @@ class CompileOptions:
 
     @property
     def min_unit_blocks(self) -> int | None:
-        """How many blocks shall share a compute unit, under ``launch_bounds``; None where nobody cares."""
+        """How many blocks should share a compute unit, under ``launch_bounds``; None if unspecified."""
         bounds = self.launch_bounds
         if not isinstance(bounds, tuple) or len(bounds) == 1:
             return None
@@ -167,7 +167,7 @@ NOT_OURS = {
 
 
 def _describe_unknown(unknown: list[str], known: list[str]) -> str:
-    """What to say of options that do not exist."""
+    """The error message for unknown options."""
     described = [name + (f" ({NOT_OURS[name]})" if name in NOT_OURS else hint(name, known)) for name in unknown]
     return f"hip.jit has no option {', '.join(described)}; it knows {', '.join(known)}"
 

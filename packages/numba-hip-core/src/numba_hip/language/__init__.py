@@ -1,4 +1,4 @@
-"""The kernel language, one feature a module: the names, what types they have, and how they are lowered."""
+"""The kernel language, one feature per module: its names, their types, and their lowering."""
 
 from __future__ import annotations
 

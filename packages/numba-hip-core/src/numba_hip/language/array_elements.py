@@ -1,8 +1,8 @@
-"""Elements of arrays: where they are, reading and writing them.
+"""Reads and writes of array elements, and their addresses.
 
-Numba's own lowering serves any index. For one that names an element LLVM gets to know more here: that the address is in
-the array, so that nothing wraps around, and how far rows are apart in bytes, as the array says, without a product of
-extents. The index along the axis whose elements lie side by side comes first: neighbouring rows share that.
+Numba's own lowering handles any index. For an index of a single element, this lowering tells LLVM more: that the
+address is within the array, so nothing wraps around, and the distance between rows in bytes, as stored with the array,
+instead of a product of extents. The index along the contiguous axis comes first, as neighbouring rows share it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numba_hip.language.registry import lowering
 
 
 def element_pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """The address of the element that the first two arguments of a call name: an array, and an index."""
+    """The address of the element in the first two arguments of a call: an array and an index."""
     kind, index_type = sig.args[:2]
     array = context.make_array(kind)(context, builder, args[0])
     extents = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
@@ -37,7 +37,7 @@ def element_pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) ->
 
 
 def place_from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind: Any, extent: ir.Value) -> ir.Value:
-    """*index* counted from the start of its axis, which has *extent* elements: below zero it counts from the end."""
+    """*index* counted from the start of its axis of *extent* elements; a negative index counts from the end."""
     unsigned = isinstance(kind, types.Integer) and not kind.signed
     wide = context.cast(builder, index, kind, types.uintp if unsigned else types.intp)
     if unsigned:
@@ -47,7 +47,7 @@ def place_from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind:
 
 
 def address_of(builder: ir.IRBuilder, kind: types.Array, array: Any, places: list[ir.Value]) -> ir.Value:
-    """The address of the element at *places*, which there has to be."""
+    """The address of the element at *places*, which must exist."""
     pointer = array.data
     steps = list(zip(places, cgutils.unpack_tuple(builder, array.strides, kind.ndim), strict=True))
     if steps and kind.layout in "CF":
@@ -88,6 +88,6 @@ def _write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
 
 @lowering.lower_getattr(types.Array, "size")
 def _size(context: Any, builder: ir.IRBuilder, kind: types.Array, value: ir.Value) -> ir.Value:
-    """The number of elements. Of one axis it is the extent, which lies beside the address in a kernel's arguments."""
+    """The number of elements. For one axis it is the extent, which is next to the address in a kernel's arguments."""
     array = context.make_array(kind)(context, builder, value)
     return builder.extract_value(array.shape, 0) if kind.ndim == 1 else array.nitems

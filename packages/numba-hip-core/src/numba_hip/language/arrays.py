@@ -1,4 +1,4 @@
-"""Arrays that are made in a kernel: what those in shared, private and constant memory have in common."""
+"""Arrays that a kernel creates: what shared, private and constant memory have in common."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CANNOT_ALLOCATE = (
 
 
 class _Allocation(AttributeTemplate):
-    """What Numba's own functions that make an array ask its type for. Not by `overload_classmethod`: that would enter
-    what it is lowered to in a registry that Numba's CPU target has, too, whose functions could not make arrays then."""
+    """The method that Numba's array constructors look up on the type. It does not use `overload_classmethod`, which
+    would register its lowering for Numba's CPU target, too, whose constructors would then fail."""
 
     key = types.TypeRef(types.Array)
 
@@ -42,7 +42,7 @@ MOST_BYTES = 2**31 - 1
 
 
 def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
-    """The extents that a shape, a literal integer or a tuple of them, stands for."""
+    """The extents of a shape, which is a literal integer or a tuple of them."""
     members: Sequence[Any] = shape if isinstance(shape, types.BaseTuple) else [shape]
     extents = []
     for member in members:
@@ -60,7 +60,7 @@ def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
 
 
 def constant_alignment(function: str, argument: types.Type) -> int:
-    """The alignment that an argument, a literal or left out, stands for; `check_alignment` says whether it can be."""
+    """The alignment that an argument means, a literal or left out; `check_alignment` checks its value."""
     if argument is None or isinstance(argument, (types.Omitted, types.NoneType)):
         return 1
     value = given(argument)
@@ -70,14 +70,14 @@ def constant_alignment(function: str, argument: types.Type) -> int:
 
 
 def check_alignment(function: str, value: int) -> None:
-    """`AlignmentError` unless memory can be aligned to *value* bytes. Where code is lowered, so that it is one error
-    with a line, and not the reason why no implementation was found."""
+    """Raises `AlignmentError` unless memory can be aligned to *value* bytes. Called when code is lowered, so that the
+    error is reported at the line, and not as the reason why no implementation was found."""
     if value < 1 or value & (value - 1):
         raise AlignmentError(f"{function}: Alignment must be a power of two, got {value}")
 
 
 def element_type(function: str, dtype: types.Type) -> types.Type:
-    """The type of the elements that a dtype, a Numba or NumPy type or its name, stands for."""
+    """The element type for a dtype: a Numba or NumPy type, or its name."""
     name = given(dtype)
     if isinstance(name, str):
         try:
@@ -95,7 +95,7 @@ def element_type(function: str, dtype: types.Type) -> types.Type:
 
 
 def bytes_of(function: str, context: Any, shape: Sequence[int], dtype: types.Type, most: int | None) -> int:
-    """Bytes of an array; `TypingError` for one that has over *most*, which is what the target has of that memory."""
+    """The bytes of an array. Raises `TypingError` if it exceeds *most*, the target's limit for that memory."""
     size = math.prod(shape) * int(context.get_abi_sizeof(context.get_data_type(dtype)))
     limit = MOST_BYTES if most is None else most
     if size > limit:

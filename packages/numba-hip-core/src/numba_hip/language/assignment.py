@@ -1,7 +1,7 @@
 """``out[i] = row``: an array assigned to a part of another, element by element.
 
-Numba copies a value that overlaps the target. A kernel has no memory for that: within one dimension the elements are
-taken in the order that reads each before it is overwritten, any other overlap raises a ValueError.
+Numba copies a value that overlaps the target. A kernel has no memory for that: within one dimension, elements are
+copied in an order that reads each before it is overwritten; any other overlap raises a ValueError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numba_hip.language.registry import lowering
 Values = list[ir.Value]
 
 
-# The first two are as specific as the entries for numbers in elements.py; without them neither would be chosen.
+# The first two are as specific as the entries for numbers in array_elements.py; without them neither would be chosen.
 @lowering.lower(operator.setitem, types.Array, types.Integer, types.Array)
 @lowering.lower(operator.setitem, types.Array, types.BaseTuple, types.Array)
 @lowering.lower(operator.setitem, types.Array, types.Any, types.Array)
@@ -63,7 +63,7 @@ def _offset(builder: ir.IRBuilder, origin: ir.Value, places: Values, steps: Valu
 
 
 def _broadcast(context: Any, builder: ir.IRBuilder, extents: Values, array: Any) -> Values:
-    """The steps of *array* along the dimensions that *extents* gives; a ValueError in the kernel if it does not fit."""
+    """The strides of *array* along the dimensions in *extents*; a ValueError in the kernel if it does not fit."""
     own, steps = (cgutils.unpack_tuple(builder, field) for field in (array.shape, array.strides))
     missing = len(extents) - len(own)
     result = [ir.Constant(extents[0].type, 0) for _ in range(missing)]
@@ -84,7 +84,8 @@ def _order(
     target: tuple[ir.Value, Values],
     source: tuple[ir.Value, Values],
 ) -> ir.Value:
-    """Whether the elements have to be taken from the last to the first; a ValueError in the kernel if neither helps."""
+    """Whether the elements have to be copied from the last to the first; a ValueError in the kernel if neither order
+    works."""
     (start, steps), (base, source_steps) = target, source
     alike = ir.Constant(ir.IntType(1), 1)
     for step, other in zip(steps, source_steps, strict=True):
@@ -101,7 +102,7 @@ def _order(
 def _apart(
     builder: ir.IRBuilder, extents: Values, target: tuple[ir.Value, Values], source: tuple[ir.Value, Values]
 ) -> ir.Value:
-    """Whether no element of one can lie between the first and the last of the other."""
+    """Whether the two arrays cannot overlap, judged by the first and last element of each."""
     bounds = []
     for origin, steps in (target, source):
         low, high = origin, origin

@@ -1,4 +1,4 @@
-"""``hip.atomic``: operations on an element of an array that no other thread can come between.
+"""``hip.atomic``: atomic operations on array elements.
 
 Each takes an array in global or shared memory, an index (a number, or a tuple of as many as the array has dimensions;
 the remainder of an unsigned and a signed integer is a float to Numba, so floats are taken, and cut to integers) and
@@ -6,8 +6,8 @@ operands, which are cast to the type of the elements; each returns the element a
 integers or floats of 16, 32 or 64 bits; `add` and `sub` take complex numbers, too, whose two parts change one after the
 other. The order of memory operations around it is relaxed, as in CUDA and HIP.
 
-*scope* says among whom: the threads of the ``"block"``, of the ``"device"``, or of the ``"system"``, which is the host
-and other devices, too.
+*scope* is ``"block"``, ``"device"``, or ``"system"``: atomic among the threads of the block, or of the device, or also
+with the host and other devices.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCOPES = ("block", "device", "system")
 
 
 def _scope(function: str, scope: types.Type | str) -> str:
-    """The scope that an argument, a literal or left out, stands for."""
+    """The scope that an argument means, a literal or left out."""
     name = scope if isinstance(scope, str) else given(scope)
     if name not in SCOPES:
         raise TypingError(f"hip.atomic.{function}: the scope has to be one of {', '.join(map(repr, SCOPES))}")
@@ -40,7 +40,7 @@ def _scope(function: str, scope: types.Type | str) -> str:
 def _element(
     function: str, ary: types.Type, idx: types.Type, floats: bool = True, complexes: bool = False
 ) -> types.Type:
-    """The type of the elements, once array and index are what they have to be."""
+    """The type of the elements, after checking array and index."""
     if not isinstance(ary, types.Array):
         raise TypingError(f"hip.atomic.{function}: the first argument has to be an array, got {ary}")
     if not ary.mutable:
@@ -70,7 +70,7 @@ def _rmw(operation: str) -> Update:
 def _subtract(
     context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
 ) -> ir.Value:
-    """An addition, which is the same number: GPUs have instructions for that alone."""
+    """An addition, which gives the same result: only additions have instructions on GPUs."""
     return context.atomic_rmw(builder, "fadd", pointer, builder.fneg(value), scope)
 
 
@@ -88,7 +88,7 @@ def _by_type(integer: str, unsigned: str, real: Update | str) -> Update:
 
 
 def _by_part(real: Update) -> Update:
-    """*real* for the real and the imaginary part, one after the other: another thread may come in between."""
+    """*real* for the real and then for the imaginary part: another thread may access the number in between."""
 
     def update(
         context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
@@ -107,8 +107,7 @@ def _by_part(real: Update) -> Update:
 
 
 def _while_better(predicate: str) -> Update:
-    """The operand replaces an element that it compares to as *predicate* says, so never with a NaN on either side. An
-    element that it does not replace is only read: most of those that many threads update."""
+    """The operand replaces an element for which the comparison *predicate* holds, so never if either is NaN."""
 
     def update(
         context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
@@ -203,7 +202,7 @@ def _compare_and_swap(
 def cas(
     ary: types.Type, idx: types.Type, old: types.Type, val: types.Type, scope: types.Type | str = "device"
 ) -> tuple[types.Type, Lower]:
-    """``atomic.cas(ary, idx, old, val, scope='device')``: ``ary[idx] = val`` where it is *old*; returns what it was."""
+    """``atomic.cas(ary, idx, old, val, scope='device')``: ``ary[idx] = val`` if it is *old*; returns the old value."""
     element, among = _element("cas", ary, idx), _scope("cas", scope)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:

@@ -1,4 +1,4 @@
-"""Bits of integers, and small arithmetic that processors have instructions for."""
+"""Bit operations on integers, and arithmetic for which processors have instructions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class _IntegerMethods(AttributeTemplate):
 
 @lowering.lower(_BitCount.key, types.Integer)
 def _bit_count(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """As Python counts: the bits of the magnitude."""
+    """As in Python: the bits of the absolute value."""
     (value,) = args
     if sig.args[0].signed:
         negative = builder.icmp_signed("<", value, ir.Constant(value.type, 0))

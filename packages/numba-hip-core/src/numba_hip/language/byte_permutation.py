@@ -1,4 +1,4 @@
-"""Bytes and bits of pairs of 32-bit words, by the names of CUDA and HIP without the underscores."""
+"""Byte permutations and funnel shifts of pairs of 32-bit words, under CUDA's and HIP's names without underscores."""
 
 from __future__ import annotations
 

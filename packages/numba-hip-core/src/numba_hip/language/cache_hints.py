@@ -1,7 +1,7 @@
-"""Loads and stores with a hint for caches, by the names of CUDA: ``ldcg(ary, idx)``, ``stcg(ary, idx, val)``.
+"""Loads and stores with cache hints, under CUDA's names: ``ldcg(ary, idx)``, ``stcg(ary, idx, val)``.
 
-A hint never changes what is read or written. ``ldcv`` and ``stwt`` are relaxed atomic accesses, made each time that the
-program says so; the others are plain accesses here. Elements are integers and floats.
+A hint never changes what is read or written. ``ldcv`` and ``stwt`` are relaxed atomic accesses, which are never merged
+or removed; the others are plain accesses here. Elements are integers and floats.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Device arrays that a function captures: kernels work on the memory itself, as it is when they run.
+"""Device arrays that a function captures: kernels access their memory, with its contents at run time.
 
-Host arrays that are captured are constants. For those of a device the address is one, and what is compiled keeps the
-arrays alive. As Numba types what it finds in a variable of the module, or of a function around, as read-only, those
-that hold device arrays are replaced by a call that returns them.
+Captured host arrays are constants. For a device array the address is a constant, and the compiled code keeps the array
+alive. Numba types global variables and those of enclosing functions as read-only, so variables with device arrays are
+replaced by a call that returns them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _captured: weakref.WeakKeyDictionary[Any, list[DeviceArray]] = weakref.WeakKeyDi
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class TakeDeviceArrays(FunctionPass):
-    """The pass that makes device arrays of captured arrays of other libraries, and all of them ones to write to."""
+    """The pass that replaces captured arrays of other libraries by device arrays, and makes all of them writable."""
 
     _name = "hip_take_device_arrays"
 
@@ -80,7 +80,7 @@ class Captured:
 
 
 class CapturedType(types.Opaque):
-    """The type of one such value. It does not keep the value alive, as Numba keeps types for good."""
+    """The type of one such value. It does not keep the value alive, as Numba never drops types."""
 
     _numbers = itertools.count()
 
@@ -105,7 +105,7 @@ def _no_value(context: Any, builder: ir.IRBuilder, kind: types.Type, captured: C
 
 @device_function("captured")
 def captured(value: types.Type) -> tuple[types.Type, Lower] | None:
-    """What a function has captured; `TakeDeviceArrays` puts calls of this into functions."""
+    """The captured value; `TakeDeviceArrays` inserts calls of this into functions."""
     found = value.captured() if isinstance(value, CapturedType) else None
     if found is None:
         return None
@@ -118,7 +118,7 @@ def captured(value: types.Type) -> tuple[types.Type, Lower] | None:
 
 
 def on_device(value: Any) -> Any:
-    """*value* with device arrays in place of other libraries' arrays of a device, also within tuples."""
+    """*value* with arrays of other libraries that are on a device replaced by device arrays, also in tuples."""
     if isinstance(value, tuple):
         members = [on_device(member) for member in value]
         if all(member is before for member, before in zip(members, value, strict=True)):
@@ -130,7 +130,7 @@ def on_device(value: Any) -> Any:
 
 
 def refer(context: Any, builder: ir.IRBuilder, kind: types.Type, array: DeviceArray) -> ir.Value:
-    """The value of type *kind* (an array, or a record) that *array* is in the function being built."""
+    """*array* as a value of type *kind* (an array, or a record) in the function being built."""
     target = context.typing_context.compile_target.name
     if array.device.target != target:
         raise TypingError(

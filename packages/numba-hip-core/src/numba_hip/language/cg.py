@@ -27,7 +27,7 @@ GRID_GROUP = GridGroupType()
 @device_function("cg.this_grid")
 def this_grid() -> tuple[types.Type, Lower]:
     """``cg.this_grid()``: the group of all threads of the grid. A kernel that calls its ``sync`` is launched
-    cooperatively: all its blocks have to run at the same time, a `LaunchError` says where they cannot."""
+    cooperatively: all its blocks have to run at the same time; a `LaunchError` reports if they cannot."""
     return GRID_GROUP, lambda context, builder, sig, args: context.get_dummy_value()
 
 

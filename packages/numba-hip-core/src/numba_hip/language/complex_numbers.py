@@ -1,7 +1,8 @@
-"""Complex numbers made of two numbers, ``np.complex64(re, im)``, or of a vector of two, and vectors made of them.
+"""Complex numbers from two numbers, ``np.complex64(re, im)``, or from a vector of two, and vectors from complex
+numbers.
 
-Numba has ``complex(re, im)``, and NumPy's types for one number. A vector of two is assigned to an element of a complex
-array as the number of its two components, and a complex number to an element of an array of such vectors.
+Numba itself has ``complex(re, im)``, and NumPy's types called with one number. A vector of two can be assigned to an
+element of a complex array, and a complex number to an element of an array of such vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ REAL = (types.Integer, types.Float, types.Boolean)
 
 
 def _parts_fit(args: tuple[types.Type, ...]) -> bool:
-    """Whether a complex number can be made of *args*: two real numbers, or a vector of two."""
+    """Whether *args* make a complex number: two real numbers, or a vector of two."""
     if len(args) == 1:
         return isinstance(args[0], VectorType) and args[0].count == 2
     return len(args) == 2 and all(isinstance(types.unliteral(part), REAL) for part in args)

@@ -1,4 +1,4 @@
-"""``hip.const``: arrays of the host that are part of a kernel."""
+"""``hip.const``: host arrays that are part of a kernel."""
 
 from __future__ import annotations
 

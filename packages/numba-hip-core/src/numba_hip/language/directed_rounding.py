@@ -1,9 +1,9 @@
-"""Arithmetic that rounds in a direction, by the names of CUDA's libdevice: ``dadd_rd``, ``fmaf_rz``, ``fsqrt_ru``.
+"""Arithmetic with directed rounding, under the names of CUDA's libdevice: ``dadd_rd``, ``fmaf_rz``, ``fsqrt_ru``.
 
-HIP's header has no such functions. Here a result is rounded to the nearest, as always, and moved to the number next to
-it where it lies on the wrong side of the exact one; what tells that is computed without error (Dekker, A floating-point
-technique for extending the available precision, 1971; Shewchuk, Adaptive precision floating-point arithmetic, 1997).
-For float32 that is done in float64, rounded to odd; see `numba_hip.language.bf16.bits`.
+HIP's header has no such functions. Here a result is rounded to nearest and then moved to its neighbour if it is on the
+wrong side of the exact result; the side is computed without error (Dekker, A floating-point technique for extending the
+available precision, 1971; Shewchuk, Adaptive precision floating-point arithmetic, 1997). For float32 this is done in
+float64, rounded to odd; see `numba_hip.language.bf16.bits`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def _fma(context: Any, builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Va
 
 
 def _two_sum(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The sum of two doubles, and exactly what its rounding leaves out."""
+    """The sum of two doubles, and its exact rounding error."""
     total = builder.fadd(a, b)
     taken = builder.fsub(total, a)
     return total, builder.fadd(builder.fsub(a, builder.fsub(total, taken)), builder.fsub(b, taken))
 
 
 def _sign_of_sum(builder: ir.IRBuilder, terms: Values) -> ir.Value:
-    """A double with the sign of the exact sum of *terms*: the largest part of it that is not zero."""
+    """A double with the sign of the exact sum of *terms*: the largest component that is not zero."""
     parts: list[ir.Value] = []
     for term in terms:
         rest = term
@@ -62,7 +62,7 @@ def _below(builder: ir.IRBuilder, value: ir.Value, limit: float) -> ir.Value:
 
 
 def _product_of_signs(context: Any, builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    """1, -1, or 0 where one of them is 0."""
+    """The product of the signs: 1, -1, or 0 if one of them is 0."""
     ones = [context.call_math(builder, "copysign", [DOUBLE(1.0), value]) for value in (a, b)]
     zero = builder.or_(*(builder.fcmp_ordered("==", value, DOUBLE(0.0)) for value in (a, b)))
     return builder.select(zero, DOUBLE(0.0), builder.fmul(*ones))
@@ -73,8 +73,9 @@ def _of_sum(context: Any, builder: ir.IRBuilder, args: Values, result: ir.Value)
 
 
 def _of_fused(context: Any, builder: ir.IRBuilder, args: Values, result: ir.Value) -> ir.Value:
-    """Of a * b + c. Where the product is too small to say what its rounding leaves out, all is scaled; where it is
-    beyond that, or c is much larger, the product alone decides. What is at the upper end of the range is scaled down.
+    """The sign of the error of a * b + c. Everything is scaled if the product is too small to represent its rounding
+    error; beyond that, or if c is much larger, the product alone decides. Values at the upper end of the range are
+    scaled down.
     """
     a, b, c = args
     tiny = _below(builder, builder.fmul(a, b), NEAR_ZERO)
@@ -98,7 +99,7 @@ def _of_product(context: Any, builder: ir.IRBuilder, args: Values, result: ir.Va
 
 
 def _of_quotient(context: Any, builder: ir.IRBuilder, args: Values, result: ir.Value) -> ir.Value:
-    """That of a - result * b, and of b."""
+    """The sign of the error of a quotient: those of a - result * b and of b."""
     a, b = args
     tiny = _below(builder, a, NEAR_ZERO)
     smaller = builder.fcmp_ordered("<", magnitude(builder, b), magnitude(builder, result))
@@ -118,7 +119,7 @@ def _of_root(context: Any, builder: ir.IRBuilder, args: Values, result: ir.Value
 
 
 def _step(builder: ir.IRBuilder, value: ir.Value, up: bool) -> ir.Value:
-    """The double next to a *value* that is no NaN; infinity has none beyond it."""
+    """The double next to *value*, which is not NaN; infinity has no further neighbour."""
     bits = builder.bitcast(value, I64)
     negative = builder.icmp_signed("<", bits, I64(0))
     away = builder.not_(negative) if up else negative
@@ -133,7 +134,7 @@ def _direct(
 ) -> ir.Value:
     """*result*, which was rounded to the nearest, rounded in *direction*; *sign* is that of exact minus *result*.
 
-    Where the arguments are *finite* and the result is not, the exact one is nearer to zero.
+    If the arguments are *finite* and the result is not, the exact result is nearer to zero.
     """
     infinite = builder.fcmp_ordered("==", magnitude(builder, result), DOUBLE(float("inf")))
     overflown = builder.and_(infinite, finite)
@@ -153,7 +154,7 @@ def _direct(
 def _signed_zero(
     context: Any, builder: ir.IRBuilder, direction: str, result: ir.Value, terms: tuple[ir.Value, ir.Value]
 ) -> ir.Value:
-    """A sum of numbers that cancel is -0 where is rounded down."""
+    """A sum of numbers that cancel is -0 if rounded down."""
     if direction != "rd":
         return result
     one, other = (builder.icmp_signed("<", builder.bitcast(term, I64), I64(0)) for term in terms)
@@ -201,7 +202,7 @@ def _in_double(context: Any, builder: ir.IRBuilder, operation: str, direction: s
 
 
 def _to_float(builder: ir.IRBuilder, direction: str, value: ir.Value) -> ir.Value:
-    """A double, rounded in *direction* itself, as a float32: to round twice in one direction is to round once."""
+    """A double that was rounded in *direction* as a float32: rounding twice in one direction equals rounding once."""
     single = builder.fptrunc(value, FLOAT)
     back = builder.fpext(single, DOUBLE)
     bits = builder.bitcast(single, I32)
@@ -235,7 +236,7 @@ ARITY = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}
 
 
 def find(name: str) -> Stub | None:
-    """The function called *name* as in libdevice, if it is one of these."""
+    """The function with libdevice's name *name*, if it is one of these."""
     stem, _, direction = name.rpartition("_")
     if direction not in DIRECTIONS:
         return None

@@ -1,9 +1,9 @@
-"""Integer division: ``//``, ``%``, ``divmod`` and NumPy's ufuncs of them, as NumPy has them.
+"""Integer division as in NumPy: ``//``, ``%``, ``divmod`` and the corresponding ufuncs.
 
 Quotients are rounded down, and a remainder has the sign of the divisor. The quotient of the smallest integer and -1
-wraps around to the smallest integer. Dividing by 0 gives 0, or raises in Python's error model. LLVM gives neither of
-the two a meaning, and processors trap; so what is divided by is a 1 there, chosen without a branch, and threads that
-run as lanes of vectors do not part.
+wraps around to the smallest integer. Dividing by 0 gives 0, or raises in Python's error model. In LLVM both are
+undefined, and processors trap; so the divisor is replaced by 1 in these cases, selected without a branch, so that
+threads that run as lanes of vectors do not diverge.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Quotient = tuple[ir.Value, ir.Value]
 def divide(
     builder: ir.IRBuilder, signed: bool, dividend: ir.Value, divisor: ir.Value, *, wide: ir.IntType | None = None
 ) -> Quotient:
-    """Quotient and remainder of two integers of one type, for any values of them; in type *wide*, if it is given."""
+    """Quotient and remainder of any two integers of one type; in type *wide*, if it is given."""
     return (_divide_signed if signed else _divide_unsigned)(builder, dividend, divisor, wide or dividend.type)
 
 
@@ -55,8 +55,8 @@ def _divide_signed(builder: ir.IRBuilder, dividend: ir.Value, divisor: ir.Value,
 
 
 def _narrow(builder: ir.IRBuilder, values: Sequence[ir.Value], signed: bool) -> Sequence[ir.Value]:
-    """*values* as 32 bits, if they were made of as many: Numba extends all integers to 64 first, which take several
-    times as long to divide."""
+    """*values* as 32 bits, if they were extended from 32 or fewer: Numba extends all integers to 64 bits first, whose
+    division takes several times as long."""
     half = ir.IntType(32)
     sources = []
     for value in values:
@@ -134,13 +134,13 @@ def _divide_timedeltas(context: Any, builder: ir.IRBuilder, sig: Any, args: Any)
 @lowering.lower(operator.floordiv, types.NPTimedelta, types.NPTimedelta)
 @lowering.lower(operator.ifloordiv, types.NPTimedelta, types.NPTimedelta)
 def floor_divide_timedeltas_loop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """How often one timedelta goes into another; 0 where that is no number."""
+    """The quotient of two timedeltas; 0 if it is undefined."""
     possible, (quotient, _) = _divide_timedeltas(context, builder, sig, args)
     number = builder.select(possible, quotient, quotient.type(0))
     return context.cast(builder, number, types.int64, sig.return_type)
 
 
 def remainder_of_timedeltas_loop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """One element of ``np.remainder`` of timedeltas; NaT where there is none."""
+    """One element of ``np.remainder`` of timedeltas; NaT if it is undefined."""
     possible, (_, rest) = _divide_timedeltas(context, builder, sig, args)
     return builder.select(possible, rest, rest.type(NOT_A_TIME))

@@ -1,4 +1,4 @@
-"""Attributes of dtypes in kernels, which are constants: ``dtype.itemsize``, ``dtype.name``, ``dtype.names``, ..."""
+"""Attributes of dtypes in kernels, all constants: ``dtype.itemsize``, ``dtype.name``, ``dtype.names``, ..."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Functions that kernels call and that are written elsewhere: `declare_device`.
+"""Functions that kernels call and that are defined in linked code: `declare_device`.
 
-A call goes to an adapter, which is made when the kernel is linked and the definition is at hand: with opaque pointers
-LLVM links a call to a function of another type without a word.
+A call goes to an adapter, which is created when the kernel is linked and the definition is known: with opaque pointers,
+LLVM silently links a call to a function of another type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ABIS = ("numba", "c")
 
 
 class ExternalFunction:
-    """A function of linked code; kernels call it by this object. Made by `declare_device`."""
+    """A function of linked code; kernels call it by this object. Created by `declare_device`."""
 
     def __init__(self, name: str, signature: Any, link: tuple[Any, ...], abi: str) -> None:
         self.__name__ = name
@@ -45,7 +45,7 @@ class ExternalFunction:
         return f"<external function {self.name}{self.signature}>"
 
     def __call__(self, *args: Any) -> NoReturn:
-        """Refuse: it is code of the device."""
+        """Raise an error: it only runs on the device."""
         raise TypeError(f"{self.name} is a function of the device: it can be called from a kernel only")
 
     def add_to_fingerprint(self, fingerprint: Any) -> None:
@@ -114,9 +114,9 @@ def _call(function: ExternalFunction, context: Any, builder: ir.IRBuilder, value
 def build_adapters(
     functions: Iterable[ExternalFunction], modules: Mapping[str, llvm.ModuleRef], context: Any
 ) -> ir.Module:
-    """A module that defines the adapters of *functions*, which *modules* (by their names for messages) define.
+    """A module with the adapters of *functions*, which *modules* define (by their names for messages).
 
-    Raises `LinkedCodeError` for a function that none of them defines, or whose type is not what was declared.
+    Raises `LinkedCodeError` for a function that none of them defines, or whose type differs from the declaration.
     """
     adapters = context.create_module("externals")
     for function in functions:
@@ -204,12 +204,12 @@ def _spell(kind: ir.Type) -> str:
 
 
 def _is_same(actual: str, declared: str) -> bool:
-    """Whether two types are one, as LLVM and llvmlite spell them: they differ in blanks within structures."""
+    """Whether two types are equal, as spelt by LLVM and llvmlite, which differ in blanks within structures."""
     return actual.replace(" ", "") == declared.replace(" ", "") or (actual, declared) == ("i1", "i8")
 
 
 def link_modules(codes: Iterable[LinkedCode], triple: str, data_layout: str) -> dict[str, llvm.ModuleRef]:
-    """The modules of *codes* by their names; `LinkedCodeError` where two define the same function."""
+    """The modules of *codes* by their names. Raises `LinkedCodeError` if two define the same function."""
     modules: dict[str, llvm.ModuleRef] = {}
     owners: dict[str, str] = {}
     for number, code in enumerate(codes):

@@ -1,7 +1,7 @@
-"""``/`` of float32 in ``fastmath`` kernels: a division alone, which raises nothing, as in Numba CUDA.
+"""``/`` of float32 in ``fastmath`` kernels: only a division, which never raises, as in Numba CUDA.
 
-Otherwise such a kernel has a branch before each division, for the exception of one by 0 that it promises not to make:
-``fastmath`` says that there are no infinities.
+Otherwise such a kernel would have a branch before each division, for the exception on 0, although ``fastmath`` promises
+that there are no infinities.
 """
 
 from __future__ import annotations

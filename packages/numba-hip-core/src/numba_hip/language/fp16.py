@@ -1,7 +1,7 @@
-"""Half precision: numbers of type float16 in kernels, and ``hip.fp16``, its operations by CUDA's and HIP's names.
+"""Half precision: float16 numbers in kernels, and ``hip.fp16``, with operations under CUDA's and HIP's names.
 
-Sums, differences, products and quotients of two float16 are float16, rounded once; with a number of another type both
-are converted as usual. `math` functions take a float16 as a float32. The functions here give a float16.
+Sums, differences, products and quotients of two float16 are float16, rounded once; combined with a number of another
+type, both are converted as usual. `math` functions convert a float16 to a float32. The functions here return a float16.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ float_models = DataModelManager()
 
 @register_model_in(float_models, types.Float)
 class FloatModel(models.PrimitiveModel):
-    """Floats, those of 16 bits among them."""
+    """Floats, including those of 16 bits."""
 
     def __init__(self, manager: Any, kind: types.Float) -> None:
         of_width = {16: ir.HalfType, 32: ir.FloatType, 64: ir.DoubleType}
@@ -51,13 +51,13 @@ COMPARISONS = {
 
 
 def compare(builder: ir.IRBuilder, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """A NaN differs from everything, and no other comparison with it is true."""
+    """NaN is unequal to everything, and no other comparison with it is true."""
     test = builder.fcmp_unordered if predicate == "!=" else builder.fcmp_ordered
     return test(predicate, a, b)
 
 
 class _OfHalves(AbstractTemplate):
-    """Types a call whose arguments are float16, all of them: nothing is converted to a half to make one fit."""
+    """Types calls with only float16 arguments: nothing is converted to a half to make a call fit."""
 
     result = F16
 
@@ -205,14 +205,14 @@ def _reciprocal_root_of(context: Any, builder: ir.IRBuilder, a: ir.Value) -> ir.
 
 
 def _fused(context: Any, builder: ir.IRBuilder, *values: ir.Value) -> ir.Value:
-    """In double precision a product of two halves is exact, and its sum with a third, too, or so close that it does not
-    matter for the rounding to a half."""
+    """In double precision a product of two halves is exact, and its sum with a third is exact or close enough that
+    rounding it to a half gives the correct result."""
     wide = [builder.fpext(value, ir.DoubleType()) for value in values]
     return builder.fptrunc(context.call_math(builder, "fma", wide), ir.HalfType())
 
 
 def _extreme(predicate: str) -> Callable[..., ir.Value]:
-    """The one of two that compares to the other as *predicate* says; a NaN counts as missing."""
+    """The argument for which the comparison *predicate* holds; NaN counts as missing."""
 
     def choose(context: Any, builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
         first = builder.fcmp_ordered(predicate, a, b)

@@ -1,7 +1,7 @@
-"""Functions of a program's own HIP C++ in kernels, by their names: `set_hip_extensions`, as AMD's numba-hip has it.
+"""A program's own HIP C++ functions in kernels, by their names: `set_hip_extensions`, as in AMD's numba-hip.
 
-They are compiled for each target when a kernel for it first calls one: by ROCm for AMD GPUs, and by the clang of the
-wheel ``ziglang`` for the CPU device. A kernel keeps the functions that it was compiled with.
+They are compiled for a target when a kernel for it first calls one: by ROCm for AMD GPUs, and by the clang of the wheel
+``ziglang`` for the CPU device. A kernel keeps the functions that it was compiled with.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class UserFunction(HipFunction):
 
 @dataclass
 class _Chosen:
-    """What `set_hip_extensions` was last given."""
+    """The arguments of the last `set_hip_extensions`."""
 
     code: str = ""
     flags: list[str] = field(default_factory=list)
@@ -57,14 +57,14 @@ def set_hip_extensions(
 ) -> None:
     """Let kernels call the ``__device__`` functions of HIP C++, *code* or the file *filepath*, as ``hip.<name>``.
 
-    They take the place of those of an earlier call; kernels that were compiled before keep theirs. *extra_cflags* are
-    options of clang (``-I``, ``-D``); None leaves those of the earlier call. A pointer is a further result: what a
-    function writes through its pointers is returned behind its own result. On the CPU device, and to be read without
-    ROCm, functions take and give numbers, and call the functions of HIP's that do.
+    They replace those of an earlier call; kernels that were compiled before keep theirs. *extra_cflags* are options of
+    clang (``-I``, ``-D``); None keeps those of the earlier call. What a function writes through its pointers is
+    returned after its own result. On the CPU device, and when reading without ROCm, functions can only take and return
+    numbers, and call HIP functions that do.
 
-    Raises `HipExtensionError` unless there is exactly one of *code* and *filepath*, and of `hip_devicelib.errors`
+    Raises `HipExtensionError` unless there is exactly one of *code* and *filepath*. From `hip_devicelib.errors`, raises
     `CompileError` or `HeaderError` for source that cannot be read, and `MissingExtraError` without libclang, which
-    ``hip-devicelib[headers]`` brings. Nothing is changed then.
+    ``hip-devicelib[headers]`` installs. Nothing is changed then.
     """
     if (code is None) == (filepath is None):
         given = "both" if code is not None else "neither"
@@ -113,7 +113,7 @@ def _declare(source: Extension) -> tuple[Function, ...]:
 
 
 def _with_results(function: Function) -> Function:
-    """*function* with all that its pointers lead to as results."""
+    """*function* with everything that its pointers point to as results."""
     parameters = tuple(
         replace(one, intent="out") if one.type.kind in ("pointer", "reference") and not one.type.const else one
         for one in function.parameters

@@ -1,7 +1,7 @@
-"""The device functions of HIP's header in kernels, each by the name that HIP gives it: ``hip.__popc``, ``hip.sinf``.
+"""The device functions of HIP's header in kernels, under HIP's names: ``hip.__popc``, ``hip.sinf``.
 
-Overloads are told apart as Numba does for its own functions. A pointer is given as an array with elements of that type,
-whose first element it then points to (``counts[i:]`` for another one), or as Numba's ``CPointer``.
+Overloads are resolved as for Numba's own functions. For a pointer, pass an array with elements of that type, to whose
+first element it then points (``counts[i:]`` for another one), or Numba's ``CPointer``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ BYTE, WORD = ir.IntType(8), ir.IntType(32)
 class HipFunction(Stub):
     """A function of HIP's header, with all of its overloads; kernels call it by this object.
 
-    Where it *returns_outputs*, what it would write through pointers are further results: one alone as it is, several as
-    a tuple.
+    With *returns_outputs*, what it would write through pointers is returned as further results: a single one directly,
+    several as a tuple.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class HipFunction(Stub):
         raise TypeError(f"hip.{self.__name__} is a device function of HIP; it can be called from a kernel only")
 
     def match(self, args: tuple[types.Type, ...]) -> dict[Signature, Function]:
-        """The overloads that take arguments of as many and such types, by the signature that each call has then."""
+        """The overloads that take this number and these types of arguments, by the signature of each call."""
         found: dict[Signature, Function] = {}
         for function in self.overloads:
             kinds = _argument_types(self.inputs(function), args)
@@ -57,14 +57,14 @@ class HipFunction(Stub):
         return found
 
     def provide(self, context: Any) -> None:
-        """Have the kernel that is being lowered linked with what defines the function: HIP's own is found by itself."""
+        """Record what the kernel being lowered has to link for this function; HIP's own library is linked anyway."""
 
     def inputs(self, function: Function) -> list[Parameter]:
-        """The parameters of overload *function* that a call gives arguments for."""
+        """The parameters of overload *function* for which a call passes arguments."""
         return [one for one in function.parameters if not (self.returns_outputs and one.intent == "out")]
 
     def outputs(self, function: Function) -> list[CType]:
-        """The types of what it writes through pointers and a call gets as results."""
+        """The types of the values written through pointers that a call returns."""
         if not self.returns_outputs:
             return []
         return [one.type.element for one in function.parameters if one.intent == "out" and one.type.element is not None]
@@ -80,7 +80,7 @@ def find(name: str) -> HipFunction | None:
 
 
 def numba_type(kind: CType) -> types.Type | None:
-    """What HIP's type *kind* is in kernels; `None` for one that has no counterpart there."""
+    """The type of HIP's *kind* in kernels; `None` if it has no counterpart there."""
     if kind.kind == "void":
         return types.none
     if kind.kind == "bool":
@@ -111,7 +111,7 @@ def _argument_types(parameters: Sequence[Parameter], args: tuple[types.Type, ...
 
 
 def _parameter_type(parameter: Parameter, arg: types.Type) -> types.Type | None:
-    """The type that *arg* has to be converted to; for a pointer its own, where it is one to elements of that type."""
+    """The type that *arg* has to be converted to; for a pointer its own type, if it points to elements of that type."""
     if parameter.type.kind not in ("pointer", "reference") or parameter.type.element is None:
         return numba_type(parameter.type)
     element = numba_type(parameter.type.element)
@@ -197,7 +197,7 @@ def _abi_type(context: Any, kind: CType) -> ir.Type:
 
 
 def _pass(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.Type, kind: CType) -> ir.Value:
-    """*value*, of Numba type *given*, as the C ABI wants it for a parameter of type *kind*."""
+    """*value*, of Numba type *given*, in the form that the C ABI requires for a parameter of type *kind*."""
     if kind.kind in ("pointer", "reference"):
         pointer = context.make_array(given)(context, builder, value).data if isinstance(given, types.Array) else value
         return builder.addrspacecast(pointer, BYTE.as_pointer(kind.space)) if kind.space else pointer

@@ -1,4 +1,4 @@
-"""What kernels call and what is compiled for a target when they do."""
+"""Functions that are compiled for a kernel's target when the kernel calls them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Any
 
 
 class KernelCallable:
-    """A function of ``hip.jit``: in the code of a kernel it stands for its form that the kernel's target compiles."""
+    """A function of ``hip.jit``: in a kernel, it stands for its version that is compiled for the kernel's target."""
 
     py_func: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Lanes of a wave by the names that HIP and the hardware use: ``readlane``, ``mbcnt``, ``ds_permute``."""
+"""Lane operations under the names of HIP and the hardware: ``readlane``, ``mbcnt``, ``ds_permute``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _moved(function: str, argument: types.Type) -> types.Type:
 
 @device_function("readlane")
 def readlane(value: types.Type, lane: types.Type) -> tuple[types.Type, Lower]:
-    """``readlane(value, lane)``: the *value* of lane number *lane*, which has to be the same for all active lanes."""
+    """``readlane(value, lane)``: the *value* of lane number *lane*, which has to be uniform across the active lanes."""
     kind = _moved("readlane", value)
     _integer("readlane", lane)
 

@@ -1,4 +1,4 @@
-"""``a @ b``, ``np.dot``, ``np.vdot``, ``np.linalg.norm``: where they make no array, by the thread that calls them."""
+"""``a @ b``, ``np.dot``, ``np.vdot``, ``np.linalg.norm``, computed by the calling thread, if the result is a number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def _are_arrays(args: Sequence[Any]) -> bool:
 
 
 def _check_product(name: str, args: Sequence[Any]) -> None:
-    """Only numbers are multiplied, and only what makes one number: a kernel has no memory for a new array."""
+    """Only arrays of numbers are multiplied, and only if the result is one number: a kernel has no memory for a new
+    array."""
     if len(args) < 2 or not _are_arrays(args[:2]):
         return
     a, b = args[:2]

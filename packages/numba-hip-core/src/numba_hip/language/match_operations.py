@@ -1,4 +1,4 @@
-"""Matches: which lanes of a wave have the same value."""
+"""Match operations: which lanes of a wave have the same value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAIR = types.Tuple((types.uint64, types.boolean))
 
 
 def _matching_lanes(context: Any, builder: ir.IRBuilder, value: ir.Value, among: ir.Value) -> ir.Value:
-    """The lanes *among* these whose *value* is this lane's: each value in turn, led by the lowest lane that has it."""
+    """The lanes in *among* with the same *value* as this lane: each value in turn, starting with its lowest lane."""
     before, loop, after = builder.block, builder.append_basic_block("value"), builder.append_basic_block("matched")
     builder.branch(loop)
     builder.position_at_end(loop)

@@ -1,4 +1,4 @@
-"""Python's ``math`` in kernels. Numba types most of it; here it is lowered, to the device's own math functions."""
+"""Python's ``math`` in kernels. Numba types most of it; this module lowers it to the device's math functions."""
 
 from __future__ import annotations
 
@@ -199,10 +199,10 @@ def _power_of_two(builder: ir.IRBuilder, exponent: ir.Value, kind: ir.Type) -> i
 
 
 def scale_by_power_of_two(context: Any, builder: ir.IRBuilder, value: ir.Value, exponent: ir.Value) -> ir.Value:
-    """Multiply by powers of two, at most three times: one factor cannot span the whole range of exponents.
+    """Multiply by a power of two in at most three steps, as one factor cannot span the whole range of exponents.
 
-    Only one product rounds: a step that is not the last stops short of the smallest normal number by the width of the
-    mantissa, so that what is then still to be taken off takes a rounded product to zero.
+    Only one product rounds: a step that is not the last stays above the smallest normal number by the width of the
+    mantissa, so that a rounded product takes the rest to zero.
     """
     del context
     _, mantissa, bias = _formats(value.type)

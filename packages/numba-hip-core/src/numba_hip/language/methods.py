@@ -1,8 +1,8 @@
-"""Methods and attributes that types have in kernels alone.
+"""Methods and attributes that types only have in kernels.
 
-Numba's own `overload_method` enters what a method is lowered to by its type and its name in a registry that its CPU
-target has as well. Where both have a method of that name, that of one takes the place of the other's, once a program
-has used both. What is defined here is in registries of our own.
+Numba's own `overload_method` registers a method's lowering by its type and name in a registry that its CPU target
+shares. If both targets define a method with that name, one replaces the other once a program has used both. Definitions
+here are in separate registries.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def define_attribute(kind: Any, name: str, define: Callable[..., Any], **options
 
 
 def find_attribute(value: types.Type, name: str) -> Read | None:
-    """How the attribute *name* of a value of type *value* is read, where that was defined for kernels."""
+    """The lowering of attribute *name* of a value of type *value*, if one was defined for kernels."""
     found: list[Read] = [read for kind, read in _attributes.get(name, ()) if _is_of(value, kind)]
     return found[-1] if found else None
 
@@ -73,7 +73,7 @@ def _is_of(value: types.Type, kind: Any) -> bool:
 
 
 def _overload(name: str, define: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
-    """A function of its own that kernels call for *define*."""
+    """A separate function that kernels call for *define*."""
 
     def function(*args: Any, **kwargs: Any) -> None:
         raise NotImplementedError
@@ -84,7 +84,7 @@ def _overload(name: str, define: Callable[..., Any], options: dict[str, Any]) ->
 
 
 def _enter(kind: Any, name: str, resolve: Callable[[Any, types.Type], types.Type | None]) -> None:
-    """Let *resolve* tell the type of the member *name*, in front of what Numba says of it."""
+    """Let *resolve* determine the type of member *name*, before Numba does."""
 
     class Member(AttributeTemplate):
         key = kind

@@ -1,4 +1,4 @@
-"""Functions of NumPy that are no ufuncs, on numbers: ``np.round``, ``np.clip``, ``np.where``."""
+"""NumPy functions on numbers that are not ufuncs: ``np.round``, ``np.clip``, ``np.where``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Indices that may be ``None``, as a variable is that a kernel sets in some of its branches only.
+"""Indices that may be ``None``, such as a variable that a kernel assigns in some branches only.
 
-They are taken as the numbers that they hold; where one is ``None`` the thread raises a `TypeError`, as casting it does.
+The number is used; if it is ``None``, the thread raises a `TypeError`, as a cast does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba_hip.language.registry import typing
 
 
 def without_none(index: types.Type) -> types.Type:
-    """The type of an *index*, a number or a tuple of them, as it is where nothing in it is ``None``."""
+    """The type of an *index*, a number or a tuple of them, without ``None``."""
     if isinstance(index, types.Optional):
         return index.type
     if isinstance(index, types.BaseTuple) and any(isinstance(member, types.Optional) for member in index):

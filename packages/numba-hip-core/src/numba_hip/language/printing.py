@@ -1,8 +1,8 @@
-"""``print`` in kernels: numbers, booleans, text that is written out in the program, and tuples of numbers.
+"""``print`` in kernels: numbers, booleans, string literals, and tuples of numbers.
 
-A print is a record in a buffer that the host reads once the kernel is done: see `numba_hip.abi.print_record` for its
-layout, and `numba_hip.dispatch.print_output` for what makes lines of it. The address of the buffer is the last
-parameter of a kernel that prints; its entry stores it in a variable of the module, where every function finds it."""
+A print is a record in a buffer that the host reads once the kernel is done: `numba_hip.abi.print_record` has its
+layout, and `numba_hip.dispatch.print_output` formats it. The address of the buffer is the last parameter of a kernel
+that prints; its entry stores it in a global variable, where every function finds it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def add_parameter(library: Any, passed: list[ir.Type], space: int) -> bool:
 
 
 def store_parameter(builder: ir.IRBuilder, parameter: ir.Argument, space: int) -> None:
-    """In the entry of a kernel: let its functions find the buffer."""
+    """In the entry of a kernel: make the buffer available to its functions."""
     parameter.name = PARAMETER
     variable = _variable(builder.module, space)
     variable.initializer = ir.Constant(variable.value_type, None)
@@ -83,7 +83,7 @@ def _write_record(context: Any, builder: ir.IRBuilder, buffer: ir.Value, words: 
 
 
 def _words(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Value) -> list[ir.Value]:
-    """A tag, and the bits of the value in words of 64; for several values their number and each of them."""
+    """A tag, and the bits of the value in 64-bit words; for several values their number and each of them."""
     if isinstance(given, types.StringLiteral):
         return _text(given.literal_value)
     members = _members(context, builder, given, value)
@@ -113,7 +113,7 @@ def _words(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Val
 def _members(
     context: Any, builder: ir.IRBuilder, kind: types.Type, value: ir.Value
 ) -> list[tuple[types.Type, ir.Value]] | None:
-    """The types and values that a tuple, a vector, or three indices are made of; None for what is one value."""
+    """The types and values of the components of a tuple, a vector, or three indices; None for a single value."""
     if isinstance(kind, types.BaseTuple):
         return list(zip(kind, cgutils.unpack_tuple(builder, value, len(kind)), strict=True))
     if isinstance(kind, VectorType):
@@ -139,5 +139,5 @@ def _float_tag(kind: types.Float) -> Tag:
 
 
 def _bits(context: Any, builder: ir.IRBuilder, kind: types.Float, value: ir.Value) -> ir.Value:
-    """As a double: numbers of fewer bits are among those."""
+    """As a double, which represents all narrower numbers exactly."""
     return builder.bitcast(context.cast(builder, value, kind, types.float64), I64)

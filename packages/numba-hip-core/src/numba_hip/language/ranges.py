@@ -1,9 +1,9 @@
-"""Loops over ``range``, in a form that tells LLVM what the numbers are.
+"""Loops over ``range``, lowered so that LLVM knows the range of the numbers.
 
-Numba counts the rounds that are left, which takes a division where the step is known only at run time. Here a number is
-compared with the last one, and LLVM is told that none wraps around: of a range that starts at 0 or more and goes up it
-then knows that no number is negative, and the code for Python's indices from the end goes. Where threads run as lanes,
-the end is the same for all of them.
+Numba counts the remaining iterations, which needs a division if the step is only known at run time. Here a number is
+compared with the last one, and LLVM is told that none wraps around: for a range that starts at 0 or more and goes up,
+it then knows that no number is negative, and removes the code for negative indices. In threads that run as lanes, the
+end is uniform.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numba_hip.language.registry import lowering
 
 def _start(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     """The iterator of a range, with the fields of Numba's own: ``count`` is 1 or 0, whether a number is left, and
-    ``stop`` is what a number has to come before for another one to follow."""
+    ``stop`` is the bound below which another number follows."""
     (kind,) = sig.args
     span = cgutils.create_struct_proxy(kind)(context, builder, value=args[0])
     start, stop, step = span.start, span.stop, span.step
@@ -35,7 +35,7 @@ def _start(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value
 
 
 def _limit(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
-    """``stop - step``, or where that is too large or too small for the type, the end of it: no number is beyond."""
+    """``stop - step``, saturated to the range of the type: no number is beyond it."""
     kind = ir.FunctionType(stop.type, [stop.type, stop.type])
     saturating = cgutils.get_or_insert_function(builder.module, kind, f"llvm.ssub.sat.{stop.type}")
     # A range that has a number has room for the plain difference where the step is one, and LLVM understands that.
@@ -45,7 +45,7 @@ def _limit(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
 
 
 def _limit_unsigned(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
-    """The same for numbers without a sign, of which the step has one all the same."""
+    """The same for unsigned numbers, whose step is signed all the same."""
     kind = ir.FunctionType(stop.type, [stop.type, stop.type])
     less, more = (
         cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.sat.{stop.type}")
@@ -63,7 +63,7 @@ def _is_before(builder: ir.IRBuilder, number: ir.Value, end: ir.Value, step: ir.
 
 
 def _is_signed(kind: Any) -> bool:
-    """Whether a range, or what goes through one, is of numbers with a sign."""
+    """Whether a range or its iterator has signed numbers."""
     return bool(kind.dtype.signed if isinstance(kind, types.RangeType) else kind.yield_type.signed)
 
 
@@ -86,7 +86,7 @@ def _advance(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, result: A
 
 
 def _length(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """How many numbers a range has: counted without a sign, so that neither the distance nor a quotient overflows."""
+    """The length of a range, computed without a sign, so that neither the distance nor a quotient overflows."""
     (kind,) = sig.args
     span = cgutils.create_struct_proxy(kind)(context, builder, value=args[0])
     start, stop, step = span.start, span.stop, span.step

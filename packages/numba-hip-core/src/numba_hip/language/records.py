@@ -1,4 +1,4 @@
-"""``record[()]``: the whole of a record, to read and to assign, as of an array without axes."""
+"""``record[()]``: reads and assigns a whole record, as for an array without axes."""
 
 from __future__ import annotations
 

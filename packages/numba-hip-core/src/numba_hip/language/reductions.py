@@ -27,7 +27,7 @@ def _is_real(kind: types.Type) -> bool:
 
 
 def _accumulator(kind: types.Type) -> types.Type:
-    """What elements of *kind* are added up in: as NumPy does, integers in 64 bits."""
+    """The type in which elements of *kind* are added: as in NumPy, 64 bits for integers."""
     if isinstance(kind, types.Boolean):
         return types.int64
     if isinstance(kind, types.Integer):
@@ -36,8 +36,8 @@ def _accumulator(kind: types.Type) -> types.Type:
 
 
 class _Methods(AttributeTemplate):
-    """Types ``a.sum`` and its like. Not by `overload_method`: Numba enters what those of all its targets are lowered to
-    under one key, and that of its CPU target would take the place of ours once a program has used both."""
+    """Types ``a.sum`` and similar methods. It does not use `overload_method`: Numba stores the lowering for all its
+    targets under one key, and that of its CPU target would replace ours once a program has used both."""
 
     key = types.Array
     templates: ClassVar[dict[str, type[AbstractTemplate]]] = {}
@@ -73,7 +73,8 @@ def _make_method(name: str, function: Any) -> None:
 
 
 def _reduction(name: str | None, *functions: Any) -> Callable[[Any], Any]:
-    """Make the decorated definition NumPy's *functions* of one array, and the method *name* of arrays where given."""
+    """Make the decorated definition the implementation of NumPy's *functions* of one array, and of the array method
+    *name* if given."""
 
     def decorate(define: Callable[[Any], Implementation]) -> Callable[[Any], Implementation]:
         def of_array(a):  # type: ignore[no-untyped-def]  # Numba compares annotations of this and of what it returns

@@ -1,4 +1,4 @@
-"""Where the features of the kernel language enter their typing and their lowering."""
+"""The registries for the typing and the lowering of the kernel language."""
 
 from __future__ import annotations
 

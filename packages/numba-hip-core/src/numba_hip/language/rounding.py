@@ -1,8 +1,8 @@
-"""``round(x, ndigits)``, which rounds as Python does: to the nearest number of that many digits, halves to even.
+"""``round(x, ndigits)``, as in Python: to the nearest number with that many digits, halves to even.
 
-The product with a power of ten is rounded itself, and so can come out halfway between two integers when it is not;
-what was rounded off, which a fused operation tells exactly, then decides. A float32 is rounded as a float64. With more
-than 22 digits, of which only tiny numbers have some to lose, the result can be a few units in the last place away.
+The product with a power of ten is rounded itself, and so can be halfway between two integers although the exact one is
+not; then its rounding error, which a fused operation gives exactly, decides. A float32 is rounded as a float64. With
+more than 22 digits, which only tiny numbers can lose, the result can be off by a few units in the last place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGEST = 2.0**53
 
 @register_jitable
 def _round_to_nearest(scaled, rest):  # type: ignore[no-untyped-def]
-    """The integer nearest to *scaled* + *rest*, of which *rest* is what a rounding of *scaled* has left out."""
+    """The integer nearest to *scaled* + *rest*; *rest* is the rounding error of *scaled*."""
     nearest = np.rint(scaled)
     if abs(scaled - nearest) == 0.5 and rest != 0:
         nearest = math.floor(scaled) + (1.0 if rest > 0 else 0.0)

@@ -1,7 +1,7 @@
-"""Numbers of floats as integers: without their fraction, the nearest integer that there is, and 0 for NaN.
+"""Floats to integers: without their fraction, saturated, and 0 for NaN.
 
-That is what AMD's and NVIDIA's GPUs give where they have an instruction, and what HIP and CUDA say of their functions;
-LLVM's plain conversion, as that of C, gives anything for a number that does not fit.
+AMD's and NVIDIA's GPUs do this where they have an instruction, and HIP and CUDA specify it for their functions; LLVM's
+plain conversion, like C's, is undefined for a number that does not fit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""``a.sort()``: the elements of an array of one dimension in ascending order, by the one thread that calls it.
+"""``a.sort()``: sorts a one-dimensional array in ascending order, by the calling thread.
 
-Insertion for few elements and a heap for more, which take no memory and no recursion. NaN comes last, as in NumPy.
+Insertion sort for few elements and heapsort for more: both need no memory and no recursion. NaN comes last, as in
+NumPy.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _insert_all(a):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _sink(a, place, size):  # type: ignore[no-untyped-def]
-    """Let the element at *place* sink below greater ones in the heap of the first *size*."""
+    """Sift the element at *place* down in the heap of the first *size* elements."""
     value = a[place]
     while 2 * place + 1 < size:
         child = 2 * place + 1

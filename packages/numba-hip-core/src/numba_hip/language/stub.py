@@ -1,4 +1,4 @@
-"""Names that mean something only in a kernel, and how they get their meaning."""
+"""Names that only have a meaning in kernels, and how it is defined."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _current = threading.local()
 
 
 def interpreter() -> Any:
-    """The simulated thread that runs in this thread of the system, or None."""
+    """The simulated thread that runs in this operating-system thread, or None."""
     return getattr(_current, "thread", None)
 
 
 @contextmanager
 def interpreted_by(thread: Any) -> Iterator[None]:
-    """A block in which names of the kernel language mean what they mean for *thread*, of the simulator."""
+    """A block in which names of the kernel language refer to *thread*, of the simulator."""
     before, _current.thread = interpreter(), thread
     try:
         yield
@@ -48,7 +48,8 @@ def interpreted_by(thread: Any) -> Iterator[None]:
 
 
 class _Signature:
-    """What a `Stub` is called with, for `inspect.signature`: names and defaults, as the types are those of callers."""
+    """The signature of a `Stub`, for `inspect.signature`: names and defaults, without types, which depend on the
+    call."""
 
     def __get__(self, stub: Stub | None, owner: type) -> inspect.Signature:
         if stub is None or stub.declared is None:
@@ -77,7 +78,7 @@ class Stub:
         return f"<function {self.__qualname__} of hip>"
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
-        """Refuse, outside of the simulator: there is no thread here to answer for."""
+        """Raise an error outside the simulator: there is no current thread."""
         thread = interpreter()
         if thread is not None:
             function = INTERPRETED.get(self.__qualname__)
@@ -100,9 +101,9 @@ def _find(module: str, name: str) -> Any:
 def device_function(name: str) -> Callable[[Definition], Stub]:
     """Make the decorated definition a function of the kernel language, called ``hip.<name>``.
 
-    The definition has the parameters that callers see, defaults included, and gets the Numba type of each; a literal
-    where the caller wrote one. It returns the type of the result and the function that lowers the call. Where the types
-    are wrong it raises `TypingError`, or `RequireLiteralValue` for one that has to be a literal.
+    The definition has the parameters that callers see, defaults included, and receives the Numba type of each; a
+    literal type if the caller wrote a literal. It returns the result type and the function that lowers the call. For
+    wrong types it raises `TypingError`, or `RequireLiteralValue` for an argument that has to be a literal.
     """
 
     def decorate(define: Definition) -> Stub:
@@ -150,10 +151,10 @@ def numeric_function(
     refusal: str,
     module: str,
 ) -> Stub:
-    """Make a function ``hip.<name>`` of numbers, which are all converted to *operand* before the *operation*.
+    """Create a function ``hip.<name>`` of numbers, which are all converted to *operand* before the *operation*.
 
-    Each letter of *parameters* is one of its parameters. Arguments have to be of *accepted* classes of Numba types;
-    the message about another begins with *refusal*.
+    Each letter of *parameters* is a parameter. Arguments must have types of the classes *accepted*; the message for any
+    other begins with *refusal*.
     """
 
     def define(*arguments: types.Type) -> tuple[types.Type, Lower]:
@@ -175,14 +176,14 @@ def numeric_function(
 
 
 def given(argument: types.Type) -> Any:
-    """The value of an argument that is a literal, or that was left out; `None` where it is known only at run time."""
+    """The value of an argument that is a literal or was left out; `None` if it is only known at run time."""
     if isinstance(argument, types.Omitted):
         return argument.value
     return getattr(argument, "literal_value", None)
 
 
 def number_type(argument: types.Type) -> types.Type:
-    """The type of an argument that is computed with: that of the value where it is a literal or was left out."""
+    """The type of an argument that is used in arithmetic: that of the value if it is a literal or was left out."""
     if isinstance(argument, types.Omitted):
         return types.literal(argument.value).literal_type
     return types.unliteral(argument)

@@ -1,4 +1,4 @@
-"""Barriers within a block, and the order in which memory is seen."""
+"""Barriers within a block, and memory fences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _voting(name: str, predicate: types.Type, result: Any) -> tuple[types.Type, 
 
 @device_function("syncthreads_count")
 def syncthreads_count(predicate: types.Type) -> tuple[types.Type, Lower]:
-    """``syncthreads_count(predicate)``: `syncthreads`, and for how many threads *predicate* is true."""
+    """``syncthreads_count(predicate)``: `syncthreads`, and the number of threads whose *predicate* is true."""
     return _voting("syncthreads_count", predicate, lambda context, builder, vote: context.barrier_count(builder, vote))
 
 

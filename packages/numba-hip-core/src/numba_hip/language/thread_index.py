@@ -1,4 +1,4 @@
-"""Who a thread is: its place in its block, its block's place in the grid, and how large both are."""
+"""The index of a thread in its block, that of its block in the grid, and the sizes of both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AXES = ("x", "y", "z")
 
 
 class Dim3(Stub):
-    """Three numbers, one an axis: attributes ``x``, ``y`` and ``z``, each an int32."""
+    """Three numbers, one for each axis: attributes ``x``, ``y`` and ``z``, each an int32."""
 
     def __init__(self, name: str, meaning: str, query: str) -> None:
         super().__init__(name, meaning, __name__)

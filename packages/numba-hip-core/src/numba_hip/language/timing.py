@@ -1,4 +1,4 @@
-"""Clocks, waiting without work, and stops for a debugger."""
+"""Clocks, sleeping, and breakpoints."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def wall_clock64() -> tuple[types.Type, Lower]:
 
 @device_function("nanosleep")
 def nanosleep(ns: types.Type) -> tuple[types.Type, Lower]:
-    """``nanosleep(ns)``: let other threads go first for about *ns* nanoseconds, an integer. A hint: on the CPU device,
-    where the threads of a block take turns on one core, nothing waits."""
+    """``nanosleep(ns)``: pause for about *ns* nanoseconds, an integer. A hint: on the CPU device, which runs the
+    threads of a block on one core, it does nothing."""
     if not isinstance(number_type(ns), types.Integer):
         raise TypingError(f"hip.nanosleep takes an integer, the number of nanoseconds, not a {number_type(ns)}")
 
@@ -41,7 +41,7 @@ def nanosleep(ns: types.Type) -> tuple[types.Type, Lower]:
 
 @typing.register_global(breakpoint)
 class _Breakpoint(ConcreteTemplate):
-    """``breakpoint()``: where ``rocgdb`` stops a wave; without it, and on the CPU device, threads go on."""
+    """``breakpoint()``: stops a wave in ``rocgdb``; without it, and on the CPU device, threads continue."""
 
     cases = [signature(types.void)]
 

@@ -1,8 +1,8 @@
 """NumPy's universal functions in kernels: on numbers, and on arrays with an array for the result.
 
-Numba has a table of loops: for each ufunc and each combination of types a function that lowers it for one element. What
-in it calls a math function is replaced here by a call of the device's own, so that on an AMD GPU nothing is asked of
-LLVM that its backend lacks.
+Numba has a table of loops: for each ufunc and each combination of types, a function that lowers it for one element.
+Calls of math functions in them are replaced here by calls of the device's own functions, so that LLVM's AMDGPU backend
+never sees one that it lacks.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _ldexp(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value
 
 
 def _fmod_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """The remainder with the sign of the dividend; 0 where the divisor is 0, and no quotient that overflows."""
+    """The remainder with the sign of the dividend; 0 if the divisor is 0, without an overflow in the quotient."""
     dividend, divisor = args
     zero, one, minus_one = (ir.Constant(divisor.type, n) for n in (0, 1, -1))
     plain = builder.icmp_signed("==", divisor, zero)
@@ -143,7 +143,7 @@ def _fmod_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) 
 
 
 def _power_of_bits(base: int, exponent: int) -> int:
-    """*base*, wrapping around, to the power that the bits of *exponent* are without a sign."""
+    """*base* to the power *exponent*, an unsigned number; wraps around."""
     result = 1
     while exponent != 0:
         if exponent & 1:
@@ -154,7 +154,7 @@ def _power_of_bits(base: int, exponent: int) -> int:
 
 
 def _power_with_sign(base: int, exponent: int) -> int:
-    """The same of an exponent with a sign, where it is below 0 the whole part of what it would be."""
+    """The same for a signed exponent; for a negative one the integer part of the exact result."""
     if exponent >= 0:
         result = 1
         while exponent != 0:
@@ -169,7 +169,7 @@ def _power_with_sign(base: int, exponent: int) -> int:
 
 
 def _power_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """Powers that wrap around, as NumPy's do: a power of floats has neither all digits nor the room."""
+    """Powers that wrap around, as in NumPy: a power of floats has neither all digits nor the range."""
     kind, wide = sig.return_type, types.int64
     values = [context.cast(builder, value, given, wide) for value, given in zip(args, sig.args, strict=True)]
     function = _power_with_sign if kind.signed else _power_of_bits
@@ -190,9 +190,9 @@ TIMEDELTA_DIVISIONS: dict[tuple[np.ufunc, str], Loop] = {
 
 
 def _check_extents(context: Any, builder: ir.IRBuilder, sig: Any, args: Any, result: int) -> None:
-    """Raise a ValueError in the kernel where an array does not broadcast to argument *result*.
+    """Raise a ValueError in the kernel if an array does not broadcast to argument *result*.
 
-    Numba looks at the shape of the result alone; without this a kernel would read beyond the end of an array.
+    Numba only looks at the shape of the result; without this check a kernel would read beyond the end of an array.
     """
     result_type = sig.args[result]
     if not isinstance(result_type, types.Array):
@@ -249,7 +249,7 @@ register_ufuncs(_lower)
 
 @cache
 def ufunc_loops(ufunc: np.ufunc) -> dict[str, Loop]:
-    """How each loop of *ufunc* is lowered, by its types as NumPy writes them (``"dd->d"``)."""
+    """The lowering of each loop of *ufunc*, by its types as NumPy writes them (``"dd->d"``)."""
     loops: dict[str, Loop] = ufunc_table(ufunc)
     for types_of_loop in loops:
         replaced = _device_loop(ufunc, types_of_loop)

@@ -1,7 +1,7 @@
-"""Calls that kernels cannot make, refused before Numba looks for an implementation.
+"""Calls that kernels cannot make, rejected before Numba looks for an implementation.
 
-Numba tries its own overloads after ours have refused a call; those are for hosts, and their errors speak of libraries
-that no kernel uses.
+Numba tries its own overloads after ours have rejected a call; those are for the host, and their errors mention
+libraries that no kernel uses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _checks: dict[Any, tuple[str, Check]] = {}
 
 
 def refuse(function: Any, name: str, check: Check) -> None:
-    """Let *check* look at the types of the arguments of each call of *function*, which users know as *name*.
+    """Call *check* with the argument types of each call of *function*, which users know as *name*.
 
     It raises `numba.core.errors.TypingError` for a call that cannot be compiled.
     """
@@ -26,7 +26,7 @@ def refuse(function: Any, name: str, check: Check) -> None:
 
 
 def check_call(function: Any, args: Sequence[types.Type], kws: dict[str, types.Type]) -> None:
-    """Raise the error of a call of *function* that was refused: its type, or the operator itself, as Numba has it."""
+    """Raise the error for a rejected call of *function*: its type, or the operator itself, as in Numba."""
     key = function.typing_key if isinstance(function, types.Function) else function
     if (found := _checks.get(key)) is not None:
         name, check = found

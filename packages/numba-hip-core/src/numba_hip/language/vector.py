@@ -1,7 +1,7 @@
-"""``hip.vector``: vectors loaded from neighbouring elements of an array, and stored to them.
+"""``hip.vector``: loads vectors from neighbouring elements of an array, and stores them.
 
-A vector can have any shape. Its last axis runs along the last axis of the array, and so on. Elements that lie side by
-side become one access of the device where that can have so many bytes at that alignment.
+A vector can have any shape. Its last axis runs along the last axis of the array, and so on. Contiguous elements become
+one access of the device if it supports that many bytes at that alignment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_COMPONENTS = 256
 
 
 class _Element(NamedTuple):
-    """Where a component of a vector is, and to how many bytes that is aligned."""
+    """The address of a vector's component, and its alignment in bytes."""
 
     pointer: ir.Value
     alignment: int | None
@@ -85,7 +85,7 @@ def store(
 
 
 def _check(function: str, array: types.Type, index: types.Type) -> Any:
-    """The type of *array*, an array or a pointer that *index* can be a place in; else `TypingError`."""
+    """The type of *array*, an array or a pointer that can be indexed by *index*. Raises `TypingError` otherwise."""
     numbers = types.Number, types.Boolean
     if not isinstance(array, (types.Array, types.CPointer)) or not isinstance(array.dtype, numbers):
         raise TypingError(f"{function}: the first argument has to be an array of numbers or a pointer, got {array}")

@@ -1,7 +1,7 @@
-"""Arithmetic of vectors, component by component: with one of the same type, or with a number.
+"""Arithmetic of vectors, component by component, with vectors of the same type and with numbers.
 
-A number becomes one of the vector's components' type first, and results have that type, as in HIP C++. The operator
-``/`` is for vectors of floats.
+A number is first converted to the type of the vector's components, and results have that type, as in HIP C++. The
+operator ``/`` is for vectors of floats.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _vector_of(args: tuple[types.Type, ...]) -> VectorType | None:
 
 
 def _define(spelt: Function, function: Function, count: int) -> None:
-    """Let kernels apply *function*, of *count* arguments, to vectors where they write *spelt*."""
+    """Implement *function*, of *count* arguments, for vectors; kernels write it as *spelt*."""
 
     class Template(AbstractTemplate):
         key = spelt

@@ -1,10 +1,10 @@
 """Vectors of one to four numbers: ``float32x4``, ``int32x2`` and their like, also by their names in C (``float4``).
 
-A vector is made of numbers and other vectors that together have as many components, ``float4(float2(1, 2), 3, 4)``, or
-of one number, which becomes each of them. A complex number has two components. They are read by the attributes
-``x``, ``y``, ``z`` and ``w``. Shared and private arrays can have vectors as elements, and ``array.view(float4)`` takes
-an array of numbers for one of vectors. What `numba_hip.language.vector` loads can have more components, along several
-axes.
+A vector is made from numbers and other vectors that together have as many components, ``float4(float2(1, 2), 3, 4)``,
+or from one number, which is copied to every component. A complex number has two components. They are read by the
+attributes ``x``, ``y``, ``z`` and ``w``. Shared and private arrays can have vectors as elements, and
+``array.view(float4)`` views an array of numbers as one of vectors. Vectors loaded by `numba_hip.language.vector` can
+have more components, along several axes.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _component(context: Any, builder: ir.IRBuilder, vector: VectorType, value: i
 
 
 def _count_of(part: types.Type) -> int:
-    """How many components a vector gets of a value of that type."""
+    """How many components of a vector a value of that type provides."""
     if isinstance(part, VectorType):
         return part.count
     return 2 if isinstance(part, types.Complex) else 1
@@ -135,7 +135,7 @@ def _is_one_number(parts: tuple[types.Type, ...]) -> bool:
 
 
 def components(builder: ir.IRBuilder, value: ir.Value, kind: types.Type) -> list[tuple[ir.Value, types.Type]]:
-    """The numbers that a number or vector *value* of type *kind* is made of, each with its type."""
+    """The numbers in a number or vector *value* of type *kind*, each with its type."""
     if isinstance(kind, VectorType):
         return [(builder.extract_value(value, index), kind.base) for index in range(kind.count)]
     if isinstance(kind, types.Complex):
@@ -181,7 +181,7 @@ def _define(base: types.Type, count: int) -> VectorStub:
 
 
 def element_of(dtype: types.Type) -> types.Type | None:
-    """The type of vectors that a dtype, the type of a stub, stands for; `None` for anything else."""
+    """The vector type that a dtype, the type of a stub, stands for; `None` for anything else."""
     return dtype.dtype if isinstance(dtype, VectorClass) else None
 
 

@@ -1,6 +1,6 @@
-"""``array.view(dtype)`` of arrays in Fortran order whose elements get another size: the first axis changes its length.
+"""``array.view(dtype)`` of arrays in Fortran order, to elements of another size: the first axis changes its length.
 
-NumPy changes the last axis alone, and refuses these arrays since its release 1.23.
+NumPy only changes the last axis, and has rejected these arrays since its release 1.23.
 """
 
 from __future__ import annotations

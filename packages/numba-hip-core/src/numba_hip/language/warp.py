@@ -1,7 +1,7 @@
-"""Operations among the lanes of a wave: a warp, in CUDA's words. A wave has 32 or 64 lanes.
+"""Operations between the lanes of a wave, CUDA's warp. A wave has 32 or 64 lanes.
 
-Functions that end in ``_sync`` take a mask of lanes first, as CUDA's do: 64 bits, one for each lane. Lanes that are not
-active do not take part, whatever the mask says.
+Functions that end in ``_sync`` take a mask of lanes first, as in CUDA: 64 bits, one for each lane. Inactive lanes do
+not take part, whatever the mask says.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
 
 class ModuleQuery(Stub):
-    """A number that only the device knows, written like an attribute of the module: ``hip.laneid``."""
+    """A number known only on the device, written like an attribute of the module: ``hip.laneid``."""
 
     def __init__(self, name: str, meaning: str, query: str) -> None:
         super().__init__(name, meaning, __name__)
@@ -119,7 +119,7 @@ def check_mask(function: str, mask: types.Type) -> None:
 
 
 def masked(context: Any, builder: ir.IRBuilder, lanes: ir.Value, given: types.Type, mask: ir.Value) -> ir.Value:
-    """*lanes* that are in *mask*; a mask of 32 bits is that of lanes 0 to 31, and -1 that of all."""
+    """The *lanes* that are in *mask*; a mask of 32 bits stands for lanes 0 to 31, and -1 for all lanes."""
     kind = number_type(given)
     wide = context.cast(builder, context.cast(builder, mask, given, kind), kind, types.int64)
     return builder.and_(lanes, wide)

@@ -1,1 +1,1 @@
-"""Which accesses of a kernel race, and which read memory that nobody wrote: see ``docs/design/race-report.md``."""
+"""The race detector: which accesses race, and which read uninitialised memory; see ``docs/design/race-report.md``."""

@@ -1,4 +1,4 @@
-"""Which element of which argument of a launch an address is."""
+"""Finds the array argument of a launch, and its element, that an address belongs to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numba_hip.bfloat import Bfloat16
 
 @dataclass(frozen=True)
 class ArrayPlace:
-    """Where an array argument lies: its elements have *itemsize* bytes."""
+    """The memory of an array argument, whose elements have *itemsize* bytes."""
 
     name: str
     address: int

@@ -1,4 +1,4 @@
-"""The memory that the detector works in, during one launch: see `layout`."""
+"""The detector's memory during one launch: see `layout`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _WORD = 8
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of the device: from ``start`` on ``nbytes`` bytes, and the address of a byte for each of them that says
-    whether it was written, or 0 where that is not known."""
+    """Device memory: ``nbytes`` bytes from ``start`` on, and the address of a byte for each of them that says whether
+    it was written, or 0 if that is not known."""
 
     start: int
     nbytes: int
@@ -46,7 +46,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """What of a launch the detector needs to know."""
+    """The properties of a launch that the detector needs."""
 
     grid: Dim3
     block: Dim3
@@ -77,7 +77,7 @@ class Arena:
             self.words[entry + Interval.WRITTEN] = one.written
 
     def _plan(self) -> list[int]:
-        """Give every table its place; those of the cells of each piece of memory."""
+        """Lay out the tables, and the cells of each piece of memory."""
         shape, values = self.shape, self._values
         blocks, threads = block_threads(shape.grid), block_threads(shape.block)
         waves = -(-threads // shape.wave_size)
@@ -110,7 +110,7 @@ class Arena:
         return start
 
     def findings(self) -> list[dict[Finding, int]]:
-        """What was found, as the detector wrote it down."""
+        """The findings, as the detector recorded them."""
         start = self._values[Header.FINDINGS]
         table: np.ndarray[Any, Any] = self.words[start : start + FINDING_ROOM * FINDING_WORDS]
         rows = table.reshape(FINDING_ROOM, FINDING_WORDS)
@@ -118,5 +118,5 @@ class Arena:
 
     @property
     def lost(self) -> int:
-        """How many findings had no room."""
+        """The number of findings that did not fit."""
         return int(self.words[Header.LOST])

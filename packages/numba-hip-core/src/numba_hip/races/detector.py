@@ -1,7 +1,7 @@
-"""The detector: it compares what threads do with what was done to the same memory before, event after event.
+"""The detector: it compares each event with the earlier accesses of the same memory.
 
-`note` is called by the code of a kernel, in the one thread of the processor that runs it. It is compiled by Numba, for
-the processor. What happens before what, `ordering` says.
+`note` is called by the code of a kernel, on the single thread that runs it. Numba compiles it for the processor.
+`ordering` decides what happens before what.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ class Access(NamedTuple):
 
 
 class Where(NamedTuple):
-    """The memory that is accessed: the number of the interval, or below 0 of the shared array; its first address, the
-    place of its cells, since when it is what it is, where it says what was written, and the site of a shared array."""
+    """The accessed memory: the number of the interval, or a negative one for a shared array; its first address, the
+    position of its cells, since when it is valid, where its written bytes are tracked, and the site of a shared
+    array."""
 
     number: int
     start: int
@@ -86,7 +87,7 @@ class Where(NamedTuple):
 
 @njit
 def _add_shared(arena: Any, block: int, block_place: int, start: int, nbytes: int, site: int) -> None:
-    """Note where a shared array of the block is, unless that is known."""
+    """Record the address of a shared array of the block, unless it is known."""
     slot = block if arena[Header.COOPERATIVE] else 0
     table = arena[Header.SHARED_RANGES] + slot * SHARED_ARRAYS * SHARED_WORDS
     count = arena[block_place + Block.SHARED_COUNT]
@@ -109,7 +110,7 @@ def _add_shared(arena: Any, block: int, block_place: int, start: int, nbytes: in
 
 @njit
 def _find_interval(arena: Any, address: int) -> Any:
-    """The place of the interval that *address* is in, or -1."""
+    """The position of the interval that *address* is in, or -1."""
     place = arena[Header.LAST_INTERVAL]
     if place and arena[place + Interval.START] <= address < arena[place + Interval.END]:
         return place
@@ -168,7 +169,7 @@ def _report(arena: Any, access: Access, where: Where, first_event: int, first: i
 
 @njit
 def _add_reader(arena: Any, cell: int, who: int, time: int) -> None:
-    """The last reader is *who*. Those kept behind it are the last of another thread, wave and block."""
+    """Record *who* as the last reader. The others that are kept are the last of another thread, wave and block."""
     first = cell + Cell.READER
     before, before_time = arena[first], arena[first + 1]
     arena[first], arena[first + 1] = who, time
@@ -203,7 +204,7 @@ def _locate(arena: Any, address: int, block: int, block_place: int) -> Where:
 
 @njit
 def _is_new(access: Access, where: Where, low: int, high: int) -> Any:
-    """Whether nobody wrote some of the bytes from *low* to *high*, which this launch has not written."""
+    """Whether some of the bytes from *low* to *high* were never written, neither before nor in this launch."""
     if where.number < 0:
         return True
     if where.written:
@@ -215,7 +216,7 @@ def _is_new(access: Access, where: Where, low: int, high: int) -> Any:
 
 @njit
 def _check_plain(arena: Any, access: Access, where: Where, cell: int, place: int) -> Any:
-    """Compare *access* with the last write and the last atomic operation; what was reported."""
+    """Compare *access* with the last write and the last atomic operation; returns what was reported."""
     reported = 0
     writer = arena[cell + Cell.WRITER]
     if writer and not is_ordered(arena, writer, arena[cell + Cell.WRITE_TIME], access.block, access.thread, place):
@@ -234,7 +235,7 @@ def _check_plain(arena: Any, access: Access, where: Where, cell: int, place: int
 
 @njit
 def _check_readers(arena: Any, access: Access, where: Where, cell: int, place: int) -> Any:
-    """Compare *access*, which changes what is there, with the readers; what was reported."""
+    """Compare *access*, which writes, with the readers; returns what was reported."""
     for number in range(READERS):
         reader = arena[cell + Cell.READER + 2 * number]
         time = arena[cell + Cell.READER + 2 * number + 1]
@@ -246,7 +247,7 @@ def _check_readers(arena: Any, access: Access, where: Where, cell: int, place: i
 
 @njit
 def _enter(arena: Any, access: Access, where: Where, cell: int, place: int) -> None:
-    """Let *access* be what is known of the granule."""
+    """Record *access* for the granule."""
     time = arena[Header.TIME]
     if access.kind == Event.READ:
         _add_reader(arena, cell, access.who, time)
@@ -270,9 +271,9 @@ def _enter(arena: Any, access: Access, where: Where, cell: int, place: int) -> N
 
 @njit
 def _access(arena: Any, access: Access, where: Where, place: int, block_place: int) -> None:
-    """Compare *access* with what is known of each granule that it touches, and then let it be known.
+    """Compare *access* with the records of each granule that it touches, and then record it.
 
-    One access is reported once for each kind of access that it races with.
+    An access is reported once for each kind of access that it races with.
     """
     shift = arena[Header.GRANULE_SHIFT]
     base = where.start >> shift
@@ -303,7 +304,7 @@ def _access(arena: Any, access: Access, where: Where, place: int, block_place: i
 
 
 def note(pointer: Any, event: int, site: int, address: int, nbytes: int, value: int, block: int, thread: int) -> None:
-    """What thread *thread* of block *block* is about to do, or has just passed."""
+    """Process an event: what thread *thread* of block *block* is about to do, or has just passed."""
     arena = carray(pointer, (_WHOLE,))
     arena[Header.TIME] += 1
     time = arena[Header.TIME]
@@ -340,6 +341,6 @@ def note(pointer: Any, event: int, site: int, address: int, nbytes: int, value: 
 
 @cache
 def compiled_note() -> Any:
-    """`note` as machine code: its ``address`` is a function for C. Compiling takes some seconds, once in a process."""
+    """`note` as machine code: its ``address`` is a C function. Compiling it takes some seconds, once in a process."""
     load_extensions()
     return cfunc(NOTE, error_model="numpy")(note)

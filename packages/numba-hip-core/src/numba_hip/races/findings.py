@@ -1,4 +1,4 @@
-"""What is reported: two accesses that race, or a read of memory that nobody wrote, as objects and in words."""
+"""Reports: two accesses that race, or a read of uninitialised memory, as objects and as text."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Access:
 
 @dataclass(frozen=True)
 class Finding:
-    """Two accesses of one place in memory that nothing orders, or one that reads what nobody wrote.
+    """Two unordered accesses of the same memory, or a read of uninitialised memory.
 
-    ``first`` and ``second`` are in the order of their lines where both are of one function, else in that in which they
-    were made; ``first`` is None where memory was read that nobody wrote. ``space`` is ``"shared"`` or ``"device"``.
-    ``array`` is its name in the source or the parameter of the kernel that it was passed as, ``index`` the element,
-    where these are known. ``offset`` counts bytes from the start of the array, ``nbytes`` is how much was accessed at
-    ``address``. ``relations`` says what threads have in common that met so, those of the example first: the ``"grid"``
-    alone, the ``"block"``, or even the ``"wave"``. ``same_value`` is True where both wrote the same number. ``count``
-    is how often the two lines met so.
+    ``first`` and ``second`` are in the order of their lines if both are in one function, otherwise in the order in
+    which they were made; ``first`` is None for a read of uninitialised memory. ``space`` is ``"shared"`` or
+    ``"device"``. ``array`` is its name in the source, or the kernel parameter that it was passed as, and ``index`` the
+    element, if these are known. ``offset`` counts bytes from the start of the array; ``nbytes`` is the size of the
+    access at ``address``. ``relations`` are those of the threads that raced, the example's first: ``"grid"``,
+    ``"block"``, or ``"wave"`` for the closest group that contains both. ``same_value`` is True if both wrote the same
+    number. ``count`` is how often the two lines raced.
     """
 
     kernel: str
@@ -115,9 +115,9 @@ class Finding:
 
 
 def merge(findings: list[Finding]) -> list[Finding]:
-    """One finding of all that say the same of the same lines, with their counts together, in the order of lines.
+    """Merge findings of the same kind on the same lines, with their counts added, in the order of lines.
 
-    Left out are reads of what nobody wrote that race with the write that they come too early for.
+    Reads of uninitialised memory are dropped if they race with the write that comes too late for them.
     """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in sorted(map(_in_order, findings), key=lambda one: _RELATIONS.index(one.relations[0])):
@@ -131,7 +131,7 @@ _RELATIONS = ("grid", "block", "wave")
 
 
 def _in_order(finding: Finding) -> Finding:
-    """*finding* with its accesses in the order of their lines, and reads before writes."""
+    """*finding* with its accesses ordered by line, and reads before writes."""
     first, second = finding.first, finding.second
     if first is None or (first.file, first.function) != (second.file, second.function):
         return finding
@@ -156,7 +156,7 @@ _lock = threading.Lock()
 
 
 def remember(findings: Iterable[Finding]) -> None:
-    """Let `races` give *findings*, too; those that say the same of the same lines are counted together."""
+    """Add *findings* to those of `races`; equal ones on the same lines are counted together."""
     with _lock:
         for one in findings:
             key = one.kernel, *_key(one)
@@ -168,10 +168,10 @@ def remember(findings: Iterable[Finding]) -> None:
 
 
 def races(*, clear: bool = False) -> list[Finding]:
-    """What was found so far in this process by kernels with ``debug="race"``, or under ``NUMBA_HIP_CPU_RACES``.
+    """The findings so far in this process, of kernels with ``debug="race"`` or under ``NUMBA_HIP_CPU_RACES``.
 
-    Of all launches that found the same the first is given, with all counts. At most 1000 are kept; with *clear* they
-    are forgotten.
+    Equal findings of several launches are merged: the first one with the sum of counts. At most 1000 are kept; *clear*
+    discards them.
     """
     with _lock:
         found = list(_found.values())

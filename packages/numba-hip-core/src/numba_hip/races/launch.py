@@ -1,4 +1,4 @@
-"""Launches of kernels that are observed: they are waited for, and what was found is raised or warned of."""
+"""Launches of observed kernels: they are waited for, and findings are raised or warned about."""
 
 from __future__ import annotations
 

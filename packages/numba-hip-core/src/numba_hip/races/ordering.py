@@ -1,14 +1,14 @@
-"""What happens before what: the states of threads, blocks and waves, which every event moves on.
+"""The happens-before relation: the states of threads, blocks and waves, which every event updates.
 
-All times are numbers of events. An access happens before another one where one of these holds:
+Times are numbers of events. An access happens before another one if one of these holds:
 
-* the same thread made both;
-* the block, the wave or the grid of the first waited in between, and the second one's thread waited with it;
-* the thread of the first had a fence behind it and then an atomic operation (a *release*), and the thread of the second
-  had an atomic operation on the same address later, or waited with one that had. What was released elsewhere before
-  that release counts as known with it; so chains of locks and flags need not be followed.
+* both are of the same thread;
+* the block, the wave or the grid of the first waited in between, together with the second one's thread;
+* the thread of the first had a later fence and then an atomic operation (a *release*), and the thread of the second
+  later had an atomic operation on the same address, or waited with one that had. Everything released before that
+  release counts as acquired with it, so chains of locks and flags need not be followed.
 
-All functions are compiled by Numba, for the processor; *arena* is the array of `layout`.
+Numba compiles all functions for the processor; *arena* is the array of `layout`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find_block(arena: Any, block: int) -> Any:
 
 @njit
 def find_lanes(arena: Any, block: int, thread: int) -> Any:
-    """Where it is what the thread knows of the lanes of its wave."""
+    """The position of what the thread knows of the lanes of its wave."""
     slot = thread
     if arena[Header.COOPERATIVE]:
         slot += block * arena[Header.BLOCK_THREADS]
@@ -56,7 +56,7 @@ def find_lanes(arena: Any, block: int, thread: int) -> Any:
 
 @njit
 def enter_block(arena: Any, block: int) -> None:
-    """Forget the states of the block before, where blocks run one after another."""
+    """Reset the states of the previous block, if blocks run one after another."""
     arena[Header.CURRENT_BLOCK] = block + 1
     arena[Header.BLOCK_START] = arena[Header.TIME]
     threads = arena[Header.BLOCK_THREADS]
@@ -72,7 +72,7 @@ def enter_block(arena: Any, block: int) -> None:
 
 @njit
 def learn(arena: Any, place: int, block_place: int, known: int) -> None:
-    """The thread at *place* knows what was released before *known*."""
+    """The thread at *place* acquires everything that was released before *known*."""
     if known > arena[place + Thread.KNOWN]:
         arena[place + Thread.KNOWN] = known
         if known > arena[block_place + Block.KNOWN]:
@@ -81,7 +81,7 @@ def learn(arena: Any, place: int, block_place: int, known: int) -> None:
 
 @njit
 def fence(arena: Any, place: int, time: int) -> None:
-    """The thread at *place* has a fence."""
+    """The thread at *place* passes a fence."""
     arena[place + Thread.FENCE_TIME] = time
     arena[place + Thread.FENCED_BARRIER] = arena[place + Thread.BARRIER_TIME]
     arena[place + Thread.FENCED_WAVE] = arena[place + Thread.WAVE_TIME]
@@ -89,7 +89,8 @@ def fence(arena: Any, place: int, time: int) -> None:
 
 @njit
 def pass_barrier(arena: Any, place: int, block_place: int, time: int) -> None:
-    """The thread at *place* goes on behind a barrier of its block. A fence of any thread before it counts for all."""
+    """The thread at *place* continues after a barrier of its block. A fence of any thread before the barrier counts for
+    all."""
     arena[place + Thread.EPOCH] += 1
     if arena[place + Thread.EPOCH] > arena[block_place + Block.EPOCH]:  # the first one behind it
         arena[block_place + Block.EPOCH] = arena[place + Thread.EPOCH]
@@ -106,7 +107,7 @@ def pass_barrier(arena: Any, place: int, block_place: int, time: int) -> None:
 
 @njit
 def pass_grid_barrier(arena: Any, place: int, time: int) -> None:
-    """The thread at *place* goes on behind a barrier of the grid."""
+    """The thread at *place* continues after a barrier of the grid."""
     arena[place + Thread.GRID_EPOCH] += 1
     if arena[place + Thread.GRID_EPOCH] > arena[Header.GRID_EPOCH]:
         arena[Header.GRID_EPOCH] = arena[place + Thread.GRID_EPOCH]
@@ -115,7 +116,7 @@ def pass_grid_barrier(arena: Any, place: int, time: int) -> None:
 
 @njit
 def leave_wave_operation(arena: Any, block: int, thread: int, block_place: int, time: int) -> None:
-    """The first lane that goes on lets all that waited with it know of one another."""
+    """The first lane that continues makes all lanes that waited with it known to each other."""
     site = arena[find_thread(arena, block, thread) + Thread.WAITS_AT]
     if site == 0:
         return
@@ -149,7 +150,7 @@ def leave_wave_operation(arena: Any, block: int, thread: int, block_place: int, 
 
 @njit
 def release(arena: Any, block: int, thread: int, place: int, time: int) -> None:
-    """What the thread did before its last fence, and what its wave and block did before, is for others to know."""
+    """Release what the thread did before its last fence, and what its wave and block did before."""
     number = arena[Header.RELEASE_COUNT] + 1
     if number >= arena[Header.RELEASE_ROOM]:
         return
@@ -174,7 +175,7 @@ def release(arena: Any, block: int, thread: int, place: int, time: int) -> None:
 
 @njit
 def _is_released(arena: Any, time: int, number: int, known: int, link: int, covers: int) -> Any:
-    """Whether the last release before *known*, in the chain from *number* on, covers what was done at *time*."""
+    """Whether the last release before *known*, in the chain from *number* on, covers events up to *time*."""
     while number:
         entry = arena[Header.RELEASES] + number * RELEASE_WORDS
         if arena[entry + Release.TIME] <= known:
@@ -185,7 +186,7 @@ def _is_released(arena: Any, time: int, number: int, known: int, link: int, cove
 
 @njit
 def is_ordered(arena: Any, who: int, time: int, block: int, thread: int, place: int) -> Any:
-    """Whether what *who* did at *time* is before what this thread does now."""
+    """Whether the event of *who* at *time* happens before the current event of this thread."""
     threads = arena[Header.BLOCK_THREADS]
     other = who >> SITE_BITS
     if other == block * threads + thread:
@@ -216,7 +217,7 @@ def is_ordered(arena: Any, who: int, time: int, block: int, thread: int, place: 
 
 @njit
 def relate(arena: Any, one: int, other: int) -> Any:
-    """What the threads of two accesses have in common."""
+    """How the threads of two accesses are related."""
     threads = arena[Header.BLOCK_THREADS]
     one, other = one >> SITE_BITS, other >> SITE_BITS
     if one // threads != other // threads:

@@ -1,4 +1,4 @@
-"""Bytes at an address, for functions that Numba compiles."""
+"""Reads and writes bytes at an address, in functions that Numba compiles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def peek_byte(typingctx: Any, address: Any) -> Any:
 
 @intrinsic
 def poke_byte(typingctx: Any, address: Any, value: Any) -> Any:
-    """Let the byte at *address* be *value*."""
+    """Set the byte at *address* to *value*."""
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         place = builder.inttoptr(args[0], _BYTE.as_pointer())

@@ -1,4 +1,4 @@
-"""What a kernel gets for its arguments in the simulator: NumPy arrays, and everything else as it is."""
+"""The arguments of a kernel in the simulator: NumPy arrays, and everything else unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Arguments:
         self._written: list[tuple[Any, HostArray]] = []
 
     def prepare(self, value: Any, hint: type[ArgHint] | None = None) -> Any:
-        """*value* as the kernel gets it."""
+        """*value* as the kernel receives it."""
         if isinstance(value, ArgHint):
             return self.prepare(value.value, type(value))
         if isinstance(value, tuple):
@@ -75,7 +75,7 @@ class Arguments:
 
 
 def as_seen(array: HostArray) -> Any:
-    """*array*; records with their fields as attributes, and a record without dimensions as a record."""
+    """*array*, with the fields of records as attributes, and a record without dimensions as a record."""
     if array.dtype.names is None:
         return array
     records = array.view(np.recarray)
@@ -83,5 +83,5 @@ def as_seen(array: HostArray) -> Any:
 
 
 def wait_for_device() -> None:
-    """What was given to the device before a simulated launch is done before it."""
+    """Wait for the device's earlier work before a simulated launch."""
     current_device().synchronize()

@@ -19,26 +19,26 @@ from numba_hip.simulator.schedule import Grid
 
 
 class SimulatedDispatcher(Dispatcher):
-    """What ``@hip.jit`` makes under ``NUMBA_HIP_SIMULATOR=1``: a kernel that Python itself runs.
+    """The result of ``@hip.jit`` under ``NUMBA_HIP_SIMULATOR=1``: a kernel that Python itself runs.
 
-    Signatures that it is given are not compiled. Kernels run when they are launched, whatever the stream, and the
-    launch returns when they are done.
+    Its signatures are not compiled. Kernels run when they are launched, whatever the stream, and the launch returns
+    when they are done.
     """
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
-        """Nothing: there is no code to make."""
+        """Does nothing: there is no code to generate."""
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
         return ConfiguredKernel(self, config)  # how well a grid uses a device says nothing here
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
-        """Called from a simulated kernel, a device function runs; elsewhere it is refused as ever."""
+        """A device function runs if it is called from a simulated kernel; elsewhere the call is an error as usual."""
         if stub.interpreter() is not None:
             return self.py_func(*args, **kws)
         return super().__call__(*args, **kws)
 
     def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
-        """Run the kernel with plain Python. Raises what a thread of it raised; host arrays are as before then."""
+        """Run the kernel with plain Python. Raises what one of its threads raised; host arrays are then unchanged."""
         config = configured.config
         args = self.parameters.complete(args)
         names = self.parameters.names_of(args)

@@ -1,4 +1,4 @@
-"""What the simulator does for the kernel language: index and barriers, memory, atomics, bits."""
+"""The kernel language in the simulator: index and barriers, memory, atomics, bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 
 
 def means(name: str) -> Callable[[Function], Function]:
-    """Make the decorated function what the simulator does for ``hip.<name>``."""
+    """Make the decorated function the simulator's implementation of ``hip.<name>``."""
 
     def enter(function: Function) -> Function:
         INTERPRETED[name] = function
@@ -180,7 +180,7 @@ INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val, scope="de
 
 
 def _bits(x: Any) -> tuple[int, int]:
-    """The bits of an integer, and how many it has: 64 for one of Python's."""
+    """The bits of an integer and their number: 64 for one of Python's."""
     width = 8 * x.dtype.itemsize if isinstance(x, np.generic) else 64
     return int(x) & ((1 << width) - 1), width
 

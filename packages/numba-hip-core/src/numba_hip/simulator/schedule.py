@@ -1,8 +1,8 @@
-"""Which thread of a launch runs: one at any time, the lowest that can go on.
+"""The schedule of a launch's threads: one runs at any time, the lowest that can continue.
 
-A thread that does not wait runs where the one before it ran, the first in the thread of the caller. Where one has to
-wait for others, they go on in another thread of the system; what a debugger sees is one thread after another all the
-same.
+A thread that does not wait runs in the same operating-system thread as the one before it, the first in the caller's. If
+one has to wait for others, they continue in another operating-system thread; a debugger still sees one thread after
+another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PACKAGE = __name__.rpartition(".")[0]
 
 
 class SimulationDeadlock(LaunchError):
-    """Threads that wait for others, which never come to the same place."""
+    """Threads that wait for others which never reach the same point."""
 
 
 class _Cancelled(BaseException):
@@ -36,8 +36,8 @@ class _Cancelled(BaseException):
 
 @dataclass
 class Wait:
-    """What a thread waits with: for whom (``"block"``, ``"wave"`` or ``"grid"``), where in the program, and the value
-    that it brings. *resolve* gives each of those that met its result, by their lanes; *mask* is of lanes."""
+    """What a thread waits for: a scope (``"block"``, ``"wave"`` or ``"grid"``), a place in the program, and its own
+    value. *resolve* computes the results of all that met there, by their lanes; *mask* is a set of lanes."""
 
     scope: str
     site: Site
@@ -66,7 +66,7 @@ class Thread:
         return self.number % self.block.grid.wave_size
 
     def wait(self, scope: str, value: Any, resolve: Callable[[dict[int, Any], Thread], Any], mask: int = -1) -> Any:
-        """Stop until the threads of *scope* are here; the result that *resolve* gives for this one."""
+        """Wait until the threads of *scope* are here; returns this thread's result of *resolve*."""
         self.waiting = Wait(scope, _site(), value, resolve, mask)
         self.block.grid.park(self)
         return self.result
@@ -74,7 +74,7 @@ class Thread:
 
 @dataclass(eq=False)
 class Block:
-    """A block of a launch, with its shared arrays by the places in the program where they are made."""
+    """A block of a launch, with its shared arrays by the places in the program that create them."""
 
     index: Dim3
     grid: Grid
@@ -88,7 +88,7 @@ class Block:
 
 
 def _site() -> Site:
-    """Where in the program the function of the kernel language was called."""
+    """The place in the program that called the function of the kernel language."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -146,7 +146,7 @@ class Grid:
             raise self.error
 
     def park(self, thread: Thread) -> None:
-        """Let others run until *thread* can go on."""
+        """Let others run until *thread* can continue."""
         if self._cancelled:  # a clean-up of the program, while threads unwind
             raise _Cancelled
         following = self._choose()
@@ -169,7 +169,7 @@ class Grid:
         helper.start()
 
     def _work(self, thread: Thread | None) -> None:
-        """Run threads one after the other, until one that waits elsewhere can go on, or none is left."""
+        """Run threads one after another, until one that waits elsewhere can continue, or none is left."""
         while thread is not None and not self._cancelled:
             if thread.started:
                 thread.resumed.set()
@@ -251,7 +251,7 @@ class Grid:
 
     @staticmethod
     def _lacks(met: Sequence[Thread], lanes: Sequence[Thread]) -> int:
-        """How many lanes that have not returned are in the mask, and not here."""
+        """How many lanes in the mask have not returned and are not here."""
         assert met[0].waiting is not None
         mask = met[0].waiting.mask
         return sum(bool(mask >> lane.lane & 1) for lane in lanes) - sum(bool(mask >> one.lane & 1) for one in met)
@@ -283,7 +283,7 @@ class Grid:
 
 
 def _located(error: BaseException, thread: Thread) -> BaseException:
-    """*error* with thread and block in its message, as kernels that were compiled raise it; caused by itself."""
+    """*error* with thread and block in its message, as compiled kernels raise it; caused by the original."""
     if not isinstance(error, Exception):
         return error
     place = f"tid={list(thread.index)} ctaid={list(thread.block.index)}"

@@ -1,4 +1,4 @@
-"""What the simulator does for operations among the lanes of a wave."""
+"""Wave operations in the simulator."""
 
 from __future__ import annotations
 

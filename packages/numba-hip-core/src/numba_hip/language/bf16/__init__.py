@@ -1,4 +1,4 @@
-"""``hip.bf16``: numbers of type `bfloat16` in kernels, by the names that CUDA and HIP give their operations.
+"""``hip.bf16``: `bfloat16` numbers in kernels, with operations under the names of CUDA and HIP.
 
 ``bfloat16(x)`` makes one; operators and Python's functions of a number work on them. `math` functions take one as a
 float32; the functions here give a bfloat16. Arrays have dtype ``ml_dtypes.bfloat16`` on the host.

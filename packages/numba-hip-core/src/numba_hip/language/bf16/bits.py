@@ -1,8 +1,8 @@
 """Bfloat16 numbers as bits: to and from floats and integers, with one rounding.
 
-A value of more precision first becomes a float32 that is *rounded to odd*: where it is not exact, the last bit is set.
-Rounding that to the 8 bits of a bfloat16, in any direction, is then as if it were done to the value itself, as 24 bits
-are more than two above 8 (Boldo, Melquiond: Emulation of FMA and correctly rounded sums, 2008).
+A value of higher precision first becomes a float32 that is *rounded to odd*: if it is inexact, its last bit is set.
+Rounding that to the 8 bits of a bfloat16, in any direction, gives the same result as rounding the value itself, as 24
+bits are more than two above 8 (Boldo, Melquiond: Emulation of FMA and correctly rounded sums, 2008).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def from_integer(builder: ir.IRBuilder, value: ir.Value, signed: bool, direction
 def to_integer(
     context: Any, builder: ir.IRBuilder, bits: ir.Value, kind: types.Integer, direction: str = TO_ZERO
 ) -> ir.Value:
-    """A bfloat16 as an integer; the nearest that there is where it does not fit, and 0 for NaN."""
+    """A bfloat16 as an integer; saturates, and NaN becomes 0."""
     rounding = {NEAREST: "rint", TO_ZERO: "trunc", DOWN: "floor", UP: "ceil"}[direction]
     whole = context.call_math(builder, rounding, [widen(builder, bits)])
     return saturation.to_integer(context, builder, whole, kind)

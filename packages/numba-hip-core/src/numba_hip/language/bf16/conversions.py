@@ -1,7 +1,7 @@
 """Conversions of bfloat16 by name: ``int32_to_bfloat16_ru``, ``bfloat16_to_uint8_rz``, ``bfloat16_as_int16``.
 
-The last two letters say how is rounded: to the nearest (rn), to zero (rz), down (rd) or up (ru). Each has its name in
-CUDA's and HIP's headers, too: ``int2bfloat16_ru``, ``bfloat162uchar_rz``, ``bfloat16_as_short``.
+The last two letters give the rounding: to nearest (rn), to zero (rz), down (rd) or up (ru). Each conversion also has
+its name from CUDA's and HIP's headers: ``int2bfloat16_ru``, ``bfloat162uchar_rz``, ``bfloat16_as_short``.
 """
 
 from __future__ import annotations

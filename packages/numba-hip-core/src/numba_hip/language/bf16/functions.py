@@ -1,4 +1,4 @@
-"""The operations of ``hip.bf16`` by CUDA's and HIP's names. Arguments are converted to bfloat16 where they are none."""
+"""The operations of ``hip.bf16``, under CUDA's and HIP's names. Arguments are converted to bfloat16."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _clamped(operation: Operation) -> Operation:
 
 
 def _fused(context: Any, builder: ir.IRBuilder, *arguments: ir.Value) -> ir.Value:
-    """In a double the product is exact. What is lost of the sum is known, too, and makes its last bit odd."""
+    """The product is exact in a double. The rounding error of the sum is known, too, and makes its last bit odd."""
     a, b, c = (builder.fpext(widen(builder, bits), DOUBLE) for bits in arguments)
     product = builder.fmul(a, b)
     total = builder.fadd(product, c)
@@ -64,7 +64,7 @@ def _fused(context: Any, builder: ir.IRBuilder, *arguments: ir.Value) -> ir.Valu
 
 
 def _positive_part(operation: Operation) -> Operation:
-    """0 for what is negative; a NaN stays one."""
+    """0 for negative numbers; NaN stays NaN."""
 
     def cut(context: Any, builder: ir.IRBuilder, *arguments: ir.Value) -> ir.Value:
         bits = operation(context, builder, *arguments)
@@ -74,7 +74,7 @@ def _positive_part(operation: Operation) -> Operation:
 
 
 def _extreme(predicate: str, *, keeps_nan: bool) -> Operation:
-    """The one of two that compares to the other as *predicate* says; a NaN counts as missing, or is the result."""
+    """The argument for which the comparison *predicate* holds; NaN counts as missing, or is the result."""
 
     def choose(context: Any, builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
         first = builder.fcmp_ordered(predicate, widen(builder, a), widen(builder, b))

@@ -1,7 +1,8 @@
 """Bfloat16 as a type of numbers: conversions, operators, and Python's functions of a number.
 
-Sums, differences, products and quotients of two are one, rounded once: that of two float32, rounded again, is the same,
-as a float32 has more than twice the bits. With a number of another type both are converted as usual.
+Sums, differences, products and quotients of two bfloat16 are a bfloat16, rounded once: rounding that of two float32
+again gives the same, as a float32 has more than twice the bits. Combined with a number of another type, both are
+converted as usual.
 """
 
 from __future__ import annotations

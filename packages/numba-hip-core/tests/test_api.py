@@ -14,6 +14,7 @@ from hip_runtime import SettingError
 from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip.__main__ import report
+from numba_hip.errors import NotCompiledError
 
 
 @hip.jit
@@ -351,4 +352,13 @@ def test_shapes_of_blocks_that_keep_a_device_busy():
             assert grid == active * device.MULTIPROCESSOR_COUNT
             by_size = context.get_max_potential_block_size(function, lambda threads: 0 * threads, 1 << 30, limit)
             assert by_size == (grid, block)
+        suggested = context.get_max_potential_block_size(function, None, 0, 0)[1]
+        assert hip.suggest_block_size(kernel) == suggested
+        assert hip.suggest_block_size(kernel, "void(float32[:])") == suggested
     assert context.get_max_potential_block_size(function, None, 0, 1)[1] == 1
+    with pytest.raises(NotCompiledError, match="kernel fresh was not compiled yet: launch it before, or name a sign"):
+        hip.suggest_block_size(hip.jit(fresh))
+
+
+def fresh(out):
+    out[0] = 1

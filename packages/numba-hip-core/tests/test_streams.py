@@ -61,7 +61,8 @@ def test_a_callback_that_raises_is_a_warning(recwarn):
 
     stream.add_callback(callback)
     stream.synchronize()
-    assert any("raised KeyError: 'lost'" in str(warning.message) for warning in recwarn)
+    (said,) = [str(warning.message) for warning in recwarn if "raised KeyError: 'lost'" in str(warning.message)]
+    assert 'in callback\n    raise KeyError("lost")' in said, "with its traceback"
     with pytest.raises(TypeError, match="a callback has to be callable, got a int"):
         stream.add_callback(3)
 

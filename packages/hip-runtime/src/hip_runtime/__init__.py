@@ -7,7 +7,17 @@ from hip_runtime import _lower_layer as _lower_layer  # first: those below would
 
 # isort: split
 from hip_runtime.array import DeviceArray
-from hip_runtime.arrays import device_array, device_array_like, managed_array, mapped_array, pinned_array, to_device
+from hip_runtime.arrays import (
+    device_array,
+    device_array_like,
+    full,
+    managed_array,
+    mapped_array,
+    ones,
+    pinned_array,
+    to_device,
+    zeros,
+)
 from hip_runtime.device import (
     Device,
     DeviceFallbackWarning,
@@ -97,11 +107,14 @@ __all__ = [
     "devices",
     "find_device",
     "from_dlpack",
+    "full",
     "is_device_array",
     "managed_array",
     "mapped_array",
+    "ones",
     "open_ipc_array",
     "pinned_array",
     "select_device",
     "to_device",
+    "zeros",
 ]

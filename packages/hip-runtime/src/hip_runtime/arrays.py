@@ -40,6 +40,36 @@ def device_array(
     return DeviceArray(layout, kind, buffer, device=where, address=buffer.address - layout.extent[0], stream=stream)
 
 
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "C",
+    stream: StreamLike = None,
+    *,
+    device: Device | None = None,
+) -> DeviceArray:
+    """A new array with all elements *fill_value*, of its type where *dtype* is None; else as `device_array`."""
+    kind = np.asarray(fill_value).dtype if dtype is None else dtype
+    made = device_array(shape, kind, order=order, stream=stream, device=device)
+    made.fill(fill_value)
+    return made
+
+
+def zeros(
+    shape: Any, dtype: Any = np.float64, order: str = "C", stream: StreamLike = None, *, device: Device | None = None
+) -> DeviceArray:
+    """A new array of zeros; else as `device_array`."""
+    return full(shape, 0, dtype, order, stream, device=device)
+
+
+def ones(
+    shape: Any, dtype: Any = np.float64, order: str = "C", stream: StreamLike = None, *, device: Device | None = None
+) -> DeviceArray:
+    """A new array of ones; else as `device_array`."""
+    return full(shape, 1, dtype, order, stream, device=device)
+
+
 def device_array_like(ary: Any, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
     """A new contiguous array of the shape and element type of *ary*, its axes in the order that they have there."""
     if not hasattr(ary, "strides"):

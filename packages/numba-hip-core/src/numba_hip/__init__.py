@@ -21,9 +21,12 @@ from hip_runtime import (
     device_array,
     device_array_like,
     from_dlpack,
+    full,
     is_device_array,
+    ones,
     pinned_array,
     to_device,
+    zeros,
 )
 from numba_hip import _alias
 from numba_hip.arguments.hints import In, InOut, Out
@@ -155,6 +158,7 @@ WITH_COMPAT = ("as_cuda_array", "cudadrv", "hipdrv", "is_cuda_array", "pose_as_c
 LATE_NAMES = {
     "autotune": "numba_hip.tuning",
     "benchmark": "hip_runtime.profiling",
+    "suggest_block_size": "numba_hip.host.occupancy",
     "compile_llvm_ir": "numba_hip.host.llvm_ir",
     "compile_llvm_ir_for_current_device": "numba_hip.host.llvm_ir",
     "compile_ptx": "numba_hip.host.llvm_ir",
@@ -221,18 +225,19 @@ __all__ = [
     "byte_perm", "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all", "compile_for_current_device",
     "const", "current_context", "declare_device", "default_stream", "defer_cleanup", "detect", "device_array",
     "device_array_like", "ds_bpermute", "ds_permute", "eq_sync", "event", "event_elapsed_time", "external_stream",
-    "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack", "funnelshift_l", "funnelshift_lc",
+    "ffs", "fma", "fp16", "from_cuda_array_interface", "from_dlpack", "full", "funnelshift_l", "funnelshift_lc",
     "funnelshift_r", "funnelshift_rc", "get_current_device", "gpus", "grid", "gridDim", "gridsize", "guvectorize",
     "is_available", "is_device_array", "jit", "laneid", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le",
     "lanemask_lt", "ldca", "ldcg", "ldcs", "ldcv", "ldlu", "legacy_default_stream", "list_devices", "local",
     "managed_array", "mapped", "mapped_array", "mapped_array_like", "match_all", "match_all_sync", "match_any",
     "match_any_sync", "mbcnt",
-    "nanosleep", "open_ipc_array", "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like", "popc",
+    "nanosleep", "ones", "open_ipc_array", "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like",
+    "popc",
     "profile_start", "profile_stop", "profiling", "races", "readfirstlane", "readlane", "reduce", "require_context",
     "select_device", "selp", "set_memory_manager", "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync",
     "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stcg", "stcs", "stream", "stwb", "stwt", "synchronize",
     "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",
-    "threadfence_block", "threadfence_system", "to_device", "vector", "vectorize", "wall_clock64", "warpsize",
+    "threadfence_block", "threadfence_system", "to_device", "vector", "vectorize", "wall_clock64", "warpsize", "zeros",
 ]  # fmt: skip
 
 _alias.install()  # the last thing: an import that fails leaves no second name behind

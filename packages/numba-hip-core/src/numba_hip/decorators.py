@@ -15,8 +15,7 @@ from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.extensions import Extension
 from numba_hip.dispatch.function_checks import check_function
-from numba_hip.errors import OptionError
-from numba_hip.tracebacks import without_own_frames
+from numba_hip.errors import OptionError, without_own_frames
 
 if TYPE_CHECKING:
     from numba.core.types import Type

@@ -8,8 +8,11 @@ from typing import Any, Literal, overload
 from hip_runtime.array import DeviceArray as DeviceArray
 from hip_runtime.arrays import device_array as device_array
 from hip_runtime.arrays import device_array_like as device_array_like
+from hip_runtime.arrays import full as full
+from hip_runtime.arrays import ones as ones
 from hip_runtime.arrays import pinned_array as pinned_array
 from hip_runtime.arrays import to_device as to_device
+from hip_runtime.arrays import zeros as zeros
 from hip_runtime.dlpack import from_dlpack as from_dlpack
 from hip_runtime.event import Event as Event
 from hip_runtime.graph import ExecutableGraph as ExecutableGraph
@@ -76,6 +79,7 @@ from numba_hip.host.memory_managers import MappedMemory as MappedMemory
 from numba_hip.host.memory_managers import MemoryInfo as MemoryInfo
 from numba_hip.host.memory_managers import MemoryPointer as MemoryPointer
 from numba_hip.host.memory_managers import PinnedMemory as PinnedMemory
+from numba_hip.host.occupancy import suggest_block_size as suggest_block_size
 from numba_hip.host.streams import Stream as Stream
 from numba_hip.host.streams import default_stream as default_stream
 from numba_hip.host.streams import external_stream as external_stream

@@ -32,11 +32,11 @@ from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
 from numba_hip.compilation.intrinsic_checks import find_oversized, goes_past_end, name_of_called
 from numba_hip.compilation.options import CompileOptions
+from numba_hip.errors import are_full
 from numba_hip.language.captured_arrays import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.targets import c_helpers
 from numba_hip.targets.unsafe_intrinsics import is_foreign
-from numba_hip.tracebacks import are_full
 
 if TYPE_CHECKING:
     from numba_hip.targets.compile_target import CompileTarget

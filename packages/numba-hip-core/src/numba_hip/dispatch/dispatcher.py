@@ -32,8 +32,7 @@ from numba_hip.dispatch.mismatch import explain_writing
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.print_output import with_output
 from numba_hip.dispatch.transfer import Transfer, check_capture
-from numba_hip.errors import DeviceFunctionError
-from numba_hip.tracebacks import SHORTENED, hide_frames, without_own_frames
+from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, without_own_frames
 
 Types = tuple[types.Type, ...]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
-from numba_hip.tracebacks import SHORTENED, hide_frames
+from numba_hip.errors import SHORTENED, hide_frames
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher

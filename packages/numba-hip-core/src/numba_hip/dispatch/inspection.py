@@ -12,8 +12,7 @@ from hip_runtime.module import dim3
 from numba_hip import config
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation.kernel_code import KernelCode
-from numba_hip.errors import DeviceFunctionError, NotCompiledError
-from numba_hip.tracebacks import without_own_frames
+from numba_hip.errors import DeviceFunctionError, NotCompiledError, without_own_frames
 
 if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction

@@ -12,7 +12,7 @@ from hip_runtime.module import dim3
 from hip_runtime.stream import find_stream
 from numba_hip.arguments.packing import Packer
 from numba_hip.compilation.kernel_code import KernelCode
-from numba_hip.tracebacks import SHORTENED, hide_frames
+from numba_hip.errors import SHORTENED, hide_frames
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher

@@ -24,9 +24,8 @@ from numba_hip.dispatch.launch import Dim3, LaunchConfig
 from numba_hip.dispatch.launch_context import ensure_current_launch_config, note_compilation
 from numba_hip.dispatch.overload_resolution import choose_overload
 from numba_hip.dispatch.parameters import Parameters
-from numba_hip.errors import KernelSignatureError
+from numba_hip.errors import KernelSignatureError, without_own_frames
 from numba_hip.language.kernel_callable import KernelCallable
-from numba_hip.tracebacks import without_own_frames
 
 if TYPE_CHECKING:
     from numba_hip.caching.code_cache import CodeCache

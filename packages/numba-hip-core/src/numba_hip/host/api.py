@@ -17,8 +17,7 @@ from numba_hip.compilation.device_function import DeviceFunction
 from numba_hip.compilation.kernel_code import OUTPUTS, KernelCode, compile_kernel
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.errors import OutputError
-from numba_hip.tracebacks import without_own_frames
+from numba_hip.errors import OutputError, without_own_frames
 
 hip_runtime.device.LAYERS.add("numba_hip")
 

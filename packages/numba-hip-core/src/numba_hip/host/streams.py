@@ -37,7 +37,10 @@ class Stream(hip_runtime.Stream):
             try:
                 callback(self, SUCCESS if error is None else LAUNCH_FAILURE, arg)
             except Exception as raised:
-                warnings.warn(f"a callback of {self} raised {type(raised).__name__}: {raised}", stacklevel=1)
+                import traceback
+
+                lines = "".join(traceback.format_exception(raised)).rstrip()
+                warnings.warn(f"a callback of {self} raised {type(raised).__name__}: {raised}\n{lines}", stacklevel=1)
 
         super().add_callback(call)
 

@@ -1,0 +1,94 @@
+"""Values of whole device arrays: filled, converted, as lists; and what to use for arithmetic, which they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from hip_runtime import layout as layouts
+from hip_runtime.copying import check_dtype
+from hip_runtime.errors import ArrayTypeError
+
+if TYPE_CHECKING:
+    from hip_runtime.array import DeviceArray
+    from hip_runtime.stream import Stream
+
+INSTEAD = (
+    "a device array is memory for kernels; np.asarray(array) is a copy of it for NumPy, a kernel or a ufunc of "
+    "vectorize computes on the device, and other libraries, as CuPy and PyTorch, take the array as it is"
+)
+
+NUMPY_METHODS = frozenset(
+    {"all", "any", "argmax", "argmin", "argsort", "clip", "conj", "cumprod", "cumsum", "dot", "max", "mean", "min",
+     "prod", "repeat", "round", "sort", "std", "sum", "take", "trace", "var"}
+)  # fmt: skip
+"""Methods of NumPy's arrays that compute."""
+
+OPERATIONS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+class ArrayValues:
+    """The part of `DeviceArray` that is about all of its elements."""
+
+    __slots__ = ()
+
+    def fill(self, value: Any, stream: Stream | int | None = None) -> None:
+        """Set all elements to *value*."""
+        array = cast("DeviceArray", self)
+        if not (array.size and (array.is_c_contiguous() or array.is_f_contiguous())):
+            array.setitem(..., value, stream)
+            return
+        flat = array.reshape(array.size, order="C" if array.is_c_contiguous() else "F")
+        flat.setitem(slice(0, 1), value, stream)
+        filled = 1
+        while filled < array.size:  # twice as many each time, on the device
+            more = min(filled, array.size - filled)
+            flat.setitem(slice(filled, filled + more), flat[:more], stream)
+            filled += more
+
+    def astype(self, dtype: Any, stream: Stream | int | None = None) -> DeviceArray:
+        """A copy with elements of *dtype*, converted on the host as NumPy does it."""
+        array = cast("DeviceArray", self)
+        kind = check_dtype(dtype)
+        order = "F" if array.is_f_contiguous() and not array.is_c_contiguous() else "C"
+        if kind == array.dtype:
+            return array.copy(order, stream)
+        host = array.copy_to_host(stream=stream)
+        array._wait(stream)
+        layout = layouts.dense(array.shape, kind.itemsize, order)
+        memory = array.device.allocate(layout.nbytes)
+        made = type(array)(layout, kind, memory, device=array.device, stream=array.stream)
+        made.copy_to_device(host.astype(kind), stream)
+        return made
+
+    def tolist(self) -> Any:
+        """The elements as Python's numbers, in lists in lists."""
+        return cast("DeviceArray", self).copy_to_host().tolist()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in NUMPY_METHODS:
+            raise AttributeError(f"a device array has no method {name}: {INSTEAD}")
+        object.__getattribute__(self, name)  # raises what Python says, or the property of that name
+        raise AttributeError(name)
+
+
+def _refusing(symbol: str) -> Callable[[Any, Any], Any]:
+    def operation(array: Any, other: Any) -> Any:
+        if not isinstance(other, (ArrayValues, int, float, complex)) or isinstance(other, np.generic):
+            return NotImplemented  # others may know what to do with a device array
+        raise ArrayTypeError(f"a device array has no operator {symbol}: {INSTEAD}")
+
+    return operation
+
+
+for _name, _symbol in OPERATIONS.items():
+    for _kind in ("", "r", "i"):
+        setattr(ArrayValues, f"__{_kind}{_name}__", _refusing(_symbol + "=" * (_kind == "i")))
+for _name, _symbol in COMPARISONS.items():
+    setattr(ArrayValues, f"__{_name}__", _refusing(_symbol))

@@ -106,7 +106,7 @@ def any(predicate: Any) -> int:
 def any_sync(mask: Any, predicate: Any) -> int:
     """``any_sync(mask, predicate)``: whether *predicate* is true for any active lane in *mask*."""
 class atomic:
-    """``hip.atomic``: operations on an element of an array that no other thread can come between.
+    """``hip.atomic``: atomic operations on array elements.
 
     Each takes an array in global or shared memory, an index (a number, or a tuple of as many as the array has dimensions;
     the remainder of an unsigned and a signed integer is a float to Numba, so floats are taken, and cut to integers) and
@@ -114,8 +114,8 @@ class atomic:
     integers or floats of 16, 32 or 64 bits; `add` and `sub` take complex numbers, too, whose two parts change one after the
     other. The order of memory operations around it is relaxed, as in CUDA and HIP.
 
-    *scope* says among whom: the threads of the ``"block"``, of the ``"device"``, or of the ``"system"``, which is the host
-    and other devices, too."""
+    *scope* is ``"block"``, ``"device"``, or ``"system"``: atomic among the threads of the block, or of the device, or also
+    with the host and other devices."""
     @staticmethod
     def add(ary: Any, idx: Any, val: Any, scope: Any = 'device') -> Any:
         """``atomic.add(ary, idx, val, scope='device')``: ``ary[idx] += val``."""
@@ -124,7 +124,7 @@ class atomic:
         """``atomic.and_(ary, idx, val, scope='device')``: ``ary[idx] &= val``."""
     @staticmethod
     def cas(ary: Any, idx: Any, old: Any, val: Any, scope: Any = 'device') -> Any:
-        """``atomic.cas(ary, idx, old, val, scope='device')``: ``ary[idx] = val`` where it is *old*; returns what it was."""
+        """``atomic.cas(ary, idx, old, val, scope='device')``: ``ary[idx] = val`` if it is *old*; returns the old value."""
     @staticmethod
     def compare_and_swap(ary: Any, old: Any, val: Any, scope: Any = 'device') -> Any:
         """``atomic.compare_and_swap(ary, old, val, scope='device')``: `cas` on element 0 of an array of one axis."""
@@ -189,7 +189,7 @@ class cg:
     @staticmethod
     def this_grid() -> Any:
         """``cg.this_grid()``: the group of all threads of the grid. A kernel that calls its ``sync`` is launched
-        cooperatively: all its blocks have to run at the same time, a `LaunchError` says where they cannot."""
+        cooperatively: all its blocks have to run at the same time; a `LaunchError` reports if they cannot."""
 char1 = int8x1
 char2 = int8x2
 char3 = int8x3
@@ -199,7 +199,7 @@ def clock64() -> int:
 def clz(x: Any) -> int:
     """``clz(x)``: how many zeros the integer *x* starts with at its high end, an int32; its width for 0."""
 class const:
-    """``hip.const``: arrays of the host that are part of a kernel."""
+    """``hip.const``: host arrays that are part of a kernel."""
     @staticmethod
     def array_like(ndarray: Any) -> Any:
         """``const.array_like(ndarray)``: *ndarray*, a NumPy array that the kernel captured, in constant memory."""
@@ -302,10 +302,10 @@ class float64x4:
 def fma(a: Any, b: Any, c: Any) -> Any:
     """``fma(a, b, c)``: a * b + c, rounded once; float32 where all three are, else float64."""
 class fp16:
-    """Half precision: numbers of type float16 in kernels, and ``hip.fp16``, its operations by CUDA's and HIP's names.
+    """Half precision: float16 numbers in kernels, and ``hip.fp16``, with operations under CUDA's and HIP's names.
 
-    Sums, differences, products and quotients of two float16 are float16, rounded once; with a number of another type both
-    are converted as usual. `math` functions take a float16 as a float32. The functions here give a float16."""
+    Sums, differences, products and quotients of two float16 are float16, rounded once; combined with a number of another
+    type, both are converted as usual. `math` functions convert a float16 to a float32. The functions here return a float16."""
     @staticmethod
     def habs(a: Any) -> Any:
         """``fp16.habs(a)``: the magnitude of a."""
@@ -603,14 +603,14 @@ def match_any_sync(mask: Any, value: Any) -> int:
 def mbcnt(mask: Any, base: Any = 0) -> int:
     """``mbcnt(mask, base=0)``: how many lanes in the 64 bits of *mask* are below this one, plus *base*; an int32."""
 def nanosleep(ns: Any) -> None:
-    """``nanosleep(ns)``: let other threads go first for about *ns* nanoseconds, an integer. A hint: on the CPU device,
-    where the threads of a block take turns on one core, nothing waits."""
+    """``nanosleep(ns)``: pause for about *ns* nanoseconds, an integer. A hint: on the CPU device, which runs the
+    threads of a block on one core, it does nothing."""
 def popc(x: Any) -> int:
     """``popc(x)``: how many bits of the integer *x* are set, an int32."""
 def readfirstlane(value: Any) -> Any:
     """``readfirstlane(value)``: the *value* of the lowest active lane."""
 def readlane(value: Any, lane: Any) -> Any:
-    """``readlane(value, lane)``: the *value* of lane number *lane*, which has to be the same for all active lanes."""
+    """``readlane(value, lane)``: the *value* of lane number *lane*, which has to be uniform across the active lanes."""
 def selp(predicate: Any, a: Any, b: Any) -> Any:
     """``selp(predicate, a, b)``: *a* where *predicate* is true, else *b*, without a branch. Both are numbers."""
 class shared:
@@ -655,7 +655,7 @@ def syncthreads() -> None:
 def syncthreads_and(predicate: Any) -> int:
     """``syncthreads_and(predicate)``: `syncthreads`, and 1 if *predicate* is true for every thread, else 0."""
 def syncthreads_count(predicate: Any) -> int:
-    """``syncthreads_count(predicate)``: `syncthreads`, and for how many threads *predicate* is true."""
+    """``syncthreads_count(predicate)``: `syncthreads`, and the number of threads whose *predicate* is true."""
 def syncthreads_or(predicate: Any) -> int:
     """``syncthreads_or(predicate)``: `syncthreads`, and 1 if *predicate* is true for any thread, else 0."""
 def syncwarp(mask: Any = -1) -> None:
@@ -798,10 +798,10 @@ ushort2 = uint16x2
 ushort3 = uint16x3
 ushort4 = uint16x4
 class vector:
-    """``hip.vector``: vectors loaded from neighbouring elements of an array, and stored to them.
+    """``hip.vector``: loads vectors from neighbouring elements of an array, and stores them.
 
-    A vector can have any shape. Its last axis runs along the last axis of the array, and so on. Elements that lie side by
-    side become one access of the device where that can have so many bytes at that alignment."""
+    A vector can have any shape. Its last axis runs along the last axis of the array, and so on. Contiguous elements become
+    one access of the device if it supports that many bytes at that alignment."""
     @staticmethod
     def load(array: Any, indices: Any, shape: Any, alignment: Any = None) -> Any:
         """``vector.load(array, indices, shape, alignment=None)``: the vector of *shape*, a constant or a tuple of them,

@@ -1,6 +1,8 @@
 """What a dispatcher offers beside launches: specialisation, launches by tasks, what its code takes, statistics."""
 
 import gc
+import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from numba.core import config as numba_config
 
 import numba_hip as hip
 from hip_runtime.errors import LaunchError
+from numba_hip.compilation.kernel_code import KernelCode
+from numba_hip.dispatch.dispatcher import MOST_CONFIGURED
 from numba_hip.errors import KernelArgumentError, KernelSignatureError, NotCompiledError
 
 CAPTURED = np.arange(10, dtype=np.float64)
@@ -72,6 +76,37 @@ def test_forall_respects_launch_bounds_and_streams():
 def test_forall_with_impossible_numbers(tasks, block):
     with pytest.raises(LaunchError, match="ntasks|thread_per_block"):
         fresh().forall(tasks, tpb=block)
+
+
+def test_every_form_of_a_launch_uses_what_was_prepared_for_its_shape(monkeypatch):
+    """And nothing that belongs to the kernel alone, as its code does, is looked at again."""
+    stream, out, add = hip.stream(), hip.to_device(np.zeros(4)), fresh()
+    foreign = SimpleNamespace(cuda_stream=stream.handle)
+    add[2, 2](out, 1.0)
+    monkeypatch.setattr(KernelCode, "cooperative", property(lambda code: pytest.fail("the code was looked at")))
+    for config in ((2, 2, stream), (np.int64(2), [2]), ((2, 1), (2,), 0, 0), (2, 2, foreign), (2, 2, stream.handle)):
+        configured = add[config]
+        assert configured.ready is add[2, 2].ready
+        configured(out, 1.0)
+    add[1, 2, stream](out, 1.0)
+    add[2, 2, stream, 8](out, 1.0)
+    for blocks in range(3, 3 + MOST_CONFIGURED):
+        add[blocks, 2](out, 1.0)
+    stream.synchronize()
+    np.testing.assert_array_equal(out.copy_to_host(), np.array([8, 8, 7, 7]) + MOST_CONFIGURED)
+    assert add[2, 2].stream is None
+    assert len(add._configured) == MOST_CONFIGURED
+
+
+def test_no_kernel_keeps_a_stream():
+    stream, out, add = hip.stream(), hip.to_device(np.zeros(4)), fresh()
+    kept = weakref.ref(stream)
+    add[2, 2, stream](out, 1.0)
+    assert add[2, 2, stream].stream is stream
+    del stream
+    assert kept() is None
+    hip.synchronize()
+    np.testing.assert_array_equal(out.copy_to_host(), [1] * 4)
 
 
 def test_configure():

@@ -261,15 +261,15 @@ def test_a_launch_that_fails_is_what_is_raised():
         device=device, kernel=SimpleNamespace(name="kernel", parameters=[Parameter(PARAMETER, "ptr", 8, 8)])
     )
 
-    def launch(arguments, owners):
+    def launch(arguments, owners, stream):
         device.broken = True
         raise LaunchError("not enough of everything")
 
     launch.function = function
     device.is_capturing = lambda stream: False
-    printing = PrintingLaunch(launch, OutputBuffer(function), None)
+    printing = PrintingLaunch(launch, OutputBuffer(function))
     with pytest.raises(LaunchError, match="not enough"):
-        printing(b"\0" * 8)
+        printing(b"\0" * 8, None, 0)
 
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])

@@ -146,6 +146,11 @@ class Device:
         return self._attributes.target
 
     @property
+    def compute_units(self) -> int:
+        """How many blocks it runs side by side at least: compute units, or threads of the processor."""
+        return self._attributes.compute_units
+
+    @property
     def is_cpu(self) -> bool:
         """Whether this is the CPU device."""
         return self.driver.name == "cpu"

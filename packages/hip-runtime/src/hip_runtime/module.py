@@ -86,6 +86,37 @@ class FunctionAttributes(NamedTuple):
     maxthreads: int
 
 
+class LaunchLimits(NamedTuple):
+    """The largest grid, block and dynamic shared memory of a kernel on its device, as one comparison asks for them."""
+
+    grid: Dim3
+    block: Dim3
+    block_threads: int
+    threads_along: int
+    """Threads along an axis, of all blocks together."""
+    dynamic_shared: int
+
+    @classmethod
+    def of(cls, device: Device, kernel: Kernel) -> LaunchLimits:
+        """The limits of *kernel* on *device*."""
+        attributes = device.attributes
+        return cls(
+            attributes.max_grid_dim, attributes.max_block_dim,
+            min(attributes.max_threads_per_block, kernel.max_block_threads), attributes.max_threads_along,
+            attributes.shared_bytes_per_block - kernel.shared_bytes,
+        )  # fmt: skip
+
+    def allow(self, grid: Dim3, block: Dim3) -> bool:
+        """Whether *grid* and *block*, whose extents are positive, are within the limits."""
+        (x, y, z), (across, down, deep) = grid, block
+        (most_x, most_y, most_z), (most_across, most_down, most_deep), threads, along, _ = self
+        return (
+            x <= most_x and y <= most_y and z <= most_z
+            and across <= most_across and down <= most_down and deep <= most_deep and across * down * deep <= threads
+            and x * across <= along and y * down <= along and z * deep <= along
+        )  # fmt: skip
+
+
 class Function:
     """One kernel of a module, to launch.
 
@@ -98,6 +129,7 @@ class Function:
         self.device = module.device
         self.kernel = kernel
         self.handle = self.device.driver.get_function(module.handle, kernel)
+        self.limits = LaunchLimits.of(self.device, kernel)
         self.describe_fault: Callable[[KernelFault], BaseException] | None = None
 
     @property
@@ -188,9 +220,10 @@ class Launch:
         cooperative: bool,
     ) -> None:
         self.function = function
-        self.grid = _check_grid(grid, function.device)
-        self.block = _check_block(block, function)
-        _check_threads(self.grid, self.block, function.device)
+        self.grid = dim3("grid", grid)
+        self.block = dim3("block", block)
+        if not function.limits.allow(self.grid, self.block):
+            _explain_extents(self.grid, self.block, function)
         self.dynamic_shared = _check_shared(dynamic_shared, function)
         self._stream = stream_handle(stream)
         self._stream_owner = stream
@@ -199,13 +232,13 @@ class Launch:
         self._handle = function.handle
         self._size = function.kernel.argument_bytes
 
-    def __call__(self, arguments: bytes, owners: object = None) -> None:
-        """Launch; see `Function.launch`."""
+    def __call__(self, arguments: bytes, owners: object = None, stream: int | None = None) -> None:
+        """Launch, on the stream with the handle *stream* where one is given; see `Function.launch`."""
         if type(arguments) is not bytes or len(arguments) != self._size:
             arguments = _check_arguments(arguments, self.function.kernel)
         self._driver_launch(
-            self._handle, self.grid, self.block, self.dynamic_shared, self._stream, arguments, self._cooperative,
-            owners, self.function.describe_fault,
+            self._handle, self.grid, self.block, self.dynamic_shared, self._stream if stream is None else stream,
+            arguments, self._cooperative, owners, self.function.describe_fault,
         )  # fmt: skip
 
     _call_unobserved = __call__
@@ -236,6 +269,12 @@ class Launch:
 
 def dim3(what: str, value: Any) -> Dim3:
     """*value*, a whole number or 1 to 3 of them, as three extents of a grid or block, x first; `LaunchError`."""
+    if type(value) is int and value > 0:  # as nearly all are
+        return value, 1, 1
+    if type(value) is tuple and len(value) == 3:
+        x, y, z = value
+        if type(x) is type(y) is type(z) is int and x > 0 and y > 0 and z > 0:
+            return value
     parts = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     try:
         if any(isinstance(part, bool) for part in parts):
@@ -260,37 +299,30 @@ def _check_limits(what: str, extents: Dim3, limits: Dim3, device: Device) -> Non
             raise LaunchError(f"{what} has extent {extent} along {axis}; {device.name} allows at most {limit}")
 
 
-def _check_grid(grid: Any, device: Device) -> Dim3:
-    extents = dim3("grid", grid)
-    _check_limits("grid", extents, device.attributes.max_grid_dim, device)
-    return extents
-
-
-def _check_block(block: Any, function: Function) -> Dim3:
-    extents = dim3("block", block)
-    attributes = function.device.attributes
-    _check_limits("block", extents, attributes.max_block_dim, function.device)
-    threads = block_threads(extents)
+def _explain_extents(grid: Dim3, block: Dim3, function: Function) -> None:
+    """`LaunchError` for what of *grid* and *block* exceeds the limits of *function*."""
+    device = function.device
+    attributes = device.attributes
+    _check_limits("grid", grid, attributes.max_grid_dim, device)
+    _check_limits("block", block, attributes.max_block_dim, device)
+    threads = block_threads(block)
     for limit, whose in (
         (attributes.max_threads_per_block, f"{attributes.name} allows"),
         (function.kernel.max_block_threads, f"kernel {function.kernel.name!r} was compiled for"),
     ):
         if threads > limit:
-            raise LaunchError(f"block {extents} has {threads} threads; {whose} at most {limit}")
-    return extents
-
-
-def _check_threads(grid: Dim3, block: Dim3, device: Device) -> None:
-    most = device.attributes.max_threads_along
-    for axis, blocks, threads in zip(_AXES, grid, block, strict=True):
-        if blocks * threads > most:
+            raise LaunchError(f"block {block} has {threads} threads; {whose} at most {limit}")
+    most = attributes.max_threads_along
+    for axis, blocks, extent in zip(_AXES, grid, block, strict=True):
+        if blocks * extent > most:
             raise LaunchError(
-                f"grid and block have {blocks} times {threads} threads along {axis}; {device.name} allows at most "
-                f"{most}"
+                f"grid and block have {blocks} times {extent} threads along {axis}; {device.name} allows at most {most}"
             )
 
 
 def _check_shared(dynamic_shared: Any, function: Function) -> int:
+    if type(dynamic_shared) is int and 0 <= dynamic_shared <= function.limits.dynamic_shared:
+        return dynamic_shared
     try:
         dynamic = operator.index(dynamic_shared)
     except TypeError:

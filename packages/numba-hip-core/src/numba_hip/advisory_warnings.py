@@ -40,11 +40,9 @@ def speak_of(platform: str) -> None:
 
 def advise_on_grid(grid: tuple[int, int, int]) -> None:
     """Warn about a grid with fewer blocks than the current device has compute units, if the setting asks for it."""
-    if not _is_wanted(config.low_occupancy_warnings):
-        return
     device = current_device()
-    blocks, units = grid[0] * grid[1] * grid[2], device.attributes.compute_units
-    if blocks < units:
+    blocks, units = grid[0] * grid[1] * grid[2], device.compute_units
+    if blocks < units and _is_wanted(config.low_occupancy_warnings):
         _warn(
             NumbaPerformanceWarning,
             f"Grid size {blocks} leaves {units - blocks} of the {units} compute units of {device.name} without work: "

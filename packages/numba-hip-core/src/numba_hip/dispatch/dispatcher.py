@@ -13,6 +13,7 @@ from numba.core.errors import TypingError
 from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
+from hip_runtime.module import Launch
 from numba_hip import config
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
@@ -30,7 +31,7 @@ from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, load_kernel
 from numba_hip.dispatch.mismatch import explain_writing
 from numba_hip.dispatch.overloads import Overloads
-from numba_hip.dispatch.print_output import with_output
+from numba_hip.dispatch.print_output import PrintingLaunch, output_of
 from numba_hip.dispatch.transfer import Transfer, check_capture
 from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, without_own_frames
 
@@ -70,6 +71,9 @@ class Dispatcher(Overloads):
         self.identity = ""
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}
+        """By what was written, integers alone."""
+        self._shapes: dict[tuple[Dim3, Dim3, int], ConfiguredKernel] = {}
+        """By what it means: those on the default stream."""
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
 
     def __repr__(self) -> str:
@@ -90,18 +94,32 @@ class Dispatcher(Overloads):
         configured = self._configured.get(config) if plain else None
         if configured is None:
             try:
-                check_function(self.py_func, device=False, launched=True)
-                configured = self._configure(LaunchConfig.of(config))
+                configured = self._find_shape(LaunchConfig.of(config))
             except (LaunchError, *SHORTENED) as error:
                 hide_frames(error)
                 raise
-            if plain and len(self._configured) < MOST_CONFIGURED:
-                self._configured[config] = configured
+            if plain:
+                _keep(self._configured, config, configured)
         return configured
+
+    def _find_shape(self, config: LaunchConfig) -> ConfiguredKernel:
+        """The kernel configured so. What was prepared for launches of the same shape holds for all streams.
+
+        No stream is kept: it would live as long as the kernel.
+        """
+        grid, block, stream, shared = config
+        shape = grid, block, shared
+        known = self._shapes.get(shape)
+        if known is None:
+            if not self._shapes:
+                check_function(self.py_func, device=False, launched=True)
+            known = self._configure(config if stream is None else LaunchConfig(grid, block, None, shared))
+            _keep(self._shapes, shape, known)
+        return known if stream is None else ConfiguredKernel(self, config, known.ready)
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
         advise_on_grid(config.grid)
-        return ConfiguredKernel(self, config)
+        return ConfiguredKernel(self, config, {})
 
     def configure(
         self,
@@ -158,7 +176,7 @@ class Dispatcher(Overloads):
 
     def _forget_code(self) -> None:
         super()._forget_code()
-        for made in (self._loaded, self._configured, self._specialisations):
+        for made in (self._loaded, self._configured, self._shapes, self._specialisations):
             made.clear()
 
     @property
@@ -190,14 +208,14 @@ class Dispatcher(Overloads):
             if len(args) != len(self.parameters.names_of(args)):
                 return self._launch_converted(configured, args, device)
             ready = self._prepare(configured, tuple(key), args, device)
-        launch, packing, code, pack_exactly = ready
+        launch, packing, loaded = ready
         for callback in configured.pre_launch_callbacks:
-            callback(code, configured)
+            callback(loaded.code, configured)
         try:
             packed = b"".join([pack(value) for pack, value in zip(packing, args)])  # noqa: B905 - as long, by the key
         except NOT_PACKED:
-            packed = pack_exactly(args)
-        return launch(packed, args)
+            packed = loaded.pack_exactly(args)
+        return launch(packed, args, configured.handle)
 
     def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
         """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
@@ -216,14 +234,14 @@ class Dispatcher(Overloads):
             codes[place] = tuple(map(type_code, stand_in))
         key = (device, *codes)
         ready = configured.ready.get(key) or self._prepare(configured, key, passed, device, stand_ins)
-        launch, packing, code, pack_exactly = ready
+        launch, packing, loaded = ready
         for callback in configured.pre_launch_callbacks:
-            callback(code, configured)
+            callback(loaded.code, configured)
         try:
             packed = b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)])
         except NOT_PACKED:
-            packed = pack_exactly(passed)
-        launch(packed, passed)
+            packed = loaded.pack_exactly(passed)
+        launch(packed, passed, configured.handle)
         transfer.back_to_host()
         for finish in finishers:
             finish()
@@ -243,18 +261,17 @@ class Dispatcher(Overloads):
             # A process is not forked between the steps of this.
             with compiling, compiling_for(self, config, args):
                 loaded = self._load(key, args, device, config, stand_ins)
-        launch = loaded.function.configure(
-            config.grid, config.block, stream=config.stream, dynamic_shared=config.dynamic_shared,
-            cooperative=loaded.code.cooperative,
-        )  # fmt: skip
-        started: LaunchFunction = with_output(launch, config.stream)
+        launch = Launch(loaded.function, config.grid, config.block, None, config.dynamic_shared, loaded.cooperative)
+        started: LaunchFunction = launch
+        if loaded.prints:
+            started = PrintingLaunch(launch, output_of(loaded.function))
         if loaded.record is not None:
             started = RecordedLaunch(started, loaded.record, loaded.code.parameters)
-        if loaded.code.granule:
+        if loaded.observed:
             from numba_hip.races.launch import ObservedLaunch
 
-            started = ObservedLaunch(started, launch, loaded.code, loaded.names, config.stream)
-        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded.code, loaded.pack_exactly)
+            started = ObservedLaunch(started, launch, loaded.code, loaded.names)
+        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded)
         return ready
 
     def _load(
@@ -324,3 +341,9 @@ class Dispatcher(Overloads):
         self._explicit = explicit
         self.device_signatures = device_signatures
         self.specialized = specialized
+
+
+def _keep(known: dict[Any, ConfiguredKernel], key: Any, configured: ConfiguredKernel) -> None:
+    """Remember *configured*, if it is one of the first: of grids that change all the time none need be kept."""
+    if len(known) < MOST_CONFIGURED:
+        known[key] = configured

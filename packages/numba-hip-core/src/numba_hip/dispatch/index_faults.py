@@ -47,13 +47,13 @@ class RecordedLaunch:
     __slots__ = ("_address", "_launch", "_offset", "_record")
 
     def __init__(
-        self, launch: Callable[[bytes, object], None], record: IndexRecord, parameters: Sequence[Parameter]
+        self, launch: Callable[[bytes, object, int], None], record: IndexRecord, parameters: Sequence[Parameter]
     ) -> None:
         self._launch = launch
         self._record = record
         self._offset = next(parameter.offset for parameter in parameters if parameter.name == RECORD)
         self._address = record.address.to_bytes(8, "little")
 
-    def __call__(self, arguments: bytes, owners: object = None) -> None:
-        """Launch with *arguments*, packed without the address."""
-        self._launch(arguments.ljust(self._offset, b"\0") + self._address, (owners, self._record))
+    def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
+        """Launch on *stream*, with *arguments*, packed without the address."""
+        self._launch(arguments.ljust(self._offset, b"\0") + self._address, (owners, self._record), stream)

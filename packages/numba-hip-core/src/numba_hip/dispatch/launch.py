@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hip_runtime import Stream
+from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import LaunchError
 from hip_runtime.module import dim3
 from hip_runtime.stream import find_stream
@@ -16,11 +17,13 @@ from numba_hip.errors import SHORTENED, hide_frames
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
+    from numba_hip.dispatch.loading import LoadedKernel
 
 Dim3 = tuple[int, int, int]
 
-LaunchFunction = Callable[[bytes, object], None]
-"""What launches, given packed arguments and what has to live as long: `hip_runtime.module.Launch`, or one around it."""
+LaunchFunction = Callable[[bytes, object, int], None]
+"""What launches, given packed arguments, what has to live as long, and the handle of a stream: a
+`hip_runtime.module.Launch`, or one around it."""
 
 
 class LaunchConfig(NamedTuple):
@@ -39,6 +42,9 @@ class LaunchConfig(NamedTuple):
         The blocks of a cluster only have to divide the grid: AMD GPUs have no clusters, and run their blocks as any.
         Raises `LaunchError`, naming what is wrong and what is possible.
         """
+        if type(given) is tuple and len(given) == 2:
+            grid, block = given
+            return cls(dim3("griddim", grid), dim3("blockdim", block))
         if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 5:
             raise LaunchError(
                 "a launch is configured as kernel[grid, block, stream, dynamic_shared, cluster], the last three "
@@ -64,13 +70,11 @@ def is_plain(given: Any) -> bool:
 
 
 class ReadyLaunch(NamedTuple):
-    """A kernel on a device, configured, with what packs the arguments of a launch, and the code that it was made of."""
+    """A kernel on a device, configured, with what packs the arguments of a launch, and what was loaded."""
 
     launch: LaunchFunction
     packers: Sequence[Packer]
-    code: KernelCode
-    pack_exactly: Callable[[Sequence[Any]], bytes]
-    """Packs the arguments that one of the packers fails for; `KernelArgumentError` where that is not possible."""
+    loaded: LoadedKernel
 
 
 class ConfiguredKernel:
@@ -80,14 +84,18 @@ class ConfiguredKernel:
     prevents it. ``kernel[grid, block]`` gives the same object again while the dispatcher remembers it.
     """
 
-    __slots__ = ("config", "dispatcher", "pre_launch_callbacks", "ready")
+    __slots__ = ("config", "dispatcher", "handle", "pre_launch_callbacks", "ready")
 
-    def __init__(self, dispatcher: Dispatcher, config: LaunchConfig) -> None:
+    def __init__(self, dispatcher: Dispatcher, config: LaunchConfig, ready: dict[tuple[Any, ...], ReadyLaunch]) -> None:
         self.dispatcher = dispatcher
         self.config = config
+        stream = config.stream
+        self.handle = DEFAULT_STREAM if stream is None else stream.handle
+        """The driver's number for the stream."""
         self.pre_launch_callbacks: list[Callable[[KernelCode, ConfiguredKernel], object]] = []
-        self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
-        """Launches that were made before, by the device and what stands for the types of the arguments."""
+        self.ready = ready
+        """Launches of this shape that were made before, by the device and what stands for the types of the arguments;
+        the same for all streams."""
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured with {self.config}>"

@@ -14,6 +14,7 @@ from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.dispatch.extensions import StandIn
 from numba_hip.dispatch.faults import exception_describer
 from numba_hip.dispatch.index_faults import IndexRecord
+from numba_hip.dispatch.print_output import is_printing
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language.captured_arrays import check_captured
 from numba_hip.linked_code import set_up
@@ -32,6 +33,10 @@ class LoadedKernel(NamedTuple):
     kinds: Types
     """The types that its arguments are packed as."""
     names: Sequence[str]
+    cooperative: bool
+    """Whether all blocks have to run at the same time."""
+    prints: bool
+    observed: bool
 
     def pack_exactly(self, args: Sequence[Any]) -> bytes:
         """The packed arguments; `KernelArgumentError` where one is a number that its type does not have."""
@@ -63,7 +68,10 @@ def load_kernel(
     function.describe_fault = exception_describer(code.faults, record, kernel, compile_with_lines)
     packed = packed_types(code, kernel.__name__, names, stand_ins)
     packing = packers(packed, code.parameters, names)
-    return LoadedKernel(function, packing, code, record, packed, names)
+    return LoadedKernel(
+        function, packing, code, record, packed, names, code.cooperative, is_printing(function.kernel),
+        bool(code.granule),
+    )  # fmt: skip
 
 
 def packed_types(code: KernelCode, kernel: str, names: Sequence[str], stand_ins: Mapping[int, StandIn]) -> Types:

@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from hip_devicelib.codeobject import Kernel
 from hip_runtime import Stream
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import CaptureError, HipRuntimeError
 from hip_runtime.module import Function, Launch
-from hip_runtime.stream_handle import stream_handle
 from numba_hip import config
 from numba_hip.abi.print_record import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PARAMETER, USED, WORD_BYTES, Tag
 
@@ -155,20 +155,34 @@ _buffers: WeakKeyDictionary[Function, OutputBuffer] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
+def is_printing(kernel: Kernel) -> bool:
+    """Whether *kernel* prints: then the address of the buffer is its last parameter."""
+    return bool(kernel.parameters) and kernel.parameters[-1].name == PARAMETER
+
+
+def output_of(function: Function) -> OutputBuffer:
+    """The buffer that the kernel *function* prints into."""
+    with _making:
+        buffer = _buffers.get(function)
+        if buffer is None:
+            buffer = _buffers[function] = OutputBuffer(function)
+    return buffer
+
+
 class PrintingLaunch:
     """A launch of a kernel that prints: passes the buffer, and sees to it that what was printed comes out."""
 
-    def __init__(self, launch: Launch, buffer: OutputBuffer, stream: Any) -> None:
+    def __init__(self, launch: Launch, buffer: OutputBuffer) -> None:
+        function = launch.function
         self._launch = launch
         self._buffer = buffer
-        self._stream = stream_handle(stream)
-        self._kernel = launch.function.kernel.name
-        self._driver = launch.function.device.driver
-        self._offset = launch.function.kernel.parameters[-1].offset
+        self._kernel = function.kernel.name
+        self._driver = function.device.driver
+        self._offset = function.kernel.parameters[-1].offset
 
-    def __call__(self, arguments: bytes, owners: object = None) -> None:
+    def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
         """As `hip_runtime.module.Launch`; *arguments* without the address of the buffer."""
-        if self._driver.is_capturing(self._stream):
+        if self._driver.is_capturing(stream):
             raise CaptureError(
                 f"kernel {self._kernel} prints, and nobody is told when the launch of a graph is done, to bring that "
                 "out: capture a kernel that does not print"
@@ -176,25 +190,12 @@ class PrintingLaunch:
         packed = arguments.ljust(self._offset, b"\0") + struct.pack("<Q", self._buffer.address)
         self._buffer.begin()
         try:
-            self._launch(packed, (owners, self._buffer))
-            if self._stream != DEFAULT_STREAM or not self._driver.query_stream(self._stream):
-                self._driver.add_callback(self._stream, lambda error: self._buffer.end())
+            self._launch(packed, (owners, self._buffer), stream)
+            if stream != DEFAULT_STREAM or not self._driver.query_stream(stream):
+                self._driver.add_callback(stream, lambda error: self._buffer.end())
                 return
         except BaseException:
             with suppress(HipRuntimeError):  # of a device that has failed; what happened is raised below
                 self._buffer.end()
             raise
         self._buffer.end()
-
-
-def with_output(launch: Launch, stream: Any) -> Launch | PrintingLaunch:
-    """*launch* as it is, or, where its kernel prints, with what brings that out."""
-    function = launch.function
-    parameters = function.kernel.parameters
-    if not parameters or parameters[-1].name != PARAMETER:
-        return launch
-    with _making:
-        buffer = _buffers.get(function)
-        if buffer is None:
-            buffer = _buffers[function] = OutputBuffer(function)
-    return PrintingLaunch(launch, buffer, stream)

@@ -11,7 +11,6 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.diagnostics.observers import observed
 from hip_runtime.errors import CaptureError
 from hip_runtime.module import Launch
-from hip_runtime.stream_handle import stream_handle
 from numba_hip.abi.race_records import EVENT_MASK, SITE_BITS, Event, Relation
 from numba_hip.abi.race_records import Finding as Field
 from numba_hip.abi.source_sites import Site, site_of
@@ -31,33 +30,32 @@ class ObservedLaunch:
     *start* launches, *launch* is the launch of the runtime that is at its end; *names* are those of the arguments.
     """
 
-    def __init__(self, start: Any, launch: Launch, code: KernelCode, names: Sequence[str], stream: Any) -> None:
+    def __init__(self, start: Any, launch: Launch, code: KernelCode, names: Sequence[str]) -> None:
         self._start = start
         self._code = code
         self._names = names
-        self._stream = stream_handle(stream)
         self._driver = launch.function.device.driver
         kernel = launch.function.kernel
         cooperative = code.cooperative
         self._shape = LaunchShape(launch.grid, launch.block, kernel.wave_size, cooperative, code.granule)
 
-    def __call__(self, arguments: bytes, owners: object = None) -> None:
+    def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
         """As `hip_runtime.module.Launch`; raises `RaceError`, or warns."""
         from numba_hip.races.detector import compiled_note  # the first launch of all compiles it
 
-        if self._driver.is_capturing(self._stream):
+        if self._driver.is_capturing(stream):
             raise CaptureError(
                 f"kernel {self._code.name} is observed for races, and nobody is told when the launch of a graph is "
                 f"done; leave debug='race' out, or unset {config.cpu_races.variable}"
             )
         note = compiled_note().address
-        self._driver.synchronize_stream(self._stream)
+        self._driver.synchronize_stream(stream)
         arrays = find_arrays(self._names, self._code.argument_types, self._code.parameters, arguments)
         arena = Arena(self._shape, self._memory(arrays))
         try:
             with observed(note, arena.address):
-                self._start(arguments, owners)
-                self._driver.synchronize_stream(self._stream)
+                self._start(arguments, owners, stream)
+                self._driver.synchronize_stream(stream)
         finally:
             findings = merge([self._finding(row, arena, arrays) for row in arena.findings()])
             remember(findings)

@@ -29,7 +29,7 @@ class SimulatedDispatcher(Dispatcher):
         """Does nothing: there is no code to generate."""
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        return ConfiguredKernel(self, config)  # how well a grid uses a device says nothing here
+        return ConfiguredKernel(self, config, {})  # how well a grid uses a device says nothing here
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """A device function runs if it is called from a simulated kernel; elsewhere the call is an error as usual."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -10,7 +11,7 @@ from numba.core import types, typing
 
 from numba_hip import language
 from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
-from numba_hip._numba.typing import CallStack, Purpose, standard_declarations
+from numba_hip._numba.typing import CallStack, Purpose, standard_declarations, type_code
 from numba_hip.bfloat import Bfloat16, unify
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.stub import Stub
@@ -20,6 +21,40 @@ from numba_hip.value_types import own_type
 if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction
     from numba_hip.targets.compile_target import CompileTarget
+
+
+_PLAIN = (types.Integer, types.Float, types.Boolean, types.Complex, types.Array)
+
+
+class Operator(types.Function):
+    """The type of an operator, with all declarations that there are of it. What it is for numbers and arrays is found
+    out once.
+
+    Numba asks all declarations of an operator, and NumPy's loops among them, for each place where it is used: when it
+    infers types, and again when it lowers. In long kernels of arithmetic that is most of what compiling takes.
+    """
+
+    def __init__(self, function: types.Function) -> None:
+        super().__init__(function.templates)
+        self.name = function.name
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """Numba's hook: the signature of an operation on *args*."""
+        key = type_code(self), tuple(args)
+        found = None if kws else context.operations.get(key)
+        if found is None:
+            found = super().get_call_type(context, args, kws)
+            # What is an overload is compiled anew for other options; what is lowered by the operator itself never is.
+            if self.get_impl_key(found) is self.typing_key and all(map(_is_plain, args)):
+                context.operations[key] = found
+        return found
+
+
+def _is_plain(kind: types.Type) -> bool:
+    """Whether *kind* is that of numbers or of an array, or of tuples of these."""
+    if isinstance(kind, types.BaseTuple):
+        return all(map(_is_plain, kind))
+    return isinstance(kind, _PLAIN)
 
 
 class HipTypingContext(typing.BaseContext):
@@ -33,6 +68,10 @@ class HipTypingContext(typing.BaseContext):
     def __init__(self) -> None:
         self._device_functions: WeakKeyDictionary[object, DeviceFunction] = WeakKeyDictionary()
         self._stubs: WeakSet[Stub] = WeakSet()
+        self._operators: dict[object, types.Type] = {}
+        self._operators_made: dict[types.Function, Operator] = {}
+        self.operations: dict[tuple[int, tuple[types.Type, ...]], Any] = {}
+        """Signatures, by the code of an `Operator` and the types of the arguments."""
         super().__init__()
         self.callstack = CallStack()
 
@@ -42,9 +81,16 @@ class HipTypingContext(typing.BaseContext):
             self.install_registry(registry)
         self.install_registry(language.typing_registry())
 
+    def refresh(self) -> None:
+        """Numba's hook: install what was declared meanwhile, which may be of operators."""
+        self._operators.clear()
+        super().refresh()
+
     def resolve_value_type(self, value: Any) -> Any:
         """The type of global *value*; functions that are compiled for another target become device functions of this
         one."""
+        if isinstance(value, BuiltinFunctionType) and value.__module__ == "_operator":
+            return self._type_of_operator(value)
         own = own_type(value, Purpose.constant)
         if own is not None:
             return own
@@ -57,8 +103,21 @@ class HipTypingContext(typing.BaseContext):
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         """Numba's hook: the signature of a call of *func*; calls that no kernel can make are rejected first."""
+        if isinstance(func, Operator) and not kws:
+            known = self.operations.get((type_code(func), tuple(args)))
+            if known is not None:
+                return known
         check_call(func, args, kws)
         return super().resolve_function_type(func, args, kws)
+
+    def _type_of_operator(self, function: Any) -> types.Type:
+        found = self._operators.get(function)
+        if found is None:
+            found = super().resolve_value_type(function)
+            if isinstance(found, types.Function):  # which is another one where more was declared
+                found = self._operators_made.setdefault(found, Operator(found))
+            self._operators[function] = found
+        return found
 
     def unify_pairs(self, first: types.Type, second: types.Type) -> types.Type | None:
         """Numba's hook: the type of a variable that is *first* on one path and *second* on another. Numba asks NumPy

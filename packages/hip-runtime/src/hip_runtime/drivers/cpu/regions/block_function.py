@@ -19,7 +19,7 @@ from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Body
-from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled
 from hip_runtime.drivers.cpu.ir.model import Block
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, store_atomic
@@ -56,7 +56,7 @@ def run_block(
         )
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        size_of: SizeOf = lambda stored: int(stored.get_abi_size(layout, item.module.context))  # noqa: E731
+        size_of = measure_types(layout, item.module.context)
         function = BlockFunction(graph, item, kind, source, size_of, gang_plan).build()
         builder.call(function, [place, *arguments])
 

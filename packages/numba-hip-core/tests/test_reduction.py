@@ -5,6 +5,8 @@ import pytest
 
 import numba_hip as hip
 from hip_devicelib import amdgpu
+from hip_runtime.errors import ArrayError
+from numba_hip.array_functions import reduction
 from numba_hip.compilation.kernel_code import compile_kernel
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.resources import is_cooperative
@@ -18,7 +20,7 @@ def add(a, b):
 largest = hip.Reduce(lambda a, b: a if a > b else b)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 31, 255, 256, 257, 1000, 65536, 100003])
+@pytest.mark.parametrize("count", [1, 2, 3, 31, 255, 256, 257, 1000, 2048, 2049, 2081, 65536, 131072, 600_001])
 @pytest.mark.parametrize("place", [np.asarray, hip.to_device])
 def test_sums_of_every_length(count, place, scaled):
     count = scaled(count)
@@ -53,6 +55,29 @@ def test_results_that_stay_on_the_device():
     stream.synchronize()
     np.testing.assert_array_equal(res.copy_to_host(), [a.copy_to_host().sum(), 7, 7])
     assert add(a[::2]) == np.arange(1000.0)[::-1][::2].sum()
+
+
+def test_host_arrays_of_every_kind():
+    """Where the device is the processor they are used in place, which not all can be."""
+    a = np.arange(3000.0)
+    apart = np.zeros(24001, np.uint8)[1:].view(np.float64)
+    apart[:] = a
+    fixed = a.copy()
+    fixed.flags.writeable = False
+    for host in (a, a[::-1], a[::2], apart, fixed, np.ma.masked_array(a)):
+        assert add(host) == np.asarray(host).sum()
+    np.testing.assert_array_equal(a, np.arange(3000.0))
+    with pytest.raises(ArrayError, match="holds Python objects"):
+        add(np.array([1, None]))
+
+
+def test_streams_by_their_handles():
+    stream = hip.stream()
+    a, res = hip.to_device(np.ones(5000)), hip.device_array(1)
+    assert add(a, stream=stream.handle) == 5000
+    add(a, res=res, stream=stream.handle)
+    stream.synchronize()
+    assert res.copy_to_host() == 5000
 
 
 def test_arrays_without_elements():
@@ -108,12 +133,12 @@ def test_for_amd_gpus(target):
     code = compile_kernel(shift, (types.int64[::1], types.int64), CompileOptions(), target)
     assert "__ockl_grid_sync" in set(amdgpu.undefined_symbols(code.bitcode))
     assert hip.compile(shift, "(int64[::1], int64)", target=target, output="object")[0][:4] == b"\x7fELF"
-    from numba_hip.array_functions.reduction import _reduction_kernel
-
-    kernel = _reduction_kernel(add._functor, types.float32)
-    signature = "(float32[::1], int64, float32[::1], float32, boolean)"
-    image, _ = hip.compile(kernel, signature, target=target, output="object")
     from hip_devicelib import metadata
 
-    (found,) = metadata.read_kernels(image)
-    assert found.shared_bytes == 256 * 4
+    for kernel, signature, nbytes in (
+        (reduction._column_kernel(add._functor), "(float32[::1], int64, int64, float32[::1])", 0),
+        (reduction._last_kernel(add._functor, types.float32), "(float32[::1], int64, float32[::1], float32)", 256 * 4),
+    ):
+        image, _ = hip.compile(kernel, signature, target=target, output="object")
+        (found,) = metadata.read_kernels(image)
+        assert found.shared_bytes == nbytes

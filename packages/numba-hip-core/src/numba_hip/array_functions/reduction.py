@@ -7,24 +7,64 @@ from typing import Any
 
 import numpy as np
 
-from hip_runtime import DeviceArray, Stream, as_device_array, device_array, is_device_array, to_device
+from hip_runtime import (
+    Device,
+    DeviceArray,
+    Stream,
+    as_device_array,
+    current_device,
+    device_array,
+    is_device_array,
+    to_device,
+)
+from hip_runtime.copying import check_dtype
+from hip_runtime.layout import dense
+from hip_runtime.memory import Buffer
+from hip_runtime.stream import find_stream
 from numba_hip._numba.typing import from_dtype
 from numba_hip.decorators import jit
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.language import shared, sync, thread_index
 
 # What these mean in a kernel, a type checker cannot know.
-grid: Any = thread_index.grid
-gridsize: Any = thread_index.gridsize
 blockIdx: Any = thread_index.blockIdx
 threadIdx: Any = thread_index.threadIdx
 syncthreads: Any = sync.syncthreads
 shared_array: Any = shared.array
 
+LANES = 32
+"""Columns of a row of an array: a thread for each combines what is in it, so that the threads of a row walk through
+memory side by side, from one end of the row to the other. That is quick on processors, too, and needs no barrier."""
+
+ROWS_IN_BLOCK = 8
+
+ROWS, FEW_ROWS = 1024, 64
+"""Into how many rows an array is cut: as many as keep a GPU busy, or as few as leave one block's work."""
+
+MANY = 1 << 17
+"""Elements from which on they are cut into many rows."""
+
 BLOCK = 256
-MOST_BLOCKS = 256
-"""The same on every device, so that the elements are combined in the same order everywhere. The partial results of the
-first pass are at most as many as a block of the second has threads."""
+"""Threads that combine what is left."""
+
+FEW = FEW_ROWS * LANES
+"""Elements that are left to one block."""
+
+
+class Workspace:
+    """Arrays of elements of *dtype* on *device* that a reduction works in."""
+
+    def __init__(self, device: Device, dtype: Any) -> None:
+        self._device = device
+        self._dtype = dtype
+        self._made: dict[int, DeviceArray] = {}
+
+    def array(self, size: int) -> DeviceArray:
+        """The array of *size* elements."""
+        made = self._made.get(size)
+        if made is None:
+            made = self._made[size] = device_array(size, self._dtype, device=self._device)
+        return made
 
 
 class Reduce:
@@ -35,7 +75,8 @@ class Reduce:
 
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
         self._functor = jit(device=True)(functor)
-        self._kernels: dict[Any, Dispatcher] = {}
+        self._kernels: dict[Any, tuple[Dispatcher, Dispatcher]] = {}
+        self._spare: dict[tuple[Device, Any], list[Workspace]] = {}
 
     def __repr__(self) -> str:
         return f"<hip reduction by {self._functor.__qualname__}>"
@@ -58,28 +99,51 @@ class Reduce:
             raise TypeError("res has to be an array on the device with one axis and an element at least")
         if res is not None and res.dtype != arr.dtype:
             raise TypeError(f"res has dtype {res.dtype}; the elements are {arr.dtype}")
-        on = stream if isinstance(stream, Stream) else None
-        target = device_array(1, arr.dtype) if res is None else res
+        on = find_stream(stream)
         start = arr.dtype.type(init)
-        if count == 0:
-            target[:1].copy_to_device(np.full(1, start, arr.dtype), stream=on)
+        if res is None:
+            return self._combine_for_host(arr, count, start, on) if count else start
+        if count:
+            self._launch(_on_device(arr, on), count, res, start, on, Workspace(res.device, arr.dtype))
         else:
-            self._launch(_on_device(arr, on), count, target, start, on)
-        if res is not None:
-            return None
-        host = target.copy_to_host(stream=on)
+            res[:1].copy_to_device(np.full(1, start, arr.dtype), stream=on)
+        return None
+
+    def _combine_for_host(self, arr: Any, count: int, start: Any, on: Stream | None) -> Any:
+        """The elements and *start* combined, as a number that the host has."""
+        found = _in_place(arr)
+        source = _on_device(arr, on) if found is None else found
+        spare = self._spare.setdefault((source.device, arr.dtype), [])
+        space = spare.pop() if spare else Workspace(source.device, arr.dtype)
+        result = space.array(1)
+        self._launch(source, count, result, start, on, space)
+        host = result.copy_to_host(stream=on)
         if on is not None:
             on.synchronize()
+        spare.append(space)  # which nothing uses any more
         return host[0]
 
-    def _launch(self, arr: DeviceArray, count: int, target: DeviceArray, start: Any, on: Stream | None) -> None:
-        kernel = self._kernels.get(arr.dtype)
-        if kernel is None:
-            kernel = self._kernels[arr.dtype] = _reduction_kernel(self._functor, from_dtype(arr.dtype))
-        blocks = min(MOST_BLOCKS, -(-count // BLOCK))
-        partial = device_array(blocks, arr.dtype)
-        kernel[blocks, BLOCK, on](arr, count, partial, start, False)
-        kernel[1, BLOCK, on](partial, blocks, target, start, True)
+    def _launch(
+        self, arr: DeviceArray, count: int, target: DeviceArray, start: Any, on: Stream | None, space: Workspace
+    ) -> None:
+        columns, last = self._kernels_for(arr.dtype)
+        stream = 0 if on is None else on
+        while count > FEW:
+            most = (ROWS if count >= MANY else FEW_ROWS) * LANES
+            length = -(-count // most) * LANES
+            left = count // length * LANES + min(count % length, LANES)
+            partial = space.array(most)
+            blocks = -(-left // (LANES * ROWS_IN_BLOCK))
+            columns[blocks, (LANES, ROWS_IN_BLOCK), stream](arr, count, length, partial)
+            arr, count = partial, left
+        last[1, BLOCK, stream](arr, count, target, start)
+
+    def _kernels_for(self, dtype: Any) -> tuple[Dispatcher, Dispatcher]:
+        found = self._kernels.get(dtype)
+        if found is None:
+            found = _column_kernel(self._functor), _last_kernel(self._functor, from_dtype(dtype))
+            self._kernels[dtype] = found
+        return found
 
 
 reduce = Reduce
@@ -91,28 +155,55 @@ def _on_device(arr: Any, on: Stream | None) -> DeviceArray:
     return as_device_array(arr) if is_device_array(arr) else to_device(np.ascontiguousarray(arr), stream=on)
 
 
-def _reduction_kernel(functor: Any, element: Any) -> Dispatcher:
-    """A kernel that combines elements to one result for each block; with *last* also with a start value."""
+def _in_place(arr: Any) -> DeviceArray | None:
+    """The host array *arr* as an array of the CPU device, as long as somebody waits; ``None`` where that cannot be."""
+    device = current_device()
+    if type(arr) is not np.ndarray or not device.is_cpu or not (arr.flags.c_contiguous and arr.flags.aligned):
+        return None
+    check_dtype(arr.dtype)
+    memory = Buffer(arr.ctypes.data, arr.nbytes, owner=arr)
+    return DeviceArray(dense(arr.shape, arr.itemsize), arr.dtype, memory, device=device)
 
-    def combine(arr, count, results, start, last):  # type: ignore[no-untyped-def]  # for kernels alone
+
+def _column_kernel(functor: Any) -> Dispatcher:
+    """A kernel that combines what is in each column of each row of an array; rows have *length* elements."""
+
+    def combine_columns(arr, count, length, results):  # type: ignore[no-untyped-def]  # for kernels alone
+        lane = threadIdx.x
+        row = blockIdx.x * ROWS_IN_BLOCK + threadIdx.y
+        start = row * length
+        end = min(start + length, count)
+        first = start + lane
+        if first < end:
+            value = arr[first]
+            for place in range(first + LANES, end, LANES):
+                value = functor(value, arr[place])
+            results[row * LANES + lane] = value
+
+    kernel: Dispatcher = jit(combine_columns)
+    return kernel
+
+
+def _last_kernel(functor: Any, element: Any) -> Dispatcher:
+    """A kernel of one block that combines all elements of an array with a start value."""
+
+    def combine(arr, count, results, start):  # type: ignore[no-untyped-def]  # for kernels alone
         values = shared_array(BLOCK, element)
         thread = threadIdx.x
-        first = grid(1)
-        if first < count:
-            value = arr[first]
-            for place in range(first + gridsize(1), count, gridsize(1)):
+        if thread < count:
+            value = arr[thread]
+            for place in range(thread + BLOCK, count, BLOCK):
                 value = functor(value, arr[place])
             values[thread] = value
         syncthreads()
-        held = min(count - blockIdx.x * BLOCK, BLOCK)
         width = BLOCK // 2
         while width > 0:
-            if thread < width and thread + width < held:
+            if thread < width and thread + width < count:
                 values[thread] = functor(values[thread], values[thread + width])
             syncthreads()
             width //= 2
         if thread == 0:
-            results[blockIdx.x] = functor(start, values[0]) if last else values[0]
+            results[0] = functor(start, values[0])
 
     kernel: Dispatcher = jit(combine)
     return kernel

@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark
     for benchmark in (
         saxpy.BENCHMARK,
+        saxpy.FEW,
         black_scholes.BENCHMARK,
         mandelbrot.BENCHMARK,
         nbody.BENCHMARK,
@@ -29,6 +30,8 @@ BENCHMARKS: dict[str, Benchmark] = {
         matmul.TILED,
         reduction.TREE,
         reduction.SHUFFLES,
+        reduction.REDUCE,
+        reduction.REDUCE_FEW,
         histogram.BENCHMARK,
         stencil.BENCHMARK,
         elementwise.ROWS,
@@ -38,5 +41,6 @@ BENCHMARKS: dict[str, Benchmark] = {
         atomics.TOTAL,
         atomics.SELECTION,
         empty_launch.BENCHMARK,
+        empty_launch.LAUNCH_FORMS,
     )
 }

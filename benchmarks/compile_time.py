@@ -21,6 +21,9 @@ from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS
 
 PEER = "njit-parallel"
+KERNELS = [name for name, benchmark in BENCHMARKS.items() if benchmark.peer == PEER and not name.endswith("-few")]
+"""Those with kernels of their own."""
+
 LOWERING = "hip_lowering"
 """The name of the pass that lowers our kernels."""
 
@@ -107,10 +110,10 @@ def describe(name: str, ours: list[Compilation], theirs: list[Compilation]) -> s
 def main(arguments: list[str] | None = None) -> int:
     """Print a line for each benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_time", description=__doc__)
-    parser.add_argument("benchmark", nargs="*", default=list(BENCHMARKS), help="which kernels; all by default")
+    parser.add_argument("benchmark", nargs="*", default=KERNELS, help="which kernels; all by default")
     parser.add_argument("--rounds", type=int, default=7, help="compilations behind the first one")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.benchmark if name not in BENCHMARKS]
+    unknown = [name for name in options.benchmark if name not in KERNELS]
     if unknown or options.rounds < 1:
         parser.error(f"unknown: {', '.join(unknown)}" if unknown else "there has to be at least one round")
     print("milliseconds of processor time; medians, and the first compilation of a process")

@@ -1,15 +1,23 @@
 """What a launch costs its caller: a kernel of 64 threads with three device arrays, which does next to nothing.
 
-One thread counts the launches, so that a launch that never ran is noticed.
+One thread counts the launches, so that a launch that never ran is noticed. The forms are those in which programs write
+a launch: each configures it anew, as ``kernel[grid, block, ...]`` in a loop does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 
 from benchmarks.case import Benchmark, Case
+from benchmarks.environments import ON_GPUS, REQUIREMENTS
 
 THREADS = 64
+MOST_BLOCKS = 1024
 
 
 class _Launches(Case):
@@ -58,6 +66,43 @@ class Hip(_Launches):
         return str(self.hip.get_current_device().name)
 
 
+Form = Callable[[Any, int], Any]
+"""Takes what is needed for it and the number of the launch; returns the kernel, configured."""
+
+
+class HipForm(Hip):
+    """Launches that are written in another way."""
+
+    def __init__(self, quick: bool, form: Form) -> None:
+        super().__init__(quick)
+        self.form = form
+        stream = self.hip.stream()
+        self.given = SimpleNamespace(
+            kernel=self.kernel, stream=stream, foreign=SimpleNamespace(cuda_stream=stream.handle), one=np.int64(1)
+        )
+
+    def run(self) -> None:
+        counts, x, y = self.device_arrays
+        given, form = self.given, self.form
+        for number in range(self.operations):
+            form(given, number)(counts, x, y)
+        self.launched += self.operations
+
+    def settle(self) -> None:
+        self.given.stream.synchronize()
+
+
+FORMS: dict[str, Form] = {
+    "stream": lambda given, number: given.kernel[1, THREADS, given.stream],
+    "foreign-stream": lambda given, number: given.kernel[1, THREADS, given.foreign],
+    "numpy-integers": lambda given, number: given.kernel[given.one, (THREADS,)],
+    "changing-grid": lambda given, number: given.kernel[1 + number % MOST_BLOCKS, 1],
+    "shared-memory": lambda given, number: given.kernel[1, THREADS, given.stream, 512],
+    "forall": lambda given, number: given.kernel.forall(THREADS, THREADS),
+}
+"""Besides ``kernel[grid, block]``, integers that are the same each time."""
+
+
 class Njit(_Launches):
     """Calls of a hand-written ``njit(parallel=True)`` function, each of which waits until it is done."""
 
@@ -97,4 +142,17 @@ BENCHMARK = Benchmark(
     scale=1e6,
     unit="us",
     implementations={"hip": Hip, "njit-parallel": Njit, "hipcc": make_hipcc},
+)
+
+LAUNCH_FORMS = Benchmark(
+    name="launch-forms",
+    description="one launch, the caller's time, by the form in which it is written; hip is kernel[grid, block]",
+    peer="hip",
+    scale=1e6,
+    unit="us",
+    implementations={
+        "hip": Hip,
+        **{name: partial(HipForm, form=form) for name, form in FORMS.items()},
+    },
+    unable=dict.fromkeys((*REQUIREMENTS, *ON_GPUS), "has one form of a launch"),
 )

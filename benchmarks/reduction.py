@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
+from benchmarks.environments import ON_GPUS, REQUIREMENTS
 from benchmarks.problem import Problem, implementations
 
 THREADS = 256
@@ -23,9 +24,10 @@ class Sum(Problem):
     """16M float32. Partial sums go back and forth between two arrays; the sum is element 0 of *total*."""
 
     outputs = ("total",)
+    full = 2**24
 
     def __init__(self, quick: bool) -> None:
-        self.size = 2**14 if quick else 2**24
+        self.size = min(2**14, self.full) if quick else self.full
         self.arrays = {
             "values": np.random.default_rng(6).random(self.size, dtype=np.float32),
             "first": np.zeros(self.size // SMALLEST_WAVE, np.float32),
@@ -46,6 +48,18 @@ class Sum(Problem):
             yield source, count, target
             source, count = target, left
             spare.reverse()
+
+
+class FewNumbers(Sum):
+    """So few that what counts is how soon the sum is there."""
+
+    full = 1000
+
+
+class TwoMillion(Sum):
+    """So many as the caches of a large processor hold."""
+
+    full = 2_000_000
 
 
 def tree(problem: Sum, on: SimpleNamespace) -> Callable[[], None]:
@@ -100,6 +114,14 @@ def shuffles(problem: Sum, on: SimpleNamespace) -> Callable[[], None]:
     return launch
 
 
+def reduce(problem: Sum, on: SimpleNamespace) -> Callable[[], None]:
+    """`hip.reduce`, which chooses kernels and shapes itself."""
+    from numba import hip
+
+    total_of = hip.reduce(lambda a, b: a + b)
+    return lambda: total_of(on.values, res=on.total)
+
+
 def njit(problem: Sum, on: SimpleNamespace) -> Callable[[], None]:
     """One loop that adds to one variable."""
     from numba import njit, prange
@@ -152,4 +174,21 @@ SHUFFLES = Benchmark(
         ),
     ),
     unable=NO_GROUPS | {"opencl-pocl": "PoCL 3.0, the newest on PyPI, has no shuffles in subgroups"},
+)
+
+REDUCE, REDUCE_FEW = (
+    Benchmark(
+        name=name,
+        description=f"hip.reduce of {size} float32",
+        peer="njit-parallel",
+        scale=1e6,
+        unit="us",
+        implementations=implementations(name, problem, hip=reduce, njit=njit, peers=()),
+        aim=aim,
+        unable=dict.fromkeys((*REQUIREMENTS, *ON_GPUS), "has no function of its own for it"),
+    )
+    for name, size, problem, aim in (
+        ("reduce", "two million", TwoMillion, 1.2),
+        ("reduce-few", "1,000", FewNumbers, None),
+    )
 )

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
+from benchmarks.environments import ON_GPUS, REQUIREMENTS
 from benchmarks.problem import PEERS, Problem, implementations
 
 THREADS = 256
@@ -18,16 +19,23 @@ class Saxpy(Problem):
 
     outputs = ("y",)
     a = np.float32(0.5)
+    full = 2**24
 
     def __init__(self, quick: bool) -> None:
         rng = np.random.default_rng(1)
-        self.size = 2**16 if quick else 2**24
+        self.size = min(2**16, self.full) if quick else self.full
         self.arrays = {name: rng.standard_normal(self.size, dtype=np.float32) for name in ("x", "y")}
 
     def verify(self, results: Mapping[str, np.ndarray]) -> None:
         # A fused product and sum is rounded once instead of twice.
         wanted = self.a * self.arrays["x"] + self.arrays["y"]
         np.testing.assert_allclose(results["y"], wanted, rtol=1e-5, atol=1e-6)
+
+
+class FewNumbers(Saxpy):
+    """1,000 float32: what counts is how soon a launch is done."""
+
+    full = 1000
 
 
 def hip(problem: Saxpy, on: SimpleNamespace) -> Callable[[], None]:
@@ -64,4 +72,14 @@ BENCHMARK = Benchmark(
     unit="ms",
     implementations=implementations("saxpy", Saxpy, hip=hip, njit=njit, peers=tuple(PEERS)),
     aim=1.0,
+)
+
+FEW = Benchmark(
+    name="saxpy-few",
+    description="y = a * x + y, 1,000 float32 on the device: launch and wait",
+    peer="njit-parallel",
+    scale=1e6,
+    unit="us",
+    implementations=implementations("saxpy", FewNumbers, hip=hip, njit=njit, peers=()),
+    unable=dict.fromkeys((*REQUIREMENTS, *ON_GPUS), "compared with many numbers"),
 )

@@ -20,6 +20,7 @@ from numba.core import event
 from benchmarks import __main__, compile_growth, compile_time, environments, report, runner, worker
 from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS
+from benchmarks.empty_launch import HipForm
 from benchmarks.environments import ON_GPUS, REQUIREMENTS, Environment
 from benchmarks.problem import PEERS
 from hip_runtime import config
@@ -67,7 +68,8 @@ def test_a_benchmark_runs_and_is_right(name: str, tmp_path: Path, monkeypatch: p
     assert document["machine"]["cores"] >= 1
     assert set(document["benchmarks"]) == {name}
     results = document["benchmarks"][name]
-    assert set(results) == {"hip", "njit-parallel"}
+    implementations = BENCHMARKS[name].implementations
+    assert set(results) == implementations.keys() - {*REQUIREMENTS, *ON_GPUS}
     for result in results.values():
         assert len(result["rounds"]) == 2
         assert all(times["wall"] > 0 and times["cpu"] > 0 for times in result["rounds"])
@@ -76,12 +78,25 @@ def test_a_benchmark_runs_and_is_right(name: str, tmp_path: Path, monkeypatch: p
     assert set(document["unmeasured"][name]) == others
 
 
-@pytest.mark.parametrize("name", [name for name in BENCHMARKS if name != "empty-launch"])
+@pytest.mark.parametrize("name", [name for name in BENCHMARKS if name not in ("empty-launch", "launch-forms")])
 def test_wrong_outputs_are_noticed(name: str) -> None:
     problem = BENCHMARKS[name].implementations["njit-parallel"](True).problem  # type: ignore[attr-defined]
     untouched = {output: problem.arrays[output] for output in problem.outputs}
     with pytest.raises(AssertionError):
         problem.verify(untouched)
+
+
+def test_a_form_of_a_launch_that_does_not_run_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    made = {name: make(True) for name, make in BENCHMARKS["launch-forms"].implementations.items()}
+    for case in made.values():
+        case.run()
+        case.settle()
+        case.check()
+    nothing: Case = HipForm(True, lambda given, number: lambda *arrays: None)
+    nothing.run()
+    with pytest.raises(AssertionError):
+        nothing.check()
 
 
 def test_every_peer_that_a_benchmark_has_is_one_that_the_module_of_the_peer_has() -> None:

@@ -1,8 +1,8 @@
-"""What LLVM may not survive, looked for in the text of a module.
+"""Finds IR on which LLVM may abort, in the text of a module.
 
-Its code generator ends the process on IR that verifies but that it has no instruction for, and on assembly that it
-cannot read; its passes do so on intrinsics that are not where they expect them, and its reader on such as it takes for
-those of an older LLVM. Where nothing of what is listed here occurs, all that is done in this process, else in another.
+Its code generator aborts on valid IR that it has no instruction for, and on assembly that it cannot parse; its passes
+abort on intrinsics in unexpected places, and its reader on calls that it mistakes for intrinsics of an older LLVM. A
+module with none of what is listed here is compiled in this process, any other in a separate one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ MACHINES = frozenset(
 
 
 def doubts(text: str) -> list[str]:
-    """Why machine code of the module that is printed as *text* may not be possible; empty where nothing is known."""
+    """Reasons why generating machine code from the module printed as *text* may fail; empty if there are none."""
     reasons = [word.strip() for word in _WORDS if word in text]
     for name in _INTRINSIC.findall(text):
         base = _without_types(name)
@@ -70,8 +70,8 @@ def doubts(text: str) -> list[str]:
 
 
 def is_rare(intrinsic: str, parameters: int) -> bool:
-    """Whether LLVM may not survive to read a call of *intrinsic*, by its name, with so many *parameters*: where those
-    are of an older LLVM it changes them to today's, and ends the process if they are none of either."""
+    """Whether LLVM may abort when it reads a call of *intrinsic*, by its name, with so many *parameters*: it upgrades
+    intrinsics of an older LLVM to today's, and aborts if they are neither."""
     base = _without_types(intrinsic.removeprefix("llvm."))
     return base not in _PLAIN or (base in _COPYING and parameters != _COPYING_PARAMETERS)
 

@@ -1,8 +1,8 @@
-"""Functions of Python that C code may call at any time, also while an exception is on its way.
+"""Python functions that C code may call at any time, also while an exception is being raised.
 
-A callback of ctypes does not do alone: C code often lets go of what it holds because something failed, and the
-exception that tells of it would meet the first call within the callback, and be lost. The native function around it
-puts the exception aside meanwhile.
+A ctypes callback is not enough: C code often releases something because an operation failed, and the pending exception
+would be seen, and lost, by the first call within the callback. The native function around the callback saves the
+exception and restores it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _PYTHON = {
 
 
 class Callback:
-    """*function*, of an address, as the C function ``void (*)(void *)`` at ``address``, for any thread.
+    """*function*, which takes an address, as the C function ``void (*)(void *)`` at ``address``, for any thread.
 
-    It is never freed: nobody knows when C code calls for the last time, and that may be when the interpreter ends.
+    It is never freed: C code may call it at any time, even while the interpreter shuts down.
     """
 
     def __init__(self, function: Callable[[int], None]) -> None:

@@ -1,9 +1,9 @@
-"""Machine code of the CPU device on disk, from one process to the next.
+"""Machine code of the CPU device, cached on disk.
 
-An entry is found by everything that it was made from: the bitcode and what a launch knows of the kernel, the block
-shape, the form and the lanes that were asked for, the processor with its features, LLVM, and the modules of this
-driver. It holds a header in JSON and the object file; checksums, whole writes, limits and who may write to the
-directory are the affair of `hip_devicelib.cache`.
+An entry is found by everything that it was made from: the bitcode and the kernel's launch metadata, the block shape,
+the requested form and lanes, the processor with its features, LLVM, and the modules of this driver. It has a JSON
+header and the object file; `hip_devicelib.cache` is responsible for checksums, atomic writes, limits and the
+permissions of the directory.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from hip_runtime.drivers.cpu.object_code.program_image import read_program, writ
 
 
 class CodeCache:
-    """Machine code that is kept in *directory*; *variable* is the setting that errors advise to change.
+    """Machine code that is cached in *directory*; *variable* is the setting that error messages mention.
 
-    Raises `hip_devicelib.errors.CacheError` where the directory cannot be used, or others can write to it.
+    Raises `hip_devicelib.errors.CacheError` if the directory cannot be used, or others can write to it.
     """
 
     def __init__(self, directory: Path, variable: str) -> None:
         self._cache = Cache(directory, variable=variable)
 
     def finalise(self, code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
-        """The program that `finalise_kernel` makes, read where it was kept, else made and kept."""
+        """The program of `finalise_kernel`, read from the cache, or made and stored there."""
         if config.dump():  # to be seen, it has to be made
             return finalise_isolated(code, kernel, block)
         key = make_key(*_parts(code, kernel, block))
@@ -73,7 +73,7 @@ def _parts(code: CodeObject, kernel: Kernel, block: Dim3) -> tuple[str, ...]:
 
 @cache
 def _source_digest() -> str:
-    """SHA-256 of the modules that make machine code: two states of a source tree may have the same version."""
+    """SHA-256 of the modules that generate machine code: two states of a source tree may have the same version."""
     digest = hashlib.sha256()
     for directory in (Path(__file__).parent, Path(hip_devicelib.__file__).parent):
         for path in sorted(directory.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""What the CPU device answers to HIP's names for attributes of devices; what it says nothing of, it has not: 0."""
+"""The CPU device's values for HIP's device attributes; attributes that it does not have are 0."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INT_MAX = 2**31 - 1
 
 
 def attribute(name: str, device: DeviceAttributes) -> int:
-    """What the CPU device, which *device* describes, has for *name*, as ``hipDeviceAttribute_t`` ends."""
+    """The CPU device's value for the attribute *name*, the end of a name in ``hipDeviceAttribute_t``."""
     if name in FEATURES:
         return 1
     values = {
@@ -49,7 +49,7 @@ def attribute(name: str, device: DeviceAttributes) -> int:
 
 @cache
 def cache_size(level: int) -> int:
-    """Bytes of the first processor's cache of that *level*; 0 where the system does not tell."""
+    """Bytes of the first processor's cache of that *level*; 0 if the system does not report it."""
     for index in sorted(FIRST.glob("cache/index*")):
         size = re.fullmatch(r"(\d+)K", _read(index / "size"))
         if _read(index / "level") == str(level) and size is not None:
@@ -59,7 +59,8 @@ def cache_size(level: int) -> int:
 
 @cache
 def clock_rate() -> int:
-    """The highest rate of the first processor in kHz, or the one that it has now; 0 where the system does not tell."""
+    """The maximum, or else the current, clock rate of the first processor in kHz; 0 if the system does not report
+    it."""
     highest = _read(FIRST / "cpufreq" / "cpuinfo_max_freq")
     if highest.isdigit():
         return int(highest)

@@ -190,8 +190,8 @@ class CpuDriver:
         return self._heap.find(address)
 
     def allocations(self) -> list[tuple[int, int, int]]:
-        """Start and bytes of all memory that is allocated, and where a byte for each of them says whether it was ever
-        written: an address, 0 where that is not known."""
+        """Start and size of each allocation, and the address of a byte for each of its bytes that says whether it was
+        ever written; 0 if that is not known."""
         written = self._written
         return [
             (start, nbytes, 0 if written is None else written.where(start))
@@ -199,13 +199,13 @@ class CpuDriver:
         ]
 
     def watch_writes(self) -> None:
-        """From now on, keep what of the memory that is allocated is ever written."""
+        """From now on, track which allocated memory is written."""
         if self._written is None:
             self._written = WrittenBytes()
             self._dispatch = None
 
     def expose(self, address: int) -> None:
-        """Others may write to the memory at *address* from now on."""
+        """From now on, code that is not tracked may write to the memory at *address*."""
         if self._written is not None:
             self._written.forget(address)
 
@@ -276,8 +276,8 @@ class CpuDriver:
     def prepare(
         self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None = None
     ) -> None:
-        """Make the machine code of *function* for blocks of the shape *block*, unless there is some already, and start
-        what runs it."""
+        """Generate the machine code of *function* for blocks of the shape *block*, unless it exists, and start the
+        threads that run it."""
         if self._dispatch is None:
             self._start()
         if block not in function.workers:
@@ -475,7 +475,7 @@ class CpuDriver:
         return self._dispatch
 
     def _dispatch_watched(self, call: Any, entry: int, arguments: bytes, *grid: int) -> int | None:
-        """A kernel that does not tell what it writes may have written anything."""
+        """A kernel that does not report its writes may have written anything."""
         if self._written is not None and not jit.is_observed(entry):
             self._written.forget_all()
         fault: int | None = call(entry, arguments, *grid)
@@ -497,7 +497,7 @@ class CpuDriver:
         work()
 
     def _queue(self, stream: int) -> Stream:
-        """The queue that work for *stream* goes into, behind what it has to wait for; the default stream's, too."""
+        """The queue for work on *stream*, after what it has to wait for; the default stream's, too."""
         if stream > PER_THREAD_STREAM:
             found = self._stream(stream)
             if found.blocking and found.recording is None and not self._default.idle and self._asynchronous:
@@ -527,7 +527,7 @@ def _copy_elements(owners: object, target: Strided, source: Strided, shape: tupl
 
 
 def _pass(record: Record) -> None:
-    """Wait for *record*. What depends on work that failed fails with it."""
+    """Wait for *record*. Work that depends on failed work fails with it."""
     record.wait()
     if record.fault is not None:
         raise record.fault

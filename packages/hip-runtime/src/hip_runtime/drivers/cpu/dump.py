@@ -1,4 +1,4 @@
-"""What is shown of a kernel's graphs while the CPU device changes them, and whether they are verified meanwhile."""
+"""Dumps of a kernel's graphs while the CPU device changes them, and their verification."""
 
 from __future__ import annotations
 

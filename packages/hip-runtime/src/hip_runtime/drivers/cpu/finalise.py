@@ -1,8 +1,8 @@
 """From SPMD bitcode to machine code of this machine, for one block shape.
 
-In order: the bitcode is read; a strategy plans how the threads of a block are run and writes a worker that does so;
-worker and kernel are linked; LLVM's passes; patterns of which LLVM makes wrong code are replaced; large constants; an
-object file; and, once every symbol that it refers to exists, the program.
+The steps: read the bitcode; plan how the threads of a block run, and write a worker that runs them (a strategy does
+both); link worker and kernel; run LLVM's passes; replace patterns that LLVM miscompiles; define large constants; emit
+an object file; and, once every symbol that it refers to exists, load the program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENTRIES = (PROGRAM_SYMBOL,)
 def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
     """Machine code of *kernel* for blocks of the shape *block*; its entry is a `launch_frame.PROGRAM`.
 
-    Raises `UnsupportedError` where no strategy can run it.
+    Raises `UnsupportedError` if no strategy can run it.
     """
     dump = KernelDump(kernel.name, block)
     with locked(), LlvmContext() as context:
@@ -47,8 +47,8 @@ def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
 
 
 def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3, machine: Any = None) -> tuple[str, str]:
-    """The LLVM IR, optimised, and the assembly of what `finalise_kernel` makes; for LLVM's target *machine*, this
-    processor by default."""
+    """The optimised LLVM IR and the assembly of what `finalise_kernel` makes; for LLVM's target *machine*, by default
+    this processor."""
     machine = machine or target_machine()
     with locked(), LlvmContext() as context:
         request = KernelRequest(code, kernel, block, context, machine)
@@ -58,7 +58,7 @@ def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3, machine: Any = No
 
 
 def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, list[str]]:
-    """The plan for the kernel, the module of its program behind LLVM's passes, and what LLVM may not survive of it."""
+    """The plan for the kernel, the optimised module of its program, and reasons why LLVM may abort on it."""
     kernel, context = request.kernel, request.context
     dump.show("ir", "LLVM IR that was handed in", request.text)
     with dump.passes():
@@ -88,7 +88,7 @@ def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:
 
 
 def _avoid_miscompilation(module: Any, context: LlvmContext) -> tuple[Any, list[str]]:
-    """The optimised *module* without patterns of which LLVM makes wrong code, and what LLVM may not survive of it."""
+    """The optimised *module* without patterns that LLVM miscompiles, and reasons why LLVM may abort on it."""
     optimised = str(module)
     text = avoid_miscompiled_patterns(optimised)
     if text is not optimised:

@@ -1,4 +1,4 @@
-"""Graphs of the CPU device: pieces of work that a stream was given, each of which can be done any number of times."""
+"""Graphs of the CPU device: recorded work items of a stream, each of which can be run any number of times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Work = Callable[[], None]
 
 
 class Recording(captures.Recording):
-    """What a stream is given while it is captured."""
+    """The work that a stream is given while it is captured."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class Recording(captures.Recording):
 
 
 class Graph:
-    """What was recorded, or ``None`` once it was destroyed."""
+    """The recorded work, or ``None`` once the graph was destroyed."""
 
     def __init__(self, works: tuple[Work, ...]) -> None:
         self.works: tuple[Work, ...] | None = works
@@ -35,7 +35,7 @@ class Graph:
 
 
 class Executable(Graph):
-    """The work of a graph, which is done by one launch at a time."""
+    """The work of a graph, run by one launch at a time."""
 
     def __init__(self, works: tuple[Work, ...]) -> None:
         super().__init__(works)

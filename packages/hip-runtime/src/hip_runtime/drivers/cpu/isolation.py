@@ -1,4 +1,4 @@
-"""Kernels that LLVM may not survive, finalised in a process of their own, passes and all; the others in this one."""
+"""Finalises kernels on which LLVM may abort in a separate process, passes and all; the others in this one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _reasons: dict[str, tuple[str, ...]] = {}
 
 
 def validate_code(code: CodeObject) -> None:
-    """`validate`, whose doubts about *code* are noted for `finalise_isolated`."""
+    """`validate`; its doubts about *code* are recorded for `finalise_isolated`."""
     reasons = validate(code)
     if reasons:
         _reasons[code.digest] = tuple(reasons)
 
 
 def finalise_isolated(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
-    """`finalise_kernel`, in another process where `validate_code` found that this one may not survive it."""
+    """`finalise_kernel`, in another process if `validate_code` found that LLVM may abort."""
     reasons = _reasons.get(code.digest) if _reasons else None
     if not reasons:
         return finalise.finalise_kernel(code, kernel, block)
@@ -48,7 +48,7 @@ def finalise_isolated(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
 
 
 def _finalise(code: CodeObject, kernel: Kernel, block: Dim3, settings: list[object]) -> bytes:
-    """What the other process does, with the *settings* of this one."""
+    """The other process's part, with the *settings* of this one."""
     emit_here()
     for setting, value in zip(_SETTINGS, settings, strict=True):
         if value is not None:

@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 
 
 class LlvmContext:
-    """A context, and modules in it, for a ``with`` statement: on the way out the modules go first, then the context.
+    """A context, and modules in it, for a ``with`` statement: on exit the modules are freed first, then the context.
 
     Without that, an exception that refers to both would leave the order to the garbage collector, and LLVM reads freed
     memory when a module outlives its context.

@@ -1,4 +1,4 @@
-"""Types of LLVM, structs whose fields have names, and what llvmlite's builder lacks: for everything that writes IR."""
+"""LLVM types, structs with named fields, and what llvmlite's builder lacks, for everything that writes IR."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Struct:
 
 
 def store_atomic(builder: ir.IRBuilder, value: ir.Value, place: ir.Value) -> None:
-    """Store *value* at *place* in one piece. llvmlite's builder does this only where pointers have types."""
+    """Store *value* at *place* atomically. llvmlite's builder only supports this for typed pointers."""
     builder._insert(ir.instructions.StoreAtomicInstr(builder.block, value, place, "monotonic", _bytes_of(value.type)))
 
 
@@ -68,13 +68,13 @@ def function_address(function: ir.Function) -> ir.Value:
 
 
 def allocate_at_entry(builder: ir.IRBuilder, kind: ir.Type, name: str = "") -> ir.Value:
-    """Stack memory that is taken once for each call of the function, also where *builder* writes a loop."""
+    """Stack memory that is allocated once for each call of the function, even if *builder* writes a loop."""
     with builder.goto_entry_block():
         return allocate(builder, kind, name)
 
 
 class Callee:
-    """A function known by its address only, as something that ``builder.call`` takes."""
+    """A function known only by its address, in a form that ``builder.call`` accepts."""
 
     def __init__(self, address: ir.Value, function_type: ir.FunctionType) -> None:
         self.type = PTR

@@ -25,8 +25,7 @@ def renew_lock() -> None:
 
 
 class CpuModule:
-    """A code object that was checked. Machine code is made function by function, when a block shape is first
-    launched."""
+    """A validated code object. Machine code is generated for each function when a block shape is first launched."""
 
     def __init__(self, code: CodeObject) -> None:
         validate_code(code)
@@ -35,7 +34,7 @@ class CpuModule:
         self.functions: weakref.WeakSet[CpuFunction] = weakref.WeakSet()
 
     def unload(self) -> None:
-        """Let the machine code go. A launch that has begun holds its own program."""
+        """Release the machine code. A launch that has begun holds its own program."""
         self.unloaded = True
         for function in list(self.functions):
             function.workers = {}
@@ -53,7 +52,7 @@ class CpuFunction:
 
     @property
     def forms(self) -> dict[Dim3, tuple[str, str]]:
-        """For each block shape that it was compiled for: the form of its code (see `choice`), and why it has it."""
+        """The form of its code (see `choice`) for each block shape that it was compiled for, and the reason."""
         return {block: (program.form, program.reason) for block, program in self.workers.items()}
 
     def keep_code(self, directory: Path, variable: str) -> None:

@@ -1,8 +1,8 @@
 """Streams and events of the CPU device.
 
-A stream is a queue with a thread of its own, started with the first piece of work and ended when the stream is
-destroyed. The default stream has neither: its work runs in the calling thread, after all work given to blocking
-streams before it.
+A stream is a queue with its own thread, which starts with the first work item and ends when the stream is destroyed.
+The default stream has neither: its work runs in the calling thread, after all work queued on blocking streams before
+it.
 
 Queues are `queue.SimpleQueue`, whose ``put`` may be called in a finaliser.
 """
@@ -34,7 +34,7 @@ _generation = 0  # of the process: one more in each forked child
 
 
 class Record:
-    """One point in the work of a stream: reached or not, when, and what went wrong before it."""
+    """A point in the work of a stream: whether it was reached, when, and what failed before it."""
 
     __slots__ = ("_done", "_generation", "fault", "stream", "time")
 
@@ -60,7 +60,7 @@ class Record:
         return self.reached or self._done.wait(seconds)
 
     def take_fault(self) -> BaseException | None:
-        """What stopped the work before this point, if that has not been reported yet."""
+        """The error that stopped the work before this point, if it has not been reported yet."""
         if self.fault is None or self.stream is None or self.stream.fault is not self.fault:
             return None
         return self.stream.take_fault()
@@ -72,9 +72,9 @@ class Record:
 
 
 class Stream:
-    """A queue of work that is done in order on a thread of its own.
+    """A queue of work that runs in order on its own thread.
 
-    Once a piece of work raises, everything behind it is dropped until `take_fault` reports the error.
+    Once a work item raises, everything behind it is dropped until `take_fault` reports the error.
     """
 
     def __init__(self, *, blocking: bool) -> None:
@@ -139,8 +139,8 @@ class Stream:
                 raise
 
     def abort(self) -> None:
-        """End the launch that is being made, within its blocks, and drop what was submitted behind it, and the error
-        that stopped this stream. A callback that runs is waited for."""
+        """End the running launch, within its blocks, and drop the work that was submitted behind it, and the error that
+        stopped this stream. A running callback is waited for."""
         self.fault = HipRuntimeError("the stream was aborted")
         record = self.record()
         while not record.wait_for(_ROUND):
@@ -153,7 +153,7 @@ class Stream:
             block_scheduler.abort(thread.native_id)
 
     def take_fault(self) -> BaseException | None:
-        """The error that stopped this stream, which is thereby usable again."""
+        """Return and clear the error that stopped this stream, which can then be used again."""
         fault, self.fault = self.fault, None
         return fault
 
@@ -165,8 +165,8 @@ class Stream:
             _drain(self._queue)
 
     def join(self) -> None:
-        """Drop what has not begun, and return when the thread has ended. A launch that takes longer than `PATIENCE` is
-        ended within its blocks."""
+        """Drop work that has not begun, and return when the thread has ended. A launch that takes longer than
+        `PATIENCE` is ended within its blocks."""
         self.fault = self.fault or HipRuntimeError("the process is ending")
         self.close()
         thread = self._thread
@@ -201,7 +201,7 @@ def _add_note(interrupt: KeyboardInterrupt) -> None:
 
 
 class _Guarded:
-    """Work that is dropped once its stream has failed."""
+    """Work that is dropped after its stream failed."""
 
     __slots__ = ("stream", "work")
 
@@ -220,7 +220,7 @@ class _Guarded:
 
 
 class _Always:
-    """Work that is told of its stream's failure instead of being dropped."""
+    """Work that is notified of its stream's failure instead of being dropped."""
 
     __slots__ = ("stream", "work")
 
@@ -248,7 +248,7 @@ def _run(queue: SimpleQueue[Any]) -> None:
 
 
 def _drain(queue: SimpleQueue[Any]) -> None:
-    """Do what came behind the end of a stream: memory to give back. Any number of threads may do so at once."""
+    """Do what was queued after the end of a stream: releasing memory. Any number of threads may do so at once."""
     with suppress(Empty):
         while True:
             work = queue.get_nowait()
@@ -260,7 +260,7 @@ _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
 
 def stop_all() -> None:
-    """End all streams' threads: memory and code go away with the interpreter, under whatever still ran."""
+    """End all streams' threads: at interpreter exit, memory and code would be freed while they still run."""
     for stream in list(_streams):
         stream.join()
 
@@ -297,14 +297,14 @@ class Event:
 
 
 def raise_fault(fault: BaseException | None) -> None:
-    """Raise what stopped a stream, as the owner of the kernel describes it."""
+    """Raise the error that stopped a stream, as the owner of the kernel describes it."""
     if fault is not None:
         raised = fault.exception() if isinstance(fault, KernelFault) else fault
         raise _twin(fault) if raised is fault else raised
 
 
 def _twin(fault: BaseException) -> BaseException:
-    """*fault* once more, to be raised: events keep the first, and its traceback would keep what its frames hold."""
+    """A copy of *fault* to raise: events keep the first, and its traceback would keep what its frames hold."""
     twin = type(fault).__new__(type(fault), *fault.args)
     twin.__dict__.update(fault.__dict__)
     twin.__cause__, twin.__suppress_context__ = fault.__cause__, fault.__suppress_context__

@@ -1,1 +1,1 @@
-"""What is told of kernels that ran: source lines, and what observed threads did."""
+"""Diagnostics of kernels: source lines, and observers of threads."""

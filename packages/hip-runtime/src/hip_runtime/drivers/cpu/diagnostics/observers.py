@@ -1,4 +1,4 @@
-"""Who is told what the threads of observed kernels do: see `observer`."""
+"""The observer that receives the events of observed kernels' threads: see `observer`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def renew_lock() -> None:
 
 @contextmanager
 def observed(function: int, state: int) -> Iterator[None]:
-    """Let the native function at address *function* be told what observed kernels do, with *state* as its first
+    """Report the events of observed kernels to the native function at address *function*, with *state* as its first
     argument; the others are those of `observer.OBSERVER_TYPE`. One observer at a time: other threads wait."""
     words = observer_words()
     with _lock:

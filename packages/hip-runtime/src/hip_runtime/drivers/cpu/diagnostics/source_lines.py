@@ -1,8 +1,7 @@
-"""Which lines of the source the machine code of a program comes from.
+"""Maps the machine code of a program to source lines.
 
-Programs have no line tables, which would cost each compilation. The layer above makes the kernel's bitcode once more,
-with lines, when somebody asks; machine code is made of it in the same way, and if it is the very same, the lines are
-those of the program.
+Programs have no line tables, which would slow down each compilation. On request, the layer above generates the kernel's
+bitcode again, with lines; if the machine code generated from it is identical, its lines are those of the program.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Native code that runs the blocks of a launch on the threads of the processor, and what interrupts it."""
+"""Native code that runs the blocks of a launch on the threads of the processor, and that interrupts them."""

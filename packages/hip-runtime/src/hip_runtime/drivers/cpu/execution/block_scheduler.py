@@ -1,12 +1,13 @@
-"""The dispatcher: native code that runs the blocks of one launch, on the calling thread and the helpers of the pool.
+"""The block scheduler: native code that runs the blocks of one launch, on the calling thread and the helpers of the
+pool.
 
-It is built once per process. It lets go of Python's lock while blocks run; between two chunks, when `POLL` has passed,
-it takes the lock to run signal handlers. One that raises, as that of Ctrl-C does, ends the launch: blocks that have
-begun run to their end, the others are left out, and the exception goes on from the launch.
+It is built once per process. It releases the GIL while blocks run; between two chunks, when `POLL` has passed, it takes
+the GIL to run signal handlers. If one raises, as that of Ctrl-C does, the launch ends: blocks that have begun run to
+their end, the others are left out, and the launch raises the exception.
 
-Whether help is worth its price is decided by what a block of the same program cost the last time. A grid that should
-be done within `ALONE` nanoseconds is begun without help; where its first blocks take much longer than expected, help is
-asked for after all. A program that never ran gets help.
+The cost of a block of the same program in its last launch decides whether helpers pay off. A grid that should take less
+than `ALONE` nanoseconds is begun without helpers; if its first blocks take much longer than expected, they are called
+after all. The first launch of a program always uses helpers.
 """
 
 from __future__ import annotations
@@ -111,9 +112,9 @@ def build_block_scheduler(machine: str) -> ir.Module:
 def _launching(
     builder: ir.IRBuilder, slot: ir.Value, frame: ir.Value, python: dict[str, ir.Function]
 ) -> Iterator[ir.Value]:
-    """Let go of Python's lock, while the thread of *slot* runs the launch of *frame*; gives where it says afterwards
-    why that ended early. A handler of Python's may launch in the midst of another launch, so what was in the slot
-    comes back."""
+    """Release the GIL while the thread of *slot* runs the launch of *frame*; returns where that records why it ended
+    early. A Python signal handler may launch during another launch, so the previous contents of the slot are
+    restored."""
     outer = {name: SLOT.load(builder, slot, name) for name in ("launch", "thread_state", "stop")}
     SLOT.store(builder, frame, slot, "launch")
     SLOT.store_atomic(builder, I32(GOES_ON), slot, "stop")
@@ -158,8 +159,8 @@ def _define_now(module: ir.Module) -> ir.Function:
 
 
 def _define_alone(module: ir.Module, now: ir.Function, slots: SlotsBuilder) -> ir.Function:
-    """``i1 alone(program, frame, count, slot)``: run a grid that should be cheap; 0 where it is not, and then not all
-    was run."""
+    """``i1 alone(program, frame, count, slot)``: run a grid that should be cheap; 0 if it is not, in which case only
+    some blocks were run."""
     false, true = ir.IntType(1)(0), ir.IntType(1)(1)
     alone = ir.Function(module, ir.FunctionType(true.type, [PTR, PTR, I64, PTR]), "spmd.alone")
     alone.linkage = "internal"
@@ -191,8 +192,8 @@ def _define_alone(module: ir.Module, now: ir.Function, slots: SlotsBuilder) -> i
 
 
 def _define_share(module: ir.Module, now: ir.Function, slots: SlotsBuilder, traps: TrapsBuilder) -> ir.Function:
-    """``i64 share(frame, own, slot)``: what the launching thread does, chunk after chunk, with signal handlers in
-    between; how many blocks it ran. ``own`` is room for a frame of one chunk."""
+    """``i64 share(frame, own, slot)``: the launching thread's loop over chunks, with signal handlers in between;
+    returns how many blocks it ran. ``own`` is space for the frame of one chunk."""
     share = ir.Function(module, ir.FunctionType(I64, [PTR] * 3), "spmd.share")
     share.linkage = "internal"
     builder = ir.IRBuilder(share.append_basic_block("entry"))
@@ -244,7 +245,7 @@ def _hand_over_fault(builder: ir.IRBuilder, own: ir.Value, frame: ir.Value) -> N
 
 
 def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder, share: ir.Function) -> ir.Function:
-    """``void together(program, frame, count, slot)``: run what is left of a grid with the pool's help."""
+    """``void together(program, frame, count, slot)``: run the rest of a grid with the pool's help."""
     together = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR]), "spmd.together")
     together.linkage = "internal"
     builder = ir.IRBuilder(together.append_basic_block("entry"))
@@ -273,7 +274,7 @@ def _define_together(module: ir.Module, now: ir.Function, pool: PoolBuilder, sha
 
 
 def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, threads: ir.Value) -> ir.Value:
-    """Blocks of a chunk: a part of those that are left, and no more than should take `POLL`."""
+    """The number of blocks of a chunk: a part of the remaining ones, and no more than should take `POLL`."""
     cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
     known = builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
     parts = builder.select(known, builder.mul(threads, I64(CHUNKS_PER_THREAD)), I64(FIRST_CHUNKS))
@@ -310,7 +311,7 @@ def _return_fault(module: ir.Module, builder: ir.IRBuilder, frame: ir.Value) -> 
 
 
 class BlockScheduler:
-    """The native functions. ``call(program, arguments, x, y, z)`` gives 0, or the address of a fault for
+    """The native functions. ``call(program, arguments, x, y, z)`` returns 0, or the address of a fault for
     `take_fault`."""
 
     def __init__(self) -> None:
@@ -339,7 +340,7 @@ class BlockScheduler:
 
     @contextmanager
     def observing(self, *functions: int) -> Iterator[None]:
-        """Let kernels be interrupted, too, in those that observe them, *functions*, as in their own code."""
+        """Allow kernels to be interrupted also in their observers, *functions*, as in their own code."""
         if self.handlers is None:
             yield
             return
@@ -396,7 +397,7 @@ _dispatcher: BlockScheduler | None = None
 
 
 def block_scheduler() -> BlockScheduler:
-    """The dispatcher of this process, built and started at the first call; it is never freed, as its threads never
+    """The block scheduler of this process, built and started by the first call; it is never freed, as its threads never
     end."""
     global _dispatcher
     with _lock:
@@ -408,13 +409,13 @@ def block_scheduler() -> BlockScheduler:
 
 
 def abort(thread: int) -> None:
-    """End the launch that the thread with the system's number *thread* makes, within its blocks, if it makes one."""
+    """End the current launch, if any, of the thread with the system's number *thread*, within its blocks."""
     if _dispatcher is not None:
         _dispatcher.abort(thread)
 
 
 def renew_handlers() -> None:
-    """See `Handlers.install`; called where compiling has taken long anyway."""
+    """See `Handlers.install`; called when compiling has taken long anyway."""
     if _dispatcher is not None and _dispatcher.handlers is not None:
         _dispatcher.handlers.install()
 

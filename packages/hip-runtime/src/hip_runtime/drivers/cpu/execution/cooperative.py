@@ -1,4 +1,4 @@
-"""Launches of kernels that wait for the whole grid: the grid is run again and again, until all blocks have returned."""
+"""Launches of kernels with grid barriers: the grid is run repeatedly, until all blocks have returned."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _WORD = struct.Struct("<q")
 def run_phases(
     dispatch: Callable[..., int | None], kernel: str, program: Program, arguments: bytes, grid: Dim3, memory: int
 ) -> int | None:
-    """Run all blocks from one barrier of the grid to the next. Gives what *dispatch* gives: a fault, or nothing.
+    """Run all blocks from one grid barrier to the next. Returns what *dispatch* returns: a fault, or nothing.
 
-    *memory* is what the device has in all, for the error where there is too little. Raises `BarrierDivergenceError`
-    where blocks wait at different barriers of the grid.
+    *memory* is the device's total memory, for the error if it is too small. Raises `BarrierDivergenceError` if blocks
+    wait at different grid barriers.
     """
     blocks = grid[0] * grid[1] * grid[2]
     nbytes = blocks * program.context_bytes

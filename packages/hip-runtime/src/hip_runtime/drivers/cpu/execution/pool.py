@@ -3,11 +3,11 @@
 The launching thread puts its frame in a list with a number of *tickets* and wakes two helpers. Each helper takes a
 ticket from the first frame of the list, wakes two more while there are tickets left, runs blocks until none are left,
 and waits for the next. The launching thread runs blocks too; when there are none left it withdraws its remaining
-tickets, so that it waits only for helpers that have really begun. Any number of threads can launch at once; a frame is
-never touched once its tickets are gone and no helper is active.
+tickets, so that it only waits for helpers that have actually begun. Any number of threads can launch at once; a frame
+is never touched once its tickets are gone and no helper is active.
 
-A helper that finds nothing to do spins for a few microseconds, in which the next launch costs no system call, and then
-sleeps on a semaphore. A helper that is woken for a frame that was withdrawn finds an empty list and sleeps again.
+An idle helper spins for a few microseconds, during which the next launch needs no system call, and then sleeps on a
+semaphore. A helper that is woken for a withdrawn frame finds an empty list and sleeps again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PoolBuilder:
         self._define_reset()
 
     def helpers(self, builder: ir.IRBuilder) -> ir.Value:
-        """How many helpers there are."""
+        """The number of helpers."""
         return _POOL.load(builder, self._state, "helpers")
 
     # what the launching thread calls
@@ -114,7 +114,7 @@ class PoolBuilder:
         return function
 
     def _sleep_until_left(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
-        """Taking the lock also waits for a helper that has counted itself out but is still inside of it."""
+        """Taking the lock also waits for a helper that is no longer counted but still holds it."""
         with self._locked(builder):
             busy = builder.icmp_unsigned("!=", FRAME.load(builder, frame, "active"), I32(0))
             with builder.if_then(busy):
@@ -126,8 +126,8 @@ class PoolBuilder:
                 pass
 
     def _wait_patiently(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
-        """Sleep until the helpers are done with *frame*, with turns for handlers of signals. Where the launch is to
-        end, helpers that do not come to the end of their blocks abandon them after a while."""
+        """Sleep until the helpers are done with *frame*, and run signal handlers in between. If the launch is to end,
+        helpers that do not finish their blocks abandon them after a while."""
         time, rounds = allocate(builder, ir.ArrayType(I64, 2), "time"), allocate(builder, I32, "rounds")
         builder.store(I32(0), rounds)
         again, late, ends, after = (
@@ -228,7 +228,7 @@ class PoolBuilder:
         builder.ret_void()
 
     def _define_helper(self) -> ir.Function:
-        """What a helper does, for ever."""
+        """The endless loop of a helper."""
         function, builder = self._function("spmd.helper", PTR, [PTR])
         slot = self._slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
         again, work = (builder.append_basic_block(name) for name in ("again", "work"))
@@ -291,7 +291,7 @@ class PoolBuilder:
         builder.atomic_rmw("add", _POOL.field(builder, self._state, "queued"), change, "monotonic")
 
     def _wait_for(self, builder: ir.IRBuilder, semaphore: ir.Value) -> None:
-        """Sleep on *semaphore*; again where a signal handler ended the sleep."""
+        """Sleep on *semaphore*; again if a signal handler ended the sleep."""
         again, after = (builder.append_basic_block(f"wait.{name}") for name in ("again", "after"))
         builder.branch(again)
         builder.position_at_end(again)

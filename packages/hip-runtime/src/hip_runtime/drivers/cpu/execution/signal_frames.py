@@ -1,5 +1,5 @@
-"""Where a signal handler finds the registers of the code that it interrupted, and the numbers of system calls, by
-machine.
+"""For each machine, the offsets of the interrupted code's registers in a signal handler's context, and system call
+numbers.
 
 Offsets into ``ucontext_t`` and ``siginfo_t`` and the numbers are those of Linux: ``asm/ucontext.h``,
 ``asm/sigcontext.h``, ``asm-generic/siginfo.h`` and ``asm/unistd.h`` of each machine.
@@ -50,6 +50,6 @@ SIGNAL_ADDRESS = 16
 
 
 def this_machine() -> Machine | None:
-    """The machine that we run on; ``None`` where its signal contexts are not known, so that kernels can neither be
-    interrupted within a block nor survive an access outside of memory."""
+    """The current machine; ``None`` if its signal contexts are not known, so that kernels can neither be interrupted
+    within a block nor survive an invalid memory access."""
     return _MACHINES.get(platform.machine()) if sys.platform == "linux" else None

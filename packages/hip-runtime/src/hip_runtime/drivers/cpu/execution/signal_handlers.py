@@ -1,4 +1,4 @@
-"""Which handlers of signals a process has: ours, in front of those that were there."""
+"""Installs our signal handlers in front of the process's previous ones."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _CHAIN_BYTES = ctypes.sizeof(_COUNT) + HANDLERS * _ACTION.size
 
 
 class Handlers:
-    """Installs ``spmd.trap`` and ``spmd.poked``, at the addresses *trap* and *poked*; *chains* is where they look for
-    the handlers that were there before."""
+    """Installs ``spmd.trap`` and ``spmd.poked``, at the addresses *trap* and *poked*; they look up the previous
+    handlers in *chains*."""
 
     def __init__(self, trap: int, poked: int, chains: int) -> None:
         self._trap = trap
@@ -45,8 +45,8 @@ class Handlers:
         self._chains = chains
 
     def install(self) -> None:
-        """Put ours in front, where it is not yet or no longer: what came between, as `faulthandler` does when it is
-        enabled late, is called by ours from now on."""
+        """Install ours in front, unless it is; handlers installed in between, such as a late `faulthandler`, are called
+        by ours from now on."""
         for position, number in enumerate(SIGNALS):
             address, flags = self._trap, WITH_INFORMATION | _NOT_DEFERRED | _ON_OTHER_STACK
             if number == POKE:
@@ -62,7 +62,7 @@ class Handlers:
             _sigaction()(number, _ACTION.pack(address, bytes(128), flags, 0), None)
 
     def counts(self) -> list[int]:
-        """For each signal, how many handlers there were before ours."""
+        """For each signal, the number of handlers before ours."""
         return [int(self._count(position).value) for position in range(len(SIGNALS))]
 
     def _count(self, position: int) -> ctypes.c_int64:
@@ -77,7 +77,7 @@ def _sigaction() -> Any:
 
 
 def note_libraries(table: int) -> None:
-    """Write to *table* where the code of the libraries lies whose functions hold no locks."""
+    """Write to *table* the address ranges of libraries whose functions hold no locks."""
     found = [where for where, path in _mapped_code() if Path(path).name in LIBRARY_NAMES]
     for number, where in enumerate(found[:LIBRARIES]):
         _RANGE.pack_into(_words(table, number), 0, *where)
@@ -85,8 +85,8 @@ def note_libraries(table: int) -> None:
 
 @contextmanager
 def observing(table: int, functions: Sequence[int]) -> Iterator[None]:
-    """Let *table* hold the code around the addresses *functions* meanwhile: they are called by kernels, tell what these
-    do, and hold no locks."""
+    """Add the code around the addresses *functions* to *table* within the block: kernels call these observers, which
+    hold no locks."""
     places = [_words(table, LIBRARIES + number) for number in range(OBSERVERS)]
     before = [bytes(place) for place in places]
     code = _mapped_code()
@@ -105,7 +105,7 @@ def _words(table: int, number: int) -> Any:
 
 
 def _mapped_code() -> list[tuple[tuple[int, int], str]]:
-    """Where this process has code, start and end, with the file that it is from, or an empty text."""
+    """The address ranges of code in this process, with the file of each, or an empty text."""
     found = []
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         addresses, access, _offset, _device, _inode, *path = line.split(maxsplit=5)

@@ -1,8 +1,8 @@
-"""Kernels that do not go on: their threads go round the same instructions with the same values.
+"""Reports of stalled kernels, whose threads repeat the same instructions with the same values.
 
-The watcher has taken samples of all threads that have been in one call of a worker for some time. A kernel that
-computes has another counter, or other numbers, in the registers of the processor each time; one that waits for what
-nobody writes comes back to what it had before.
+The watcher samples all threads that have been in one call of a worker for some time. A kernel that computes has
+different numbers in the processor's registers each time; one that waits for a write that never comes returns to the
+same state.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Slot(ctypes.Structure):
         return (_Sample * min(self.sampled, SAMPLES)).from_address(self.samples) if self.samples else ()
 
     def stands_still(self) -> bool:
-        """Whether the thread comes back to what it had before."""
+        """Whether the thread returns to a state that it had before."""
         samples = self.taken()
         count = len(samples)
         if count < FEWEST:
@@ -90,8 +90,8 @@ class _Slot(ctypes.Structure):
 
 
 class Reporter:
-    """Called on a thread whose launch may not go on; warns if it does not. *first* is where the first slot's address
-    is."""
+    """Called on a thread whose launch may be stalled; warns if it is. *first* is the location of the first slot's
+    address."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -141,12 +141,12 @@ class Reporter:
 
 
 def _record_of(slot: _Slot) -> _Record:
-    """The record of the call of a worker that the thread of *slot* is in."""
+    """The record of the worker call that the thread of *slot* is in."""
     return _Record.from_address(slot.record or slot.polled)
 
 
 def _describe(program: Program, record: _Record) -> str:
-    """What the threads of the block that *record* is of do, where that is known and some wait."""
+    """A description of what the threads of *record*'s block wait for, if that is known and some wait."""
     if not record.states:
         return ""
     kind = ctypes.c_uint8 if state_bytes(len(program.point_kinds)) == 1 else ctypes.c_uint16

@@ -1,11 +1,11 @@
-"""Slots: what is known of each thread of the processor that runs blocks, as LLVM IR.
+"""Slots: the state of each thread that runs blocks, as LLVM IR.
 
-A thread that runs blocks has a *slot*, in a list that only grows; the slot of a thread that ended is used again.
-Workers are called by ``spmd.run``, which keeps a *record* on the stack: a place to go on from, should a signal handler
-find that the worker cannot or shall not go on. Then the thread *abandons* it: everything the worker had on the stack
-is left as it is, which is right for code without destructors, and ``spmd.run`` returns as if no blocks had been left.
+A thread that runs blocks has a *slot*, in a list that only grows; the slot of a thread that ended is reused.
+``spmd.run`` calls workers. It keeps a *record* on the stack: a place to continue from if a signal handler finds that
+the worker cannot or must not continue. Then the thread *abandons* the worker: its stack frames are discarded, which is
+safe for code without destructors, and ``spmd.run`` returns as if no blocks had been left.
 
-The place is kept and gone back to by ``_setjmp`` and ``longjmp`` of the C library.
+``_setjmp`` and ``longjmp`` of the C library save that place and return to it.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class SlotsBuilder:
         return builder.call(self._libc["pthread_getspecific"], [key])
 
     def own_or_new(self, builder: ir.IRBuilder, substitute: ir.Value) -> ir.Value:
-        """The slot of the calling thread, claimed where it has none; *substitute*, memory for one that nobody else
-        sees, where there is no memory for more."""
+        """The slot of the calling thread, claimed if it has none; *substitute*, memory for a slot that no other thread
+        sees, if there is no memory for more."""
         own = self.own(builder)
         place = allocate(builder, PTR)
         builder.store(own, place)
@@ -136,7 +136,7 @@ class SlotsBuilder:
 
     @contextmanager
     def each(self, builder: ir.IRBuilder) -> Iterator[ir.Value]:
-        """A loop over all slots, also free ones. What stands in it must end in the block that it is in."""
+        """A loop over all slots, also free ones. Its body must end in the block in which it begins."""
         place = allocate_at_entry(builder, PTR)
         builder.store(builder.load_atomic(self._first, "acquire", 8, typ=PTR), place)
         head, body, after = (builder.append_basic_block(f"slots.{name}") for name in ("head", "body", "after"))
@@ -207,7 +207,7 @@ class SlotsBuilder:
         return new
 
     def _give_stack(self, builder: ir.IRBuilder, slot: ir.Value) -> None:
-        """A stack for signal handlers, unless the thread has one: a kernel may have used up its own."""
+        """A stack for signal handlers, unless the thread has one: a kernel may have overflowed its own."""
         stack = allocate(builder, _STACK.type, "stack")
         builder.call(self._libc["sigaltstack"], [PTR(None), stack])
         off = builder.and_(_STACK.load(builder, stack, "flags"), I32(_STACK_OFF))
@@ -222,7 +222,7 @@ class SlotsBuilder:
                 builder.call(self._libc["sigaltstack"], [stack, PTR(None)])
 
     def _define_leave(self) -> ir.Function:
-        """``void spmd.slots.leave(slot)``: what a thread that has a slot does at its end."""
+        """``void spmd.slots.leave(slot)``: called at the end of a thread that has a slot."""
         function, builder = self._function("spmd.slots.leave", VOID, [PTR])
         (slot,) = function.args
         stack = allocate(builder, _STACK.type, "stack")
@@ -236,7 +236,7 @@ class SlotsBuilder:
         return function
 
     def _define_make_key(self) -> None:
-        """``void spmd.slots.prepare()``: what has to be done once, before the first slot is asked for."""
+        """``void spmd.slots.prepare()``: called once, before the first slot is requested."""
         leave = self._define_leave()
         _, builder = self._function("spmd.slots.prepare", VOID, [], "external")
         builder.call(self._libc["pthread_key_create"], [self._key, function_address(leave)])
@@ -264,7 +264,7 @@ class SlotsBuilder:
     # running
 
     def _define_run(self) -> ir.Function:
-        """``i64 spmd.run(frame, slot)``: run the worker of *frame*; 0 where it was abandoned, else what it gives."""
+        """``i64 spmd.run(frame, slot)``: run the worker of *frame*; returns 0 if it was abandoned, else its result."""
         setjmp = ir.Function(self.module, ir.FunctionType(I32, [PTR]), "_setjmp")
         setjmp.attributes.add("returns_twice")
         function, builder = self._function("spmd.run", I64, [PTR, PTR])

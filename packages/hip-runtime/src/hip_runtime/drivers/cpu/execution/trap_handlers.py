@@ -1,14 +1,14 @@
-"""Handlers of signals on threads that run blocks, as LLVM IR.
+"""Signal handlers on threads that run blocks, as LLVM IR.
 
-``spmd.trap`` is for what the processor finds: an access outside of memory, say. In code of a kernel it notes what
-happened in the launch frame, and lets the thread go on where its record says; the launch then ends as with any fault.
+``spmd.trap`` handles the processor's faults, such as an invalid memory access. In a kernel's code it records the fault
+in the launch frame, and makes the thread continue at the place in its record; the launch then ends as with any fault.
 
-``spmd.poked`` is for `POKE`, with which one thread of ours asks another to look at its slot. Where it interrupts code
-of a kernel, which holds no locks, it may do anything: it runs the handlers of Python that wait, on the thread that
-launches, and abandons the worker if the launch is to end.
+``spmd.poked`` handles `POKE`, with which one of our threads asks another to check its slot. If it interrupts a kernel's
+code, which holds no locks, it may do anything: it runs pending Python signal handlers, on the launching thread, and
+abandons the worker if the launch is to end.
 
-Everything else is passed on to the handlers that were there before, of which `installed` says how many there are: a
-handler that passes a signal back to us gets the one below.
+Everything else is passed on to the previous handlers, whose number `installed` has: a handler that passes a signal back
+to us gets the one below it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _MESSAGE = b"hip: signal %d while kernel %s was running; bounds checks find indi
 
 
 class TrapsBuilder:
-    """Puts the handlers into a module, and ``spmd.abort(thread)``, which ends what another thread launched."""
+    """Puts the handlers into a module, and ``spmd.abort(thread)``, which ends another thread's launch."""
 
     def __init__(self, module: ir.Module, machine: Machine | None, slots: SlotsBuilder, poll: ir.Function) -> None:
         self._module = module
@@ -134,9 +134,8 @@ class TrapsBuilder:
         builder.call(self._note, [RECORD.load(builder, record, "frame"), code, place, address, chunk])
 
     def _find_place(self, builder: ir.IRBuilder, record: ir.Value, context: ir.Value) -> ir.Value:
-        """Where a kernel is: the program counter, or the return address of a function such as ``memcpy`` that it
-        called and that calls nothing, less 1, so that it is in the call. 0 where it is in functions that may hold
-        locks."""
+        """The current address in a kernel: the program counter, or the return address of a leaf function such as
+        ``memcpy`` that it called, minus 1, so that it is within the call. 0 in functions that may hold locks."""
         counter = builder.load(_at(builder, context, self._machine.program_counter), typ=I64)
         here = self._is_free(builder, record, counter)
         found = allocate(builder, I64)
@@ -166,7 +165,7 @@ class TrapsBuilder:
         return found
 
     def _go_back(self, builder: ir.IRBuilder, record: ir.Value, context: ir.Value) -> None:
-        """Let the thread go on behind the call of the worker, once the handler is over."""
+        """Make the thread continue after the call of the worker, once the handler is over."""
         machine = self._machine
         start = builder.ptrtoint(record, I64)
         stack = builder.and_(builder.sub(start, I64(_RED_ZONE)), I64(-16))
@@ -179,7 +178,7 @@ class TrapsBuilder:
             builder.store(value, _at(builder, context, offset))
 
     def _go_on(self) -> ir.Function:
-        """``void (place)``: go back to where *place* was kept."""
+        """``void (place)``: return to the saved *place*."""
         known = self._module.globals.get("spmd.go_on")
         if known is not None:
             return known
@@ -191,7 +190,7 @@ class TrapsBuilder:
         return function
 
     def _report(self, builder: ir.IRBuilder, record: ir.Value, number: ir.Value) -> None:
-        """Say on standard error which kernel it was that the process ends for."""
+        """Print to standard error which kernel the process ends in."""
         kind = ir.FunctionType(I32, [I32, PTR], var_arg=True)
         write = ir.Function(self._module, kind, "dprintf")
         text = ir.GlobalVariable(self._module, ir.ArrayType(I8, len(_MESSAGE)), "spmd.trap.message")
@@ -222,7 +221,7 @@ class TrapsBuilder:
         builder.call(chain, [number, information, context])
 
     def _take_sample(self, builder: ir.IRBuilder, slot: ir.Value, context: ir.Value) -> None:
-        """Keep where the thread is, unless there is no room left."""
+        """Record the thread's current address, unless there is no room left."""
         count, samples = SLOT.load(builder, slot, "sampled"), SLOT.load(builder, slot, "samples")
         room = builder.and_(builder.icmp_unsigned("<", count, I64(SAMPLES)), _is_there(builder, samples))
         with builder.if_then(room):
@@ -233,7 +232,7 @@ class TrapsBuilder:
             SLOT.store(builder, builder.add(count, I64(1)), slot, "sampled")
 
     def _sum_up_registers(self, builder: ir.IRBuilder, context: ir.Value) -> ir.Value:
-        """A number that is another one, almost always, where any register is: the hash FNV-1a, of words."""
+        """A hash (FNV-1a over words) of the registers, which almost always differs if any register does."""
         start, count = self._machine.registers
         places = [_at(builder, context, start + 8 * number) for number in range(count)]
         if self._machine.vectors is not None:
@@ -272,7 +271,7 @@ class TrapsBuilder:
         return known or ir.Function(self._module, ir.FunctionType(PTR, []), "__errno_location")
 
     def note_end(self, builder: ir.IRBuilder, frame: ir.Value) -> None:
-        """Let the launch of *frame* end, as another thread asked for it."""
+        """End the launch of *frame*, as another thread requested."""
         builder.call(self._note, [frame, I32(ABORT_CODE), I64(0), I64(0), I64(0)])
 
     def _define_abort(self) -> None:
@@ -288,13 +287,13 @@ class TrapsBuilder:
     # passing on
 
     def _define_prepare(self) -> None:
-        """``void spmd.traps.prepare()``: what has to be done once, before handlers are installed."""
+        """``void spmd.traps.prepare()``: called once, before handlers are installed."""
         _, builder = self._function("spmd.traps.prepare", ir.FunctionType(VOID, []), "external")
         builder.call(self._module.globals["pthread_key_create"], [self._depth, PTR(None)])
         builder.ret_void()
 
     def _define_chain(self) -> ir.Function:
-        """``void chain(number, information, context)``: do what would have been done without us."""
+        """``void chain(number, information, context)``: do what would have happened without us."""
         get, put = (self._module.globals[f"pthread_{name}specific"] for name in ("get", "set"))
         function, builder = self._function("spmd.chain", _HANDLER)
         number, information, context = function.args
@@ -349,8 +348,7 @@ class TrapsBuilder:
     # pieces
 
     def _define_note(self) -> ir.Function:
-        """``void note(frame, code, place, address, chunk)``: keep it as the fault of the launch, unless there is
-        one."""
+        """``void note(frame, code, place, address, chunk)``: record the fault of the launch, unless there is one."""
         kind = ir.FunctionType(VOID, [PTR, I32, I64, I64, I64])
         function, builder = self._function("spmd.note", kind)
         frame, code, *numbers = function.args
@@ -382,8 +380,8 @@ class TrapsBuilder:
 
 
 def define_poll(module: ir.Module, python: dict[str, ir.Function]) -> ir.Function:
-    """``void spmd.poll(slot)``: on the thread of *slot*, which launches, run the handlers of Python that wait; where
-    one raises, as that of Ctrl-C does, the launch is to end."""
+    """``void spmd.poll(slot)``: on the thread of *slot*, which launches, run pending Python signal handlers; if one
+    raises, as that of Ctrl-C does, the launch is to end."""
     report = ir.GlobalVariable(module, PTR, REPORT_SYMBOL)
     report.type = PTR
     report.initializer = PTR(None)

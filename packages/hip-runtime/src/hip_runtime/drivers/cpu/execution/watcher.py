@@ -1,9 +1,8 @@
-"""The watcher: a native thread that looks after threads which have been in one call of a worker for some time, as LLVM
-IR.
+"""The watcher: a native thread that monitors threads which have been in one call of a worker for some time, as LLVM IR.
 
-Between two chunks of blocks the launching thread sees by itself whether handlers of signals want to run. In a block
-that takes long it does not; the watcher then sends it a signal, whose handler does (see `traps`). It looks at the list
-of slots a few times a second, so that launches cost nothing more.
+Between two chunks of blocks the launching thread itself checks for pending signal handlers. In a block that takes long
+it cannot; the watcher then sends it a signal, whose handler does so (see `trap_handlers`). It scans the list of slots a
+few times a second, so that launches cost nothing more.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class WatcherBuilder:
         return variable
 
     def _define_look(self) -> ir.Function:
-        """``i32 look()``: poke those threads that need it. Gives whether any thread runs blocks, and whether one has
-        been in the same call for as long as it takes to be suspicious."""
+        """``i32 look()``: poke the threads that need it. Returns whether any thread runs blocks, and whether one has
+        been in the same call for long enough to be suspicious."""
         function = ir.Function(self._module, ir.FunctionType(I32, []), "spmd.watcher.look")
         function.linkage = "internal"
         builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -90,7 +89,7 @@ class WatcherBuilder:
         return builder.and_(some, builder.and_(is_power, builder.icmp_unsigned("!=", times, I32(0))))
 
     def _define_watcher(self, look: ir.Function) -> ir.Function:
-        """What the thread does, for ever."""
+        """The endless loop of the thread."""
         sleep = ir.Function(self._module, ir.FunctionType(I32, [PTR, PTR]), "nanosleep")
         function = ir.Function(self._module, ir.FunctionType(PTR, [PTR]), "spmd.watcher")
         function.linkage = "internal"
@@ -109,7 +108,7 @@ class WatcherBuilder:
         return function
 
     def _take_samples(self, builder: ir.IRBuilder, sleep: ir.Function, time: ir.Value) -> None:
-        """See where the threads are, many times, and let those that launched look at what was found."""
+        """Sample the positions of the threads, many times, and let the launching threads check the samples."""
         with self._slots.each(builder) as slot:
             SLOT.store(builder, I64(0), slot, "sampled")
         with loop(builder, I32(SAMPLES)):

@@ -1,1 +1,1 @@
-"""LLVM IR read into a graph of our own, and written again."""
+"""Reads LLVM IR into a graph of our own, and writes it."""

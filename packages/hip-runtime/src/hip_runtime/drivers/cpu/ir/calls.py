@@ -1,4 +1,4 @@
-"""What a printed call says beside its operands: convention, attributes, type of the function."""
+"""The syntax of a printed call besides its operands: convention, attributes, type of the function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hip_runtime.errors import UnsupportedError
 
 
 def read_call(operands: Operands, cursor: Cursor, groups: Mapping[str, str]) -> tuple[Call, list[Value]]:
-    """Take a call from behind its flags up to its metadata: it, and its arguments with the callee behind them."""
+    """Parse a call from after its flags up to its metadata: returns it, and its arguments followed by the callee."""
     types = operands.types
     convention = cursor.accept_word(*CONVENTIONS) or ""
     if cursor.is_word("cc"):
@@ -80,7 +80,7 @@ def _read_callee(operands: Operands, cursor: Cursor) -> Value:
 
 
 def _read_assembly(cursor: Cursor) -> Constant:
-    """Assembly in the place of a function: of no name, so that it may do anything."""
+    """Inline assembly as the callee: it has no name, so it may have any effect."""
     place = cursor.place
     while cursor.token.kind is TokenKind.WORD:  # `asm`, and what it may do
         cursor.take()
@@ -91,7 +91,7 @@ def _read_assembly(cursor: Cursor) -> Constant:
 
 
 def _read_call_attributes(cursor: Cursor, groups: Mapping[str, str]) -> tuple[str, ...]:
-    """The attributes of a call that are kept, whether it has them itself or by the number of a group."""
+    """The attributes of a call that are kept, both its own and those of its attribute group."""
     words: set[str] = set()
     while not cursor.at_end and not cursor.is_mark(","):
         if cursor.token.kind is TokenKind.ATTRIBUTES:

@@ -10,7 +10,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
 @dataclass
 class Copies:
-    """What was copied, and its copies."""
+    """The copied blocks and values, and their copies."""
 
     blocks: dict[Block, Block] = field(default_factory=dict)
     values: dict[Instruction, Instruction] = field(default_factory=dict)
@@ -21,9 +21,9 @@ class Copies:
 
 
 def copy_blocks(blocks: Collection[Block]) -> Copies:
-    """Copies of *blocks*, which refer to each other where the originals do; all else they refer to as the originals do.
+    """Copies of *blocks*, which refer to each other where the originals do, and to everything else as the originals do.
 
-    The phis of blocks outside know nothing of the new ways into them.
+    The phis of blocks outside are not updated for the new edges into them.
     """
     copies = Copies()
     for block in blocks:

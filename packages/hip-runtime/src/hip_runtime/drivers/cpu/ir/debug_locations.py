@@ -1,7 +1,7 @@
-"""Lines of the source in what is written with llvmlite's builder, for kernels whose bitcode has them.
+"""Debug locations for instructions written with llvmlite's builder, for kernels whose bitcode has them.
 
-Everything that is written for a kernel stands in functions of ours. Each gets a subprogram, and an instruction a place
-in it, in whatever file that is: inlining keeps such places, as it does those of functions that were never read.
+All generated code is in functions of ours. Each gets a subprogram, and each instruction a location in it, in whatever
+file that is: inlining keeps such locations, as it does those of functions that were not read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WARN = 2  # what LLVM does about modules with other flags
 
 
 def keep_lines(builder: ir.IRBuilder) -> None:
-    """Let the function of *builder* have lines. What is written stands nowhere at first."""
+    """Give the function of *builder* debug information. Instructions have no location at first."""
     function, module = builder.function, builder.module
     unit, file = _unit(module), _file(module, module.name)
     kind = module.add_debug_info("DISubroutineType", {"types": module.add_metadata([])})
@@ -34,8 +34,8 @@ def keep_lines(builder: ir.IRBuilder) -> None:
 
 
 def stand_at(builder: ir.IRBuilder, location: str) -> None:
-    """Let what *builder* writes from now on stand at *location*, ``file:line``, if its function has lines; an empty one
-    is nowhere."""
+    """Set the location, ``file:line``, of the instructions that *builder* writes from now on, if its function has debug
+    information; an empty one is no location."""
     scope = builder.function.metadata.get("dbg")
     if scope is not None:
         file, _, line = location.rpartition(":")
@@ -52,7 +52,7 @@ def _file(module: ir.Module, name: str) -> Any:
 
 
 def _unit(module: ir.Module) -> Any:
-    """The compile unit of *module*, made where it has none yet."""
+    """The compile unit of *module*, created if it has none yet."""
     known = module.namedmetadata.get("llvm.dbg.cu")
     if known is not None:
         return known.operands[0]

@@ -1,7 +1,7 @@
 """Tokens of one printed LLVM instruction, type, constant or metadata node, and a cursor over them.
 
-llvmlite's objects tell the opcode, the types and the operands of an instruction; flags, predicates, alignments and the
-like stand only in its printed form. The lexical rules are those of the LLVM Language Reference, "Identifiers", and of
+llvmlite's objects have the opcode, the types and the operands of an instruction; flags, predicates, alignments and so
+on only exist in its printed form. The lexical rules are those of the LLVM Language Reference, "Identifiers", and of
 ``llvm/lib/AsmParser/LLLexer.cpp``.
 """
 
@@ -15,7 +15,7 @@ from hip_runtime.errors import UnsupportedError
 
 
 class TokenKind(Enum):
-    """What a token is. Its text is without the sigil and the quotes."""
+    """The kind of a token. Its text excludes the sigil and the quotes."""
 
     WORD = "word"
     NUMBER = "number"
@@ -56,12 +56,12 @@ _PLAIN = {"mark": TokenKind.MARK, "number": TokenKind.NUMBER, "word": TokenKind.
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of *text*; `UnsupportedError` for a character that starts none."""
+    """The tokens of *text*. Raises `UnsupportedError` for a character that starts none."""
     return _take_apart(text)[0]
 
 
 def _take_apart(text: str) -> tuple[list[Token], list[tuple[int, int]]]:
-    """The tokens of *text*, and where in it each begins and ends."""
+    """The tokens of *text*, and the start and end of each."""
     tokens: list[Token] = []
     places: list[tuple[int, int]] = []
     end = 0
@@ -130,16 +130,16 @@ class Cursor:
         return self._next
 
     def text_since(self, place: int) -> str:
-        """How all that was taken since *place* tokens were taken is spelled; at least one token was."""
+        """The text of the tokens consumed since position *place*; at least one was."""
         start, end = self.span_since(place)
         return self.text[start:end]
 
     def span_since(self, place: int) -> tuple[int, int]:
-        """Where in the text that which was taken since *place* tokens were taken begins and ends."""
+        """The start and end in the text of the tokens consumed since position *place*."""
         return self._places[place][0], self._places[self._next - 1][1]
 
     def tokens_since(self, place: int) -> list[Token]:
-        """The tokens that were taken since *place* tokens were taken."""
+        """The tokens consumed since position *place*."""
         return self._tokens[place : self._next]
 
     @property
@@ -153,7 +153,7 @@ class Cursor:
         return self._tokens[self._next] is _END
 
     def take(self, kind: TokenKind | None = None) -> str:
-        """The text of the next token, which must be of *kind* where that is given; go on behind it."""
+        """Consume the next token, which must be of *kind* if that is given; returns its text."""
         token = self.token
         if token.kind is TokenKind.END or (kind is not None and token.kind is not kind):
             raise self.error(f"a {(kind or TokenKind.WORD).value}")
@@ -161,7 +161,7 @@ class Cursor:
         return token.text
 
     def skip_to(self, kind: TokenKind) -> None:
-        """Take tokens, those in parentheses as a whole, up to one of *kind*."""
+        """Consume tokens, those in parentheses as a whole, up to one of *kind*."""
         while self.token.kind is not kind:
             if self.is_mark("("):
                 self.take_group()
@@ -205,13 +205,13 @@ class Cursor:
         return tuple(taken)
 
     def take_group(self) -> list[Token]:
-        """Take what stands in the brackets that open next, with them."""
+        """Consume the following bracketed tokens, with the brackets."""
         if self.token.kind is not TokenKind.MARK or self.token.text not in _OPENING:
             raise self.error("'('")
         return self._take_balanced(until_closed=True)
 
     def take_item(self) -> list[Token]:
-        """Take everything up to a comma or a closing bracket that is not inside of brackets, or up to the end."""
+        """Consume everything up to a comma or a closing bracket that is not within brackets, or up to the end."""
         return self._take_balanced(until_closed=False)
 
     def _take_balanced(self, until_closed: bool) -> list[Token]:

@@ -1,4 +1,4 @@
-"""What LLVM is told of a loop, by metadata of the branch that goes back to its start."""
+"""Loop metadata, which is attached to the branch that goes back to the loop's header."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class DistinctNode(ir.values.MDValue):
 
 
 def mark_loop(branch: ir.Instruction, module: ir.Module, *properties: ir.values.MDValue) -> None:
-    """Give the loop that *branch* goes round *properties*."""
+    """Add *properties* to the loop whose back edge is *branch*."""
     branch.set_metadata("llvm.loop", DistinctNode(module, properties, loop=True))
 
 
 def rolled(module: ir.Module) -> ir.values.MDValue:
-    """The property of a loop that LLVM is to leave as it is."""
+    """The properties of a loop that LLVM should not transform."""
     return module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])
 
 
 def keep_rolled(branch: ir.Instruction, module: ir.Module) -> None:
-    """Have LLVM leave the loop that *branch* goes round as it is, where a round is much code."""
+    """Have LLVM leave the loop whose back edge is *branch* unchanged, as its body is large."""
     mark_loop(branch, module, rolled(module))

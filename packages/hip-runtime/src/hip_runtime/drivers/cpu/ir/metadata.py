@@ -1,4 +1,4 @@
-"""Metadata nodes of a module, which llvmlite has no objects for: ranges of integers, and places in the source."""
+"""Metadata nodes of a module, for which llvmlite has no objects: ranges of integers, and debug locations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MetadataTable:
         return tuple(values)
 
     def text(self, number: str) -> str:
-        """The string of a node of one."""
+        """The string of a node that consists of one."""
         cursor = self._cursor(number)
         cursor.expect_mark("!")
         cursor.expect_mark("{")

@@ -1,4 +1,4 @@
-"""One function as blocks of instructions: what `reader` makes of LLVM's objects, and what everything behind it reads.
+"""The graph of a function: blocks of instructions, which `reader` creates and all later steps use.
 
 Values are compared by identity. Types are those of llvmlite's builder.
 """
@@ -47,9 +47,9 @@ class Symbol(Value):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a call has beside its operands, which are the arguments and then the callee.
+    """The properties of a call besides its operands, which are the arguments and then the callee.
 
-    The attributes are those that change how the call is made or what may be done with it; hints are left out.
+    Only attributes that affect how the call is made or may be transformed are kept, not hints.
     """
 
     function_type: ir.FunctionType
@@ -112,17 +112,17 @@ class Instruction(Value):
 
     @property
     def arguments(self) -> list[Value]:
-        """What a call passes."""
+        """The arguments of a call."""
         return self.operands[:-1]
 
     @property
     def elementwise(self) -> Function | None:
-        """The function that is called, where all it does is to compute a number from numbers."""
+        """The called function, if all that it does is to compute a number from numbers."""
         return self.call.elementwise if self.call is not None else None
 
     @property
     def is_terminator(self) -> bool:
-        """Whether a block ends with it."""
+        """Whether it is a terminator."""
         return self.opcode in TERMINATORS
 
 
@@ -156,7 +156,7 @@ class Block:
 
     @property
     def synchronising(self) -> Instruction:
-        """The call of an operation that the block ends at."""
+        """The call of an operation at which the block ends."""
         call = self.terminator.operands[0]
         assert self.terminator.opcode == "synchronise"
         assert isinstance(call, Instruction)
@@ -164,7 +164,7 @@ class Block:
 
     @property
     def successors(self) -> list[Block]:
-        """Where it can go from here, each once."""
+        """The successors, each once."""
         return list(dict.fromkeys(self.terminator.targets))
 
     @property

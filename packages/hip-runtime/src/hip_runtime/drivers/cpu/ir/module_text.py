@@ -1,7 +1,7 @@
-"""A printed module, taken apart into its functions and their instructions.
+"""The text of a printed module, split into its functions and their instructions.
 
-A module is printed once and as a whole: LLVM numbers metadata and groups of attributes anew whenever it prints, and
-counts all of the module even for one function of it.
+A module is printed only once and as a whole: LLVM renumbers metadata and attribute groups whenever it prints, and walks
+the whole module even to print a single function.
 
 The shape of the lines is that of ``printBasicBlock`` in ``llvm/lib/IR/AsmWriter.cpp``.
 """
@@ -21,7 +21,7 @@ _GROUP = "attributes #"
 
 
 class PrintedModule:
-    """What LLVM prints of *module*, a module of the binding layer: it is not to be changed while this is in use."""
+    """The text of *module*, a module of the binding layer, which must not change while this is in use."""
 
     def __init__(self, module: Any) -> None:
         self.structs: list[str] = []
@@ -54,7 +54,7 @@ class PrintedModule:
 
     @property
     def has_lines(self) -> bool:
-        """Whether code says which lines of the source it comes from."""
+        """Whether the code has debug locations."""
         return "llvm.dbg.cu" in self.metadata
 
     def instructions(self, function: str) -> list[str]:
@@ -63,7 +63,7 @@ class PrintedModule:
 
 
 def name_of_definition(line: str) -> str:
-    """The name of the function whose definition begins with *line*; a number where it has none."""
+    """The name of the function whose definition begins with *line*; a number if it has none."""
     cursor = Cursor(line)
     cursor.skip_to(TokenKind.GLOBAL)
     return cursor.take()

@@ -23,7 +23,7 @@ class Operands:
         self._shared: dict[tuple[str, str], Value] = {}
 
     def define(self, name: str, instruction: Instruction) -> None:
-        """Note that *name* is what *instruction* gives."""
+        """Record *name* as the result of *instruction*."""
         self._locals[name] = instruction
 
     def block(self, cursor: Cursor) -> Block:
@@ -71,7 +71,7 @@ class Operands:
         return shared
 
     def one(self, kind: ir.IntType) -> Value:
-        """The number 1, which LLVM does not print where it is how many variables there are."""
+        """The number 1, which LLVM does not print as the element count of an alloca."""
         return self._shared.setdefault((str(kind), "1"), Constant(kind, "1", 1))
 
 

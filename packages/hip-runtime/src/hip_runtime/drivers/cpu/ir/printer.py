@@ -15,10 +15,10 @@ Note = Callable[[Instruction], str]
 
 
 def print_function(function: Function, note: Note | None = None) -> str:
-    """The text of *function*, with what *note* says of each instruction as a comment.
+    """The text of *function*, with the comment *note* for each instruction.
 
-    Blocks and values are called what they are called in the graph; where two share a name the second gets a number.
-    What LLVM does not have is written like a call: ``synchronise`` and ``agree``, see `model`.
+    Blocks and values have their names in the graph; if two share a name, the second gets a number. What LLVM does not
+    have is written like a call: ``synchronise`` and ``agree``, see `model`.
     """
     return _Printer(function, note).print()
 

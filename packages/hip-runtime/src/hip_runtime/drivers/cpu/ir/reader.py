@@ -1,8 +1,8 @@
-"""From a function as LLVM prints it to the graph of `model`.
+"""Parses a function printed by LLVM into the graph of `model`.
 
-Everything is read from the text of a whole module, printed once: asking LLVM's objects instead takes a dozen calls for
-each instruction, and each of those takes longer than reading the instruction. Everything printed has to be understood:
-what is not known raises `UnsupportedError` with the instruction.
+Everything is read from the text of a whole module, printed once: using LLVM's objects instead takes a dozen calls for
+each instruction, each of which takes longer than parsing the instruction. Everything printed has to be understood:
+anything unknown raises `UnsupportedError` with the instruction.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Reader:
         return Function(self._name, [argument for _, argument in arguments], list(blocks.values()))
 
     def _read_parameters(self) -> list[tuple[str, Argument]]:
-        """The parameters, and what each is printed as: a number where it has no name."""
+        """The parameters, and the printed name of each: a number if it has no name."""
         cursor = Cursor(self._lines[0])
         cursor.skip_to(TokenKind.GLOBAL)
         cursor.take()
@@ -117,7 +117,7 @@ class _Reader:
         return instruction
 
     def finish(self, instruction: Instruction, cursor: Cursor) -> None:
-        """Take what may stand at the end of each instruction: alignment and metadata."""
+        """Parse the optional end of an instruction: alignment and metadata."""
         while not cursor.at_end:
             cursor.expect_mark(",")
             if cursor.accept_word("align"):

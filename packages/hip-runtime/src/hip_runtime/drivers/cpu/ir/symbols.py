@@ -21,7 +21,8 @@ class Spelled(ir.FormattedConstant):
 
 
 class Symbols:
-    """Declares in *module* what code refers to and *source*, a module of the binding layer, declares or defines."""
+    """Declares in *module* the symbols that code refers to and that *source*, a module of the binding layer, declares
+    or defines."""
 
     def __init__(self, module: ir.Module, source: Any) -> None:
         self._module = module
@@ -30,7 +31,8 @@ class Symbols:
         self._variables = {variable.name: variable for variable in source.global_variables}
 
     def leaf(self, value: Value, arguments: Sequence[ir.Value]) -> ir.Value:
-        """What is no instruction: a constant, the address of a global, or one of the function's *arguments*."""
+        """The value of an operand that is not an instruction: a constant, the address of a global, or one of the
+        function's *arguments*."""
         if isinstance(value, Constant):
             return self.constant(value)
         if isinstance(value, Symbol):

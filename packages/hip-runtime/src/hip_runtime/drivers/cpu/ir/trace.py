@@ -1,4 +1,4 @@
-"""What is told of a graph after each pass: to who looks on while a kernel is compiled, if anybody does."""
+"""Notifications of a graph's state after each pass, for listeners during a kernel's compilation."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ _listeners: list[Listener] = []
 
 
 def record(stage: str, function: Function, note: Note | None = None) -> None:
-    """Tell that the pass *stage* has left *function* as it is; *note* says what an analysis found of an instruction."""
+    """Notify listeners of *function* after the pass *stage*; *note* returns what an analysis found for an
+    instruction."""
     for listener in _listeners:
         listener(stage, function, note)
 
 
 def is_traced() -> bool:
-    """Whether anybody looks on: what only serves to be shown is not worth computing otherwise."""
+    """Whether there are listeners: annotations are not worth computing otherwise."""
     return bool(_listeners)
 
 
 @contextmanager
 def listening(*listeners: Listener) -> Iterator[None]:
-    """Have *listeners* told of every pass meanwhile."""
+    """Notify *listeners* of every pass within the block."""
     _listeners.extend(listeners)
     try:
         yield

@@ -1,4 +1,4 @@
-"""LLVM types as llvmlite's builder has them, read from how LLVM spells them."""
+"""LLVM types as llvmlite's builder represents them, parsed from LLVM's syntax."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TypeTable:
         self._known: dict[str, ir.Type] = {}
 
     def parse(self, spelling: str) -> ir.Type:
-        """The type that LLVM spells so; a named struct comes with its definition: ``%name = type {...}``."""
+        """The type with this spelling; a named struct comes with its definition: ``%name = type {...}``."""
         found = self._known.get(spelling)
         if found is None:
             cursor = Cursor(spelling)

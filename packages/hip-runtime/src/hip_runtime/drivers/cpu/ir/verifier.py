@@ -1,7 +1,8 @@
-"""Whether a graph is one: each value defined before it is used, each block ended once, types that fit.
+"""Checks that a graph is well formed: each value is defined before its uses, each block has one terminator, types
+match.
 
-What LLVM's verifier finds in IR is found here in graphs, before instructions are written from them: after a pass that
-went wrong, not somewhere behind it.
+It finds in graphs what LLVM's verifier finds in IR, before instructions are written from them: directly after the pass
+with the mistake.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class MalformedGraphError(AssertionError):
 
 
 def verify(function: Function, stage: str) -> None:
-    """Raise `MalformedGraphError` where *function*, as the pass *stage* has left it, breaks a rule."""
+    """Raise `MalformedGraphError` if *function*, after the pass *stage*, breaks a rule."""
     problems = list(find_problems(function))
     if problems:
         raise MalformedGraphError(stage, function, problems)
@@ -173,7 +174,7 @@ def _is_pointer(kind: ir.Type) -> bool:
 
 
 class _Flow:
-    """Which blocks can be reached, from where, and which are on every path to another."""
+    """Reachability and dominance of blocks."""
 
     def __init__(self, function: Function) -> None:
         entry = function.blocks[0]

@@ -1,4 +1,4 @@
-"""One instruction of the graph, written again with llvmlite's builder."""
+"""Writes an instruction of the graph with llvmlite's builder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Part: TypeAlias = "str | ir.Value | ir.Type"
 
 
 def spell(parts: Sequence[Part]) -> str:
-    """The text of *parts* one behind the other, values as operands."""
+    """The concatenated text of *parts*, with values as operands."""
     return "".join(part.get_reference() if isinstance(part, ir.Value) else str(part) for part in parts)
 
 
@@ -28,7 +28,7 @@ class Assembled(ir.Instruction):
         self.parts = parts
 
     def descr(self, buf: list[str]) -> None:
-        """Write what stands behind the name of the result."""
+        """Write the part after the name of the result."""
         buf.append(f"{spell(self.parts)}{self._stringify_metadata(leading_comma=True)}\n")
 
 
@@ -38,7 +38,7 @@ def typed(value: ir.Value) -> list[Part]:
 
 
 def write_instruction(builder: ir.IRBuilder, instruction: Instruction, operands: Sequence[ir.Value]) -> ir.Value:
-    """Insert *instruction* with other operands, and give its result."""
+    """Insert *instruction* with other operands, and return its result."""
     parts = _WRITERS[instruction.opcode](instruction, operands)
     result = Assembled(builder.block, instruction.type, parts, instruction.name)
     if instruction.ranges:

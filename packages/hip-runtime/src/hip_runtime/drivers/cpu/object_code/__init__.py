@@ -1,1 +1,1 @@
-"""Machine code of this machine: made, kept, read and loaded."""
+"""Machine code for this machine: generated, cached, read and loaded."""

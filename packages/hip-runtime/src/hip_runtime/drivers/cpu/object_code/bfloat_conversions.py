@@ -1,4 +1,4 @@
-"""Conversions to bfloat16 that LLVM calls where the processor has no instruction for them.
+"""Conversions to bfloat16 that LLVM calls if the processor has no instruction for them.
 
 They are in GCC's libgcc_s from version 13 on. LLVM returns a bfloat16 where it returns the low half of a float: in the
 first vector register, by the ABIs of x86-64 and AArch64; so these functions return a float.
@@ -50,7 +50,7 @@ def _read_double(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def _round(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
-    """The upper half, rounded to nearest, and to even where both are as near."""
+    """The upper half, rounded to nearest, ties to even."""
     odd = builder.and_(builder.lshr(bits, I32(16)), I32(1))
     return builder.lshr(builder.add(bits, builder.add(odd, I32(0x7FFF))), I32(16))
 

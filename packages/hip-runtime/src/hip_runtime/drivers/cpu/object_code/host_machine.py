@@ -15,7 +15,7 @@ LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
 
 @cache
 def target_machine() -> Any:
-    """LLVM's description of the processor that we run on; also makes the C math library's symbols known to LLVM."""
+    """LLVM's description of the current processor; also makes the C math library's symbols available to LLVM."""
     machine = make_host_machine()
     for library in LIBRARIES:
         try:

@@ -1,4 +1,5 @@
-"""Object code of this machine: LLVM's description of the processor, objects made and loaded, what they refer to."""
+"""Object code for this machine: LLVM's target machine, emitting and loading objects, and the symbols that they refer
+to."""
 
 from __future__ import annotations
 
@@ -64,13 +65,13 @@ _emits_here = False
 
 
 def emit_here() -> None:
-    """Make all machine code in this process, which may die of it."""
+    """Generate machine code in this process, even if LLVM may abort."""
     global _emits_here
     _emits_here = True
 
 
 def emit_object(module: Any, kernel: Kernel, reasons: Sequence[str]) -> bytes:
-    """The object file of *module*: made in another process where there are *reasons* to fear for this one."""
+    """The object file of *module*: emitted in another process if there are *reasons* to expect that LLVM aborts."""
     if _emits_here or not reasons:
         return bytes(target_machine().emit_object(module))
     try:

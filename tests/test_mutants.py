@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tools.mutants.explanations import LETTERS, STRICT, Change, read_table
+from tools.mutants.explanations import LETTERS, NAMES, STRICT, Change, read_table
 from tools.mutants.listed_changes import ListedChanges, run_limited
 from tools.mutants.mutations import read_mutations
 from tools.mutants.package_copy import ROOT, sample
@@ -46,6 +46,10 @@ def test_explanations_are_of_targets() -> None:
     [
         ('raise Error("no such thing")', 'raise Error("XXno such thingXX")', LETTERS),
         ('raise Error("no such thing")', 'raise Error("NO SUCH THING")', LETTERS),
+        ('function.append_basic_block("head")', 'function.append_basic_block("XXheadXX")', NAMES),
+        ('self._function("run", VOID, [])', 'self._function("RUN", VOID, [])', NAMES),
+        ('self._function("run", VOID, [], "external")', 'self._function("RUN", VOID, [], "external")', ""),
+        ('FRAME.field(builder, frame, "active")', 'FRAME.field(builder, frame, "ACTIVE")', ""),
         ("zip(one, two, strict=True)", "zip(one, two, strict=False)", STRICT),
         ("zip(one, two, strict=True)", "zip(one, two, )", STRICT),
         ('raise Error("no such thing")', "raise Error(None)", ""),

@@ -15,7 +15,11 @@ except ModuleNotFoundError:  # Python 3.10
 
 HERE = Path(__file__).parent
 
+_NAMED = re.compile(r"\b(append_basic_block|allocate|GlobalVariable|_function)\(")
+"""Calls that make something in LLVM IR that has a name. What others look for is external."""
+
 LETTERS = "only the words of a message are others"
+NAMES = "only a name in LLVM IR is another, by which nothing is looked for"
 STRICT = "what is gone through together has been made as long before"
 
 
@@ -59,8 +63,11 @@ def _are_sentences(texts: set[str]) -> bool:
 
 def _common_reason(before: str, after: str) -> str:
     """Reasons that hold for changes of one kind wherever they are."""
-    if after.replace("XX", "").lower() == before.lower() and _are_sentences(_texts(before) - _texts(after)):
-        return LETTERS
+    if after.replace("XX", "").lower() == before.lower():
+        if _are_sentences(_texts(before) - _texts(after)):
+            return LETTERS
+        if _NAMED.search(before) and '"external"' not in before:
+            return NAMES
     if "strict=" in before and "strict=" not in after.replace("strict=None", "").replace("strict=False", "").replace(
         "strict=True", ""
     ):

@@ -130,7 +130,11 @@ class Failures:
 
 
 class Observation:
-    """What tests do: the lines of *files* that they run, whether they start processes, and how long they take."""
+    """What tests do: the lines of *files* that they run, whether they start processes, and how long they take.
+
+    A test that fills the stack, after which Python traces no more, counts as one that starts processes: what else it
+    runs is not seen.
+    """
 
     def __init__(self, files: Sequence[str]) -> None:
         self._lines: dict[str, set[int]] = {file: set() for file in files}
@@ -146,6 +150,7 @@ class Observation:
         try:
             return function()
         finally:
+            self._starts |= sys.gettrace() != self._trace
             sys.settrace(None)
             self._seconds = time.monotonic() - start
 

@@ -18,7 +18,7 @@ from hip_runtime import Device, Event, Stream, config
 from hip_runtime.copying import STAGED_BYTES, bytes_to_device, bytes_to_host
 from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.drivers.hip.driver import HipDriver
-from hip_runtime.errors import InvalidHandleError, KernelFault, LaunchError, StreamError
+from hip_runtime.errors import CaptureError, InvalidHandleError, KernelFault, LaunchError, StreamError
 from hip_runtime.stream import find_stream
 from hip_runtime.stream_handle import stream_handle
 
@@ -114,6 +114,43 @@ def test_other_host_memory_is_copied_when_the_stream_comes_to_it(device: Device,
         assert (back == -1).all()
         assert not gate.is_set()
     assert (back == 2).all()
+
+
+def test_copies_without_a_stream_are_over_at_the_return(device: Device) -> None:
+    stream, back = Stream(), rt.pinned_array(LARGE)
+    array = rt.to_device(np.arange(float(LARGE))).bind(stream)
+    back[:] = -1
+    with held_for_a_while(stream) as gate:
+        array.copy_to_host(back)
+        assert gate.is_set()
+        assert (back == np.arange(LARGE)).all()
+
+
+def test_elements_and_records_are_copied_on_the_stream_that_is_given(device: Device) -> None:
+    stream, other, kind = Stream(), Stream(), np.dtype([("a", np.int64), ("b", np.float64)])
+    array, source = rt.to_device(np.zeros((), kind)), rt.to_device(np.array((1, 2.0), kind))
+    element, record, done = rt.to_device(np.zeros(2)), np.zeros((), kind)[()], Event()
+    with held(other):
+        done.record(other)
+        element.setitem(0, 5.0, stream=stream)
+        element.setitem(slice(1, 2), element[:1], stream=stream)
+        assert [element.getitem(number, stream=stream) for number in range(2)] == [5, 5]
+        array.setitem((), source, stream=stream)
+        assert array.copy_to_host(record, stream=stream) is record
+        assert record.tolist() == (1, 2.0)
+        assert not done.query(), "the default stream waits for the others"
+
+
+def test_what_is_asked_for_while_a_stream_is_recorded_is_an_error(device: Device) -> None:
+    kind = np.dtype([("a", np.int64)])
+    array, element = rt.to_device(np.zeros((), kind)), rt.to_device(np.zeros(2))
+    for ask in (
+        lambda stream: element.getitem(0, stream=stream),
+        lambda stream: array.copy_to_host(np.zeros((), kind)[()], stream=stream),
+    ):
+        stream = Stream()
+        with pytest.raises(CaptureError), stream.capture():
+            ask(stream)
 
 
 def test_what_lies_in_pinned_memory_is_pinned(device: Device) -> None:

@@ -188,6 +188,61 @@ def test_what_cannot_be_told_apart_is_not_kept(tmp_path, body, says):
     assert not kernel.stats.cache_hits
 
 
+FURTHER = """
+from numba.core import types
+from numba_hip.extending import overload, overload_attribute
+
+def used(x): ...
+
+def further(x): ...
+
+def kernel(values):
+    values[0] = used(values[0]) + values.attribute_of_a_fingerprint
+
+@overload(used)
+def define(x):
+    return lambda x: further(x)
+
+@overload(further)
+def define_further(x):
+    return lambda x: x + FURTHER
+
+@overload_attribute(types.Array, "attribute_of_a_fingerprint")
+def define_attribute(array):
+    return lambda array: ATTRIBUTE
+"""
+
+
+@pytest.mark.parametrize("changed", ["FURTHER", "ATTRIBUTE"])
+def test_what_is_reached_by_the_overload_of_another_or_by_a_name_is_part_of_the_key(changed):
+    module = module_of(FURTHER, FURTHER=1, ATTRIBUTE=1)
+    before = key_of(module)
+    assert key_of(module) == before
+    setattr(module, changed, 2)
+    assert key_of(module) != before
+
+
+LOWERED = """
+from numba.core import types
+from numba.extending import lower_getattr
+
+def kernel(values):
+    values[0] = values.{attribute}
+
+@lower_getattr(types.Array, "lowered_in_a_fingerprint")
+def get(context, builder, kind, value):
+    return NUMBER
+"""
+
+
+@pytest.mark.parametrize(("attribute", "counts"), [("lowered_in_a_fingerprint", True), ("size", False)])
+def test_what_lowers_an_attribute_is_part_of_the_key_where_its_name_is_used(attribute, counts):
+    module = module_of(LOWERED.format(attribute=attribute), NUMBER=1)
+    before = key_of(module)
+    module.NUMBER = 2
+    assert (key_of(module) != before) is counts
+
+
 def test_overloads_that_a_kernel_cannot_reach_do_not_matter():
     module = module_of("def kernel(values):\n    values[0] = 1")
     before = key_of(module)

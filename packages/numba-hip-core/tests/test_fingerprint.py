@@ -1,8 +1,10 @@
 """Stamps: what differs for a kernel has another one, what is the same has the same one, in every process."""
 
+import cmath
 import collections
 import enum
 import functools
+import math
 import ntpath
 import os
 import sys
@@ -15,10 +17,12 @@ import pytest
 from numba.core import types
 
 import numba_hip as hip
+from hip_runtime import config
 from numba_hip.caching import fingerprint
 from numba_hip.caching.fingerprint import NoFingerprintError
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import NotCacheableError
+from numba_hip.linked_code import LinkedCode
 
 Point = collections.namedtuple("Point", "x y")
 Place = collections.namedtuple("Place", "x z")
@@ -63,6 +67,12 @@ def array(*, dtype="f8", shape=(2, 2), order="C", writeable=True, first=0.0):
     return made
 
 
+def named(module, name):
+    made = eval("lambda: 1", {"__name__": module})
+    made.__qualname__ = name
+    return made
+
+
 ONE, TWO = build("def f(): return 1"), build("def f(): return 1")
 
 VALUES = {
@@ -83,7 +93,11 @@ VALUES = {
     ],
     "modules": [module, os, sys, np],
     "instances": [Plain(1), Plain(2), Other(1), Point(1, 2), (1, 2), Place(1, 2)],
-    "functions of Python": [len, max, np.sin, np.cos, os.path.join, os.path.split, ntpath.join],
+    "functions of Python": [len, max, np.sin, np.cos, os.path.join, os.path.split, ntpath.join, math.sqrt, cmath.sqrt],
+    "what is called as another kind": [
+        set(), python_types.ModuleType("set"), 1, python_types.SimpleNamespace(__module__="int", __qualname__="1"),
+        types.Opaque("numpy"), named("numpy", "Opaque"),
+    ],
     "what comes again": [(ONE, TWO, ONE), (ONE, TWO, TWO), (ONE, TWO, build("def f(): return 1"))],
 }  # fmt: skip
 
@@ -122,6 +136,8 @@ FUNCTIONS = [
     ("def f(a): return a + N", {"N": 2}),
     ("def f(a): return a + abs", {}),
     ("def f(a): return a + abs", {"abs": 1}),
+    ("def f(a): return abs(max(a, 1))", {"abs": 1}),
+    ("def f(a): return abs(max(a, 1))", {"max": 1}),
     ("def f(a): return a + m.N", {"m": module()}),
     ("def f(a): return a + m.N", {"m": module(N=1)}),
     ("def f(a): return a + m.N", {"m": module(N=2)}),
@@ -202,6 +218,7 @@ CLASSES = [
     make_class(),
     make_class("M = 1"),
     make_class("M = 2"),
+    make_class("L = 1"),
     make_class("def m(self): return 1"),
     make_class("def m(self): return 2"),
     make_class("@staticmethod\n    def m(): return 1"),
@@ -211,10 +228,13 @@ CLASSES = [
     make_class("@property\n    def m(self): return 2"),
     make_class("@property\n    def m(self): return 1\n    @m.setter\n    def m(self, value): return 1"),
     make_class("@property\n    def m(self): return 1\n    @m.setter\n    def m(self, value): return 2"),
+    make_class("@property\n    def m(self): return 2\n    @m.setter\n    def m(self, value): return 1"),
     make_class("@functools.cached_property\n    def m(self): return 1"),
     make_class("@functools.cached_property\n    def m(self): return 2"),
     make_class(bases=(make_class("M = 1"),)),
     make_class(bases=(make_class("M = 2"),)),
+    make_class("def m(self): return 1", (collections.namedtuple("Point", "x y"),)),
+    make_class("def m(self): return 2", (collections.namedtuple("Point", "x y"),)),
     make_class(name="Named"),
     enum.Enum("Made", {"A": 1}, module="sample_of_a_stamp"),
     enum.Enum("Made", {"A": 2}, module="sample_of_a_stamp"),
@@ -293,6 +313,35 @@ def test_options_and_signatures_of_device_functions():
     assert stamp(hip.jit(device=True)(build(source))) == found[0]
 
 
+def test_functions_are_of_the_decorator_that_was_there():
+    class Decorated:
+        py_func = staticmethod(build("def f(a): return a"))
+
+    class Other(Decorated):
+        pass
+
+    assert stamp(Decorated()) == stamp(Decorated()) != stamp(Other())
+
+
+def test_functions_of_python_are_not_looked_into():
+    assert stamp(os.path.expanduser), "which asks for the environment"
+
+
+def test_options_that_make_the_same_code():
+    def made(**options):
+        return fingerprint.fingerprint_options(CompileOptions(**options))
+
+    def cost_model(number):
+        return build(f"def f(expr, caller, callee): return {number}")
+
+    assert made(boundscheck=None) == made(boundscheck=False) != made(boundscheck=True)
+    with config.cpu_races.scope("1"):
+        assert made(races=False) == made(races=True)
+    assert made(inline=cost_model(1)) == made(inline=cost_model(1)) != made(inline=cost_model(2))
+    assert made(link=(b"; one",)) == made(link=(LinkedCode(b"; one", "named"),)) != made(link=(b"; two",))
+    assert made(fastmath={0, 8}) == made(fastmath={8, 0}), "sets of these begin with what was there first"
+
+
 def test_options_of_other_dispatchers():
     def made(**options):
         return fingerprint._options_of(python_types.SimpleNamespace(**options))
@@ -300,6 +349,7 @@ def test_options_of_other_dispatchers():
     assert made() == made(options=None) == made(targetoptions={}) == "[]"
     assert made(targetoptions={"b": {2, 1}, "a": 0}) == made(options={"a": 0, "b": {1, 2}})
     assert made(targetoptions={"a": {1, 2}}) == "[('a', '[1, 2]')]"
+    assert made(targetoptions={"a": None, "b": 1}) == "[('a', 'None'), ('b', '1')]"
     assert made(options={3, 1}) == "[1, 3]"
     ours = CompileOptions(fastmath={"nnan"})
     assert (
@@ -361,7 +411,7 @@ class Speaker:
         raise NotImplementedError
 
 
-def test_whatever_a_kernel_is_compiled_for_is_in_its_stamp():
+def test_whatever_a_kernel_is_compiled_for_is_in_its_stamp(monkeypatch):
     def f(a):
         return a
 
@@ -376,6 +426,8 @@ def test_whatever_a_kernel_is_compiled_for_is_in_its_stamp():
     ]  # fmt: skip
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
+    monkeypatch.setattr(fingerprint, "fingerprint_toolchain", lambda: "of another release")
+    assert key() != keys[0]
 
 
 def test_files_of_functions(tmp_path):

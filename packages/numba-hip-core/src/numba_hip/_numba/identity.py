@@ -56,10 +56,18 @@ def registered_code(typing: Sequence[Any], lowering: Sequence[Any]) -> Iterator[
             yield getattr(template, "_attr", getattr(template, "key", None)), code
     for registry in (builtin_lowering, *lowering):
         for implementation, key, *_ in (*registry.functions, *registry.getattrs, *registry.setattrs):
-            yield key, inspect.unwrap(implementation)
+            yield key, _implementation_of(implementation)
         for implementation, _ in (*registry.casts, *registry.constants):
             yield None, inspect.unwrap(implementation)
     yield from default_manager._handlers.items()
+
+
+def _implementation_of(registered: Any) -> Any:
+    """The function behind one that is *registered*: those of attributes Numba puts into functions of its own."""
+    function = inspect.unwrap(registered)
+    cells = getattr(function, "__closure__", None) or ()
+    held = dict(zip(function.__code__.co_freevars, cells, strict=True)) if cells else {}
+    return inspect.unwrap(held["real_impl"].cell_contents) if "real_impl" in held else function
 
 
 def definition_of(value: object) -> Any:

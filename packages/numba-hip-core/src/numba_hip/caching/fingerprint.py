@@ -180,8 +180,7 @@ class Fingerprint:
             for member in kind:
                 self.add_text(member.name)
                 self.add(member.value)
-        self.add(list(getattr(kind, "_fields", ())))
-        if not (is_covered(module_of(kind)) or issubclass(kind, enum.Enum) or hasattr(kind, "_fields")):
+        if not (is_covered(module_of(kind)) or issubclass(kind, enum.Enum)):
             self._add_namespace(kind)
 
     def _add_namespace(self, kind: type) -> None:

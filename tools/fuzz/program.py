@@ -13,6 +13,7 @@ SEMANTICS = (Path(__file__).parent / "semantics.py").read_text()
 HEAD = '''"""Random kernel {seed}: run it for what differs from plain Python. NUMBA_HIP_CPU_FORM
 and NUMBA_HIP_CPU_WIDTH choose the form of its code on the CPU device."""
 
+import math
 import os
 
 os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")

@@ -20,6 +20,12 @@ KINDS = INTEGERS + FLOATS
 UPDATED = ("int32", "int64", "uint32", "uint64")
 """Types of what atomic operations change."""
 
+SMOOTH = ("sin({})", "cos({})", "exp(-{})", "tanh({})", "atan({})", "log1p({})")
+"""Functions of `math`, and of HIP by the same names."""
+
+OFTEN = 0.1
+"""The share of kernels in which one of these is called at more places than where it is inlined."""
+
 STATEMENTS = (3, 7)
 """How many statements a kernel has, at least and at most."""
 
@@ -63,6 +69,8 @@ class TypedGenerator:
             lines.append(self._set(f"v{number}", choose.choice(KINDS)))
         for _ in range(choose.randint(*STATEMENTS)):
             lines += self._statement(0)
+        if random.Random(f"calls of {self.seed}").random() < OFTEN:
+            lines += self._calls()
         lines += [self._put(kind, same(name)) for name, kind in list(self.variables.items())]
         lines += [WAIT] if self.waits else []  # also where nothing else waits the reference is to be a generator
         made = self.arrays | {name: self._make_own(name) for name in self.columns}
@@ -201,6 +209,23 @@ class TypedGenerator:
             values = [self.choose.choice((same(column), self.value(kind, 1))), *values]
         change = self._update(operation, array, place, *values, target=name)
         return [begin, change, self._put(kind, same(name))]
+
+    def _calls(self) -> list[Line]:
+        """A function of math at so many places that it is not inlined, in some threads and in all.
+
+        Its results become whole numbers such that the last bits do not show, nor those of what is exact."""
+        choose, lines = self.choose, list[Line]()
+        function = choose.choice(SMOOTH)
+        for _ in range(choose.randint(9, 12)):
+            module = "math" if self.simulated else choose.choice(("hip", "math"))
+            name = Text(f"{module}.{function}", f"math.{function}")
+            number = both("np.float64({} & np.int64(1023)) / 64.0", self.value("int64", 1))
+            called = Text(name.hip.format(number.hip), name.plain.format(number.plain))
+            whole = both("np.int64(math.floor({} * 4096.0 + 0.5))", called)
+            target, kind = choose.choice(list(self.variables.items()))
+            line = Line(both(f"{target} = {{}}", self.cast(whole, "int64", kind)))
+            lines.append(line if choose.random() < 0.5 else Line(both("if {}:", self.condition(1)), (line,)))
+        return lines
 
     def _if(self, depth: int) -> list[Line]:
         other = self._body(depth) if self.choose.random() < 0.5 else ()

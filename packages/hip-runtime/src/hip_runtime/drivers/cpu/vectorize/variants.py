@@ -33,7 +33,9 @@ class Variants:
 
     def find(self, function: Function, width: int) -> ir.Function | None:
         """The variant of *function*, whose parameters are instructions, for *width* lanes; ``None`` if vectors cannot
-        run it."""
+        run it, and for one lane, as LLVM 22 ends the process at a parameter of type ``<1 x i1>``."""
+        if width == 1:
+            return None
         name = f"{function.name}.lanes.{width}"
         known = self._item.module.globals.get(name)
         if known is not None:

@@ -177,7 +177,8 @@ def gpu(session: nox.Session) -> None:
     hip = [*local("hip-devicelib"), *local("hip-runtime", extra=f"[{extra}]"), *local("numba-hip-cuda-compat")]
     session.install(*hip, *local("numba-hip-core", extra="[test]"), *PYTEST, *emulated)
     python = "rocm-python" if emulated and make_rocm_python(session) else "python"
-    session.run(python, "-m", "tools.gpu_report", *options)
+    # Ctrl-C reaches the tool, too, which then writes a report on what was done: nox would end it within half a second.
+    session.run(python, "-m", "tools.gpu_report", *options, interrupt_timeout=60, terminate_timeout=20)
 
 
 def make_rocm_python(session: nox.Session) -> bool:

@@ -60,6 +60,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "amdgpu": ("assembly", "data_layout", "llvm_text", "make_library", "object_code", "optimise", "undefined_symbols"),
     "cache": ("Cache",),
+    "cached_libraries": ("supply_declarations", "supply_extension", "supply_library"),
     "codeobject": ("CPU_TARGET", "CodeObject", "Kernel", "Parameter", "lay_out"),
     "compilers": ("find_compiler",),
     "device_libraries": ("read_device_libraries",),
@@ -83,7 +84,6 @@ _HOMES = {
     "manifest": ("load_reference",),
     "metadata": ("describe", "read_kernels", "read_target"),
     "rocm": ("Rocm", "find_rocm"),
-    "supply": ("supply_declarations", "supply_extension", "supply_library"),
     "target": ("TARGETS", "Target", "parse_target"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

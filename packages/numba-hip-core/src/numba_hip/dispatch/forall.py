@@ -42,15 +42,15 @@ class ForAll:
             if number < 0:
                 raise LaunchError(f"Can't create ForAll with negative {what}: {name} is {value!r}")
 
-    def __call__(self, *args: Any) -> None:
-        """Launch with *args*; without tasks there is nothing to do."""
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Launch with *args*, and those *named* as the parameters are; without tasks there is nothing to do."""
         if self.ntasks == 0:
             return
         block = self.thread_per_block or min(DEFAULT_BLOCK, self.dispatcher.options.max_block_threads)
         grid = -(-self.ntasks // block)
         configured = self.dispatcher[grid, block, self.stream, self.sharedmem]
         try:
-            configured(*args)
+            configured(*args, **named)
         except SHORTENED as error:
             hide_frames(error)
             raise

@@ -129,9 +129,11 @@ class ConfiguredKernel:
         """Bytes of dynamic shared memory of each block."""
         return self.config.dynamic_shared
 
-    def __call__(self, *args: Any) -> None:
-        """Launch with *args*; see `numba_hip.jit`."""
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Launch with *args*, and those *named* as the parameters are; see `numba_hip.jit`."""
         try:
+            if named:
+                args = self.dispatcher.parameters.place(args, named)
             self.dispatcher.launch(self, args)
         except SHORTENED as error:
             hide_frames(error)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numba_hip.compilation.rest_parameter import rest_of
 from numba_hip.errors import KernelArgumentError
+from numba_hip.suggestions import hint
 
 
 class Parameters:
@@ -25,6 +26,28 @@ class Parameters:
         if self.rest is None or more <= 0:
             return self.names
         return (*self.names, *(f"{self.rest}[{index}]" for index in range(more)))
+
+    def place(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """*args* and those *named*, in the order of the parameters; `KernelArgumentError` where that cannot be."""
+        left = dict(named)
+        placed = list(args)
+        for name in self.names[len(args) :]:
+            if name in left:
+                placed.append(left.pop(name))
+            elif left and self._signature.parameters[name].default is not inspect.Parameter.empty:
+                placed.append(self._signature.parameters[name].default)
+            elif left:
+                raise KernelArgumentError(f"kernel {self._kernel} is launched without an argument {name!r}")
+            else:
+                break
+        for name in left:
+            if name in self.names:
+                raise KernelArgumentError(f"kernel {self._kernel}: argument {name!r} is passed by place and by name")
+            raise KernelArgumentError(
+                f"kernel {self._kernel} has no parameter {name!r}{hint(name, self.names)}; it takes "
+                f"({', '.join(self.names)})"
+            )
+        return tuple(placed)
 
     def complete(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """*args*, and the defaults of the parameters that are left out; `KernelArgumentError` for another number."""

@@ -105,6 +105,8 @@ MISTAKES = [
     Mistake("a[0] = POINT.x", OBJECT),
     Mistake("class P: pass\na[0] = 1", OBJECT),
     Mistake("x = '%d' % a[0]\nprint(x)", TEXT),
+    Mistake("print(f'{a[0]}')", TEXT),
+    Mistake("a[0] = 1\nprint(f'{a[0]:.2f}')", TEXT, "print(f'{a[0]:.2f}')"),
     Mistake("x = '{}'.format(a[0])\nprint(x)", TEXT),
     Mistake("print(str(a[0]))", TEXT),
     Mistake("x = 'abc'.upper()\nprint(x)", TEXT),

@@ -79,6 +79,12 @@ def _opcode(failure: Failure, found: re.Match[str]) -> str | None:
     return shown if said is None else f"{shown}: {said}"
 
 
+@kind(r"format spec in f-strings")
+def _format(failure: Failure, found: re.Match[str]) -> str:
+    failure.move_to(lambda node: isinstance(node, ast.FormattedValue) and node.format_spec is not None)
+    return TEXT
+
+
 @kind(r"'with \(context manager\)|'with'|context manager")
 def _with(failure: Failure, found: re.Match[str]) -> str:
     failure.move_to(lambda node: isinstance(node, ast.With))

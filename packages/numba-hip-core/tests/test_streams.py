@@ -212,7 +212,7 @@ def test_profiling_does_nothing():
     hip.profile_stop()
     with hip.profiling():
         pass
-    assert "Nothing" in hip.profile_start.__doc__
+    assert "Does nothing" in hip.profile_start.__doc__
 
 
 def test_compiling_for_several_targets():

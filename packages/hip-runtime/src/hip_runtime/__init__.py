@@ -1,6 +1,6 @@
 """hip-runtime: devices, arrays, streams and launches on AMD GPUs and on the CPU device.
 
-Importing this looks for no device and compiles nothing.
+Importing this package neither looks for devices nor compiles anything.
 """
 
 from hip_runtime import _lower_layer as _lower_layer  # first: those below would fail where it says why

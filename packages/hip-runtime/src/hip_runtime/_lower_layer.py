@@ -1,4 +1,4 @@
-"""The releases of hip-devicelib that this package works with, checked before anything of it is used."""
+"""The releases of hip-devicelib that this package works with, checked before it is used."""
 
 import hip_devicelib
 from hip_devicelib.layer_versions import check_layer

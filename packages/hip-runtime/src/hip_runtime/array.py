@@ -33,8 +33,8 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
     """An array whose elements are on *device*, from *address* on, inside *buffer*.
 
     Shape, strides, element type and address never change. Slices, transposes and reshapes are views: they share the
-    memory and keep it alive. ``stream`` is where copies go that are given no stream of their own. ``upper`` belongs to
-    the layer above, which keeps there what it derives from the array.
+    memory and keep it alive. ``stream`` is used by copies that are given no stream. ``upper`` belongs to the layer
+    above, which stores there what it derives from the array.
     """
 
     __slots__ = (
@@ -124,27 +124,27 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
         return self.layout.nbytes
 
     def is_c_contiguous(self) -> bool:
-        """Whether elements follow each other, the last axis fastest."""
+        """Whether elements are contiguous, the last axis fastest."""
         return self.layout.is_c_contiguous
 
     def is_f_contiguous(self) -> bool:
-        """Whether elements follow each other, the first axis fastest."""
+        """Whether elements are contiguous, the first axis fastest."""
         return self.layout.is_f_contiguous
 
     @property
     def flags(self) -> dict[str, bool]:
-        """``C_CONTIGUOUS`` and ``F_CONTIGUOUS``: whether the elements follow each other in that order."""
+        """``C_CONTIGUOUS`` and ``F_CONTIGUOUS``: whether the elements are contiguous in that order."""
         return {"C_CONTIGUOUS": self.is_c_contiguous(), "F_CONTIGUOUS": self.is_f_contiguous()}
 
     def read_only(self) -> DeviceArray:
-        """The same array, to read alone: neither copies nor kernels write to what this gives."""
+        """The same array, but read-only: neither copies nor kernels write to the result."""
         return DeviceArray(
             self.layout, self.dtype, self.buffer, device=self.device, address=self.address, stream=self.stream,
             readonly=True,
         )  # fmt: skip
 
     def bind(self, stream: StreamLike = None) -> DeviceArray:
-        """The same array with another `stream`, where its copies go that are given none."""
+        """The same array with another default `stream` for its copies."""
         bound = self._view(self.layout)
         bound.stream = stream
         return bound
@@ -170,7 +170,8 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
         return write(self)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
-        """What another process opens this array with; `UnsupportedError` on a device that cannot."""
+        """The handle with which another process opens this array. Raises `UnsupportedError` on a device that cannot
+        share it."""
         from hip_runtime.ipc import IpcArrayHandle
 
         return IpcArrayHandle.of(self)
@@ -180,7 +181,7 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
     def copy_to_host(self, ary: Any = None, stream: StreamLike = None) -> Any:
         """Copy to *ary*, which must have the same shape and element type, or to a new array; returns it.
 
-        A record is copied to a record, which is waited for, or an array without axes.
+        A record is copied to a record, without asynchrony, or to an array without axes.
 
         The copy is made in the order of *stream*, by default the array's own, and is done when the call returns. Into
         pinned, mapped or managed memory, on a *stream* that is given, it may be done later: synchronize that stream
@@ -244,9 +245,9 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
         return self._view(layouts.reshape(self.layout, extents, order))
 
     def ravel(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
-        """All elements along one axis: a view where they are contiguous in *order*, else a copy.
+        """All elements along one axis: a view if they are contiguous in *order*, otherwise a copy.
 
-        *order* ``"A"`` is Fortran's for an array that is contiguous in that order alone, else C's.
+        *order* ``"A"`` is Fortran order for an array that is only contiguous in that order, otherwise C order.
         """
         if order == "A":
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
@@ -261,7 +262,7 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
     def transpose(self, *axes: Any) -> DeviceArray:
         """A view with the axes in another order; reversed by default.
 
-        Of two axes that change places a new array in C's order, where `hip_runtime.config.transpose_copies` says so.
+        Swapping two axes makes a new array in C order if `hip_runtime.config.transpose_copies` is set.
         """
         order: Any = axes
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
@@ -332,8 +333,8 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
         return host[()]
 
     def setitem(self, index: Any, value: Any, stream: StreamLike = None) -> None:
-        """Copy *value* there: a number, host array or device array that can be broadcast to the shape of what is
-        indexed."""
+        """Copy *value* to the indexed elements: a number, host array or device array that can be broadcast to their
+        shape."""
         self._check_writable()
         target = self.field(index) if isinstance(index, str) else self._view(*layouts.index(self.layout, index))
         from hip_runtime.interop import as_device_array, is_device_array
@@ -407,7 +408,7 @@ def _host_value(value: Any, target: DeviceArray) -> HostArray:
 
 
 def _check_broadcast(source: Shape, target: Shape) -> None:
-    """`CopyError`, in NumPy's words, unless what has shape *source* can be repeated to fill *target*."""
+    """Raises `CopyError`, with NumPy's message, unless shape *source* can be broadcast to *target*."""
     try:
         fits = np.broadcast_shapes(source, target) == target
     except ValueError:

@@ -1,4 +1,4 @@
-"""Making device arrays: empty ones, and copies of host arrays."""
+"""Creates device arrays: empty ones, and copies of host arrays."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ones(
 
 
 def device_array_like(ary: Any, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
-    """A new contiguous array of the shape and element type of *ary*, its axes in the order that they have there."""
+    """A new contiguous array of the shape and element type of *ary*, with its axes in the same order."""
     if not hasattr(ary, "strides"):
         ary = as_device_array(ary) if is_device_array(ary) else host_source(ary)
     return device_array(ary.shape, ary.dtype, strides_like(ary), stream=stream, device=device)
@@ -85,11 +85,11 @@ def to_device(
     *,
     device: Device | None = None,
 ) -> DeviceArray:
-    """*obj* on the device: a new array, or *to* where that is given, which must have the same shape and element type.
+    """*obj* on the device: a new array, or *to* if that is given, which must have the same shape and element type.
 
-    A device array is returned as it is. With ``copy=False`` the contents are left undefined. Host arrays in Fortran's
-    order stay so, empty ones keep their strides; all others become C-contiguous. What a host array repeats by a stride
-    of 0 (`numpy.broadcast_to`) is one element on the device, too.
+    A device array is returned unchanged. With ``copy=False`` the contents are undefined. Host arrays in Fortran order
+    stay so, empty ones keep their strides; all others become C-contiguous. An axis of stride 0 (`numpy.broadcast_to`)
+    has a single element on the device, too.
     """
     if to is not None:
         source: Any = as_device_array(obj) if is_device_array(obj) else host_source(obj)
@@ -135,7 +135,7 @@ def mapped_array(
 def managed_array(
     shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: StreamLike = None
 ) -> tuple[HostArray, DeviceArray]:
-    """Memory that moves to where it is used: a NumPy array and a device array over the same bytes."""
+    """Memory that migrates to where it is used: a NumPy array and a device array over the same bytes."""
     return _shared(shape, dtype, strides, order, MemoryKind.MANAGED, stream)
 
 
@@ -162,7 +162,8 @@ def _device_of(stream: StreamLike, device: Device | None) -> Device:
 
 
 def order_of(ary: Any) -> str:
-    """The order of a contiguous copy of *ary* for kernels: Fortran's where it is in that alone, else C's."""
+    """The order of a contiguous copy of *ary* for kernels: Fortran if it is only contiguous in that order, otherwise
+    C."""
     layout = Layout(ary.shape, ary.strides, ary.dtype.itemsize)
     return "F" if layout.is_f_contiguous and not layout.is_c_contiguous else "C"
 

@@ -1,4 +1,5 @@
-"""Arrays for libraries that speak Arrow, such as polars and pyarrow: columns, by capsules of ``__arrow_c_array__``.
+"""Exports arrays to libraries with Arrow's interface, such as polars and pyarrow: columns, by capsules of
+``__arrow_c_array__``.
 
 Layouts of the structures: https://arrow.apache.org/docs/format/CDataInterface.html; names of the capsules:
 https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. What Arrow holds never changes, and so a
@@ -74,10 +75,10 @@ _structures: dict[int, _Schema | _Array] = {}
 
 
 def to_capsules(host: HostArray) -> tuple[object, object]:
-    """The type and the contents of *host*, which nobody else may change, as two capsules.
+    """The type and the contents of *host*, which must not change afterwards, as two capsules.
 
-    `ArrayError` for more or fewer axes than one, and for elements that Arrow does not have: complex numbers, records,
-    bytes in another order than the machine's.
+    Raises `ArrayError` unless there is one axis, and for elements that Arrow does not support: complex numbers,
+    records, bytes in another order than the machine's.
     """
     name = "?" if host.dtype.kind == "b" else host.dtype.str[1:]
     if host.ndim != 1:
@@ -107,7 +108,7 @@ def _wrap(structure: _Schema | _Array, contents: object) -> object:
 
 
 def _release(structure: _Schema | _Array) -> None:
-    """Nobody uses what *structure* points to any more; it may be a copy of ours."""
+    """Called when *structure* is no longer used, which may be a copy of ours."""
     _contents.pop(structure.private_data, None)
     structure.release = None
 
@@ -121,7 +122,7 @@ def _release_array(address: int) -> None:
 
 
 def _destroy(capsule: int) -> None:
-    """A capsule goes; what nobody took out of it is released."""
+    """The destructor of a capsule: releases its structure, unless a consumer took it."""
     for name in (_SCHEMA, _ARRAY):
         if capsules.is_valid_raw(capsule, name):
             structure = _structures.pop(capsules.pointer_raw(capsule, name))
@@ -131,7 +132,7 @@ def _destroy(capsule: int) -> None:
 
 @cache
 def _callbacks() -> tuple[Callback, Callback, Callback]:
-    """What C code is given to call: `_release_schema`, `_release_array` and `_destroy`."""
+    """The callbacks for C code: `_release_schema`, `_release_array` and `_destroy`."""
     from hip_runtime.drivers.cpu.callbacks import Callback
 
     return Callback(_release_schema), Callback(_release_array), Callback(_destroy)

@@ -1,4 +1,4 @@
-"""Capsules of Python's: addresses with a name, by which libraries hand structures of C to each other."""
+"""Python capsules: named addresses by which libraries exchange C structures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line on a terminal, or in a notebook, for whoever waits for a kernel that takes long to compile."""
+"""A message on a terminal, or in a notebook, about a kernel that takes long to compile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 3.0
 
 
 class _Compilation:
-    """What is being compiled in one thread, and the stage that it is at."""
+    """The kernel that a thread compiles, and the current stage."""
 
     def __init__(self, kernel: str, stage: str) -> None:
         self.kernel = kernel
@@ -39,8 +39,8 @@ _current = _Current()
 
 @contextmanager
 def announced(kernel: str, stage: str) -> Iterator[None]:
-    """A block that compiles *kernel*, and is at *stage* at first: where somebody watches, a line tells after `PATIENCE`
-    seconds, once, what it is at then. Within another such block this is a stage of that."""
+    """A block that compiles *kernel*, beginning with *stage*: after `PATIENCE` seconds an interactive user is told the
+    current stage, once. Within another such block this is a stage of that one."""
     outer = _current.compilation
     if outer is not None:
         before, outer.stage = outer.stage, stage
@@ -70,13 +70,13 @@ def announced(kernel: str, stage: str) -> Iterator[None]:
 
 
 def enter_stage(stage: str) -> None:
-    """Say that the kernel which this thread compiles, if it does, is at *stage* from now on."""
+    """Set the current *stage* of the kernel that this thread compiles, if any."""
     if _current.compilation is not None:
         _current.compilation.stage = stage
 
 
 def _is_watched() -> bool:
-    """Whether what is written to the standard error comes to a person at once."""
+    """Whether standard error is interactive."""
     try:
         terminal = sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed

@@ -1,10 +1,10 @@
 """Settings: one object per environment variable, typed and documented, read when it is used.
 
-Tests replace a value for a while with ``with config.device.scope("cpu"): ...``, and a layer above may `preset` what
-holds where nobody chose, or let it `follow` something; the environment itself is never written to.
+Tests replace a value temporarily with ``with config.device.scope("cpu"): ...``. A layer above may `preset` another
+default, or let it `follow` a source; the environment itself is never written to.
 
-A setting is known by being made, so each layer knows its own and those below. Variables that are no setting, and look
-like one that is misspelt, are told of when the devices are first asked for: then all layers of a program are there.
+A setting is registered when it is created, so each layer knows its own and those below. Variables that look like a
+misspelt setting are reported when the devices are first used: by then all layers of a program are loaded.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _variables: set[str] = set()
 
 
 class Setting(Generic[T]):
-    """One setting: the value of the environment variable *variable*, or *default* where that is not set.
+    """A setting: the value of the environment variable *variable*, or *default* if that is not set.
 
-    *parse* makes the value from text and raises `ValueError` with what would have been allowed; calling the setting
-    gives its value now, or raises `SettingError` naming the variable.
+    *parse* converts the text and raises `ValueError` with the allowed values; calling the setting returns its current
+    value, or raises `SettingError` with the name of the variable.
     """
 
     def __init__(self, variable: str, documentation: str, parse: Callable[[str], T], default: Callable[[], T]) -> None:
@@ -57,7 +57,7 @@ class Setting(Generic[T]):
         return self._read(text)
 
     def preset(self, value: T | None) -> None:
-        """Let *value* hold in all threads of the process where nobody chose one; ``None`` brings the default back."""
+        """Set another default for all threads of the process; ``None`` restores the original one."""
         if value is None:
             self._preset = None
         else:
@@ -65,19 +65,19 @@ class Setting(Generic[T]):
             self._preset = lambda: chosen
 
     def follow(self, source: Callable[[], T] | None) -> None:
-        """Let *source*, called each time, say what holds where nobody chose; ``None`` brings the default back."""
+        """Use *source*, called each time, as the default; ``None`` restores the original one."""
         self._preset = source
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody chose a value, as opposed to the default holding."""
+        """Whether a value was set explicitly."""
         return self._override.get() is not None or bool(os.environ.get(self.variable, "").strip())
 
     @contextmanager
     def scope(self, value: T | str) -> Iterator[None]:
         """Let the setting have *value* (text is read as if from the environment) in this context, then restore it.
 
-        `SettingError` for a value that the environment could not give it either.
+        Raises `SettingError` for a value that is not valid in the environment either.
         """
         token = self._override.set((self._check(value),))
         try:
@@ -100,9 +100,9 @@ class Setting(Generic[T]):
 
 
 def misspelt_variables() -> dict[str, str]:
-    """Variables of the environment that are no setting, each with the name that was probably meant.
+    """Environment variables that are not settings, each with the name that was probably meant.
 
-    What is like none of those that are known may be of a layer that is not loaded, and is left alone.
+    A variable that resembles no known setting may belong to a layer that is not loaded, and is ignored.
     """
     others = [name[len(PREFIX) :] for name in sorted(set(os.environ) - _variables) if name.startswith(PREFIX)]
     if not others:
@@ -151,7 +151,7 @@ def _width(text: str) -> int:
 
 
 def _whole_number(text: str) -> int:
-    """The number in *text*, of digits alone; -1 where there is none, or one of hundreds of digits."""
+    """The number in *text*, which consists of digits only; -1 if there is none, or one of hundreds of digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 100 else -1
 
 
@@ -179,7 +179,7 @@ def _bytes(text: str) -> int:
 
 
 def switch(text: str) -> bool:
-    """Whether *text* is 1; `ValueError` unless it is 0 or 1."""
+    """Whether *text* is 1. Raises `ValueError` unless it is 0 or 1."""
     if text not in ("0", "1"):
         raise ValueError("must be 0 or 1")
     return text == "1"

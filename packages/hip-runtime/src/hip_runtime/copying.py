@@ -27,7 +27,8 @@ need not wait for that stream. As CUDA does: https://docs.nvidia.com/cuda/cuda-d
 
 
 def check_dtype(dtype: Any) -> np.dtype[Any]:
-    """*dtype* as NumPy's type of elements that are plain bytes; `ArrayError` for Python objects and unknown types."""
+    """*dtype* as NumPy's type of elements that are plain bytes. Raises `ArrayError` for Python objects and unknown
+    types."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, OverflowError) as error:
@@ -61,7 +62,7 @@ def check_fit(target: Any, source: Any) -> None:
 
 
 def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
-    """Fill *target* from *source*: now where it is pageable memory, else when the stream comes to it."""
+    """Fill *target* from *source*: at once if it is pageable memory, otherwise when the stream reaches the copy."""
     check_fit(target, source)
     if not target.flags.writeable:
         raise CopyError("cannot copy to a host array that is read-only")
@@ -74,7 +75,7 @@ def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
 
 
 def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
-    """Fill *target* from *source*, which may change afterwards where it is pageable memory."""
+    """Fill *target* from *source*, which may be changed afterwards if it is pageable memory."""
     check_fit(target, source)
     if 0 in target.strides:
         once = _repeated_in_both(target, source)
@@ -91,14 +92,14 @@ def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
 
 
 def bytes_to_host(device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
-    """Copy bytes from *device* to *target* on the host, which are there at the return where that is pageable."""
+    """Copy bytes from *device* to *target* on the host; pageable memory is filled when this returns."""
     _copy_bytes(Activity("copy", TO_HOST, device, stream, nbytes), target, source, owners)
     if nbytes and _is_over_at_return(device.driver, target, stream):
         device.driver.synchronize_stream(stream)
 
 
 def bytes_to_device(device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
-    """Copy bytes from *source* on the host, which may change afterwards where that is pageable, to *device*."""
+    """Copy bytes from *source* on the host to *device*; pageable memory may be changed when this returns."""
     _copy_bytes(Activity("copy", TO_DEVICE, device, stream, nbytes), target, source, owners)
     if nbytes and _is_over_at_return(device.driver, source, stream):
         device.driver.synchronize_stream(stream)
@@ -110,9 +111,9 @@ def _copy_bytes(activity: Activity, target: int, source: int, owners: object) ->
 
 
 def _is_over_at_return(driver: Driver, host: int, stream: int) -> bool:
-    """Whether the host may use its memory at *host* as soon as a copy on *stream* was asked for.
+    """Whether the host may use its memory at *host* as soon as a copy on *stream* was requested.
 
-    A copy on a default stream is done then in any case, and one that is recorded is not done at all."""
+    A copy on a default stream is always done then, and a recorded one is not done at all."""
     return stream > PER_THREAD_STREAM and not driver.is_capturing(stream) and driver.is_pageable(host)
 
 
@@ -129,7 +130,7 @@ def on_device(target: DeviceArray, source: DeviceArray, stream: int) -> None:
 
 
 def _repeated_in_both(target: DeviceArray, source: Any) -> tuple[slice, ...]:
-    """The index of the first along each axis on which both arrays repeat one element: the others are the same."""
+    """An index that keeps only the first element along each axis on which both arrays repeat one element."""
     axes = zip(target.shape, target.strides, source.strides, strict=True)
     return tuple(slice(0, 1) if extent > 1 and one == other == 0 else slice(None) for extent, one, other in axes)
 
@@ -155,8 +156,7 @@ def _copy(
 
 
 def _one_block(target: Layout, source: Layout) -> bool:
-    """Whether both have their elements in the same order without gaps, so that their bytes can be copied as they
-    lie."""
+    """Whether both have their elements in the same order without gaps, so that their bytes can be copied directly."""
     first, end = target.extent
     return end - first == target.nbytes and all(
         extent == 1 or one == other

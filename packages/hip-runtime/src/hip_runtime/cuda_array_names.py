@@ -1,4 +1,4 @@
-"""Names of Numba CUDA for what a device array is made of; programs that pass addresses on use them."""
+"""Numba CUDA's names for the attributes of a device array; programs that pass addresses on use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ArrayNames:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks every object for that it is to type; absent where no layer above knows types."""
+        """The attribute that Numba reads to type an object; absent if no layer above registered types."""
         if ArrayNames.numba_type is None:
             raise AttributeError("_numba_type_")
         return ArrayNames.numba_type(self)
@@ -52,5 +52,5 @@ class ArrayNames:
 
 
 def set_numba_type(give: Callable[[DeviceArray], Any]) -> None:
-    """Let Numba type device arrays by *give*."""
+    """Register *give* as the function that returns the Numba type of device arrays."""
     ArrayNames.numba_type = staticmethod(give)

@@ -1,7 +1,7 @@
-"""The names that CUDA's driver has for attributes of devices (``CUdevice_attribute``), and what HIP calls them.
+"""CUDA's names of device attributes (``CUdevice_attribute``), and HIP's for the same.
 
-Names of CUDA's are those of cuda-bindings 13.5, HIP's those of ``hipDeviceAttribute_t`` in ``hip/hip_runtime_api.h``,
-each without what all of them begin with.
+CUDA's names are those of cuda-bindings 13.5, HIP's those of ``hipDeviceAttribute_t`` in ``hip/hip_runtime_api.h``, each
+without the common prefix.
 """
 
 from __future__ import annotations

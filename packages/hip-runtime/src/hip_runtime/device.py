@@ -1,6 +1,6 @@
-"""Devices: which there are, and which one a thread works with.
+"""The devices of the process, and the current one of each thread.
 
-The choice is made once, when a device is first asked for, as the setting `config.device` says.
+They are determined once, when a device is first used, as the setting `config.device` says.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Device:
 
     @property
     def name(self) -> str:
-        """What its maker calls it."""
+        """The manufacturer's name for it."""
         return self._attributes.name
 
     @property
@@ -156,16 +156,16 @@ class Device:
         return self.driver.name == "cpu"
 
     def get_device_identity(self) -> dict[str, int]:
-        """Where the device is on the PCI bus, by which other processes find it."""
+        """The device's address on the PCI bus, by which other processes find it."""
         domain, bus, device = self._attributes.pci
         return {"pci_domain_id": domain, "pci_bus_id": bus, "pci_device_id": device}
 
     def synchronize(self) -> None:
-        """Return when all work given to the device is done; raises the fault of a kernel, if one was kept."""
+        """Wait until all work of the device is done; raises a kernel's pending fault, if any."""
         self.driver.synchronize_device(self.ordinal)
 
     def memory_info(self) -> tuple[int, int]:
-        """Free and total bytes of its memory; what is pending is given back first, unless that is deferred."""
+        """Free and total bytes of its memory; pending releases are done first, unless they are deferred."""
         self.pending.clear()
         return self.driver.memory_info(self.ordinal)
 
@@ -187,7 +187,7 @@ class Device:
 
 
 class Withheld(NamedTuple):
-    """Why nobody is to have a device for now, and what there is when that ends."""
+    """Why devices are currently disabled, and the devices for when that ends."""
 
     why: str
     devices: tuple[Device, ...]
@@ -220,9 +220,9 @@ def devices() -> tuple[Device, ...]:
 
 
 def withhold_devices(why: str | None) -> None:
-    """From now on raise `DeviceUnavailableError` with *why* where a device is asked for; ``None`` ends that.
+    """From now on raise `DeviceUnavailableError` with *why* when a device is requested; ``None`` ends that.
 
-    For layers above whose own settings say that there are to be none. What is on a device stays there.
+    For layers above whose own settings disable devices. Data on a device stays there.
     """
     with _registry.lock:
         held = _registry.withheld
@@ -234,7 +234,7 @@ def withhold_devices(why: str | None) -> None:
 
 
 def current_device() -> Device:
-    """The device that the calling thread works with; number 0 until it selects another."""
+    """The current device of the calling thread; number 0 until it selects another."""
     found: Device | None = getattr(_registry.current, "device", None)
     if found is None:
         found = _registry.current.device = devices()[0]
@@ -242,13 +242,13 @@ def current_device() -> Device:
 
 
 def select_device(device: int | str | Device) -> Device:
-    """Make *device* (its number, its name or target, or itself) the one that the calling thread works with."""
+    """Make *device* (its number, its name or target, or itself) the current one of the calling thread."""
     _registry.current.device = find_device(device)
     return current_device()
 
 
 def find_device(device: int | str | Device) -> Device:
-    """The device with that number, name or target; `UnknownDeviceError` lists those that there are."""
+    """The device with that number, name or target. Raises `UnknownDeviceError`, which lists the known ones."""
     if isinstance(device, Device):
         return device
     known = devices()
@@ -280,7 +280,7 @@ def _find() -> tuple[Device, ...]:
 
 
 def _tell_of_misspelt_settings() -> None:
-    """Once in a process; where warnings are errors, what follows works the next time."""
+    """Once in a process; if warnings are errors, the next call continues without it."""
     if _registry.checked_names:
         return
     _registry.checked_names = True
@@ -301,7 +301,7 @@ def _take_gpus(found: Probe) -> tuple[Device, ...]:
 
 
 def _explain_missing_gpu(choice: str, found: Probe) -> None:
-    """Warn, or raise where a GPU was asked for, or where there is an installation that should work and does not."""
+    """Warn, or raise if a GPU was requested, or an installation exists that does not work."""
     from hip_runtime.drivers.hip.probe import State
 
     reason = found.reason

@@ -88,12 +88,12 @@ _exported: dict[int, tuple[Any, ...]] = {}
 
 
 def _delete(address: int) -> None:
-    """Nobody uses the tensor any more."""
+    """The deleter: the tensor is no longer used."""
     _exported.pop(address, None)
 
 
 def _destroy(capsule: int) -> None:
-    """A capsule goes; where nobody took the tensor out of it, that goes, too."""
+    """The destructor of a capsule: deletes its tensor, unless a consumer took it."""
     for name in (_LEGACY, _VERSIONED):
         if capsules.is_valid_raw(capsule, name):
             _exported.pop(capsules.pointer_raw(capsule, name), None)
@@ -101,14 +101,14 @@ def _destroy(capsule: int) -> None:
 
 @cache
 def _callbacks() -> tuple[Callback, Callback]:
-    """What C code is given to call: `_delete` and `_destroy`. Often it does so while an exception is on its way."""
+    """The callbacks for C code: `_delete` and `_destroy`. It often calls them while an exception is being raised."""
     from hip_runtime.drivers.cpu.callbacks import Callback
 
     return Callback(_delete), Callback(_destroy)
 
 
 def device_of(array: DeviceArray) -> tuple[int, int]:
-    """DLPack's type and number of the device where *array* is."""
+    """DLPack's device type and number for *array*."""
     if array.device.is_cpu:
         return CPU, 0
     host = array.buffer.kind in (MemoryKind.PINNED, MemoryKind.MAPPED)
@@ -123,11 +123,11 @@ def to_capsule(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> object:
-    """*array* as a capsule, for its ``__dlpack__``; what is passed on shares the memory, unless *copy* is true.
+    """*array* as a capsule, for its ``__dlpack__``; it shares the memory, unless *copy* is true.
 
-    Work that was given to the stream of the array is done first, unless *stream* is -1. Raises `BufferError` for what
-    DLPack cannot express: structured elements, strides that are no multiples of an element, memory on another device,
-    and a read-only array in a capsule without a version.
+    Work on the array's stream is completed first, unless *stream* is -1. Raises `BufferError` for what DLPack cannot
+    express: structured elements, strides that are not multiples of an element, memory on another device, and a
+    read-only array in a capsule without a version.
     """
     if dl_device is not None and tuple(dl_device) != device_of(array):
         raise BufferError(f"the array is on DLPack device {device_of(array)}, not on {tuple(dl_device)}")
@@ -172,7 +172,7 @@ def _code_of(dtype: np.dtype[Any]) -> int:
 
 
 class _Borrowed:
-    """Somebody else's tensor: tells its owner when nobody here uses it any more."""
+    """A tensor of another library: notifies its owner when it is no longer used here."""
 
     def __init__(self, address: int, deleter: int | None) -> None:
         if deleter:
@@ -182,9 +182,9 @@ class _Borrowed:
 def from_dlpack(obj: Any, *, device: Device | None = None) -> DeviceArray:
     """The array behind ``obj.__dlpack__`` as a `DeviceArray` over the same memory, which is kept alive.
 
-    *device* is where the memory has to be, by default the current device; the CPU device takes host memory. Raises
-    `ArrayError` for memory elsewhere, for elements that no device array has and for a tensor that no memory holds, and
-    what the two methods of *obj* raise themselves.
+    *device* is where the memory has to be, by default the current device; the CPU device accepts host memory. Raises
+    `ArrayError` for memory elsewhere, for elements that device arrays do not support, and for an impossible tensor, and
+    whatever the two methods of *obj* raise.
     """
     device = current_device() if device is None else device
     found, give = attribute(obj, "__dlpack_device__"), attribute(obj, "__dlpack__")
@@ -203,7 +203,7 @@ def from_dlpack(obj: Any, *, device: Device | None = None) -> DeviceArray:
 
 
 def host_from_dlpack(obj: Any) -> HostArray:
-    """The array behind ``obj.__dlpack__``, which is in memory of the host, as one of NumPy's over the same memory.
+    """The array behind ``obj.__dlpack__``, which is in host memory, as a NumPy array over the same memory.
 
     `ArrayError` as `from_dlpack`.
     """
@@ -217,7 +217,7 @@ def host_from_dlpack(obj: Any) -> HostArray:
 
 
 def _ask(give: Any, stream: dict[str, int]) -> object:
-    """The capsule that ``__dlpack__`` gives."""
+    """The capsule that ``__dlpack__`` returns."""
     try:
         return give(max_version=VERSION, **stream)
     except TypeError:  # from before there were versions
@@ -225,7 +225,7 @@ def _ask(give: Any, stream: dict[str, int]) -> object:
 
 
 class _Taken(NamedTuple):
-    """An array of somebody else; the buffer keeps it alive."""
+    """An array of another library; the buffer keeps it alive."""
 
     layout: Layout
     dtype: np.dtype[Any]
@@ -235,7 +235,7 @@ class _Taken(NamedTuple):
 
 
 def _take(capsule: object, kind: int, giver: type) -> _Taken:
-    """The array in *capsule*, which stays its maker's where it is refused; *kind* is the type of device it is on."""
+    """The array in *capsule*, which is left to its maker if it is rejected; *kind* is the type of its device."""
     owner = giver.__name__
     name = next((name for name in _USED if capsules.is_valid(capsule, name)), None)
     if name is None:

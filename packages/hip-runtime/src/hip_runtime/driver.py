@@ -1,4 +1,4 @@
-"""What the runtime asks of a kind of device: the `Driver` protocol.
+"""The interface of a kind of device: the `Driver` protocol.
 
 A driver is stateless as far as the caller can see: no current device, no implicit context. Plain modules satisfy the
 protocol as well as objects do. Addresses are integers, sizes are bytes, streams are integers with `DEFAULT_STREAM` for
@@ -31,7 +31,7 @@ PER_THREAD_STREAM = 2
 
 
 class MemoryKind(enum.Enum):
-    """Where memory lives and who can reach it."""
+    """Where memory is, and what can access it."""
 
     DEVICE = "device"
     """On the device; the host copies."""
@@ -83,11 +83,11 @@ class Strided:
 class Driver(Protocol):
     """Everything the runtime needs from one kind of device.
 
-    Work given a stream other than `DEFAULT_STREAM` may be done later; *owners* is whatever must stay alive until then.
-    A kernel's fault in such work is kept, the work behind it on the stream is dropped by devices that can do so (the
-    CPU device; a GPU does it all the same), and the next synchronisation of the stream (or of an event on it, or of the
-    device) raises the `KernelFault`, after which the stream works again.
-    Work on the default stream waits for all work given to other blocking streams before it.
+    Work on a stream other than `DEFAULT_STREAM` may be done later; *owners* is kept alive until then. A kernel's fault
+    in such work is stored, and the work behind it on the stream is dropped by devices that can do so (the CPU device; a
+    GPU runs it). The next synchronisation of the stream (or of an event on it, or of the device) raises the
+    `KernelFault`, after which the stream works again. Work on the default stream waits for all earlier work on other
+    blocking streams.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Driver(Protocol):
         device, or this release of HIP, has no such thing."""
 
     def synchronize_device(self, device: int) -> None:
-        """Return when all work given to the device is done; raises a fault that was kept."""
+        """Wait until all work of the device is done; raises a stored fault."""
 
     def can_access_peer(self, device: int, peer: int) -> bool:
         """Whether kernels on *device* can use memory of *peer*."""
@@ -114,8 +114,7 @@ class Driver(Protocol):
         """Address of *nbytes* >= 0 new bytes, aligned to 64 or more; `OutOfDeviceMemoryError` changes nothing."""
 
     def free(self, address: int) -> None:
-        """Give back an allocation once all work given before has finished; safe in a finaliser.
-        `InvalidAddressError`."""
+        """Free an allocation once all earlier work has finished; safe in a finaliser. Raises `InvalidAddressError`."""
 
     def memory_info(self, device: int) -> tuple[int, int]:
         """Free and total bytes."""
@@ -132,21 +131,21 @@ class Driver(Protocol):
         stream: int = 0,
         owners: object = None,
     ) -> None:
-        """Copy elements between two layouts, host or device; bytes between the elements stay as they are."""
+        """Copy elements between two layouts, host or device; bytes between the elements are not changed."""
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         """Set bytes to *value*, 0 to 255."""
 
     def is_pageable(self, address: int) -> bool:
-        """Whether *address* lies in host memory that this driver knows nothing of: neither pinned, mapped nor managed.
+        """Whether *address* is in host memory that this driver does not manage: neither pinned, mapped nor managed.
 
-        Copies between the device and such memory are over, for the host, when the call that asked for them returns."""
+        For the host, copies between the device and such memory are complete when the call returns."""
 
     def find_allocation(self, address: int) -> tuple[int, int]:
         """Start and bytes, rounded up maybe, of the allocation that *address* lies in; `InvalidAddressError`."""
 
     def ipc_handle(self, address: int) -> bytes:
-        """What another process opens the allocation that starts at *address* with; the same one each time.
+        """The handle with which another process opens the allocation that starts at *address*; the same one each time.
 
         Waits for work that was given; nothing else may write to the memory meanwhile. `UnsupportedError`,
         `InvalidAddressError`.
@@ -161,7 +160,7 @@ class Driver(Protocol):
         """`ModuleLoadError` for code of another target and for damaged code."""
 
     def unload_module(self, module: ModuleHandle) -> None:
-        """Free the code, once launches that have begun are done with it; safe in a finaliser."""
+        """Unload the code once its running launches are done; safe in a finaliser."""
 
     def get_function(self, module: ModuleHandle, kernel: Kernel) -> FunctionHandle:
         """One kernel of the module."""
@@ -170,7 +169,7 @@ class Driver(Protocol):
         """Address and bytes of a global variable; `SymbolError`."""
 
     def max_active_blocks(self, function: FunctionHandle, block_threads: int, dynamic_shared: int) -> int:
-        """How many blocks a compute unit holds at a time."""
+        """How many blocks fit on a compute unit at a time."""
 
     def launch(
         self,
@@ -188,13 +187,13 @@ class Driver(Protocol):
 
     # streams and events
     def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int:
-        """A new stream. Those that are not *blocking* do not wait for the default stream, nor it for them."""
+        """A new stream. One that is not *blocking* does not wait for the default stream, nor the other way round."""
 
     def destroy_stream(self, stream: int) -> None:
-        """Let the work that was given finish, then give the stream back; safe in a finaliser."""
+        """Finish the queued work, then destroy the stream; safe in a finaliser."""
 
     def abort_stream(self, stream: int) -> None:
-        """End what runs on *stream* within its kernel, drop what was given to it, and let it be used again.
+        """End the kernel that runs on *stream*, drop the queued work, and make the stream usable again.
 
         Returns when nothing runs any more. Raises `UnsupportedError` where kernels cannot be ended.
         """
@@ -216,10 +215,10 @@ class Driver(Protocol):
         """A new event, which counts as finished until it is recorded."""
 
     def destroy_event(self, event: EventHandle) -> None:
-        """Give the event back; safe in a finaliser."""
+        """Destroy the event; safe in a finaliser."""
 
     def record_event(self, event: EventHandle, stream: int) -> None:
-        """Let *event* be the point behind the work given to *stream* so far."""
+        """Record *event* behind the work queued on *stream* so far."""
 
     def query_event(self, event: EventHandle) -> bool:
         """Whether the work before the point is done."""
@@ -232,32 +231,32 @@ class Driver(Protocol):
 
     # graphs
     def begin_capture(self, stream: int) -> None:
-        """From now on record what *stream* is given, whichever thread gives it, and do none of it. `CaptureError`.
+        """From now on record the work put on *stream*, by any thread, without running it. Raises `CaptureError`.
 
         Launches, copies and fills are recorded. An event that is recorded on the stream is a point in the recording,
-        which the stream alone can wait for. Until the calling thread ends the capture, everything else is a
-        `CaptureError` where it asks for it: to wait, to ask whether work is done, callbacks, the default stream, and
-        to allocate memory or load code, which makes a GPU wait.
+        for which only this stream can wait. Until the calling thread ends the capture, these requests are a
+        `CaptureError`: waiting, querying whether work is done, callbacks, the default stream, and allocating memory or
+        loading code, which makes a GPU wait.
         """
 
     def is_capturing(self, stream: int) -> bool:
-        """Whether what *stream* is given is recorded."""
+        """Whether work on *stream* is recorded."""
 
     def end_capture(self, stream: int) -> GraphHandle:
-        """What was recorded; the stream works as before. `CaptureError` where nothing is being recorded, where another
-        thread began to, and where the recording was lost, which ends it, too."""
+        """End the recording and return it; the stream works as before. Raises `CaptureError` if nothing is being
+        recorded, if another thread began it, or if the recording was lost, which ends it, too."""
 
     def destroy_graph(self, graph: GraphHandle) -> None:
-        """Give the recording back, which executables do not need; safe in a finaliser."""
+        """Destroy the recording, which executables do not need; safe in a finaliser."""
 
     def instantiate(self, graph: GraphHandle) -> ExecutableHandle:
-        """Make ready to launch what was recorded."""
+        """Prepare the recording for launches."""
 
     def launch_graph(self, executable: ExecutableHandle, stream: int) -> None:
-        """Do all that was recorded, in order, behind the work of *stream*. Faults are those of the kernels in it."""
+        """Run the recorded work in order, behind the work of *stream*. Faults are those of its kernels."""
 
     def destroy_executable(self, executable: ExecutableHandle) -> None:
-        """Give the executable back once launches that have begun are done with it; safe in a finaliser."""
+        """Destroy the executable once its running launches are done; safe in a finaliser."""
 
 
 def block_threads(block: Sequence[int]) -> int:

@@ -1,4 +1,4 @@
-"""What is shown of kernels while they are compiled: see the settings `config.dump` and `config.dump_directory`."""
+"""Dumps of kernels while they are compiled: see the settings `config.dump` and `config.dump_directory`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH = 120
 
 
 class Dump:
-    """What is to be seen of one kernel, which is called *name* in titles and names of files."""
+    """The dumps of one kernel, whose *name* is in titles and file names."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -27,7 +27,8 @@ class Dump:
         """What is asked for."""
 
     def show(self, kind: str, title: str, text: Callable[[], str]) -> None:
-        """Show *text* under a *title*, if *kind* is asked for; `SettingError` where the folder cannot be written to."""
+        """Write *text* under a *title*, if *kind* was requested. Raises `SettingError` if the folder cannot be written
+        to."""
         if kind in self.kinds:
             self._write(kind, title, text())
 

@@ -1,8 +1,8 @@
 """Errors of the runtime. Each names the argument or resource, the value, the limit, and what to do about it.
 
-Three situations are kept apart: a name that does not exist (`UnknownDeviceError`, `SettingError`), something that
-exists but that this machine cannot do (`DeviceUnavailableError`, `UnsupportedError`), and a request that no machine
-could meet (`LaunchError`, `ArrayError`).
+Three situations have different errors: a name that does not exist (`UnknownDeviceError`, `SettingError`), something
+that exists but that this machine cannot do (`DeviceUnavailableError`, `UnsupportedError`), and a request that is
+impossible on any machine (`LaunchError`, `ArrayError`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LaunchError(HipRuntimeError, ValueError):
 
 
 class LaunchTypeError(LaunchError, TypeError):
-    """A grid or block that is no whole number at all, nor made of them."""
+    """A grid or block that is not a whole number or a sequence of them."""
 
 
 class OutOfDeviceMemoryError(HipRuntimeError, MemoryError):
@@ -92,13 +92,13 @@ class InvalidAddressError(HipRuntimeError, ValueError):
 
 
 class InvalidHandleError(HipRuntimeError, ValueError):
-    """A stream, event or IPC handle that does not exist, or behind which nothing is any more."""
+    """A stream, event or IPC handle that does not exist, or whose object was destroyed."""
 
     code = 400
 
 
 class StreamError(LaunchError, InvalidHandleError):
-    """Something that is no stream, given where a launch, a copy or an event wants one."""
+    """An object that is not a stream, passed where a launch, a copy or an event needs one."""
 
 
 class ModuleLoadError(HipRuntimeError):
@@ -108,13 +108,13 @@ class ModuleLoadError(HipRuntimeError):
 
 
 class SymbolError(ModuleLoadError, LookupError):
-    """A name that code refers to and nothing defines, or a kernel or global that a module does not hold."""
+    """A name that code refers to but nothing defines, or a kernel or global that a module does not contain."""
 
     code = 500
 
 
 class EventError(HipRuntimeError):
-    """A time asked of an event that was never recorded, or whose work has not finished yet."""
+    """A time requested of an event that was never recorded, or whose work has not finished yet."""
 
 
 class CaptureError(HipRuntimeError):
@@ -134,7 +134,7 @@ class MaskedArrayError(ArrayError, NotImplementedError):
 
 
 class ArrayTypeError(ArrayError, TypeError):
-    """A shape or stride that is no number at all, or no whole one."""
+    """A shape or stride that is not a whole number."""
 
 
 class ArrayStreamError(ArrayError, InvalidHandleError):
@@ -152,9 +152,9 @@ class CopyError(ArrayError):
 class KernelFault(HipRuntimeError):
     """A kernel stopped one of its threads with an error code.
 
-    ``code`` is the kernel's own number for what went wrong; ``block`` and ``thread`` are (x, y, z) indices; ``kernel``
-    is the symbol of the kernel. ``details`` are four numbers that the kernel gave beside the code, on AMD GPUs, or none
-    where all are 0. ``describe`` is set by a layer above, see `Function.describe_fault`.
+    ``code`` is the kernel's own number for the error; ``block`` and ``thread`` are (x, y, z) indices; ``kernel`` is the
+    symbol of the kernel. ``details`` are four further numbers from the kernel, on AMD GPUs, or empty if all are 0. A
+    layer above sets ``describe``, see `Function.describe_fault`.
     """
 
     def __init__(self, kernel: str, code: int, block: Index3, thread: Index3, details: tuple[int, ...] = ()) -> None:
@@ -170,7 +170,8 @@ class KernelFault(HipRuntimeError):
         return f"kernel {self.kernel!r} raised error code {self.code} in block {self.block}, thread {self.thread}"
 
     def exception(self) -> BaseException:
-        """The exception to raise for this fault: what the kernel's owner makes of it, else the fault itself."""
+        """The exception to raise for this fault: the one that the kernel's owner derives from it, or the fault
+        itself."""
         return self if self.describe is None else self.describe(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -178,7 +179,7 @@ class KernelFault(HipRuntimeError):
 
 
 class BlockMemoryError(KernelFault):
-    """The system had no memory for what the threads of a block keep while they wait for one another."""
+    """The system had no memory for the state of a block's threads that wait for each other."""
 
     def __str__(self) -> str:
         return (
@@ -220,15 +221,16 @@ class LaunchAbortedError(KernelFault):
 
 
 class StalledKernelWarning(RuntimeWarning):
-    """The threads of a kernel go round the same instructions with the same values, and no block has ended for long."""
+    """The threads of a kernel repeat the same instructions with the same values, and no block has ended for a long
+    time."""
 
 
 class TrapError(KernelFault):
-    """The processor found something in a kernel that it cannot go on with, and told so by the signal ``signal``.
+    """The processor raised the signal ``signal`` in a kernel.
 
-    ``block`` is the first of the blocks that the thread of the processor had taken together, which is mostly one;
-    which of their threads it was is not known. ``instruction`` and ``address`` are addresses of the machine code and
-    of what it wanted to use. A layer above may set ``place``, where the kernel stands, and ``advice``."""
+    ``block`` is the first of the blocks that the processor's thread was running, usually the only one; which of the
+    block's threads it was is not known. ``instruction`` and ``address`` are the addresses of the machine code and of
+    the access. A layer above may set ``place``, the source line, and ``advice``."""
 
     def __init__(
         self, kernel: str, code: int, block: Index3, thread: Index3, number: int, instruction: int, address: int
@@ -257,10 +259,10 @@ class TrapError(KernelFault):
 
 
 class MemoryFaultError(TrapError):
-    """A kernel read or wrote where there is no memory, or none for that; nothing was read or written there.
+    """A kernel accessed memory that is not mapped, or not accessible; nothing was read or written there.
 
-    ``nearby`` says what the device has next to it. Other accesses out of range may have found memory of something else,
-    which nobody can tell: that is why there are bounds checks.
+    ``nearby`` describes the closest allocation of the device. Other out-of-range accesses may have hit mapped memory
+    unnoticed, which only bounds checks report.
     """
 
     def __init__(
@@ -284,7 +286,7 @@ class MemoryFaultError(TrapError):
 
 
 class StackOverflowError(TrapError):
-    """A kernel used more of the stack of a thread of the processor than there is."""
+    """A kernel overflowed the stack of a thread of the processor."""
 
     def __str__(self) -> str:
         return (

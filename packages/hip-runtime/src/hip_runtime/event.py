@@ -1,4 +1,4 @@
-"""Events: points in the work of streams, to wait for and to take the time between."""
+"""Events: points in the work of streams, to wait for and to measure time between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Event:
     """A point in the work of a stream of *device* (the current one by default), once it is recorded.
 
-    With ``timing=False`` it cannot be asked for times, which makes it cheaper on some devices.
+    With ``timing=False`` it does not measure times, which is cheaper on some devices.
     """
 
     def __init__(self, device: Device | None = None, *, timing: bool = True) -> None:
@@ -28,7 +28,7 @@ class Event:
         return f"<Event on device {self.device.id}>"
 
     def record(self, stream: Stream | int | None = None) -> None:
-        """Be the point behind the work given to *stream* so far, instead of any earlier one."""
+        """Record this event behind the work queued on *stream* so far, replacing any earlier record."""
         self.device.driver.record_event(self.handle, stream_handle(stream))
 
     def query(self) -> bool:

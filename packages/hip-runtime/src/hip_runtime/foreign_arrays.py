@@ -1,7 +1,7 @@
-"""What other libraries say of their arrays, checked before anybody believes it.
+"""Checks of other libraries' array descriptions before they are used.
 
-Everything here raises `ArrayError` naming the field and its value, whatever the value is: also one that cannot be
-compared, converted or even shown.
+Everything here raises `ArrayError` with the field and its value, whatever the value is: even one that cannot be
+compared, converted or printed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN = 200  # characters of a value in a message
 
 
 def shown(value: object) -> str:
-    """*value* for a message: its ``repr``, shortened, or its type where it has none to show."""
+    """*value* for a message: its ``repr``, shortened, or its type if it has no usable one."""
     try:
         text = repr(value)
     except Exception:  # of a foreign class, or an integer of more digits than Python prints
@@ -30,7 +30,7 @@ def shown(value: object) -> str:
 
 
 def attribute(obj: object, name: str) -> Any:
-    """Attribute *name* of *obj*, or ``None`` where it has none; `ArrayError` where asking for it raises."""
+    """Attribute *name* of *obj*, or ``None`` if it has none. Raises `ArrayError` if reading it raises."""
     try:
         return getattr(obj, name, None)
     except Exception as error:
@@ -57,14 +57,15 @@ def whole_numbers(value: object, field: str, of: str) -> tuple[int, ...]:
 
 
 def check_shape(shape: tuple[int, ...], of: str) -> None:
-    """Refuse extents below 0."""
+    """Raise an error for negative extents."""
     for axis, extent in enumerate(shape):
         if extent < 0:
             raise ArrayError(f"shape[{axis}] {of} is {shown(extent)}, a negative extent; each must be 0 or more")
 
 
 def check_place(layout: Layout, address: int, field: str, of: str) -> None:
-    """Refuse an array that does not lie in the address space; its first element is at *address*, so says *field*."""
+    """Raise an error for an array outside the address space; its first element is at *address*, according to
+    *field*."""
     check_numbers(layout, of)
     if not 0 <= address < ADDRESSES:
         raise ArrayError(f"{field} {of} is {shown(address)}, which is no address: they go from 0 to 2**63 - 1")
@@ -81,7 +82,7 @@ def check_place(layout: Layout, address: int, field: str, of: str) -> None:
 def host_array(obj: Any) -> np.ndarray[Any, Any]:
     """*obj* as NumPy reads it; `ArrayError` where it says by ``__array_interface__`` that it lies where no memory is.
 
-    NumPy believes what that says, and reading such an array would end the process.
+    NumPy trusts that description, and reading such an array would crash the process.
     """
     if isinstance(obj, (np.ndarray, np.generic)) or attribute(obj, "__array_interface__") is None:
         return np.asarray(obj)

@@ -1,4 +1,4 @@
-"""Graphs: work that was recorded on a stream, to be launched again and again as one."""
+"""Graphs: recorded work of a stream, to be launched repeatedly as a unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """What a block of `Stream.capture` recorded on *device*. It keeps alive what the recorded work uses."""
+    """The work that a block of `Stream.capture` recorded on *device*. It keeps everything that the work uses alive."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -24,7 +24,7 @@ class Graph:
         self._finalizer: Any = None
 
     def complete(self, handle: Any) -> None:
-        """Become the driver's recording *handle*: the capture has ended."""
+        """Set the driver's recording *handle*: the capture has ended."""
         self._handle = handle
         self._finalizer = weakref.finalize(self, self.device.driver.destroy_graph, handle)
         self._finalizer.atexit = False
@@ -43,7 +43,7 @@ class Graph:
         return ExecutableGraph(self.device, self.device.driver.instantiate(self._handle))
 
     def close(self) -> None:
-        """Give it back now; what was instantiated from it stays."""
+        """Destroy it now; executables made from it stay."""
         if self._finalizer is not None:
             self._finalizer()
             self._handle = None
@@ -56,8 +56,8 @@ class Graph:
 class ExecutableGraph:
     """A graph that is ready to launch, any number of times; made by `Graph.instantiate`.
 
-    It keeps alive what its work uses, and is given back with the last reference, once its launches are done. Launches
-    of one executable never run at the same time.
+    It keeps everything that its work uses alive, and is destroyed with the last reference, once its launches are done.
+    Launches of one executable never run at the same time.
     """
 
     def __init__(self, device: Device, handle: Any) -> None:
@@ -88,6 +88,6 @@ class ExecutableGraph:
         do(Activity("graph", "graph", self.device, number), launch)
 
     def close(self) -> None:
-        """Give it back now, once its launches are done."""
+        """Destroy it now, once its launches are done."""
         self._finalizer()
         self._handle = None

@@ -52,7 +52,7 @@ def is_device_array(obj: object) -> bool:
 def _interface_of(obj: object) -> Any:
     """The CUDA array interface of *obj*, or ``None``.
 
-    Libraries raise where it has no name for a type of elements that DLPack has, or leave it to DLPack to say why not.
+    Libraries raise if it has no name for an element type that DLPack has, or rely on DLPack to report the reason.
     """
     try:
         return attribute(obj, INTERFACE)
@@ -143,7 +143,7 @@ class _Fields:
         return self._fields.get(field)
 
     def check_version(self) -> None:
-        """Refuse an interface of a version to come, whose fields may mean anything."""
+        """Raise an error for an interface of an unknown version, whose fields may mean anything."""
         version = whole_number(self["version"], f"version {_OF}")
         if version not in VERSIONS:
             known = f"{VERSIONS[0]} to {VERSIONS[-1]}"

@@ -1,4 +1,4 @@
-"""Memory and arrays that another process opens: handles that can be pickled."""
+"""Memory and arrays shared with other processes: handles that can be pickled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ H = TypeVar("H", bound="IpcHandle")
 
 
 class HandleBytes(bytes):
-    """What a driver gives for an allocation: `hip_runtime.driver.Driver.ipc_handle`."""
+    """A driver's handle of an allocation: `hip_runtime.driver.Driver.ipc_handle`."""
 
     @property
     def reserved(self) -> bytes:
@@ -30,7 +30,7 @@ class HandleBytes(bytes):
 class IpcHandle:
     """*size* bytes of memory of one process, for others: *offset* bytes into the allocation that *handle* names.
 
-    The process that it came from has to keep the memory meanwhile; *base*, which is not pickled, does so there.
+    The process that it came from has to keep the memory; *base*, which is not pickled, does so there.
     """
 
     def __init__(self, base: object, handle: bytes, size: int, *, offset: int = 0) -> None:
@@ -81,7 +81,7 @@ class IpcHandle:
         return DeviceArray(layout, kind, self.open_on(device), device=device)
 
     def close(self) -> None:
-        """Let go of the memory; what `open_on` gave must not be used any more."""
+        """Release the memory; the result of `open_on` must not be used any more."""
         opened, self._opened = self._opened, None
         if opened is None:
             raise ArrayError("IpcHandle is not open")
@@ -130,7 +130,7 @@ class IpcArrayHandle:
         return DeviceArray(layout, self.dtype, buffer, device=device, address=buffer.address + self.start)
 
     def close(self) -> None:
-        """Let go of the memory; the array that `open` gave must not be used any more."""
+        """Release the memory; the array from `open` must not be used any more."""
         opened, self._opened = self._opened, None
         if opened is None:
             raise ArrayError("this IPC handle is not open")

@@ -1,4 +1,4 @@
-"""Arithmetic of shapes and strides, without memory: a `Layout` says where each element of an array lies.
+"""Arithmetic on shapes and strides, without memory: a `Layout` is the position of each element of an array.
 
 Strides are in bytes and may be negative or zero. Every function returns a new layout and the offset in bytes of its
 first element from the first element of the old one, or raises `ArrayError` naming the value and the limit.
@@ -48,12 +48,12 @@ class Layout:
 
     @cached_property
     def is_c_contiguous(self) -> bool:
-        """Whether elements follow each other, the last axis fastest; an empty array is contiguous."""
+        """Whether elements are contiguous, the last axis fastest; an empty array is contiguous."""
         return _is_dense(reversed(list(zip(self.shape, self.strides, strict=True))), self.itemsize, self.size)
 
     @cached_property
     def is_f_contiguous(self) -> bool:
-        """Whether elements follow each other, the first axis fastest; an empty array is contiguous."""
+        """Whether elements are contiguous, the first axis fastest; an empty array is contiguous."""
         return _is_dense(zip(self.shape, self.strides, strict=True), self.itemsize, self.size)
 
     @cached_property
@@ -119,7 +119,7 @@ def _whole_numbers(value: Any) -> tuple[int, ...] | None:
 
 
 def check_numbers(layout: Layout, of: str = "") -> None:
-    """Refuse a layout of more bytes than there are addresses, or with extents and strides that are as large.
+    """Raise an error for a layout with more bytes than the address space, or with extents or strides that large.
 
     *of* says in messages whose shape and strides they are.
     """

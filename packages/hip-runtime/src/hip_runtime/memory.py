@@ -1,4 +1,4 @@
-"""Buffers of memory, and who makes them: the memory-manager protocol."""
+"""Buffers of memory, and the memory-manager protocol that creates them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hip_runtime.errors import ArrayError, OutOfDeviceMemoryError, SettingError
 
 
 class _Deferral:
-    """Who wants no memory given back just now, in the whole process, and all that waits."""
+    """The process-wide state of deferred releases, and everything that waits."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -34,10 +34,10 @@ _deferral = _Deferral()
 
 
 class PendingReleases:
-    """Memory, of a device with *total* bytes of it, that waits to be given back.
+    """Memory, of a device with *total* bytes of it, that waits to be released.
 
-    It does so within blocks of `defer_release`, and as far as the settings ``NUMBA_HIP_PENDING_RELEASES`` and
-    ``NUMBA_HIP_PENDING_RELEASE_RATIO`` allow. ``len()`` is the number of allocations that wait.
+    It waits within blocks of `defer_release`, and as far as the settings ``NUMBA_HIP_PENDING_RELEASES`` and
+    ``NUMBA_HIP_PENDING_RELEASE_RATIO`` allow. ``len()`` is the number of waiting allocations.
     """
 
     def __init__(self, total: int = 0) -> None:
@@ -72,7 +72,7 @@ class PendingReleases:
             self.clear()
 
     def clear(self, *, even_deferred: bool = False) -> None:
-        """Give back all that waits; within `defer_release` nothing, unless *even_deferred*."""
+        """Release everything that waits; within `defer_release` nothing, unless *even_deferred*."""
         while even_deferred or not _deferral.depth:
             try:
                 _, give_back, arguments = self._waiting.popleft()
@@ -87,9 +87,9 @@ _others = PendingReleases()
 
 @contextmanager
 def defer_release() -> Iterator[None]:
-    """A block in which no memory is given back, so that work on streams is not held up; at its end all of it is.
+    """A block in which no memory is released, so that work on streams is not delayed; at its end all of it is.
 
-    Blocks may be nested, and hold for the whole process. Where memory runs out it is given back all the same.
+    Blocks may be nested, and apply to the whole process. If memory runs out, it is released all the same.
     """
     with _deferral.lock:
         _deferral.depth += 1
@@ -134,13 +134,13 @@ class Buffer:
             self._finalizer.atexit = False  # the process gives everything back by itself, in an order of its own
 
     def close(self) -> None:
-        """Give the memory back now, once the work that uses it is done. Nothing may touch it afterwards."""
+        """Release the memory now, once the work that uses it is done. It must not be used afterwards."""
         if self._finalizer is not None:
             self._finalizer()
 
     @property
     def closed(self) -> bool:
-        """Whether the memory was given back by `close`."""
+        """Whether `close` released the memory."""
         return self._finalizer is not None and not self._finalizer.alive
 
     def view(self, start: int, stop: int | None = None) -> Buffer:
@@ -177,14 +177,14 @@ class Buffer:
 
 
 class MemoryManager(Protocol):
-    """Who gives a device its memory; see `Device.memory_manager`."""
+    """The source of a device's memory; see `Device.memory_manager`."""
 
     def allocate(self, nbytes: int, *, stream: int) -> Buffer:
         """A buffer of *nbytes* >= 0, usable by work given to *stream* from now on; `OutOfDeviceMemoryError`."""
 
 
 class DriverMemoryManager:
-    """The memory manager that asks the driver every time."""
+    """The memory manager that calls the driver each time."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class DriverMemoryManager:
         self._pending = pending
 
     def allocate(self, nbytes: int, *, stream: int) -> Buffer:
-        """A buffer of memory fresh from the driver."""
+        """A buffer of new memory from the driver."""
         if nbytes < 0:
             raise ArrayError(f"nbytes must be 0 or more, not {nbytes}")
         try:

@@ -50,7 +50,7 @@ class Module:
         return self.device.driver.get_global(self.handle, name)
 
     def before_unload(self, callback: Callable[[Module], object]) -> None:
-        """Have *callback* called with this module just before it is unloaded, at the latest when the process ends.
+        """Call *callback* with this module just before it is unloaded, at the latest when the process ends.
 
         The last of several is called first.
         """
@@ -75,8 +75,8 @@ def _call_each(module: Module, callbacks: Sequence[Callable[[Module], object]]) 
 
 
 class FunctionAttributes(NamedTuple):
-    """What a kernel takes of its device, as far as its code tells: vector registers and bytes of local memory of a
-    thread, bytes of shared memory of a block without the dynamic part, and how many threads that can have at most."""
+    """A kernel's resource usage, as far as its code shows it: vector registers and bytes of local memory of a thread,
+    bytes of static shared memory of a block, and the largest number of threads of a block."""
 
     regs: int
     shared: int
@@ -139,7 +139,7 @@ class Function:
 
     @property
     def attrs(self) -> FunctionAttributes:
-        """What the kernel takes of its device."""
+        """The kernel's resource usage."""
         kernel = self.kernel
         most = min(kernel.max_block_threads, self.device.attributes.max_threads_per_block)
         return FunctionAttributes(kernel.vector_registers or 0, kernel.shared_bytes, kernel.private_bytes, 0, most)
@@ -154,10 +154,10 @@ class Function:
         return "\n".join(f"{block}: {form} ({reason})" for block, (form, reason) in forms.items())
 
     def keep_code(self, directory: Path, variable: str) -> None:
-        """Keep in *directory* the machine code that is made when the kernel is launched, for other processes to use.
+        """Cache in *directory* the machine code that is generated when the kernel is launched, for other processes.
 
-        Nothing is kept on devices that have nothing to make. *variable* is the setting that errors advise to change.
-        Raises `hip_devicelib.errors.CacheError` where the directory cannot be used, or others can write to it.
+        Devices that generate no code cache nothing. *variable* is the setting that error messages mention. Raises
+        `hip_devicelib.errors.CacheError` if the directory cannot be used, or others can write to it.
         """
         keep = getattr(self.handle, "keep_code", None)
         if keep is not None:
@@ -203,7 +203,7 @@ class Function:
 
 
 class Launch:
-    """A function with a configuration that was checked: call it with packed arguments."""
+    """A function with a checked configuration: call it with packed arguments."""
 
     __slots__ = (
         "_cooperative", "_driver_launch", "_handle", "_size", "_stream", "_stream_owner",
@@ -244,8 +244,8 @@ class Launch:
     _call_unobserved = __call__
 
     def prepare(self) -> None:
-        """Make the machine code for this block, where the device has to make it and has not yet; otherwise the first
-        launch does. Raises what that would."""
+        """Generate the machine code for this block shape, if the device has to and has not yet; otherwise the first
+        launch does. Raises the same errors as that."""
         make = getattr(self.function.device.driver, "prepare", None)
         if make is not None:
             make(self._handle, self.block, self.function.describe_fault)

@@ -1,7 +1,7 @@
-"""How many processors this process may use: those it may run on, and no more than its control groups give time for.
+"""The number of processors that this process may use: those of its affinity, limited by its control groups.
 
-A container sees all processors of the machine, and is stopped for the rest of each period once its threads have used
-up what they may. Both versions of control groups are read, as Linux's documentation has them:
+A container sees all processors of the machine, but is paused for the rest of each period once its threads have used up
+their quota. Both versions of control groups are supported, as documented by Linux:
 https://docs.kernel.org/admin-guide/cgroup-v2.html and https://docs.kernel.org/scheduler/sched-bwc.html.
 """
 
@@ -33,7 +33,7 @@ def usable_processors(root: Path = Path("/")) -> int:
 
 
 def allowed_processors() -> int:
-    """Processors that this process may run on; from Python 3.13 on ``PYTHON_CPU_COUNT`` says it, too."""
+    """Processors that this process may run on; from Python 3.13 on also limited by ``PYTHON_CPU_COUNT``."""
     if hasattr(os, "process_cpu_count"):
         return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
@@ -42,9 +42,9 @@ def allowed_processors() -> int:
 
 
 def time_quota(root: Path = Path("/")) -> float | None:
-    """Seconds of processors' time for each second that passes; ``None`` without a limit.
+    """Seconds of processor time per second; ``None`` without a limit.
 
-    It is the least of all groups from that of this process up. What cannot be read is no limit.
+    It is the minimum over the group of this process and its ancestors. Unreadable limits are ignored.
     """
     quotas = [_read_quota(group, mount.unified) for mount in _mounts(root) for group in _groups(root, mount)]
     return min((quota for quota in quotas if quota is not None), default=None)

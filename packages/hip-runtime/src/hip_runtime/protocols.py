@@ -1,4 +1,5 @@
-"""What other libraries ask of a device array: NumPy's protocols, DLPack, Arrow, the CUDA array interface, copies."""
+"""The protocols by which other libraries use a device array: NumPy's, DLPack, Arrow, the CUDA array interface,
+copies."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ INTERFACE = "__cuda_array_interface__"
 
 
 def _whole(array: ArrayProtocols) -> DeviceArray:
-    """*array* as what it is: only `DeviceArray` has these protocols."""
+    """*array* with its actual type: only `DeviceArray` has these protocols."""
     return cast("DeviceArray", array)
 
 
 class ArrayProtocols:
-    """The part of `DeviceArray` that is for others."""
+    """The part of `DeviceArray` for other libraries."""
 
     __slots__ = ()
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """See `array_interface`. Memory of the CPU device has none, unless the setting `config.cpu_array_interface`
-        says so: others would take it for that of a GPU."""
+        """See `array_interface`. Arrays of the CPU device have none, unless the setting `config.cpu_array_interface` is
+        on: other libraries would take it for GPU memory."""
         if _whole(self).device.is_cpu and not config.cpu_array_interface():
             raise AttributeError(
                 f"{INTERFACE}: an array of the CPU device is in memory of the host, which libraries take by DLPack or "
@@ -84,12 +85,12 @@ class ArrayProtocols:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By way of the host: what is unpickled has memory of its own."""
+        """Pickles a host copy: an unpickled array has its own memory."""
         return restore, (_whole(self).copy_to_host(), _whole(self).device.id)
 
 
 def restore(host: HostArray, number: int) -> DeviceArray:
-    """*host* on the device with that *number* where there is one, else on the current device: what was pickled."""
+    """*host* on the device with that *number* if there is one, otherwise on the current device: unpickling."""
     from hip_runtime.arrays import to_device
 
     known = devices()
@@ -117,7 +118,7 @@ def array_interface(array: DeviceArray) -> dict[str, Any]:
 
 
 def expose(array: DeviceArray) -> None:
-    """Tell a driver that wants to know that others may write to the memory of *array* from now on."""
+    """Notify a driver that tracks writes that others may write to the memory of *array* from now on."""
     tell = getattr(array.device.driver, "expose", None)
     if tell is not None:
         tell(array.address)

@@ -1,8 +1,8 @@
-"""The types of elements that NumPy knows by the package ml_dtypes: bfloat16 and the floats of 8 bits.
+"""The element types that the package ml_dtypes adds to NumPy: bfloat16 and the 8-bit floats.
 
-DLPack has a code for each of them (``dlpack.h`` of version 1.1). The array interface has no way to name them: bfloat16
-is ``<V2`` in PyTorch and ml_dtypes, float8_e5m2 is ``<f1`` in the latter, and all others are bytes there. Ours
-describes bytes that are such numbers by one field with the name of their type.
+DLPack has a code for each of them (``dlpack.h`` of version 1.1). The array interface has no names for them: bfloat16 is
+``<V2`` in PyTorch and ml_dtypes, float8_e5m2 is ``<f1`` in the latter, and all others are bytes there. Our descr has
+one field with the name of the type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Streams: queues of work that a device does in order."""
+"""Streams: queues of work that a device runs in order."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hip_runtime.stream_handle import stream_handle
 class Stream:
     """A queue of work on *device* (the current one by default).
 
-    Without *handle* a new stream is made, and given back with this object once its work is done; with *handle* it is
-    somebody else's, and *owner* is kept alive. *blocking* streams wait for work on the default stream and the other way
-    round.
+    Without *handle* a new stream is created, and destroyed with this object once its work is done; with *handle* it
+    belongs to another library, and *owner* is kept alive. *blocking* streams wait for work on the default stream and
+    the other way round.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Stream:
 
     @property
     def external(self) -> bool:
-        """Whether somebody else made it: it was given by its handle, and is no default stream."""
+        """Whether it was created elsewhere: it was given by its handle, and is not a default stream."""
         return not self.owned and self.handle > PER_THREAD_STREAM
 
     def __int__(self) -> int:
@@ -75,8 +75,8 @@ class Stream:
     def abort(self) -> None:
         """End the kernel that runs on this stream now, within its blocks, and drop all work behind it.
 
-        Memory holds what was written; errors of the work are forgotten, and the stream can be used again. For kernels
-        that do not end. Raises `UnsupportedError` on AMD GPUs, where a kernel ends with its process at the earliest.
+        Memory keeps what was written; errors of the work are dropped, and the stream can be used again. For kernels
+        that do not end. Raises `UnsupportedError` on AMD GPUs, where only the end of the process ends a kernel.
         """
         self.device.driver.abort_stream(self.handle)
 
@@ -107,12 +107,12 @@ class Stream:
 
     @property
     def capturing(self) -> bool:
-        """Whether what is put on the stream is recorded, and not done."""
+        """Whether work on the stream is recorded instead of run."""
         return self.device.driver.is_capturing(self.handle)
 
     @contextmanager
     def capture(self) -> Iterator[Graph]:
-        """A block in which what is put on this stream is recorded and not done; the `Graph` is complete at its end.
+        """A block in which work on this stream is recorded instead of run; the `Graph` is complete at its end.
 
         Launches, copies that are given this stream, and events are recorded, with the arrays, host memory and code that
         they use, which live as long as the graph. What cannot be recorded raises `CaptureError`; see
@@ -130,7 +130,7 @@ class Stream:
         graph.complete(driver.end_capture(self.handle))
 
     def close(self) -> None:
-        """Give the stream back once its work is done."""
+        """Destroy the stream once its work is done."""
         if self._finalizer is not None:
             self._finalizer()
 

@@ -1,4 +1,4 @@
-"""What may stand for a stream, this library's own or another's, and the number by which a driver knows it."""
+"""Converts stream objects, this library's own or another's, to the driver's handles."""
 
 from __future__ import annotations
 

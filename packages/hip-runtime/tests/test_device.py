@@ -342,7 +342,7 @@ def test_attributes_by_cudas_names() -> None:
     assert device.L2_CACHE_SIZE >= 0
     assert device.registers_per_block == device.MAX_REGISTERS_PER_MULTIPROCESSOR
     assert device.CLUSTER_LAUNCH == device.ECC_ENABLED == device.MAXIMUM_TEXTURE1D_WIDTH == 0
-    with pytest.raises(AttributeError, match="a device has no attribute 'ASYNC_ENGINES'"):
+    with pytest.raises(AttributeError, match="no attribute 'ASYNC_ENGINES'; did you mean 'ASYNC_ENGINE_COUNT'"):
         device.ASYNC_ENGINES  # noqa: B018
 
 

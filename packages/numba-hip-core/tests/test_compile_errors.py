@@ -128,6 +128,8 @@ MISTAKES = [
     Mistake("a[0] = math.sqroot(a[0])", "math has no sqroot; did you mean 'sqrt'"),
     Mistake("a[0] = np.sqroot(a[0])", "np has no sqroot; did you mean 'sqrt'"),
     Mistake("a[0] = a[0].sqrt()", r"Unknown attribute 'sqrt' of type float64; math.sqrt\(...\) is a function"),
+    Mistake("a[0] = a.cumsum()[1]", "'cumsum' of type array.*: kernels have none; write a loop over the elements"),
+    Mistake("a[0] = np.median(a)", "np.median cannot be used in a kernel .*: write a loop over the elements"),
     Mistake("a[0] = a.siz", "Unknown attribute 'siz' of type array.*did you mean 'size'"),
     Mistake("if (n := a[0]) > 1:\n    a[0] = n", r"':=' .*: assign before, in a line of its own \(n = a\[0\]\)"),
     Mistake("a[0] = 1 << 70", "Int value is too large: 1180591620717411303424; .* up to 64 bits"),

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject
@@ -113,16 +113,28 @@ class Device:
         try:
             return getattr(self.attributes, name)
         except AttributeError:
-            raise AttributeError(f"a device has no attribute {name!r}") from None
+            raise AttributeError(self._missing(name)) from None
 
     def _named(self, name: str) -> int:
         """The attribute that CUDA's driver calls *name*."""
         from hip_runtime.cuda_device_attributes import HIP_NAMES  # a table that most programs never need
 
         if name not in HIP_NAMES:
-            raise AttributeError(f"a device has no attribute {name!r}")
+            raise AttributeError(self._missing(name))
         known = HIP_NAMES[name]
         return 0 if known is None else self.driver.attribute(self.ordinal, known)
+
+    def _missing(self, name: str) -> str:
+        """What is wrong with *name*, which is no attribute, and what it is like."""
+        from difflib import get_close_matches
+
+        from hip_runtime.cuda_device_attributes import HIP_NAMES
+
+        known = {*ATTRIBUTE_SPELLINGS, *ADDED, *HIP_NAMES, *(each.name for each in fields(self.attributes)), *dir(self)}
+        near = get_close_matches(name, sorted(each for each in known if not each.startswith("_")))
+        return f"a device has no attribute {name!r}" + (
+            f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        )
 
     def __repr__(self) -> str:
         return f"<Device {self.id}: {self.attributes.name} ({self.attributes.target})>"

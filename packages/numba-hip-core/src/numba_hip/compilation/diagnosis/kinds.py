@@ -35,6 +35,8 @@ from numba_hip.suggestions import hint
 Say = Callable[[Failure, "re.Match[str]"], "str | None"]
 """What a reason means that matches; None where it is of another kind after all."""
 
+_COMPUTE_OTHERWISE = "write a loop over the elements, or call it before the launch and pass what it gives"
+
 KINDS: list[tuple[re.Pattern[str], bool, Say]] = []
 """Patterns of reasons, whether these can be of an implementation that was tried, and what is said; the first that
 matches counts."""
@@ -205,12 +207,19 @@ def _unknown_attribute(failure: Failure, found: re.Match[str]) -> str:
     if "array(" in owner:
         if name in ("append", "extend", "insert"):
             return f"{said}: arrays keep their size; pass one that is large enough"
+        if name in _public(np.ndarray):
+            return f"{said}: kernels have none; {_COMPUTE_OTHERWISE}"
         return said + hint(name, _public(np.ndarray))
     if owner.startswith(("float", "int", "uint")) and hasattr(math, name):
         return f"{said}; math.{name}(...) is a function"
     if owner.startswith(("hip.threadIdx", "hip.block", "hip.gridDim")):
         return f"{said}; there are x, y and z"
     return said
+
+
+@kind(r"Use of unsupported NumPy function 'numpy\.([\w.]+)' or unsupported use")
+def _numpy_function(failure: Failure, found: re.Match[str]) -> str:
+    return f"np.{found[1]} cannot be used in a kernel (or not in this way): {_COMPUTE_OTHERWISE}"
 
 
 @kind(r"Cannot unify (.+) and (.+) for '([^'.]+)(?:\.\d+)*'")

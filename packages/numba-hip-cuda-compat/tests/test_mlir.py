@@ -126,6 +126,33 @@ def test_types_are_named_by_their_bits(types: ModuleType) -> None:
     assert types.ptr_to(types.f32) == types.CPointer(types.float32)
 
 
+def test_complex_numbers_of_two_halves(mlir: ModuleType, types: ModuleType) -> None:
+    half, cuda = types.complex32, mlir.cuda
+
+    @cuda.jit
+    def kernel(out, parts, factor):
+        private, shared = cuda.local.array(2, half), cuda.shared.array(2, half)
+        private[0] = half(1.5, -2.0)
+        shared[1] = private[0] * private[0] + private[0]
+        parts[0], parts[1] = shared[1].real, shared[1].imag
+        out[0], out[1], out[2] = shared[1], -private[0] / shared[1], private[0] * factor
+        out[3], out[4], out[5] = private[0] == half(1.5, -2.0), private[0] != shared[1], abs(private[0])
+        out[6], out[7] = private[0] ** 2, 3 * private[0].conjugate()
+
+    out, parts, z = np.zeros(8, complex), np.zeros(2, np.float16), 1.5 - 2j
+    kernel[1, 1](out, parts, 2.5)
+    expected = [z * z + z, -z / (z * z + z), z * 2.5, 1, 1, abs(z), z * z, 3 * z.conjugate()]
+    np.testing.assert_allclose(out, expected, rtol=2e-3)
+    assert out[1] != expected[1], "rounded to two halves"
+    np.testing.assert_array_equal(parts, [-0.25, -8])
+
+    @cuda.jit
+    def total(value, out):
+        out[0] = value.real + value.imag
+
+    assert total.compile("void(complex32, float16[:])") is not None
+
+
 def test_annotations_are_a_signature(mlir: ModuleType, types: ModuleType) -> None:
     @mlir.cuda.jit
     def fill(out: types.Array(types.i32, 1, "A"), a: np.int16, b: ctypes.c_float) -> None:  # type: ignore[name-defined]

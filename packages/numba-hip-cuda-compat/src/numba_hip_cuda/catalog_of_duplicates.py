@@ -70,6 +70,7 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.types": Module(
         names={
             "bfloat16": "numba_hip:bfloat16",
+            "complex32": "numba_hip._numba.typing:COMPLEX32",  # of numba_cuda_mlir, whose copy of these types this is
             "float_": "numba.core.types:float64",
             "GridGroup": "numba_hip.language.cg:GridGroupType",
             "Dim3": "numba_hip.language.thread_index:Dim3Type",

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from numba.core import sigutils, typeinfer, types
 from numba.core.typeconv import Conversion
+from numba.core.typeconv.rules import default_type_manager
 from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 from numba.core.typing.builtins import NumberClassAttribute
 from numba.core.typing.context import CallStack as NumbaCallStack
@@ -18,16 +19,23 @@ from numba.np.numpy_support import FROM_DTYPE, as_dtype, from_dtype
 from numba_hip.errors import SignatureError
 from numba_hip.suggestions import hint
 
-__all__ = ["CallStack", "Conversion", "Purpose", "add_dtype", "as_dtype", "fold_argument_types", "from_dtype",
-           "is_signature", "normalize_signature", "standard_declarations", "type_code",
-           "type_of_constructor"]  # fmt: skip
+__all__ = ["COMPLEX32", "CallStack", "Conversion", "Purpose", "add_conversions", "add_dtype", "as_dtype",
+           "fold_argument_types", "from_dtype", "is_signature", "normalize_signature", "standard_declarations",
+           "type_code", "type_of_constructor"]  # fmt: skip
 
 is_signature = sigutils.is_signature
+
+COMPLEX32 = types.Complex("complex32", types.float16)
+
+_NAMES = {**vars(types), COMPLEX32.name: COMPLEX32}
+"""Types by the names that signatures have for them: Numba's, and one that it lacks."""
 
 
 def normalize_signature(signature: Any) -> tuple[tuple[types.Type, ...], types.Type | None]:
     """Argument types, and the result type if there is one, of a signature in any form. Raises `SignatureError`."""
     try:
+        if isinstance(signature, str):
+            signature = eval(signature, {}, _NAMES)  # as Numba does
         args, result = sigutils.normalize_signature(signature)
     except NameError as error:
         name = str(error.name)
@@ -38,6 +46,15 @@ def normalize_signature(signature: Any) -> tuple[tuple[types.Type, ...], types.T
             f"signature {signature!r}: {error.msg}; write it as in 'void(float32[:], int64)'"
         ) from None
     return tuple(args), result
+
+
+def add_conversions(kind: types.Type, wider: Sequence[types.Type], others: Sequence[types.Type]) -> None:
+    """Let *kind*, which Numba does not have, be promoted to each of *wider*, and these and *others* be converted to it,
+    with a loss."""
+    for other in wider:
+        default_type_manager.set_promote(kind, other)
+    for other in (*wider, *others):
+        default_type_manager.set_unsafe_convert(other, kind)
 
 
 def add_dtype(dtype: Any, kind: types.Type) -> None:

@@ -38,6 +38,7 @@ def _load_features() -> None:
         dtypes,
         fast_division,
         fp16,
+        half_complex,
         lane_operations,
         linear_algebra,
         local,

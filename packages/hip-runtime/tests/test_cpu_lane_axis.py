@@ -182,7 +182,7 @@ def test_joined_blocks_in_narrow_gangs(device: Device, width: int) -> None:
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
         found, form = run(device, plain("zxy"), x, "zxy", (32, 1, 1))
     np.testing.assert_array_equal(found, 2 * x + np.arange(40, dtype=np.float32)[:, None])
-    assert f"{width} threads at a time; neighbours along y in up to {8 * width} blocks" in form
+    assert f"{width} threads at a time; neighbours along y in up to {32 * width} blocks" in form
 
 
 TILE = f"""

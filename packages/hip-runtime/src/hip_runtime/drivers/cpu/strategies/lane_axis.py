@@ -32,8 +32,9 @@ _WORTHWHILE = 0.5
 """Cycles per thread that another axis than x has to save: about half of an access that becomes contiguous."""
 
 
-_GANGS_PER_TILE = 8
-"""Gangs of a row of blocks that are joined: so much memory is contiguous, in each row of threads."""
+_GANGS_PER_TILE = 32
+"""Gangs of a row of blocks that are joined: so much memory is contiguous, in each row of threads. With one, a sum of
+4096 x 4096 numbers in blocks of 256 x 1 takes 17 ms of CPU time, with 8 it takes 15, with 32 it takes 13."""
 
 
 def order_axes(first: int) -> Axes:

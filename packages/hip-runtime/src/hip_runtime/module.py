@@ -257,12 +257,13 @@ class Launch:
         Python looks for ``__call__`` in the class at each call, so that launches that nobody observes pay nothing.
         """
 
-        def call(self: Launch, arguments: bytes, owners: object = None) -> None:
+        def call(self: Launch, arguments: bytes, owners: object = None, stream: int | None = None) -> None:
             name, device = self.function.name, self.function.device
-            launched = Activity("kernel", name, device, self._stream, grid=self.grid, block=self.block)
+            used = self._stream if stream is None else stream
+            launched = Activity("kernel", name, device, used, grid=self.grid, block=self.block)
             self.prepare()
             assert observer is not None
-            observer.measure(launched, partial(self._call_unobserved, arguments, owners))
+            observer.measure(launched, partial(self._call_unobserved, arguments, owners, stream))
 
         cls.__call__ = cls._call_unobserved if observer is None else call  # type: ignore[method-assign]
 

@@ -55,14 +55,21 @@ class Failure:
         """The global variables of the function."""
         return getattr(self.function, "__globals__", {})
 
+    @property
+    def has_callers(self) -> bool:
+        """Whether the place is in another function than the one that was compiled."""
+        return bool(self._callers())
+
+    def _callers(self) -> list[Place]:
+        return [place for place in self.message.places if name_at(place) != name_at(self.place)]
+
     def shown_places(self) -> list[str]:
         """The place, with its line, and where the function was called from if it is not the one that was compiled."""
         lines = [f'File "{self.place.filename}", line {self.place.line}{_within(self.place)}:']
         if text_of(self.place):
             lines.append(f"    {text_of(self.place)}")
-        callers = [place for place in self.message.places if name_at(place) != name_at(self.place)]
-        if callers:
-            outer = callers[-1]
+        if self.has_callers:
+            outer = self._callers()[-1]
             lines.append(f'called from "{outer.filename}", line {outer.line}{_within(outer)}: {text_of(outer)}')
         return lines
 

@@ -270,8 +270,10 @@ def _own_words(failure: Failure, found: re.Match[str]) -> str:
     if found[1].startswith("this makes"):
         call = failure.message.call
         return construct_in(call) or (f"{call.partition('(')[0]}: {TEXT}" if "unicode" in call else found.string)
-    headline = failure.message.headline if found[1] == "hip." else ""
-    return "\n".join(filter(None, [plain(found.string), headline]))
+    message, said = failure.message, plain(found.string)
+    if found[1] != "hip." or not message.headline or failure.has_callers:
+        return said
+    return f"{said}\n{message.headline}:\n \n >>> {message.call}"  # as Numba writes it, which programs look for
 
 
 @kind(r"Unsupported array index type (.+) in \[")

@@ -1,5 +1,7 @@
 """Functions and types that a user teaches kernels, before and after kernels were compiled."""
 
+import collections
+import operator
 import subprocess
 import sys
 
@@ -216,3 +218,40 @@ def test_a_kernel_is_one_function_however_large_it_is(opt):
 
     text, _ = hip.compile(kernel, (types.int64[::1],), target="cpu", output="llvm")
     assert text.count("\ndefine ") == (1 if opt else 2)
+
+
+def test_an_operator_is_asked_for_once_and_learns_more_later(monkeypatch):
+    asked = []
+    ask = types.Function.get_call_type
+
+    def note(function, context, args, kws):
+        asked.append((function.typing_key, args))
+        return ask(function, context, args, kws)
+
+    monkeypatch.setattr(types.Function, "get_call_type", note)
+
+    def often(out, x):
+        out[0] = x * x * x * x + x * x * x + x * x + x * x - x
+        out[1] = -x * x
+
+    signature = "(float32[::1], float32)"
+    hip.compile(often, signature, output="llvm")
+    multiplied = [args for operation, args in asked if operation is operator.mul]
+    assert len(multiplied) == len(set(multiplied)) <= 1
+
+    @extending.overload(operator.mul)
+    def scale(left, right):
+        if isinstance(left, types.Float) and isinstance(right, types.BaseNamedTuple):
+            return lambda left, right: left * right[0] + left * right[1]
+        return None
+
+    Pair = collections.namedtuple("Pair", "first second")
+
+    @hip.jit
+    def later(out, x, pair):
+        out[0] = x * pair
+        out[1] = x * x
+
+    out = np.zeros(2)
+    later[1, 1](out, 3.0, Pair(1.0, 4.0))
+    np.testing.assert_array_equal(out, [15, 9])

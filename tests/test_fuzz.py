@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from numba_hip import config
 from tools.fuzz import OverdueError, check, limit_time
 from tools.fuzz.__main__ import main
 from tools.fuzz.check import Mismatch, check_case, check_typed
-from tools.fuzz.generator import MOST_DEPTH, Case, make_case
+from tools.fuzz.generator import MOST_DEPTH, Case, Emitted, make_case, make_lines
 from tools.fuzz.program import TypedCase
 from tools.fuzz.reduction import shorter
 from tools.fuzz.runs import CompiledCase, forms_of
@@ -203,3 +204,10 @@ def test_what_a_device_does_not_have_is_left_out_and_named(
     assert main(["--seed", "70", "--cases", "1", "--kinds", "typed", "--tally", str(tally)]) == 0
     assert "0 of 1 kernels" in capsys.readouterr().out
     assert '"lacking": {"UnsupportedError: no such thing here": 1}' in tally.read_text()
+
+
+def test_a_function_that_another_calls_is_written() -> None:
+    first, second = "def helper_0():\n    pass\n", "def helper_1():\n    helper_0()\n"
+    case = replace(make_case(PLAIN), functions=(("helper_0", first), ("helper_1", second)))
+    assert first not in replace(case, lines=make_lines([Emitted(1, "t = 0", False, 0)])).text
+    assert first in replace(case, lines=make_lines([Emitted(1, "helper_1()", False, 0)])).text

@@ -47,7 +47,11 @@ class Case:
         threads = self.block[0] * self.block[1]
         text = HEAD.format(seed=self.seed, blocks=self.blocks, block=self.block, number=self.number, threads=threads)
         kernel = "\n".join(line for one in self.lines for line in one.write(1, 0)) or "    pass"
-        text += "".join(f"\n\n{function}" for name, function in self.functions if name in kernel)
+        called, wanted = kernel, list[str]()
+        for name, function in reversed(self.functions):  # each calls none but those before it
+            if name in called:
+                called, wanted = called + function, [function, *wanted]
+        text += "".join(f"\n\n{function}" for function in wanted)
         text += f"\n\n@hip.jit\ndef kernel({PARAMETERS}, n):\n{kernel}\n"
         counts = {"integers": len(INTEGERS), "floats": len(FLOATS), "cells": len(CELLS)}
         return text + TAIL.format(seed=self.seed, names=PARAMETERS.split(", "), **counts)

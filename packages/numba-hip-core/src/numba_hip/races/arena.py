@@ -1,4 +1,4 @@
-"""The detector's memory during one launch: see `layout`."""
+"""The detector's memory during one launch: see `numba_hip.abi.race_records`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ Times are numbers of events. An access happens before another one if one of thes
   later had an atomic operation on the same address, or waited with one that had. Everything released before that
   release counts as acquired with it, so chains of locks and flags need not be followed.
 
-Numba compiles all functions for the processor; *arena* is the array of `layout`.
+Numba compiles all functions for the processor; *arena* is the memory that `numba_hip.abi.race_records` lays out.
 """
 
 from __future__ import annotations

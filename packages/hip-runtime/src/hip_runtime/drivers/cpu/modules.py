@@ -52,7 +52,7 @@ class CpuFunction:
 
     @property
     def forms(self) -> dict[Dim3, tuple[str, str]]:
-        """The form of its code (see `choice`) for each block shape that it was compiled for, and the reason."""
+        """The form of its code (see `strategies.forms`) for each block shape it was compiled for, and why."""
         return {block: (program.form, program.reason) for block, program in self.workers.items()}
 
     def keep_code(self, directory: Path, variable: str) -> None:

@@ -177,7 +177,7 @@ MISTAKES = [
     Mistake("b = sorted(a)\na[0] = b[0]", r"No implementation of function sorted for \(array"),
     Mistake("if 1.0 in a:\n    a[0] = 1", "No implementation of function in for"),
     Mistake("a[0] = math.sin(a)", "No implementation of function sin .*: it takes one number"),
-    Mistake("a[0] = np.sum(a, axis=0)[0]", "got an unexpected keyword argument 'axis'"),
+    Mistake("a[0] = np.sum(a, axis=0)[0]", "unexpected keyword argument 'axis'|write a loop over the elem"),
     Mistake("import math as m\na[0] = m.sin(1.0)", "a kernel cannot import: do that above it"),
     Mistake("global LARGE\nLARGE = 3", "a kernel cannot assign to global names", "LARGE = 3"),
     Mistake("match a[0]:\n    case [x, y]:\n        a[0] = 3", "a kernel has no match: write if", "case [x, y]:"),

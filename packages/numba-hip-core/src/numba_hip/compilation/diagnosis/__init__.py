@@ -16,7 +16,11 @@ from numba_hip.compilation.diagnosis.kinds import meaning
 from numba_hip.compilation.diagnosis.wording import UNSUPPORTED
 from numba_hip.errors import UnknownNameError, UnsupportedCodeError
 
-FOREIGN = (("module ", UnknownNameError), *((word, UnsupportedCodeError) for word in UNSUPPORTED))
+FOREIGN = (
+    ("Literal[", UnsupportedCodeError),
+    ("module ", UnknownNameError),
+    *((word, UnsupportedCodeError) for word in UNSUPPORTED),
+)
 """What errors of other types say that come of what the user wrote, and what is raised instead of them."""
 
 

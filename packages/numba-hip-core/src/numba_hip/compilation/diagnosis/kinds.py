@@ -176,6 +176,12 @@ def _undefined(failure: Failure, found: re.Match[str]) -> str:
     return f"{found.string}{hint(name, [*failure.names, *dir(builtins)])}"
 
 
+@kind(r"module 'numpy' has no attribute 'Literal\[")
+def _text_of_a_constant(failure: Failure, found: re.Match[str]) -> str:
+    """A function of NumPy's, which Numba has a form of that puts a constant into the text of an error."""
+    return f"Numba has no form of this call for kernels: {_COMPUTE_OTHERWISE}"
+
+
 @kind(r"module '([\w.]+)' has no attribute '(\w+)'(.*)")
 def _missing_in_module(failure: Failure, found: re.Match[str]) -> str:
     module, name, more = found.groups()

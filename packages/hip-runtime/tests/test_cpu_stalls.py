@@ -152,6 +152,9 @@ def test_never() -> None:
     out = run_script(
         """
         function, flag, out, arguments = endless(device)
+        flag.copy_to_device(np.ones(1, np.int64))
+        function.launch(2, 4, arguments)  # compiles, so that the signal finds the kernel running
+        flag.copy_to_device(np.zeros(1, np.int64))
         with pytest.raises(KeyboardInterrupt), signal_after(1.5):
             function.launch(2, 4, arguments)
         check_that_it_works(device)

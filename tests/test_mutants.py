@@ -239,7 +239,7 @@ time.sleep(float(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize(("sleeps", "expected"), [("0", 0), ("600", None)])
+@pytest.mark.parametrize(("sleeps", "expected"), [("0", 0), pytest.param("600", None, marks=pytest.mark.long)])
 def test_what_a_listed_change_leaves_behind_is_ended(tmp_path: Path, sleeps: str, expected: int | None) -> None:
     command = [sys.executable, "-c", LEAVES_ONE_BEHIND, sleeps]
     assert run_limited(command, tmp_path, dict(os.environ), 5.0) == expected

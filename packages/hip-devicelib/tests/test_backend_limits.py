@@ -191,7 +191,7 @@ def representatives(half: str) -> list[str]:
     return list({(t.generic or t.name, t.lds_bytes, t.name[:6]): t.name for t in usable}.values())
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("half", ["gfx9", "gfx1"])
 def test_every_intrinsic_said_to_work_compiles_for_every_processor(half: str, tmp_path: Path) -> None:
     calls = all_calls()

@@ -74,7 +74,7 @@ def identify(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page.read_text())], ids=identify)
 def test_the_code_of_a_page_runs(page: Path) -> None:
     # A process of its own: a page may choose a device or pose as CUDA.

@@ -51,7 +51,7 @@ def test_lanes_fit_registers(processor: str) -> None:
     assert default_lanes() == {"x86-64": 8, "haswell": 16}[processor]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_program(device: Device, seed: int) -> None:
     with config.cpu_form.scope("vectors"):

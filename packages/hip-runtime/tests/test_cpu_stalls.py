@@ -19,7 +19,8 @@ from hip_runtime.drivers.cpu.abi.thread_states import (
 )
 
 PREAMBLE = """
-import sys, warnings
+import signal, sys, warnings
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it from its start
 sys.path.insert(0, {tests!r})
 from test_cpu_interrupt import *
 from spmd_kernels import code, pack, sample

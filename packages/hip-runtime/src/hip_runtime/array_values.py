@@ -71,11 +71,21 @@ class ArrayValues:
         """The elements as Python's numbers, in lists in lists."""
         return cast("DeviceArray", self).copy_to_host().tolist()
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in NUMPY_METHODS:
-            raise AttributeError(f"a device array has no method {name}: {INSTEAD}")
-        object.__getattribute__(self, name)  # raises what Python says, or the property of that name
-        raise AttributeError(name)
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in NUMPY_METHODS]
+
+
+class _MissingMethod:
+    """A method that arrays do not have; asked for, it says what to do. A ``__getattr__`` would make each attribute of
+    an array slower to look up, which launches do several times."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, array: object, owner: type | None = None) -> NoReturn:
+        raise AttributeError(f"a device array has no method {self._name}: {INSTEAD}")
 
 
 def _refusing(symbol: str) -> Callable[[Any, Any], Any]:
@@ -87,6 +97,8 @@ def _refusing(symbol: str) -> Callable[[Any, Any], Any]:
     return operation
 
 
+for _name in NUMPY_METHODS:
+    setattr(ArrayValues, _name, _MissingMethod(_name))
 for _name, _symbol in OPERATIONS.items():
     for _kind in ("", "r", "i"):
         setattr(ArrayValues, f"__{_kind}{_name}__", _refusing(_symbol + "=" * (_kind == "i")))

@@ -90,13 +90,22 @@ class Tuned:
 
         Raises `TuningError` where none of them is possible, and what the kernel raises.
         """
+        if self._key is not None:
+            return self._choose(self._tell_apart(args), grid, args, stream, sharedmem)
         seen = current_device(), tuple([_glance(value) for value in args])
-        chosen = self._seen.get(seen) if self._key is None else None
+        chosen = self._seen.get(seen)
         if chosen is None:
-            told_apart = self._tell_apart(args)
+            chosen = self._seen[seen] = self._choose(self._tell_apart(args), grid, args, stream, sharedmem)
+        return chosen
+
+    def _choose(
+        self, told_apart: tuple[Any, ...], grid: Any, args: Sequence[Any], stream: Any, sharedmem: int
+    ) -> Choice:
+        chosen = self.choices.get(told_apart)
+        if chosen is None:
             with self._tuning:
                 chosen = self.choices.get(told_apart) or self._find(grid, args, stream, sharedmem, told_apart)
-                self.choices[told_apart] = self._seen[seen] = chosen
+                self.choices[told_apart] = chosen
         return chosen
 
     def _tell_apart(self, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -130,7 +139,7 @@ class Tuned:
         if not measured:
             raise TuningError(
                 f"none of the {len(self.configurations)} configurations of {self.__name__} is possible on "
-                f"{current_device().name}; the last one is not because: {problem}"
+                f"{current_device().name}: try smaller blocks; the last one fails with: {problem}"
             ) from problem
         return min(measured, key=lambda choice: choice.seconds)
 

@@ -50,16 +50,16 @@ EXECUTOR = "tinygrad==0.14.0"
 
 EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 EMULATED = (
-    "kernels", "atomics", "shared", "warp", "records", "reduction", "print", "graphs", "streams", "pointers",
-    "private_and_constant", "scalars", "boundscheck", "stack",
+    "kernels", "atomics", "shared_memory", "warp", "records", "reduction", "print", "graphs", "streams", "pointers",
+    "private_and_constant_memory", "scalars", "boundscheck", "stack",
 )  # fmt: skip
 EMULATED_WITH_ROCM = (
     "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",
-    "narrow_casts", "narrowing", "words_and_lanes", "device_functions", "elements", "external", "hip_functions",
-    "user_functions", "c_helpers", "numpy_in_kernels", "linear_algebra", "captured_arrays", "ufuncs", "vectorize",
-    "hinted_access", "hints",
+    "narrow_casts", "narrowing", "hardware_operations", "device_functions", "array_elements", "external_functions",
+    "hip_functions", "hip_extensions", "c_helpers", "numpy_in_kernels", "linear_algebra", "captured_arrays", "ufuncs",
+    "vectorize", "cache_hints", "transfer_hints",
 )  # fmt: skip
-EMULATED_QUICK = ("records", "warp", "streams", "graphs", "pointers", "private_and_constant")
+EMULATED_QUICK = ("records", "warp", "streams", "graphs", "pointers", "private_and_constant_memory")
 """Modules of core's tests that run on an emulated GPU: without more, with ROCm's device library, and in a hurry."""
 
 HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")
@@ -129,7 +129,7 @@ def rocm(session: nox.Session) -> None:
     tests = (
         "packages/hip-devicelib/tests",
         "packages/hip-runtime/tests/test_hip_runtime.py",
-        "packages/numba-hip-core/tests/test_amd.py",
+        "packages/numba-hip-core/tests/test_amd_codegen.py",
     )
     run_pytest(session, *tests, python="rocm-python")
 

@@ -288,3 +288,20 @@ def test_scopes_for_amd_gpus(target):
         assert "amdgpu.no" not in scoped(operation), "the host's memory may be meant"
     assert 'syncscope("workgroup") monotonic monotonic' in text
     assert hip.compile(among, signature, target=target, output="object")[0][:4] == b"\x7fELF"
+
+
+def test_atomics_on_float16():
+    @hip.jit
+    def kernel(values):
+        hip.atomic.add(values, 0, 0.5)
+        hip.atomic.sub(values, 1, 1)
+        hip.atomic.max(values, 2, hip.grid(1))
+        hip.atomic.min(values, 3, -hip.grid(1))
+        hip.atomic.nanmax(values, 4, hip.grid(1))
+        hip.atomic.exch(values, 5, 7)
+        hip.atomic.cas(values, 6, np.float16(2), np.float16(3))
+
+    values = np.array([0, 0, 0, 0, np.nan, 1, 2], np.float16)
+    kernel[2, 8](values)
+    assert values.tolist() == [8, -16, 15, -15, 15, 7, 3]
+    assert "s_endpgm" in hip.compile(kernel, "void(float16[::1])", target="gfx1100")[0]

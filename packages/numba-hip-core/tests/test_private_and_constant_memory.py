@@ -86,3 +86,23 @@ def test_misuse(source, says):
     exec(f"def kernel(n):\n    {source}", namespace)
     with pytest.raises(NumbaError, match=says):
         hip.jit(namespace["kernel"])[1, 1](3)
+
+
+def test_private_arrays_are_aligned():
+    @hip.jit
+    def kernel(out):
+        part = hip.local.array(3, float32, alignment=64)
+        part[1] = hip.grid(1)
+        out[hip.grid(1)] = part[1]
+
+    out = np.zeros(4)
+    kernel[1, 4](out)
+    assert out.tolist() == [0, 1, 2, 3]
+    (args,) = kernel.signatures
+    unoptimised = hip.jit(kernel.py_func, opt=False).compile(args).llvm()
+    assert "[3 x float], align 64" in unoptimised
+    with pytest.raises(ValueError, match="Alignment must be a power of two, got 3"):
+
+        @hip.jit("void(float64[:])")
+        def odd(out):
+            hip.local.array(3, float32, alignment=3)

@@ -71,7 +71,7 @@ REFUSED = [
 def test_kernels_that_are_refused(function, says, simulated):
     line = function.__code__.co_firstlineno
     assert line == inspect.getsourcelines(function.__code__)[1]
-    place = rf"^kernel {function.__qualname__} \(.*test_eligibility\.py:{line}\) {says}"
+    place = rf"^kernel {function.__qualname__} \(.*test_function_checks\.py:{line}\) {says}"
     with config.simulator.scope(simulated):
         with pytest.raises(KernelSignatureError, match=place):
             hip.jit("void(float64[:])")(function)
@@ -116,7 +116,7 @@ def test_kernels_call_what_cannot_be_launched(simulated):
     ("function", "says"), [REFUSED[0], REFUSED[1], REFUSED[4], REFUSED[6]], ids=["async", "async gen", "**", "*, step"]
 )
 def test_device_functions_that_are_refused(function, says):
-    place = rf"^device function {function.__name__} \(.*test_eligibility\.py:[0-9]+\) {says}"
+    place = rf"^device function {function.__name__} \(.*test_function_checks\.py:[0-9]+\) {says}"
     for decorate in (hip.jit(device=True), hip.vectorize(["float64(float64)"]), hip.reduce):
         with pytest.raises(DeviceFunctionError, match=place):
             decorate(function)

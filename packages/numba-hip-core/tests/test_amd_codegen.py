@@ -264,7 +264,7 @@ def test_more_blocks_than_a_compute_unit_holds():
         hip.compile(saxpy.py_func, SAXPY, target="gfx90a", launch_bounds=(1024, 3))
     message = str(caught.value)
     assert "3 blocks of 1024 threads on a compute unit are 12 waves on each SIMD unit; gfx90a has room for 8" in message
-    assert "test_amd.py" in message
+    assert "test_amd_codegen.py" in message
     assert hip.compile(saxpy.py_func, SAXPY, target="gfx1100", launch_bounds=(512, 4), wave_size=64)
     with pytest.raises(OptionError, match="Got 4 launch bounds: .*it can be threads of a block, blocks of a"):
         hip.jit(launch_bounds=(256, 1, 1, 1))

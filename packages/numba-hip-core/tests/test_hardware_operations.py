@@ -1,4 +1,4 @@
-"""Bytes and bits of words, clocks, and lanes by the names of the hardware."""
+"""Operations under the names of the hardware: bytes of words, clocks, lanes and masks of lanes."""
 
 import itertools
 
@@ -151,3 +151,22 @@ def test_a_breakpoint_without_a_debugger_is_gone_past():
     assert values.tolist() == [1] * 8
     assembly, _ = hip.compile(kernel, "(float64[::1],)", target="gfx90a", output="asm")
     assert "s_trap 3" in assembly
+
+
+def test_masks_of_lanes():
+    @hip.jit
+    def kernel(out):
+        i = hip.laneid
+        out[i, 0], out[i, 1], out[i, 2] = hip.lanemask_lt(), hip.lanemask_le(), hip.lanemask_eq()
+        out[i, 3], out[i, 4] = hip.lanemask_ge(), hip.lanemask_gt()
+
+    waves = int(hip.get_current_device().WARP_SIZE)
+    out = np.zeros((waves, 5), np.uint64)
+    kernel[1, waves](out)
+    every = (1 << waves) - 1
+    for lane, (lt, le, eq, ge, gt) in enumerate(out.tolist()):
+        assert eq == 1 << lane
+        assert lt == eq - 1
+        assert le == lt | eq
+        assert ge == every & ~lt
+        assert gt == every & ~le

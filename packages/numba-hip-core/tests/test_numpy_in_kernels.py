@@ -1,6 +1,8 @@
 """NumPy in kernels besides ufuncs: reductions, assignment of arrays, functions of numbers, and Python's own numbers."""
 
 import math
+import re
+import subprocess
 import sys
 
 import numpy as np
@@ -103,6 +105,72 @@ def test_reductions_of_a_nan_and_of_complex_numbers():
 
     z = np.array([1 + 2j, 3 - 1j, 0.5j])
     np.testing.assert_allclose(run(total, z, np.zeros(3, complex)), [z.sum(), z.prod(), z.mean()])
+
+
+def look_up(a, m, x, out):
+    out[0] = np.searchsorted(a, x)
+    out[1] = np.digitize(x, a)
+    out[2] = x in a
+    out[3] = a[1] in a
+    out[4] = np.isclose(x, a[2])
+    out[5] = np.ptp(m)
+    out[6] = np.average(a)
+    out[7] = np.nanargmax(a)
+    out[8] = np.nan_to_num(x / 0.0)
+    out[9] = np.sinc(x)
+    out[10] = np.angle(complex(x, 1))
+    out[11] = np.trace(m)
+    out[12] = np.trace(m, -1)
+    out[13] = np.trace(m, 2)
+    out[14] = np.trace(m, 9)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of the division
+def test_functions_of_arrays_that_need_no_memory():
+    a, m = np.array([1.0, 2, 4, 8]), np.array([[1, 2, 3], [4, 5, 6]], np.int16)
+    wanted = np.zeros(15)
+    look_up(a, m, np.float64(3), wanted)
+    np.testing.assert_allclose(run(look_up, a, m, 3.0, np.zeros(15)), wanted, rtol=1e-14)
+    assert run(look_up, a, m.T, 3.0, np.zeros(15))[13] == 0
+
+
+KNOWN_NAMES = """
+import sys
+import numba
+import numpy as np
+from numba import hip
+
+if "njit" in sys.argv:
+    numba.njit(lambda: 1)()
+
+@hip.jit
+def kernel(a):
+    a[0] = np.searchsorted(a, 2.0)
+
+kernel[1, 1](np.arange(4.0))
+from numba_hip.compilation.target_registry import known_targets
+
+[context] = [target.typing_context for target in known_targets()]
+names = sorted(str(name) for name in context._globals)
+templates = [f"{key}: {len(found)}" for key, found in (*context._functions.items(), *context._attributes.items())]
+print("\\n".join(sorted([*names, *templates])))
+"""
+
+
+@pytest.mark.long
+def test_what_a_kernel_may_use_does_not_depend_on_njit():
+    """Numba declares what njit has for all targets, as soon as njit compiles anything: some types that kernels do not
+    take, and a helper of these, remain."""
+
+    def known(*arguments):
+        command = [sys.executable, "-c", KNOWN_NAMES, *arguments]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+        return re.sub(r"0x[0-9a-f]+", "", shown.stdout).splitlines()
+
+    alone = known()
+    assert len(alone) > 300
+    only_on_host = re.compile("polynomial|RandomGenerator|binomial_btpe", re.IGNORECASE)
+    assert [name for name in sorted(set(known("njit")) ^ set(alone)) if not only_on_host.search(name)] == []
 
 
 def test_the_largest_of_nothing():

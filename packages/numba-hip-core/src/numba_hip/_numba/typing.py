@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from numba.core import sigutils, typeinfer, types
@@ -11,17 +13,18 @@ from numba.core.typeconv import Conversion
 from numba.core.typeconv.rules import default_type_manager
 from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 from numba.core.typing.builtins import NumberClassAttribute
+from numba.core.typing.context import BaseContext
 from numba.core.typing.context import CallStack as NumbaCallStack
-from numba.core.typing.templates import fold_arguments
+from numba.core.typing.templates import RegistryLoader, fold_arguments
 from numba.core.typing.typeof import Purpose
 from numba.np.numpy_support import FROM_DTYPE, as_dtype, from_dtype
 
 from numba_hip.errors import SignatureError
 from numba_hip.suggestions import hint
 
-__all__ = ["COMPLEX32", "CallStack", "Conversion", "Purpose", "add_conversions", "add_dtype", "as_dtype",
-           "fold_argument_types", "from_dtype", "is_signature", "normalize_signature", "standard_declarations",
-           "type_code", "type_of_constructor"]  # fmt: skip
+__all__ = ["COMPLEX32", "CallStack", "Conversion", "Purpose", "TypingContext", "add_conversions", "add_dtype",
+           "as_dtype", "fold_argument_types", "from_dtype", "import_more_functions", "is_signature",
+           "normalize_signature", "standard_declarations", "type_code", "type_of_constructor"]  # fmt: skip
 
 is_signature = sigutils.is_signature
 
@@ -65,6 +68,55 @@ def add_dtype(dtype: Any, kind: types.Type) -> None:
 def standard_declarations() -> list[Any]:
     """Registries that type Python's ``math`` and ``cmath``, enumerations, and NumPy's functions."""
     return [module.registry for module in (mathdecl, cmathdecl, enumdecl, npydecl)]
+
+
+ON_DEMAND = ("numba.np.arraymath", "numba.np.types.datetime_registry")
+"""Declare NumPy's functions of arrays, of which some need no memory, and a few of dates, in the releases of Numba that
+have this module. Importing them takes up to half a second."""
+
+HOST_ONLY = (
+    "numba.cpython.heapq", "numba.cpython.setobj", "numba.experimental.jitclass.base", "numba.misc.gdb_hook",
+    "numba.np.linalg", "numba.np.polynomial", "numba.np.random", "numba.typed",
+)  # fmt: skip
+"""Modules and packages whose declarations ``njit`` imports, for all targets, with code that needs the host: its memory
+management, LAPACK, or the state of its generators. Without a list of them a kernel would compile or not, depending
+on whether the program has used ``njit`` before."""
+
+
+def import_more_functions() -> bool:
+    """Import what Numba declares of NumPy's functions; returns False if that has been done before."""
+    missing = [name for name in ON_DEMAND if name not in sys.modules]
+    for name in missing:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(name)
+    return any(name in sys.modules for name in missing)
+
+
+class DeclarationsForKernels(RegistryLoader):
+    """The declarations of a registry, without those of modules that only the host can use."""
+
+    def new_registrations(self, name: str) -> Iterator[Any]:
+        """Numba's hook: what was declared since the last call; *name* is a kind of declaration."""
+        for declared in super().new_registrations(name):
+            kind = declared[1] if name == "globals" else declared
+            if not any(map(_is_host_only, getattr(kind, "templates", (kind,)))):
+                yield declared
+
+
+def _is_host_only(template: Any) -> bool:
+    defined = getattr(template, "_overload_func", None) or getattr(template, "_definition_func", template)
+    modules = [getattr(value, "__module__", None) or "" for value in (defined, getattr(template, "key", None))]
+    return any(module == name or module.startswith(f"{name}.") for module in modules for name in HOST_ONLY)
+
+
+class TypingContext(BaseContext):
+    """Numba's typing context with the declarations that kernels can use."""
+
+    def install_registry(self, registry: Any) -> None:
+        """Numba's hook: add what was declared in *registry* since the last call."""
+        if registry not in self._registries:
+            self._registries[registry] = DeclarationsForKernels(registry)
+        super().install_registry(registry)
 
 
 def type_of_constructor(context: Any, kind: types.Type) -> types.Type:

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import types, typing
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
-from numba.core.errors import LoweringError, NumbaError
+from numba.core.errors import LoweringError, NumbaError, TypingError
 
 from hip_devicelib.errors import UnsupportedError
 from hip_runtime.compile_notice import announced
@@ -26,6 +26,7 @@ from numba_hip._numba.compiler import (
     run_pipeline,
     sanitize_compile_result_entries,
 )
+from numba_hip._numba.typing import import_more_functions
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accessed_arrays import accessed_array
 from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
@@ -40,6 +41,9 @@ from numba_hip.targets.unsafe_intrinsics import is_foreign
 
 if TYPE_CHECKING:
     from numba_hip.targets.compile_target import CompileTarget
+
+
+Types = tuple[types.Type, ...]
 
 
 class HipCompileResult(CompileResult):
@@ -222,7 +226,7 @@ def numba_flags(options: CompileOptions, *, describes_variables: bool = False) -
 
 def compile_function(
     py_func: Callable[..., Any],
-    args: tuple[types.Type, ...],
+    args: Types,
     return_type: types.Type | None,
     options: CompileOptions,
     target: CompileTarget,
@@ -238,7 +242,7 @@ def compile_function(
             if options.rewrite is not None:
                 py_func = options.rewrite(py_func, args)
             flags = numba_flags(options, describes_variables=bool(options.debug) and target.machine is not None)
-            result = run_pipeline(target.contexts, py_func, args, return_type, flags, HipCompiler)
+            result = _lower(target, py_func, args, return_type, flags)
         except NumbaError as error:
             code = py_func.__code__
             error.add_context(
@@ -248,6 +252,20 @@ def compile_function(
             raise
         result.library.add_linked_code(linked)
         return result
+
+
+def _lower(
+    target: CompileTarget, py_func: Callable[..., Any], args: Types, return_type: types.Type | None, flags: Flags
+) -> Any:
+    """Run Numba's passes. If a name that the function uses is not declared, they are run again with all that Numba
+    declares of NumPy's functions: few kernels use those, and they take long to import."""
+    try:
+        return run_pipeline(target.contexts, py_func, args, return_type, flags, HipCompiler)
+    except TypingError:
+        is_called = len(target.typing_context.callstack) > 0
+        if is_called or not import_more_functions():
+            raise
+    return run_pipeline(target.contexts, py_func, args, return_type, flags, HipCompiler)
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""``a @ b``, ``np.dot``, ``np.vdot``, ``np.linalg.norm``, computed by the calling thread, if the result is a number."""
+"""``a @ b``, ``np.dot``, ``np.vdot``, ``np.trace``, ``np.linalg.norm``, computed by the calling thread, if the result
+is a number."""
 
 from __future__ import annotations
 
@@ -99,6 +100,22 @@ def _vdot(a, b):  # type: ignore[no-untyped-def]
         return total
 
     return vdot
+
+
+@overload(np.trace, target="hip")
+def _trace(a, offset=0):  # type: ignore[no-untyped-def]
+    if not isinstance(a, types.Array) or a.ndim != 2 or not isinstance(a.dtype, NUMBERS):
+        return None
+    kind = a.dtype if not isinstance(a.dtype, types.Integer) else (types.int64 if a.dtype.signed else types.uint64)
+
+    def trace(a, offset=0):  # type: ignore[no-untyped-def]
+        rows, columns = a.shape
+        total = kind(0)
+        for row in range(max(0, -offset), min(rows, columns - offset)):
+            total = kind(total + a[row, row + offset])
+        return total
+
+    return trace
 
 
 @overload(np.linalg.norm, target="hip")

@@ -7,11 +7,11 @@ from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from numba.core import types, typing
+from numba.core import types
 
 from numba_hip import language
 from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
-from numba_hip._numba.typing import CallStack, Purpose, standard_declarations, type_code
+from numba_hip._numba.typing import CallStack, Purpose, TypingContext, standard_declarations, type_code
 from numba_hip.bfloat import Bfloat16, unify
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.stub import Stub
@@ -57,7 +57,7 @@ def _is_plain(kind: types.Type) -> bool:
     return isinstance(kind, _PLAIN)
 
 
-class HipTypingContext(typing.BaseContext):
+class HipTypingContext(TypingContext):
     """Numba's own declarations and those of the kernel language, for one compile target."""
 
     compile_target: CompileTarget

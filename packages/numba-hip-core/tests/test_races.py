@@ -271,6 +271,53 @@ def test_sum_of_a_wave_through_shared_memory():
     np.testing.assert_array_equal(out, a.reshape(2, 32).sum(axis=1).repeat(32))
 
 
+@pytest.mark.long
+def test_rows_that_others_store_and_the_next_round_overwrites():
+    """Flux differences of the NAS LU benchmark: tiles that overlap, computed row by row, stored element by element."""
+
+    def make(waits):
+        def advance(rows):
+            s = hip.shared.array(3 * 16, float64)
+            i = hip.threadIdx.x
+            start = 0
+            while start + i < rows.size // 3:
+                count = min(rows.size // 3 - start, hip.blockDim.x)
+                for part in range(3):
+                    s[i + part * count] = rows[3 * start + i + part * count]  # load
+                hip.syncthreads()
+                if 1 <= i < count - 1:
+                    for part in range(3):
+                        s[3 * i + part] *= part + 2  # compute
+                if waits:
+                    hip.syncthreads()
+                for part in range(3):
+                    rows[3 * start + i + part * count] = s[i + part * count]  # store
+                if waits:
+                    hip.syncthreads()
+                start += hip.blockDim.x - 2
+
+        return advance
+
+    rows = np.arange(1, 27 * 3 + 1, dtype=np.float64)
+    expected = rows.reshape(-1, 3).copy()
+    expected[1:-1] *= (2, 3, 4)
+    racing, mended = (hip.jit(debug="race")(make(waits)) for waits in (False, True))
+    assert_races(
+        racing,
+        found_in(racing[1, 16], rows.copy()),
+        ("compute", "store", "written and read by another thread between two barriers"),
+        ("load", "compute", "written and"),
+        ("load", "store", "read and overwritten by another thread between two barriers"),
+    )
+    advanced = rows.copy()
+    assert found_in(mended[1, 16], advanced) == ()
+    np.testing.assert_array_equal(advanced.reshape(-1, 3), expected)
+    advanced = rows.copy()
+    with runtime_config.cpu_lockstep.scope(True):
+        hip.jit(racing.py_func)[1, 16](advanced)
+    np.testing.assert_array_equal(advanced.reshape(-1, 3), expected)
+
+
 def test_waves_of_a_block_are_not_ordered_by_their_own_barriers():
     @hip.jit(debug="race", wave_size=32)
     def kernel(out):

@@ -95,7 +95,7 @@ class TypedGenerator:
 
     def _statement(self, depth: int, looping: bool = False) -> list[Line]:
         choose = self.choose
-        kinds = ["assign"] * 3 + ["store", "neighbours", "private", "atomic", "own_atomic", "divide"]
+        kinds = ["assign"] * 3 + ["store", "neighbours", "private", "atomic", "own_atomic", "divide", "opposite"]
         if depth < 2:
             kinds += ["if", "if", "loop", "within"]
         if looping:
@@ -175,11 +175,27 @@ class TypedGenerator:
         name, operation = self.choose.choice((("floor_divide", "//"), ("modulo", "%")))
         special = not kind.startswith("u") and self.choose.random() < 0.5
         two = both(f"np.{kind}({{}} | np.{kind}(1){f' | np.{kind}(-2)' if special else ''})", self.value(kind, 1))
-        one = self.value(kind, 1)
-        if special and self.choose.random() < 0.7:
-            one = both(f"np.{kind}(({{}} & np.{kind}(1)) ^ np.{kind}({np.iinfo(kind).min}))", one)
+        one = self._least(kind) if special and self.choose.random() < 0.7 else self.value(kind, 1)
         compiled = f"np.{kind}({one.hip} {operation} {two.hip})"
         return [self._put(kind, self._spell(compiled, f"{name}_{kind}({{}}, {{}})", one, two))]
+
+    def _least(self, kind: str) -> Text:
+        """The least number of type *kind*, or the one above it, which the compiler cannot know."""
+        return both(f"np.{kind}(({{}} & np.{kind}(1)) ^ np.{kind}({np.iinfo(kind).min}))", self.value(kind, 1))
+
+    def _opposite(self, depth: int) -> list[Line]:
+        """A number negated and its absolute value, often of the least number there is, of which both are the same."""
+        kind = self.choose.choice(("int8", "int16", "int32", "int64", "int64"))
+        number = self._least(kind) if self.choose.random() < 0.7 else self.value(kind, 1)
+        self.loops += 1
+        name = f"w{self.loops}"
+        given = Line(both(f"{name} = {{}}", number))
+        wanted = self.choose.choice((kind, "int64", "float64"))
+        puts = [
+            self._put(wanted, self.cast(same(f"np.{kind}({operation})"), kind, wanted))
+            for operation in self.choose.sample((f"-{name}", f"abs({name})", f"-abs({name})"), 2)
+        ]
+        return [group(given, *puts)]
 
     def _cells(self, kind: str) -> str:
         self.arrays.setdefault(f"cells_{kind}", f"np.full({len(COMMUTATIVE)}, 77, np.{kind})")

@@ -133,8 +133,8 @@ UPDATE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 UNARY: dict[str, Callable[..., Any]] = {
-    "abs": lambda a: np.where(a < 0, -a, a), "fneg": np.negative, "fabs": np.abs, "sqrt": np.sqrt, "floor": np.floor,
-    "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
+    "abs": lambda a: np.where(a < 0, -a, a), "neg": np.negative, "fneg": np.negative, "fabs": np.abs, "sqrt": np.sqrt,
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
 }  # fmt: skip
 
 

@@ -11,7 +11,10 @@ INTEGER_OPERATIONS = ("add", "sub", "mul", "and", "or", "xor")
 DIVISIONS = ("sdiv", "srem", "udiv", "urem")
 SHIFTS = ("shl", "lshr", "ashr")
 INTEGER_CALLS = ("smax", "smin", "umax", "umin", "sadd.sat", "uadd.sat", "ssub.sat", "usub.sat")
-COUNTING = ("ctpop", "ctlz", "cttz", "bitreverse", "abs")
+COUNTING = ("ctpop", "ctlz", "cttz", "bitreverse")
+OPPOSITES = ("abs", "neg")
+"""Of the least number there is these give that number."""
+
 FLOAT_OPERATIONS = ("fadd", "fsub", "fmul", "fdiv")
 FLOAT_CALLS = ("fabs", "sqrt", "floor", "ceil", "trunc", "rint")
 INTEGER_PREDICATES = ("eq", "ne", "ugt", "uge", "ult", "ule", "sgt", "sge", "slt", "sle")
@@ -118,7 +121,11 @@ class ExpressionGenerator:
         which = choose.random()
         one = self.expression(kind, depth)
         if which < 0.12:
-            return Node("unary", kind, (choose.choice(COUNTING),), (one,))
+            operation = choose.choice((*COUNTING, *OPPOSITES))
+            if operation in OPPOSITES and choose.random() < 0.5:  # the least number, or the one above it
+                low = self.binary("and", one, Node("const", kind, (1,)))
+                one = self.binary("xor", low, Node("const", kind, (-1 << (bits_of(kind) - 1),)))
+            return Node("unary", kind, (operation,), (one,))
         two = self.expression(kind, depth)
         if which < 0.55:
             return self.binary(choose.choice(INTEGER_OPERATIONS), one, two)

@@ -129,6 +129,8 @@ class ExpressionWriter:
 
     def _unary(self, node: Node) -> str:
         (operation,), kind = node.words, node.type
+        if operation == "neg":
+            return self.new(f"sub {kind} 0, {self.value(node.parts[0])}")
         value = self.typed(node.parts[0])
         if operation == "fneg":
             return self.new(f"fneg {value}")

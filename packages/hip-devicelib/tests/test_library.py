@@ -136,8 +136,12 @@ def test_what_needs_something_undefined_is_dropped_with_all_that_needs_it() -> N
 
 
 def test_nothing_left_is_an_error() -> None:
-    with pytest.raises(CompileError, match="no function of the library compiles for gfx90a"):
+    said = r"compiles for gfx90a: float sinf\(float __x\): the compiler made no definition of it$"
+    with pytest.raises(CompileError, match=said):
         build_library(some("sinf"), Writer(forgets=SIN), "gfx90a")
+    needy = {function.symbol: "nowhere" for function in some("sinf", "cosf", "tanf", "expf").functions}
+    with pytest.raises(CompileError, match="float tanf.*: the device libraries lack nowhere; and 1 more$"):
+        build_library(some("sinf", "cosf", "tanf", "expf"), Writer(calls=needy), "gfx90a")
 
 
 def test_an_error_that_is_of_no_function_is_raised() -> None:

@@ -21,6 +21,7 @@ from hip_devicelib.target import Target, parse_target
 from hip_devicelib.wrappers import FILE_NAME, write_wrappers
 
 _ROUNDS = 8
+_MOST_REASONS = 3
 _MESSAGE = re.compile(rf"{re.escape(FILE_NAME)}:(\d+):\d+: (fatal error|error|note: in instantiation)(.*)")
 
 
@@ -132,7 +133,8 @@ def _finish(modules: Sequence[bytes], functions: Sequence[Function], target: Tar
     for attempt in range(3):
         kept = [function for function in functions if function.symbol not in dropped]
         if not kept:
-            raise CompileError(f"no function of the library compiles for {target.id}")
+            reasons = _name_reasons(functions, dropped)
+            raise CompileError(f"no function of the library compiles for {target.id}{reasons}")
         bitcode = make_library(modules, target, keep=[function.symbol for function in kept])
         missing = frozenset(undefined_symbols(bitcode))
         if not missing:
@@ -142,6 +144,13 @@ def _finish(modules: Sequence[bytes], functions: Sequence[Function], target: Tar
         needing = direct if direct and attempt == 0 else _find_needing(bitcode, missing)
         dropped.update({symbol: f"the device libraries lack {name}" for symbol, name in needing.items()})
     raise InvalidIRError(f"the library for {target.id} still needs {', '.join(sorted(missing))}")
+
+
+def _name_reasons(functions: Sequence[Function], dropped: Mapping[str, str]) -> str:
+    """Why each of the first few *functions* was *dropped*, as the end of a message."""
+    reasons = "; ".join(f"{function}: {dropped[function.symbol]}" for function in functions[:_MOST_REASONS])
+    more = len(functions) - _MOST_REASONS
+    return f": {reasons}{f'; and {more} more' if more > 0 else ''}" if reasons else ""
 
 
 def _find_needing(bitcode: bytes, missing: frozenset[str]) -> Mapping[str, str]:

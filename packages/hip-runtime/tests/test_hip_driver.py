@@ -33,6 +33,7 @@ from hip_runtime.drivers.hip.memory import RETIRED_COUNT
 from hip_runtime.drivers.hip.modules import runs_on
 from hip_runtime.drivers.hip.probe import import_hip
 from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT
+from hip_runtime.drivers.hip.streams import Stream as HipStream
 from hip_runtime.errors import (
     DeviceUnavailableError,
     InvalidHandleError,
@@ -510,6 +511,41 @@ def test_owners_go_when_the_work_is_done(driver: HipDriver, owners: int) -> None
         assert len(gone) == owners
     driver.destroy_stream(stream)
     driver.free(place)
+
+
+@pytest.mark.parametrize("moment", ["reap", "is_done", "look_for_fault"])
+def test_a_stream_that_two_threads_let_go_of_is_destroyed_once(
+    driver: HipDriver, standin: Standin, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Another thread comes to it, from ``create_stream``, while this one is about to do what *moment* says."""
+    handle, unchanged = driver.create_stream(0), getattr(HipStream, moment)
+    streams: list[int] = []
+    other = threading.Thread(target=lambda: streams.append(driver.create_stream(0)))
+
+    def meanwhile(stream: HipStream) -> Any:
+        if stream.handle == handle and other.ident is None:
+            other.start()
+            other.join(30)
+            stream.wait()
+        return unchanged(stream)
+
+    monkeypatch.setattr(HipStream, moment, meanwhile)
+    standin.calls()
+    driver.destroy_stream(handle)
+    assert streams, "the other thread came to no end"
+    assert names(standin.calls()).count("hipStreamDestroy") == 1
+    monkeypatch.undo()
+    driver.destroy_stream(streams[0])
+
+
+def test_a_stream_that_somebody_asks_about_is_destroyed_later(driver: HipDriver, standin: Standin) -> None:
+    handle = driver.create_stream(0)
+    standin.calls()
+    with driver._streams.find(handle).gate:
+        driver.destroy_stream(handle)
+        assert "hipStreamDestroy" not in names(standin.calls())
+    driver.synchronize_device(0)
+    assert names(standin.calls()).count("hipStreamDestroy") == 1
 
 
 def test_many_launches_let_go_of_owners_without_being_waited_for(driver: HipDriver) -> None:

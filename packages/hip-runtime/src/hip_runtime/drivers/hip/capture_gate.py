@@ -17,11 +17,13 @@ _changed = threading.Condition(threading.RLock())
 class Gate:
     """What is asked about one thing: ``with gate:`` is a question, which may wait for long."""
 
-    __slots__ = ("_closed_by", "_questions", "turn")
+    __slots__ = ("_closed_by", "_questions", "is_over", "turn")
 
     def __init__(self) -> None:
         self.turn = 0
         """How many captures have begun. All work given before the last of them is done."""
+        self.is_over = False
+        """The thing is gone: whoever is within the gate asks nothing any more."""
         self._questions = 0
         self._closed_by: int | None = None
 
@@ -37,6 +39,14 @@ class Gate:
             self._questions -= 1
             if not self._questions:
                 _changed.notify_all()
+
+    def end(self) -> bool:
+        """Let nobody ask from now on. False where somebody is asking, or has ended it before."""
+        with _changed:
+            if self.is_over or not self._is_free:
+                return False
+            self.is_over = True
+            return True
 
     @property
     def _is_free(self) -> bool:

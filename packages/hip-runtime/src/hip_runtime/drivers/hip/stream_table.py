@@ -122,7 +122,8 @@ class StreamTable:
     def tidy(self, streams: Iterable[Stream]) -> None:
         """Let go of what *streams* do not need any more, and of themselves, if they were destroyed.
 
-        Later, where the calling thread captures: to ask whether work is done would spoil that.
+        Later, where the calling thread captures: to ask whether work is done would spoil that. A stream that was
+        destroyed goes once, whichever threads come to it, and not while one of them asks HIP about it.
         """
         if self.captures.here:
             return
@@ -131,7 +132,7 @@ class StreamTable:
             stream.reap()
             if stream in self._closing and stream.is_done():
                 stream.look_for_fault()
-                if stream.fault is None:
+                if stream.fault is None and stream.gate.end():
                     self._closing.discard(stream)
                     self._calls.call("hipStreamDestroy", stream.handle)
 

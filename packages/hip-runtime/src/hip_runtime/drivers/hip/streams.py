@@ -176,7 +176,7 @@ class Stream:
         Where another library captures the stream that is unknown, and not waited for.
         """
         with self.gate:
-            if self.recording is None and not self.is_captured_by_others:
+            if self.recording is None and not self.gate.is_over and not self.is_captured_by_others:
                 self._calls.call("hipStreamSynchronize", self.handle)
 
     def finish(self) -> None:
@@ -295,8 +295,8 @@ class Stream:
 
     def _is_idle(self) -> bool:
         with self.gate:
-            if self.recording is not None:
-                return True  # what came before was waited for
+            if self.recording is not None or self.gate.is_over:
+                return True  # what came before was waited for, or found to be done
             if self.is_captured_by_others:
                 return False
             code = self._calls.hipStreamQuery(self.handle)

@@ -377,15 +377,67 @@ def test_fields_of_one_record_that_are_not_aligned():
     assert record["a"] == sample(UNALIGNED)[0]["a"] + 1
 
 
-def test_an_array_in_a_record_that_is_not_aligned():
-    dtype = np.dtype([("x", "u1"), ("a", "f8", (3,))])
+ODD = np.dtype([("x", "u1"), ("a", "f8", (3,)), ("m", "i4", (2, 2)), ("b", "f8"), ("c", "c8", (2,))])
+"""No element of its arrays is aligned."""
+
+
+def odd_records():
+    records = np.zeros(70, ODD)
+    for name, step in (("a", 0.5), ("m", 3), ("b", 2), ("c", 1 - 2j)):
+        records[name] = (np.arange(records[name].size) * step).reshape(records[name].shape)
+    records["x"] = 7
+    return records
+
+
+def use_odd(records, others, out, i):
+    record, other = records[i], others[i]
+    out[i] = record["a"][1] + records["a"][i, 2] + records["m"][i, 1, 0] + records["b"][i] + len(record["a"])
+    for value in record["a"]:
+        out[i] += value
+    out[i] += record["a"].sum()
+    record["a"][1] = -1.5
+    record["m"][1, 1] += 5
+    records["c"][i, 1] = record["c"][0] * 2
+    records["b"][i] += 1
+    record["a"][::2] = other["a"][1:]
+    other["m"] = record["m"]
+
+
+def test_arrays_in_records_that_are_not_aligned():
+    inner = hip.jit(use_odd)
 
     @hip.jit
-    def kernel(records):
-        records[0].a[1] = 1
+    def kernel(records, others, out):
+        i = hip.grid(1)
+        if i < records.size:
+            inner(records, others, out, i)
+            others[i].c = records[i].c
+            others[i].a[0] = records.a[i, 0] + others[i].a[1]
 
-    with pytest.raises(NumbaError, match="a of type float64 is not aligned"):
-        kernel[1, 1](np.zeros(2, dtype))
+    records, others, out = odd_records(), odd_records()[::-1].copy(), np.zeros(70)
+    plain, plain_others, expected = records.copy(), others.copy(), out.copy()
+    kernel[2, 37](records, others, out)
+    for i in range(70):
+        use_odd(plain, plain_others, expected, i)
+        plain_others[i]["c"] = plain[i]["c"]
+        plain_others[i]["a"][0] = plain["a"][i, 0] + plain_others[i]["a"][1]
+    for name in ODD.names:
+        np.testing.assert_array_equal(records[name], plain[name])
+        np.testing.assert_array_equal(others[name], plain_others[name])
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_value_of_another_shape_for_an_array_in_a_record():
+    @hip.jit
+    def kernel(records, value):
+        records[0].a = value
+
+    records = odd_records()
+    kernel[1, 1](records, np.array([5.0, 6.0, 7.0]))
+    np.testing.assert_array_equal(records[0]["a"], [5, 6, 7])
+    with pytest.raises(ValueError, match="a different shape"):
+        kernel[1, 1](records, np.zeros(2))
+    np.testing.assert_array_equal(records[0]["a"], [5, 6, 7])
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
@@ -394,6 +446,14 @@ def test_unaligned_fields_on_amd_gpus(target):
 
     kind = numpy_support.from_dtype(np.dtype([("x", "u1"), ("a", "f8"), ("y", "i2"), ("b", "f8")]))
     text, _ = hip.compile(swap_unaligned.py_func, (types.Array(kind, 1, "C"),), target=target, output="llvm")
+    assert "align 1" in text
+
+    def write(records):
+        records[0].a[1] = 1
+
+    kind = numpy_support.from_dtype(np.dtype([("x", "u1"), ("a", "f8", (3,))]))
+    text, _ = hip.compile(write, (types.Array(kind, 1, "C"),), target=target, output="llvm")
+    assert "store double 1.000000e+00" in text
     assert "align 1" in text
 
 

@@ -12,8 +12,8 @@ from numba.core.errors import UnsupportedError
 from numba.core.imputils import RefType, Registry, builtin_registry, iternext_impl
 
 __all__ = ["RefType", "Registry", "bounds_check_in_progress", "c_helper_names", "divide_reals", "getitem_of_any_index",
-           "import_lowering_of_builtins", "in_one_unit", "iternext_impl", "mark_fastmath", "setitem_of_any_index",
-           "view_as_dtype", "view_of_part"]  # fmt: skip
+           "import_lowering_of_builtins", "in_one_unit", "iternext_impl", "mark_fastmath", "part_of_complex_array",
+           "set_record_field", "setitem_of_any_index", "view_as_dtype", "view_of_part"]  # fmt: skip
 
 BUILTIN_MODULES = (
     "numba.cpython.builtins", "numba.cpython.charseq", "numba.cpython.enumimpl", "numba.cpython.iterators",
@@ -62,6 +62,21 @@ def setitem_of_any_index(context: Any, builder: Any, sig: Any, args: Any) -> Any
     from numba.np import arrayobj
 
     return arrayobj.setitem_array(context, builder, sig, args)
+
+
+def part_of_complex_array(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    """Numba's lowering of ``array.real`` and ``array.imag``."""
+    from numba.np import arrayobj
+
+    lower = {"real": arrayobj.array_real_part, "imag": arrayobj.array_imag_part}[name]
+    return lower(context, builder, kind, value)
+
+
+def set_record_field(context: Any, builder: Any, sig: Any, args: Any, name: str) -> Any:
+    """Numba's lowering of ``record.name = value``."""
+    from numba.np import arrayobj
+
+    return arrayobj.record_setattr(context, builder, sig, args, name)
 
 
 def view_as_dtype(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -48,6 +48,7 @@ def _load_features() -> None:
         optional_indices,
         printing,
         ranges,
+        record_arrays,
         records,
         reductions,
         rounding,

@@ -46,8 +46,6 @@ TOO_DEEP = "functions call one another so often that the stack is full"
 class HipContext(BaseContext):
     """Lowering for one compile target."""
 
-    strict_alignment = True
-    """For arrays in records; see `sentry_record_alignment`."""
     enable_nrt = True
     """So that functions may return arrays, which Numba refuses without its memory manager; here that is `nrt`."""
     DIBuilder = staticmethod(debug_builder)
@@ -66,13 +64,6 @@ class HipContext(BaseContext):
         codegen.supply_helpers = self._supply_helpers
         super().__init__(typing_context, numba_name)
         self.data_model_manager: Any = float_models.chain(default_manager)
-
-    def sentry_record_alignment(self, rectyp: types.Record, attr: str) -> None:
-        """Reject a record with an array whose elements are not aligned, as readers of the array assume alignment.
-
-        Fields that are numbers or records may have any offset; unaligned ones are read byte by byte."""
-        if isinstance(rectyp.typeof(attr), types.NestedArray):
-            super().sentry_record_alignment(rectyp, attr)
 
     def call_unresolved(self, builder: ir.IRBuilder, name: str, sig: Any, args: Any) -> ir.Value:
         """A call that closes a cycle of functions: recursion."""

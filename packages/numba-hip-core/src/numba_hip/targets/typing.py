@@ -50,6 +50,17 @@ class Operator(types.Function):
         return found
 
 
+def _insert(declarations: list[Any], one: Any) -> None:
+    """Add *one* to *declarations*, of which Numba takes the first that fits: after the others of its kind, and those
+    that are for our target alone before the rest."""
+    ours = sum(map(_is_ours, declarations)) if _is_ours(one) else len(declarations)
+    declarations.insert(ours, one)
+
+
+def _is_ours(declaration: Any) -> bool:
+    return bool(getattr(declaration, "metadata", {}).get("target") == "hip")
+
+
 def _is_plain(kind: types.Type) -> bool:
     """Whether *kind* is that of numbers or of an array, or of tuples of these."""
     if isinstance(kind, types.BaseTuple):
@@ -85,6 +96,14 @@ class HipTypingContext(TypingContext):
         """Numba's hook: install what was declared meanwhile, which may be of operators."""
         self._operators.clear()
         super().refresh()
+
+    def insert_attributes(self, at: Any) -> None:
+        """Numba's hook: declare the attributes of a type; ours come before those of Numba, also where they are set."""
+        _insert(self._attributes[at.key], at)
+
+    def insert_function(self, ft: Any) -> None:
+        """Numba's hook: declare an operation that has no global name, such as ``static_getitem``."""
+        _insert(self._functions[ft.key], ft)
 
     def resolve_value_type(self, value: Any) -> Any:
         """The type of global *value*; functions that are compiled for another target become device functions of this

@@ -134,17 +134,19 @@ def test_complex_numbers_of_two_halves(mlir: ModuleType, types: ModuleType) -> N
         private, shared = cuda.local.array(2, half), cuda.shared.array(2, half)
         private[0] = half(1.5, -2.0)
         shared[1] = private[0] * private[0] + private[0]
-        parts[0], parts[1] = shared[1].real, shared[1].imag
+        parts[0], parts[1] = shared.real[1], shared.imag[1]
+        shared.imag[0] = parts[1] + shared[1].real - shared[1].real
+        parts[2] = shared[0].imag
         out[0], out[1], out[2] = shared[1], -private[0] / shared[1], private[0] * factor
         out[3], out[4], out[5] = private[0] == half(1.5, -2.0), private[0] != shared[1], abs(private[0])
         out[6], out[7] = private[0] ** 2, 3 * private[0].conjugate()
 
-    out, parts, z = np.zeros(8, complex), np.zeros(2, np.float16), 1.5 - 2j
+    out, parts, z = np.zeros(8, complex), np.zeros(3, np.float16), 1.5 - 2j
     kernel[1, 1](out, parts, 2.5)
     expected = [z * z + z, -z / (z * z + z), z * 2.5, 1, 1, abs(z), z * z, 3 * z.conjugate()]
     np.testing.assert_allclose(out, expected, rtol=2e-3)
     assert out[1] != expected[1], "rounded to two halves"
-    np.testing.assert_array_equal(parts, [-0.25, -8])
+    np.testing.assert_array_equal(parts, [-0.25, -8, -8])
 
     @cuda.jit
     def total(value, out):

@@ -1,7 +1,8 @@
 """Complex numbers of two float16, for which NumPy has no type: `numba_cuda_mlir` calls them ``types.complex32``.
 
-They are elements of shared and private arrays, and have parts that are float16. What is computed with them is computed
-with complex64, and rounded once; beside a number of another type they are converted as a complex64 would be.
+They are elements of shared and private arrays; their parts, and those of such arrays, are float16. What is computed
+with them is computed with complex64, and rounded once; beside a number of another type they are converted as a
+complex64 would be.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from typing import Any, ClassVar
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.typing.templates import AbstractTemplate, Signature, signature
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, Signature, signature
 
+from numba_hip._numba.lowering import part_of_complex_array
 from numba_hip._numba.typing import COMPLEX32, add_conversions
 from numba_hip.language.registry import lowering, typing
 
@@ -62,3 +64,44 @@ for _functions, _operands, _result in (
 ):
     for _function in _functions:
         _add_operator(_function, _operands, _result)
+
+
+@typing.register_attr
+class _Parts(AttributeTemplate):
+    """The real and the imaginary parts of an array: views of it."""
+
+    key = types.Array
+    metadata: ClassVar = {"target": "hip"}  # before Numba's, which raises
+
+    def generic_resolve(self, array: types.Array, attribute: str) -> types.Type | None:
+        if array.dtype != COMPLEX32 or attribute not in ("real", "imag"):
+            return None
+        return array.copy(dtype=types.float16, layout="A")
+
+
+@lowering.lower_getattr(types.Array, "real")
+def _real(context: Any, builder: ir.IRBuilder, kind: types.Array, value: ir.Value) -> ir.Value:
+    return _part(context, builder, kind, value, "real")
+
+
+@lowering.lower_getattr(types.Array, "imag")
+def _imag(context: Any, builder: ir.IRBuilder, kind: types.Array, value: ir.Value) -> ir.Value:
+    return _part(context, builder, kind, value, "imag")
+
+
+def _part(context: Any, builder: ir.IRBuilder, kind: types.Array, value: ir.Value, name: str) -> ir.Value:
+    if kind.dtype != COMPLEX32:
+        return part_of_complex_array(context, builder, kind, value, name)
+    array = context.make_array(kind)(context, builder, value)
+    part_type = kind.copy(dtype=types.float16, layout="A")
+    part = context.make_array(part_type)(context, builder)
+    first = builder.bitcast(array.data, part.data.type)
+    context.populate_array(
+        part,
+        data=builder.gep(first, [ir.Constant(ir.IntType(32), int(name == "imag"))]),
+        shape=array.shape,
+        strides=array.strides,
+        itemsize=context.get_constant(types.intp, part_type.dtype.bitwidth // 8),
+        meminfo=None,
+    )
+    return part._getvalue()

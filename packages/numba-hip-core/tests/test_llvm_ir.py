@@ -49,8 +49,11 @@ def test_it_can_have_another_name() -> None:
 def test_the_names_of_ptx_give_the_same() -> None:
     text, _ = hip.compile_llvm_ir(fill, SIGNATURE, amdgpu_arch="gfx90a")
     assert hip.compile_ptx(fill, SIGNATURE, cc="gfx90a")[0] == text
+    assert hip.compile_ptx(fill, SIGNATURE, False, False, False, False, "gfx90a", True)[0] == text
     here, _ = hip.compile_llvm_ir_for_current_device(fill, SIGNATURE)
     assert here == hip.compile_ptx_for_current_device(fill, SIGNATURE)[0] == hip.compile_llvm_ir(fill, SIGNATURE)[0]
+    one = hip.compile_ptx_for_current_device(twice, "float32(float32)", False, False, True, False, True)
+    assert one == hip.compile_llvm_ir(twice, "float32(float32)", device=True)
     assert here != text or not hip.get_current_device().is_cpu
 
 

@@ -57,14 +57,33 @@ def _renamed(function: Any, name: str) -> FunctionType:
     return copy
 
 
-def compile_llvm_ir_for_current_device(pyfunc: Callable[..., Any], sig: Any, **options: Any) -> Code:
+def compile_llvm_ir_for_current_device(
+    pyfunc: Callable[..., Any],
+    sig: Any,
+    debug: bool = False,
+    lineinfo: bool = False,
+    device: bool = False,
+    fastmath: bool = False,
+    opt: bool = True,
+    **options: Any,
+) -> Code:
     """`compile_llvm_ir` for the current device."""
-    return compile_llvm_ir(pyfunc, sig, **options)
+    return compile_llvm_ir(pyfunc, sig, debug, lineinfo, device, fastmath, opt=opt, **options)
 
 
-def compile_ptx(pyfunc: Callable[..., Any], sig: Any, *, cc: str | None = None, **options: Any) -> Code:
+def compile_ptx(
+    pyfunc: Callable[..., Any],
+    sig: Any,
+    debug: bool = False,
+    lineinfo: bool = False,
+    device: bool = False,
+    fastmath: bool = False,
+    cc: str | None = None,
+    opt: bool = True,
+    **options: Any,
+) -> Code:
     """`compile_llvm_ir` for the target *cc*: under this name, AMD's numba-hip also returns LLVM IR."""
-    return compile_llvm_ir(pyfunc, sig, amdgpu_arch=cc, **options)
+    return compile_llvm_ir(pyfunc, sig, debug, lineinfo, device, fastmath, cc, opt, **options)
 
 
 compile_ptx_for_current_device = compile_llvm_ir_for_current_device

@@ -56,7 +56,7 @@ MODULES: Mapping[str, Module] = {
         absent=dict.fromkeys(("amdgcn", "api_util", "codegen", "hipconfig", "typing_lowering", "util"), NO_INSIDES),
     ),
     f"{HIP}.hipdrv": Module(
-        names={name: f"{HIP}.hipdrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
+        names={name: f"{HIP}.hipdrv.{name}:" for name in "devicearray devices driver dummyarray error ndarray".split()},
         absent={"hiprtc": NO_HIPRTC, "nvrtc": NO_HIPRTC},
     ),
     f"{HIP}.hipdrv.devicearray": Module(names={}, like=f"{CUDA}.cudadrv.devicearray"),
@@ -70,6 +70,8 @@ MODULES: Mapping[str, Module] = {
         },
         like=f"{CUDA}.cudadrv.driver",
     ),
+    f"{HIP}.hipdrv.dummyarray": Module(names={}, like=f"{CUDA}.cudadrv.dummyarray"),
+    f"{HIP}.hipdrv.ndarray": Module(names={}, like=f"{CUDA}.cudadrv.ndarray"),
     f"{HIP}.hipdrv.error": Module(names=ERROR_NAMES, like=f"{CUDA}.cudadrv.error"),
     f"{HIP}.api": Module(names={}, like=f"{CUDA}.api"),
     f"{HIP}.args": Module(names={}, like=f"{CUDA}.args"),

@@ -18,7 +18,7 @@ from typing import Any
 import numba_hip
 from numba_hip.language.stub import Stub
 from numba_hip.language.thread_index import AXES, Dim3
-from numba_hip.language.vectors import VectorStub
+from numba_hip.language.vector_types import VectorStub
 from numba_hip.language.warp import ModuleQuery
 
 STUB = Path(__file__).parents[1] / "packages/numba-hip-core/src/numba/hip/__init__.pyi"

@@ -11,8 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from hip_devicelib.header import read_header
 from hip_devicelib.header_parser import parse_header
+from hip_devicelib.hip_header import read_header
 from hip_devicelib.manifest import REFERENCE, load, save
 from hip_devicelib.rocm import find_rocm
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hip_devicelib.elf import Relocation, read_elf
-from hip_devicelib.metadata import read_metadata
+from hip_devicelib.kernel_metadata import read_metadata
 
 _MACHINES = {0x4C: "gfx942", 0x41: "gfx1100", 0x4E: "gfx1201"}
 _SHARED_OBJECT, _FUNCTION, _RELATIVE = 3, 2, 13

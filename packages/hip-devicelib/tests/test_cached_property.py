@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 
 
 class Held:

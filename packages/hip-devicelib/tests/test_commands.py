@@ -8,7 +8,7 @@ import pytest
 from devicelib_samples import SAXPY, kernel_around, run_python
 
 import hip_devicelib as hip
-from hip_devicelib import InvalidIRError, NotFoundError, Rocm, commands
+from hip_devicelib import InvalidIRError, NotFoundError, Rocm, subcommands
 from hip_devicelib.__main__ import main
 from hip_devicelib.cache import DIRECTORY_VARIABLE, Cache, make_key
 from hip_devicelib.isolated_codegen import check_apart
@@ -166,4 +166,4 @@ def test_link_with_the_library(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 
 def test_every_command_is_there() -> None:
     wanted = {"build", "cache", "doctor", "inspect", "link", "list", "show"}
-    assert {name.removeprefix("run_") for name in vars(commands) if name.startswith("run_")} == wanted
+    assert {name.removeprefix("run_") for name in vars(subcommands) if name.startswith("run_")} == wanted

@@ -14,8 +14,8 @@ from hip_devicelib import CompileError, Extension, HeaderError, Library, Rocm, s
 from hip_devicelib.cache import Cache
 from hip_devicelib.compilers import Compiler, find_compilers
 from hip_devicelib.extension import build_extension
-from hip_devicelib.header import Header, read_header
 from hip_devicelib.header_parser import parse_extension
+from hip_devicelib.hip_header import Header, read_header
 
 pytestmark = pytest.mark.usefixtures("libclang")
 

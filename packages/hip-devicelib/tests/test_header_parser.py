@@ -5,8 +5,8 @@ import pytest
 
 from hip_devicelib import HeaderError, MissingExtraError, NotFoundError, Rocm
 from hip_devicelib.declarations import Function
-from hip_devicelib.header import Header, read_header
 from hip_devicelib.header_parser import INSTANCES, parse_extension, parse_header
+from hip_devicelib.hip_header import Header, read_header
 from hip_devicelib.rocm import look_up
 
 HEADER = """

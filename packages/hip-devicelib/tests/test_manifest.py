@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hip_devicelib import ManifestError, Rocm
 from hip_devicelib.declarations import CType, Declarations, Function, Omission, Parameter, make_symbol
-from hip_devicelib.header import read_header
 from hip_devicelib.header_parser import parse_header
+from hip_devicelib.hip_header import read_header
 from hip_devicelib.manifest import load, load_reference, save
 
 FLOAT = CType("float", "float", 32)

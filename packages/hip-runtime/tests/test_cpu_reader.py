@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.ir.metadata import MetadataTable
 from hip_runtime.drivers.cpu.ir.model import Constant, Function, Instruction, Symbol
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule, split_blocks
 from hip_runtime.drivers.cpu.ir.reader import read_function
-from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
 from hip_runtime.drivers.cpu.ir.types import TypeTable
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 

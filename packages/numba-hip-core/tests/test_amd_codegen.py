@@ -16,7 +16,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import TypingError
 
 import numba_hip as hip
-from hip_devicelib import amdgpu, find_rocm, metadata
+from hip_devicelib import amdgpu, find_rocm, kernel_metadata
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.forking import compiling
 from hip_devicelib.linkers import find_linkers
@@ -61,7 +61,7 @@ def instructions(module):
 def test_a_kernel_and_its_metadata(target):
     image, result = hip.compile(saxpy, SAXPY, target=target, output="object")
     assert result == hip.compile(saxpy, SAXPY, target=target)[1]
-    (kernel,) = metadata.read_kernels(image)
+    (kernel,) = kernel_metadata.read_kernels(image)
     assert kernel.name == "saxpy"
     assert kernel.wave_size == WAVE[target]
     assert kernel.max_block_threads == 1024
@@ -222,14 +222,14 @@ def everything(x, out, pair):
 def test_a_larger_kernel(target):
     signature = "(float64[:, :], float64[:, ::1], Tuple((int64, float32)))"
     image, _ = hip.compile(everything, signature, target=target, output="object")
-    (kernel,) = metadata.read_kernels(image)
+    (kernel,) = kernel_metadata.read_kernels(image)
     assert kernel.name == "everything"
     assert len(kernel.parameters) == 5 + 4 + 2
 
 
 def test_launch_bounds_reach_the_metadata():
     image, _ = hip.compile(saxpy.py_func, SAXPY, target="gfx942", output="object", launch_bounds=(256, 2))
-    assert metadata.read_kernels(image)[0].max_block_threads == 256
+    assert kernel_metadata.read_kernels(image)[0].max_block_threads == 256
 
 
 def in_registers(x, out):
@@ -320,7 +320,7 @@ def test_numbas_contexts_are_asked_under_both_locks_alone(monkeypatch):
 
 def test_features_of_a_target():
     image, _ = hip.compile(saxpy, SAXPY, target="gfx90a:xnack+", output="object")
-    assert metadata.read_kernels(image)[0].name == "saxpy"
+    assert kernel_metadata.read_kernels(image)[0].name == "saxpy"
     assert "xnack+" in hip.compile(saxpy, SAXPY, target="gfx90a:xnack+", output="asm")[0]
 
 
@@ -360,7 +360,7 @@ def test_a_code_object_with_the_device_library(target):
     for kind in ("float32", "float64"):
         signature = f"({kind}[::1], {kind}[::1])"
         image, _ = hip.compile(kernel, signature, target=target, output="codeobject")
-        assert metadata.read_kernels(image)[0].name == "kernel"
+        assert kernel_metadata.read_kernels(image)[0].name == "kernel"
 
 
 PRINT_CODE = """

@@ -8,7 +8,7 @@ import pytest
 from numba.core.errors import LoweringError, TypingError
 
 import numba_hip as hip
-from hip_devicelib import metadata
+from hip_devicelib import kernel_metadata
 from hip_devicelib.target import parse_target
 from numba_hip import extending
 from numba_hip.errors import SharedMemoryError
@@ -69,7 +69,7 @@ def test_all_arrays_together():
         f"32000 bytes, shape (2, 2000) of float64, {__file__}:{line + 1} in two_tiles"
     )
     image, _ = hip.compile(two_tiles, SIGNATURE, target="gfx950", output="object")
-    assert metadata.read_kernels(image)[0].shared_bytes == 72000
+    assert kernel_metadata.read_kernels(image)[0].shared_bytes == 72000
 
 
 def test_gaps_between_arrays_count():
@@ -89,7 +89,7 @@ def test_gaps_between_arrays_count():
         x[1] = first[3] + second[1] + third[1]
 
     image, _ = hip.compile(fits, SIGNATURE, target="gfx942", output="object")
-    assert metadata.read_kernels(image)[0].shared_bytes == 65536
+    assert kernel_metadata.read_kernels(image)[0].shared_bytes == 65536
     with pytest.raises(SharedMemoryError, match="have 65557 bytes; a block on gfx942 has 65536: 21845 bytes, shape"):
         hip.compile(no_more, SIGNATURE, target="gfx942")
 
@@ -101,7 +101,7 @@ def test_arrays_that_are_not_used_take_nothing():
         x[0] = first.size + second.size
 
     image, _ = hip.compile(kernel, SIGNATURE, target="gfx942", output="object")
-    assert metadata.read_kernels(image)[0].shared_bytes == 0
+    assert kernel_metadata.read_kernels(image)[0].shared_bytes == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from numba.extending import make_attribute_wrapper, register_model, typeof_impl
 
 from hip_runtime.errors import HipRuntimeError
 from numba_hip import config
-from numba_hip.arguments.hints import wrap_arg
+from numba_hip.arguments.transfer_hints import wrap_arg
 from numba_hip.errors import KernelArgumentError, OptionError
 
 

@@ -10,7 +10,7 @@ from numba import hip
 from numba.core import ir as numba_ir
 
 from hip_devicelib.errors import UnsupportedError
-from hip_devicelib.metadata import read_kernels
+from hip_devicelib.kernel_metadata import read_kernels
 from numba_hip.caching.fingerprint import fingerprint_options
 
 

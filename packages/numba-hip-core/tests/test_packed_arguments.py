@@ -15,7 +15,7 @@ from hip_runtime import config
 from hip_runtime.errors import LaunchError
 from numba_hip._numba.typing import type_code
 from numba_hip.arguments import argument_types, packing
-from numba_hip.arguments.hints import In, InOut, Out
+from numba_hip.arguments.transfer_hints import In, InOut, Out
 from numba_hip.bfloat import bfloat16
 from numba_hip.dispatch.launch import LaunchConfig, is_plain
 from numba_hip.errors import KernelArgumentError

@@ -7,9 +7,9 @@ import numba_hip as hip
 from hip_devicelib import amdgpu
 from hip_runtime.errors import ArrayError
 from numba_hip.array_functions import reduction
+from numba_hip.compilation.bitcode_properties import is_cooperative
 from numba_hip.compilation.kernel_code import compile_kernel
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.compilation.resources import is_cooperative
 
 
 @hip.reduce
@@ -133,12 +133,12 @@ def test_for_amd_gpus(target):
     code = compile_kernel(shift, (types.int64[::1], types.int64), CompileOptions(), target)
     assert "__ockl_grid_sync" in set(amdgpu.undefined_symbols(code.bitcode))
     assert hip.compile(shift, "(int64[::1], int64)", target=target, output="object")[0][:4] == b"\x7fELF"
-    from hip_devicelib import metadata
+    from hip_devicelib import kernel_metadata
 
     for kernel, signature, nbytes in (
         (reduction._column_kernel(add._functor), "(float32[::1], int64, int64, float32[::1])", 0),
         (reduction._last_kernel(add._functor, types.float32), "(float32[::1], int64, float32[::1], float32)", 256 * 4),
     ):
         image, _ = hip.compile(kernel, signature, target=target, output="object")
-        (found,) = metadata.read_kernels(image)
+        (found,) = kernel_metadata.read_kernels(image)
         assert found.shared_bytes == nbytes

@@ -12,7 +12,7 @@ import numba_hip as hip
 from hip_runtime.errors import CopyError
 from hip_runtime.protocols import array_interface
 from numba_hip import config
-from numba_hip.arguments.hints import wrap_arg
+from numba_hip.arguments.transfer_hints import wrap_arg
 from numba_hip.errors import KernelArgumentError
 
 Pair = namedtuple("Pair", "left right")

@@ -10,7 +10,7 @@ from elftools.elf.elffile import ELFFile
 from numba.core import types
 
 import numba_hip as hip
-from hip_devicelib import find_rocm, metadata
+from hip_devicelib import find_rocm, kernel_metadata
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.linkers import find_linkers
 
@@ -175,9 +175,9 @@ def test_optimised_they_are_in_registers_where_they_are_anywhere():
 @pytest.mark.parametrize("target", TARGETS)
 def test_optimised_code_takes_no_more_for_them(target):
     plain, described = (
-        metadata.read_kernels(hip.compile(kernel.py_func, SIGNATURE, target=target, output="codeobject", **options)[0])[
-            0
-        ]
+        kernel_metadata.read_kernels(
+            hip.compile(kernel.py_func, SIGNATURE, target=target, output="codeobject", **options)[0]
+        )[0]
         for options in ({"exceptions": True, "lineinfo": True}, {"debug": True})
     )
     assert described.private_bytes == plain.private_bytes == 0

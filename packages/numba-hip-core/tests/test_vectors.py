@@ -6,7 +6,7 @@ from numba.core import types
 from numba.core.errors import NumbaError, TypingError
 
 import numba_hip as hip
-from numba_hip.language.vectors import C_NAMES, VECTORS
+from numba_hip.language.vector_types import C_NAMES, VECTORS
 
 
 @pytest.mark.parametrize("base", C_NAMES, ids=str)

@@ -7,7 +7,7 @@ import pytest
 from numba.core.errors import TypingError
 
 import numba_hip as hip
-from hip_devicelib import metadata
+from hip_devicelib import kernel_metadata
 from hip_devicelib.errors import UnknownTargetError, UnsupportedError
 from numba_hip import config
 from numba_hip.errors import OptionError
@@ -67,7 +67,7 @@ def test_in_the_metadata_of_rdna(target):
     sizes, codes = [], set()
     for wave_size in (None, 32, 64):
         image, _ = hip.compile(lanes, SIGNATURE, target=target, output="object", wave_size=wave_size)
-        (kernel,) = metadata.read_kernels(image)
+        (kernel,) = kernel_metadata.read_kernels(image)
         sizes.append(kernel.wave_size)
         codes.add(image)
     assert sizes == [32, 32, 64]
@@ -104,7 +104,7 @@ def test_a_dispatcher_brings_its_own():
     assert wide.compile(SIGNATURE, target="gfx1100").kernel.wave_size == 64
     assert hip.jit(lanes).compile(SIGNATURE, target="gfx1100").kernel.wave_size == 32
     image, _ = hip.compile(wide, SIGNATURE, target="gfx1100", output="object", wave_size=32)
-    assert metadata.read_kernels(image)[0].wave_size == 32
+    assert kernel_metadata.read_kernels(image)[0].wave_size == 32
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950", "gfx9-generic", "gfx9-4-generic"])

@@ -381,7 +381,7 @@ def test_nothing_of_the_insides_is_loaded_before_it_is_asked_for() -> None:
 import sys, numba_hip_cuda
 with numba_hip_cuda.posing() as cuda:
     cuda.jit, cuda.grid
-    late = {"left_out", "devices", "array_kinds", "shapes", "testing", "c_types"}
+    late = {"omitted_names", "devices", "devicearray", "normalization", "testing", "c_types"}
     assert not late & {name.rpartition(".")[2] for name in sys.modules if name.startswith("numba_hip_cuda.")}
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,7 +14,7 @@ import pytest
 import hip_runtime.errors
 import numba_hip
 from hip_runtime.errors import UnsupportedError
-from numba_hip_cuda import catalog, posing, shims
+from numba_hip_cuda import catalog, cuda_only_functions, posing
 from numba_hip_cuda.catalog import MODULES
 from numba_hip_cuda.name_lookup import UnavailableNameError, UnknownNameError, available, look_up
 
@@ -233,16 +233,16 @@ def test_available_names_resolve(cuda: ModuleType) -> None:
 
 
 def test_the_shims(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shims.implementation == "HIP"
-    assert shims.is_supported_version() is True
-    assert shims.cuda_error() is None
+    assert cuda_only_functions.implementation == "HIP"
+    assert cuda_only_functions.is_supported_version() is True
+    assert cuda_only_functions.cuda_error() is None
     reason = hip_runtime.errors.DeviceUnavailableError("none here")
 
     def refuse() -> None:
         raise reason
 
     monkeypatch.setattr(numba_hip, "get_current_device", refuse)
-    assert shims.cuda_error() == "none here"
+    assert cuda_only_functions.cuda_error() == "none here"
 
 
 def test_the_table_of_vector_types(cuda: ModuleType) -> None:

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from hip_devicelib.errors import UnsupportedError as UnsupportedError
     from hip_devicelib.extension import Extension as Extension
     from hip_devicelib.extension import build_extension as build_extension
+    from hip_devicelib.kernel_metadata import describe as describe
+    from hip_devicelib.kernel_metadata import read_kernels as read_kernels
+    from hip_devicelib.kernel_metadata import read_target as read_target
     from hip_devicelib.library import Library as Library
     from hip_devicelib.library import build_library as build_library
     from hip_devicelib.linkers import find_linker as find_linker
     from hip_devicelib.linkers import link as link
     from hip_devicelib.manifest import load_reference as load_reference
-    from hip_devicelib.metadata import describe as describe
-    from hip_devicelib.metadata import read_kernels as read_kernels
-    from hip_devicelib.metadata import read_target as read_target
     from hip_devicelib.rocm import Rocm as Rocm
     from hip_devicelib.rocm import find_rocm as find_rocm
     from hip_devicelib.target import TARGETS as TARGETS
@@ -82,7 +82,7 @@ _HOMES = {
     "library": ("Library", "build_library"),
     "linkers": ("find_linker", "link"),
     "manifest": ("load_reference",),
-    "metadata": ("describe", "read_kernels", "read_target"),
+    "kernel_metadata": ("describe", "read_kernels", "read_target"),
     "rocm": ("Rocm", "find_rocm"),
     "target": ("TARGETS", "Target", "parse_target"),
 }

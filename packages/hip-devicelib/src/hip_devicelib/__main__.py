@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from hip_devicelib import __version__, commands
+from hip_devicelib import __version__, subcommands
 from hip_devicelib.errors import DevicelibError
 
 
@@ -23,16 +23,16 @@ def make_parser() -> argparse.ArgumentParser:
 
     listing = added.add_parser("list", parents=[rocm, as_json], help="the device functions of HIP")
     listing.add_argument("pattern", nargs="?", default="*", help="which, such as 'atomic*' (default: all)")
-    listing.set_defaults(run=commands.run_list)
+    listing.set_defaults(run=subcommands.run_list)
 
     show = added.add_parser("show", parents=[rocm, as_json], help="one device function and its overloads")
     show.add_argument("name", metavar="NAME")
-    show.set_defaults(run=commands.run_show)
+    show.set_defaults(run=subcommands.run_show)
 
     build = added.add_parser("build", parents=[rocm, as_json], help="the device functions as a bitcode library")
     build.add_argument("--arch", required=True, metavar="TARGET", help="such as gfx90a or gfx942:xnack+")
     build.add_argument("-o", "--output", metavar="FILE", help="where to write the bitcode")
-    build.set_defaults(run=commands.run_build)
+    build.set_defaults(run=subcommands.run_build)
 
     link = added.add_parser("link", parents=[rocm], help="LLVM IR, bitcode and objects into a code object")
     link.add_argument("files", nargs="+", metavar="FILE", help="LLVM IR as text or bitcode, or ELF objects")
@@ -40,18 +40,18 @@ def make_parser() -> argparse.ArgumentParser:
     link.add_argument("-O", dest="level", type=int, choices=range(4), default=3, help="optimisation (default: 3)")
     link.add_argument("--no-library", action="store_true", help="do not link HIP's device functions")
     link.add_argument("-o", "--output", default="a.hsaco", metavar="FILE", help="default: a.hsaco")
-    link.set_defaults(run=commands.run_link)
+    link.set_defaults(run=subcommands.run_link)
 
     inspect = added.add_parser("inspect", parents=[as_json], help="the kernels of an object or a code object")
     inspect.add_argument("file", metavar="CODEOBJECT")
-    inspect.set_defaults(run=commands.run_inspect)
+    inspect.set_defaults(run=subcommands.run_inspect)
 
     doctor = added.add_parser("doctor", parents=[rocm, as_json], help="what is on this machine, and whether it fits")
-    doctor.set_defaults(run=commands.run_doctor)
+    doctor.set_defaults(run=subcommands.run_doctor)
 
     cache = added.add_parser("cache", parents=[as_json], help="what the cache holds")
     cache.add_argument("--clear", action="store_true", help="remove everything in it")
-    cache.set_defaults(run=commands.run_cache)
+    cache.set_defaults(run=subcommands.run_cache)
     return parser
 
 
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(parsed.run(parsed))
     except DevicelibError as error:
         print(f"hip-devicelib: {error}", file=sys.stderr)
-        return 2 if isinstance(error, commands.UsageError) else 1
+        return 2 if isinstance(error, subcommands.UsageError) else 1
 
 
 if __name__ == "__main__":

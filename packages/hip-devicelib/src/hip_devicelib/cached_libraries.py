@@ -18,8 +18,8 @@ from hip_devicelib.compilers import Compiler, find_compiler
 from hip_devicelib.declarations import Declarations, Omission
 from hip_devicelib.errors import HeaderError, ManifestError, MissingExtraError
 from hip_devicelib.extension import Extension, build_declared, declare_extension
-from hip_devicelib.header import Header, read_header
 from hip_devicelib.header_parser import INSTANCES, parse_header
+from hip_devicelib.hip_header import Header, read_header
 from hip_devicelib.library import Library, build_library
 from hip_devicelib.manifest import load, load_reference, save
 from hip_devicelib.rocm import Rocm, find_rocm

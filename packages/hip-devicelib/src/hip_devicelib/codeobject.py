@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_devicelib.errors import CodeObjectError
 
 CPU_TARGET = "cpu"

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_devicelib.errors import CompileError, NotFoundError
-from hip_devicelib.header import Header, read_header
 from hip_devicelib.header_parser import MACROS
+from hip_devicelib.hip_header import Header, read_header
 from hip_devicelib.isolated_codegen import child_environment
 from hip_devicelib.rocm import Rocm
 from hip_devicelib.target import Target

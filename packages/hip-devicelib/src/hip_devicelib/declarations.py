@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 
 Kind = Literal["void", "bool", "integer", "float", "half", "bfloat16", "vector", "pointer", "reference"]
 Intent = Literal["value", "in", "out", "inout", "address"]

@@ -10,8 +10,8 @@ from typing import get_args
 from hip_devicelib.compilers import Compiler
 from hip_devicelib.declarations import Declarations, Function, Intent
 from hip_devicelib.errors import HeaderError
-from hip_devicelib.header import Header
 from hip_devicelib.header_parser import parse_extension
+from hip_devicelib.hip_header import Header
 from hip_devicelib.library import Library, build_library
 from hip_devicelib.target import Target, parse_target
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from hip_devicelib.declarations import CType, Declarations, Function, Intent, Omission, Parameter, make_symbol
 from hip_devicelib.errors import HeaderError, MissingExtraError
-from hip_devicelib.header import Header
+from hip_devicelib.hip_header import Header
 
 Cursor: TypeAlias = Any
 ClangType: TypeAlias = Any

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from hip_devicelib.codeobject import CodeObject
 from hip_devicelib.errors import CodeObjectError, LinkError, NotFoundError
-from hip_devicelib.metadata import describe, read_kernels, read_target
+from hip_devicelib.kernel_metadata import describe, read_kernels, read_target
 from hip_devicelib.rocm import Rocm, find_rocm
 from hip_devicelib.target import Target, parse_target
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hip_runtime import copying
 from hip_runtime import layout as layouts
-from hip_runtime.array_values import ArrayValues
+from hip_runtime.array_methods import ArrayMethods
 from hip_runtime.config import transpose_copies
 from hip_runtime.copying import HostArray
 from hip_runtime.cuda_array_names import ArrayNames
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 StreamLike = Stream | int | None
 
 
-class DeviceArray(ArrayNames, ArrayProtocols, ArrayValues):
+class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
     """An array whose elements are on *device*, from *address* on, inside *buffer*.
 
     Shape, strides, element type and address never change. Slices, transposes and reshapes are views: they share the

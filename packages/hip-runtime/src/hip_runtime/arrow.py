@@ -20,7 +20,7 @@ from hip_runtime.copying import HostArray
 from hip_runtime.errors import ArrayError
 
 if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.callbacks import Callback
+    from hip_runtime.drivers.cpu.c_callbacks import Callback
 
 FORMATS = {
     "?": "b", "i1": "c", "u1": "C", "i2": "s", "u2": "S", "i4": "i", "u4": "I", "i8": "l", "u8": "L",
@@ -133,6 +133,6 @@ def _destroy(capsule: int) -> None:
 @cache
 def _callbacks() -> tuple[Callback, Callback, Callback]:
     """The callbacks for C code: `_release_schema`, `_release_array` and `_destroy`."""
-    from hip_runtime.drivers.cpu.callbacks import Callback
+    from hip_runtime.drivers.cpu.c_callbacks import Callback
 
     return Callback(_release_schema), Callback(_release_array), Callback(_destroy)

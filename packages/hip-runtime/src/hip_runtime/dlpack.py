@@ -28,7 +28,7 @@ from hip_runtime.small_floats import CODES, NAMES, find_dtype, is_of_ml_dtypes
 from hip_runtime.stream_handle import stream_handle
 
 if TYPE_CHECKING:
-    from hip_runtime.drivers.cpu.callbacks import Callback
+    from hip_runtime.drivers.cpu.c_callbacks import Callback
 
 CPU, ROCM, ROCM_HOST = 1, 10, 11
 """Types of devices; memory of the CPU device is host memory, and that is what other libraries know it as."""
@@ -102,7 +102,7 @@ def _destroy(capsule: int) -> None:
 @cache
 def _callbacks() -> tuple[Callback, Callback]:
     """The callbacks for C code: `_delete` and `_destroy`. It often calls them while an exception is being raised."""
-    from hip_runtime.drivers.cpu.callbacks import Callback
+    from hip_runtime.drivers.cpu.c_callbacks import Callback
 
     return Callback(_delete), Callback(_destroy)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_runtime.errors import ArrayError, ArrayIndexError, ArrayTypeError
 
 Shape = tuple[int, ...]

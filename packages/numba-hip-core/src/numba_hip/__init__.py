@@ -29,7 +29,7 @@ from hip_runtime import (
     zeros,
 )
 from numba_hip import _alias
-from numba_hip.arguments.hints import In, InOut, Out
+from numba_hip.arguments.transfer_hints import In, InOut, Out
 from numba_hip.array_functions.guvectorize import guvectorize
 from numba_hip.array_functions.reduction import Reduce, reduce
 from numba_hip.array_functions.vectorize import vectorize
@@ -109,7 +109,7 @@ from numba_hip.language.sync import (
 )
 from numba_hip.language.thread_index import blockDim, blockIdx, grid, gridDim, gridsize, threadIdx
 from numba_hip.language.timing import clock64, nanosleep, wall_clock64
-from numba_hip.language.vectors import VECTORS
+from numba_hip.language.vector_types import VECTORS
 from numba_hip.language.warp import (
     activemask,
     all,

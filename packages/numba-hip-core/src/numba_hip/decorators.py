@@ -11,9 +11,9 @@ from numba_hip import config
 from numba_hip._numba.typing import is_signature
 from numba_hip.advisory_warnings import advise_on_options
 from numba_hip.compilation.options import CompileOptions
+from numba_hip.dispatch.argument_extensions import Extension
 from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.dispatch.extensions import Extension
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.errors import OptionError, without_own_frames
 
@@ -86,7 +86,7 @@ def jit(
     A kernel is launched as ``kernel[grid, block, stream, dynamic_shared](...)``. Its arguments can be numbers, tuples
     of them, records, NumPy arrays (copied to the device, and back after the launch; `In`, `Out` and `InOut` say which
     way), device arrays, and arrays of other libraries that have a ``__cuda_array_interface__`` or DLPack. *extensions*
-    see them first, and may pass something else: see `numba_hip.dispatch.extensions`.
+    see them first, and may pass something else: see `numba_hip.dispatch.argument_extensions`.
 
     A kernel with ``*args`` is compiled for as many arguments as a launch passes, or a signature names. A coroutine, and
     a function with ``**kwargs`` or keyword-only parameters is a `KernelSignatureError` here already, and what is no

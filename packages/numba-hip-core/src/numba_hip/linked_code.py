@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import binding as llvm
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_devicelib.errors import UnsupportedError
 from hip_runtime.module import Module
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError

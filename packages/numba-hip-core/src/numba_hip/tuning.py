@@ -22,7 +22,7 @@ from hip_runtime.profiling import benchmark
 from numba_hip import config
 from numba_hip._numba.typing import type_code
 from numba_hip.arguments.argument_types import argument_type, describe, type_of
-from numba_hip.arguments.hints import ArgHint
+from numba_hip.arguments.transfer_hints import ArgHint
 from numba_hip.caching import fingerprint
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.errors import SharedMemoryError, TuningError

@@ -13,7 +13,7 @@ from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
 from hip_runtime.foreign_arrays import host_array
 from hip_runtime.layout import Layout, check_numbers, normalise_shape, normalise_strides
 from hip_runtime.stream_handle import stream_handle
-from numba_hip_cuda.substitute_classes import Standin
+from numba_hip_cuda.standin_classes import Standin
 
 HostArray = np.ndarray[Any, Any]
 

@@ -92,7 +92,7 @@ ERRORS = {
 
 ADDED = {
     "Event": "numba_hip:Event",
-    "prepare_shape_strides_dtype": "numba_hip_cuda.shapes:prepare_shape_strides_dtype",
+    "prepare_shape_strides_dtype": "numba_hip_cuda.normalization:prepare_shape_strides_dtype",
     "reset": "numba_hip:close",
     "GridGroup": "numba_hip.language.cg:GridGroupType",
     "grid_group": "numba_hip_cuda.registries:grid_group",
@@ -109,7 +109,7 @@ _MODULES: Mapping[str, Module] = {
         names={
             **from_module("numba_hip", *SAME, *VECTOR_TYPES),
             **from_module("numba.core.types", *TYPES),
-            **from_module("numba_hip_cuda.shims", *SHIMS, *ASKED),
+            **from_module("numba_hip_cuda.cuda_only_functions", *SHIMS, *ASKED),
             **ADDED,
             **from_module("numba_hip_cuda.toolkit", *COMPILE, *CODE),
             **from_module("numba_hip_cuda.ufuncs", "vectorize", "guvectorize"),
@@ -128,15 +128,17 @@ _MODULES: Mapping[str, Module] = {
     f"{CUDA}.api": Module(
         names={
             **from_module("numba_hip", *SAME),
-            **from_module("numba_hip_cuda.shims", *ASKED),
+            **from_module("numba_hip_cuda.cuda_only_functions", *ASKED),
             **ADDED,
             **RENAMED,
         },
     ),
     f"{CUDA}.api_util": Module(
-        names=from_module("numba_hip_cuda.shapes", "prepare_shape_strides_dtype", "normalize_indices")
+        names=from_module("numba_hip_cuda.normalization", "prepare_shape_strides_dtype", "normalize_indices")
     ),
-    f"{CUDA}.args": Module(names=from_module("numba_hip.arguments.hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")),
+    f"{CUDA}.args": Module(
+        names=from_module("numba_hip.arguments.transfer_hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")
+    ),
     f"{CUDA}.cache_hints": Module(names=from_module("numba_hip", *CACHED)),
     f"{CUDA}.cg": Module(names={"GridGroup": "numba_hip.language.cg:GridGroupType"}, rest="numba_hip.language.cg"),
     f"{CUDA}.compiler": Module(
@@ -185,7 +187,7 @@ _MODULES: Mapping[str, Module] = {
                 "require_cuda_ndarray",
             ),
             **from_module(
-                "numba_hip_cuda.array_kinds",
+                "numba_hip_cuda.devicearray",
                 "DeviceNDArrayBase",
                 "MappedNDArray",
                 "ManagedNDArray",
@@ -228,7 +230,7 @@ _MODULES: Mapping[str, Module] = {
             ),
             **from_module("numba_hip_cuda.c_types", "FuncAttr", "cu_stream_callback_pyobj"),
             **from_module(
-                "numba_hip_cuda.array_kinds", "device_ctypes_pointer", "device_extents", "memory_size_from_info"
+                "numba_hip_cuda.devicearray", "device_ctypes_pointer", "device_extents", "memory_size_from_info"
             ),
             "NumbaCUDAMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
             "LinkerError": "numba_hip.errors:LinkedCodeError",
@@ -270,7 +272,7 @@ _MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.cudadrv.drvapi": Module(names={}, rest="numba_hip_cuda.c_types"),
     f"{CUDA}.cudadrv.error": Module(names=ERRORS),
-    f"{CUDA}.cudadrv.ndarray": Module(names=from_module("numba_hip_cuda.array_kinds", "ndarray_device_allocate_data")),
+    f"{CUDA}.cudadrv.ndarray": Module(names=from_module("numba_hip_cuda.devicearray", "ndarray_device_allocate_data")),
     f"{CUDA}.cudadrv.runtime": Module(
         names=from_module(
             "numba_hip_cuda.devices", "Runtime", "runtime", "get_version", "SUPPORTED_TOOLKIT_MAJOR_VERSIONS"
@@ -321,7 +323,7 @@ _MODULES: Mapping[str, Module] = {
         names={
             "KernelRuntimeError": "hip_runtime.errors:KernelFault",
             "CudaLoweringError": "numba.core.errors:LoweringError",
-            **from_module("numba_hip_cuda.shapes", "missing_launch_config_msg", "normalize_kernel_dimensions"),
+            **from_module("numba_hip_cuda.normalization", "missing_launch_config_msg", "normalize_kernel_dimensions"),
         },
         rest="numba.core.errors",
     ),

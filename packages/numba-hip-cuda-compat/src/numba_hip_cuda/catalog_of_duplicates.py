@@ -133,8 +133,8 @@ def simulated(modules: Mapping[str, Module]) -> dict[str, Module]:
     found[api] = Module(
         names={
             **found[api].names,
-            **from_module("numba_hip_cuda.shims", "is_supported_version"),
-            "jit": "numba_hip_cuda.shims:simulated_jit",
+            **from_module("numba_hip_cuda.cuda_only_functions", "is_supported_version"),
+            "jit": "numba_hip_cuda.cuda_only_functions:simulated_jit",
         }
     )
     devicearray = f"{SIMULATOR}.cudadrv.devicearray"

@@ -10,7 +10,7 @@ import hip_runtime
 import numba_hip
 from hip_runtime.errors import UnknownDeviceError
 from numba_hip.host.contexts import Context, DeviceScope
-from numba_hip_cuda.substitute_classes import Standin
+from numba_hip_cuda.standin_classes import Standin
 
 TOOLKIT = (13, 0)
 """The release of CUDA that programs are told of: the newest whose interface numba-cuda 0.30 follows, as this does."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.extending import typeof_impl as numbas
 
-from numba_hip.value_types import kernel_typeof_impl, typeof
+from numba_hip.typeof import kernel_typeof_impl, typeof
 
 Function = Callable[[Any, Any], Any]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from numba.core import types
 
-from numba_hip.language.vectors import VECTORS, VectorStub
+from numba_hip.language.vector_types import VECTORS, VectorStub
 
 
 class VectorType(NamedTuple):

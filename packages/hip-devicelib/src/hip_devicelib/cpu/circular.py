@@ -6,9 +6,9 @@ rounding error of 1 - r*r/2 is kept.
 
 from __future__ import annotations
 
+from hip_devicelib.cpu.argument_reduction import reduce
 from hip_devicelib.cpu.expressions import Code, Real, Word, fma, select
 from hip_devicelib.cpu.pairs import Pair
-from hip_devicelib.cpu.reduction import reduce
 
 
 def _sine(code: Code, r: Pair, square: Real) -> Real:

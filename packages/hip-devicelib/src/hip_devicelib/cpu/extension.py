@@ -23,7 +23,7 @@ from hip_devicelib.cpu import functions
 from hip_devicelib.declarations import Declarations, Function
 from hip_devicelib.errors import CompileError, HeaderError, NotFoundError
 from hip_devicelib.extension import Extension, declare_extension
-from hip_devicelib.header import Header
+from hip_devicelib.hip_header import Header
 from hip_devicelib.isolated_codegen import child_environment
 from hip_devicelib.library import Library
 from hip_devicelib.manifest import load_reference

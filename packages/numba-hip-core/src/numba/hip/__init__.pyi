@@ -26,9 +26,9 @@ from numba_hip import errors as errors
 from numba_hip import extending as extending
 from numba_hip import libdevice as libdevice
 from numba_hip import random as random
-from numba_hip.arguments.hints import In as In
-from numba_hip.arguments.hints import InOut as InOut
-from numba_hip.arguments.hints import Out as Out
+from numba_hip.arguments.transfer_hints import In as In
+from numba_hip.arguments.transfer_hints import InOut as InOut
+from numba_hip.arguments.transfer_hints import Out as Out
 from numba_hip.array_functions.guvectorize import guvectorize as guvectorize
 from numba_hip.array_functions.reduction import Reduce as Reduce
 from numba_hip.array_functions.reduction import Reduce as reduce

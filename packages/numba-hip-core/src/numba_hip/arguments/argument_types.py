@@ -16,10 +16,10 @@ from hip_runtime.interop import speaks_dlpack
 from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes
-from numba_hip.arguments.hints import ArgHint
+from numba_hip.arguments.transfer_hints import ArgHint
 from numba_hip.bfloat import is_bfloat16, know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
-from numba_hip.value_types import typeof
+from numba_hip.typeof import typeof
 
 
 class ArrayArgument:

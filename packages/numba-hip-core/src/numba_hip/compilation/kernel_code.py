@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import config as numba_config
 from numba.core import types, typing
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
 from hip_runtime import DeviceArray, current_device
 from hip_runtime.compile_notice import announced, enter_stage
@@ -19,7 +19,7 @@ from hip_runtime.dump import Dump
 from hip_runtime.module import dim3
 from numba_hip._numba.compiler import compiling_for
 from numba_hip.abi.fault import Fault
-from numba_hip.compilation import resources
+from numba_hip.compilation import bitcode_properties
 from numba_hip.compilation.compiler import compile_function, explained
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.rest_parameter import fold_rest
@@ -103,7 +103,7 @@ class KernelCode:
     @cached_property
     def cooperative(self) -> bool:
         """Whether threads wait for others of the whole grid, so that all blocks have to run at the same time."""
-        return resources.is_cooperative(self.bitcode)
+        return bitcode_properties.is_cooperative(self.bitcode)
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
         """The largest number of blocks of *blockdim* threads, with *dynsmemsize* bytes of shared memory, that run at
@@ -134,7 +134,7 @@ class KernelCode:
     @cached_property
     def const_mem_size(self) -> int:
         """Bytes of constants."""
-        return resources.constant_bytes(self.bitcode) + sum(map(len, self.data.values()))
+        return bitcode_properties.constant_bytes(self.bitcode) + sum(map(len, self.data.values()))
 
     @cached_property
     def local_mem_per_thread(self) -> int:

@@ -22,14 +22,14 @@ from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
-from numba_hip.dispatch.extensions import Extension, StandIn, prepare
+from numba_hip.dispatch.argument_extensions import Extension, StandIn, prepare
+from numba_hip.dispatch.argument_mismatch import explain_writing
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.index_faults import RecordedLaunch
 from numba_hip.dispatch.launch import ConfiguredKernel, Dim3, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
 from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, load_kernel
-from numba_hip.dispatch.mismatch import explain_writing
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.print_output import PrintingLaunch, output_of
 from numba_hip.dispatch.transfer import Transfer, check_capture
@@ -67,7 +67,7 @@ class Dispatcher(Overloads):
     ) -> None:
         super().__init__(py_func, options, device=device)
         self.extensions = list(extensions)
-        """What sees the arguments of each launch first; see `numba_hip.dispatch.extensions`."""
+        """What sees the arguments of each launch first; see `numba_hip.dispatch.argument_extensions`."""
         self.identity = ""
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}

@@ -11,7 +11,7 @@ from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, Function
 from numba_hip.arguments.packing import Packer, leaf_count, packers
 from numba_hip.compilation.kernel_code import KernelCode
-from numba_hip.dispatch.extensions import StandIn
+from numba_hip.dispatch.argument_extensions import StandIn
 from numba_hip.dispatch.faults import exception_describer
 from numba_hip.dispatch.index_faults import IndexRecord
 from numba_hip.dispatch.print_output import is_printing

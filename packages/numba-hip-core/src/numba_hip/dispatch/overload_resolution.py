@@ -10,7 +10,7 @@ from numba.core import types
 from numba_hip import config
 from numba_hip._numba.typing import Conversion
 from numba_hip.compilation.target_registry import compile_target
-from numba_hip.dispatch.mismatch import explain_mismatch
+from numba_hip.dispatch.argument_mismatch import explain_mismatch
 from numba_hip.dispatch.narrowing import is_narrowed, warn_of_narrowing
 from numba_hip.errors import KernelArgumentError
 

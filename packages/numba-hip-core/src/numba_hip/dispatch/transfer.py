@@ -20,7 +20,7 @@ from hip_runtime.arrays import order_of
 from hip_runtime.stream_handle import stream_handle
 from numba_hip.advisory_warnings import advise_on_copies
 from numba_hip.arguments.argument_types import is_on_device
-from numba_hip.arguments.hints import ArgHint
+from numba_hip.arguments.transfer_hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
 

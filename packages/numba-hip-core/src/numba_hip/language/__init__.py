@@ -61,7 +61,7 @@ def _load_features() -> None:
         ufuncs,
         vector,
         vector_arithmetic,
-        vectors,
+        vector_types,
         views,
         warp,
     )

@@ -17,7 +17,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, Sig
 
 from numba_hip._numba.typing import type_of_constructor
 from numba_hip.language.registry import lowering, typing
-from numba_hip.language.vectors import VectorType, components, make_vector
+from numba_hip.language.vector_types import VectorType, components, make_vector
 
 REAL = (types.Integer, types.Float, types.Boolean)
 

@@ -16,7 +16,7 @@ from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.declarations import Function
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.extension import Extension, declare_extension
-from hip_devicelib.header import read_header
+from hip_devicelib.hip_header import read_header
 from hip_devicelib.rocm import find_rocm
 from numba_hip.errors import HipExtensionError
 from numba_hip.language.hip_functions import HipFunction

@@ -21,7 +21,7 @@ from hip_devicelib.declarations import CType, Function, Parameter
 from hip_devicelib.manifest import load_reference
 from numba_hip.language.registry import lowering
 from numba_hip.language.stub import Stub
-from numba_hip.language.vectors import VectorType
+from numba_hip.language.vector_types import VectorType
 
 BYTE, WORD = ir.IntType(8), ir.IntType(32)
 

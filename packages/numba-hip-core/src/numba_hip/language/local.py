@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from numba_hip.language import arrays
+from numba_hip.language import array_allocation
 from numba_hip.language.stub import Lower, device_function
 
 
@@ -17,19 +17,19 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     of constants, *alignment*, in bytes, a constant power of two.
 
     The array is not initialised."""
-    aligned = arrays.constant_alignment("hip.local.array", alignment)
-    extents = arrays.constant_shape("hip.local.array", shape)
-    element = arrays.element_type("hip.local.array", dtype)
+    aligned = array_allocation.constant_alignment("hip.local.array", alignment)
+    extents = array_allocation.constant_shape("hip.local.array", shape)
+    element = array_allocation.element_type("hip.local.array", dtype)
     kind = types.Array(element, len(extents), "C")
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        arrays.check_alignment("hip.local.array", aligned)
-        size = arrays.bytes_of("hip.local.array", context, extents, element, context.most_private_bytes)
+        array_allocation.check_alignment("hip.local.array", aligned)
+        size = array_allocation.bytes_of("hip.local.array", context, extents, element, context.most_private_bytes)
         itemsize = context.get_abi_sizeof(context.get_data_type(element))
         storage = ir.ArrayType(context.get_data_type(element), max(1, size // itemsize))
         with builder.goto_entry_block():
             data = builder.alloca(storage)  # Numba's helper would fill it with zeros
         data.align = max(aligned, context.get_abi_alignment(storage.element))
-        return arrays.make_array(context, builder, kind, data, arrays.constants(context, extents))
+        return array_allocation.make_array(context, builder, kind, data, array_allocation.constants(context, extents))
 
     return kind, lower

@@ -19,7 +19,7 @@ from numba_hip.abi.print_record import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PA
 from numba_hip.bfloat import Bfloat16
 from numba_hip.language.registry import lowering
 from numba_hip.language.thread_index import AXES, Dim3Type
-from numba_hip.language.vectors import VectorType
+from numba_hip.language.vector_types import VectorType
 
 I64 = ir.IntType(64)
 

@@ -14,10 +14,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
-from numba_hip.language import arrays
+from numba_hip.language import array_allocation
 from numba_hip.language.array_elements import place_from_start
 from numba_hip.language.stub import Lower, device_function
-from numba_hip.language.vectors import VectorType, components, make_vector
+from numba_hip.language.vector_types import VectorType, components, make_vector
 
 MOST_COMPONENTS = 256
 """A vector has its components in registers: one of more than these is a mistake."""
@@ -41,7 +41,7 @@ def load(
     too, which has to be in C order. *array* can be a pointer. *alignment* promises that the address of the first
     element is a multiple of that many bytes, and that the elements of a row lie side by side."""
     first = _check("hip.vector.load", array, indices)
-    extents = arrays.constant_shape("hip.vector.load", shape)
+    extents = array_allocation.constant_shape("hip.vector.load", shape)
     if not extents or not 1 <= math.prod(extents) <= MOST_COMPONENTS:
         raise TypingError(f"hip.vector.load: a vector has 1 to {MOST_COMPONENTS} components, not those of {extents}")
     promised = _alignment("hip.vector.load", alignment)
@@ -114,12 +114,12 @@ def _alignment(function: str, argument: types.Type) -> int | None:
     """The alignment that the program promises, or None."""
     if argument is None or isinstance(argument, (types.Omitted, types.NoneType)):
         return None
-    return arrays.constant_alignment(function, argument)
+    return array_allocation.constant_alignment(function, argument)
 
 
 def _check_promise(function: str, promised: int | None) -> None:
     if promised is not None:
-        arrays.check_alignment(function, promised)
+        array_allocation.check_alignment(function, promised)
 
 
 def _elements(

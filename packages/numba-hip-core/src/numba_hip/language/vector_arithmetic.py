@@ -15,7 +15,7 @@ from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, Signature, signature
 
 from numba_hip.language.registry import lowering, typing
-from numba_hip.language.vectors import VectorType
+from numba_hip.language.vector_types import VectorType
 
 Function = Callable[..., Any]
 

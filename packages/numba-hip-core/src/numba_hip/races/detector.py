@@ -1,7 +1,7 @@
 """The detector: it compares each event with the earlier accesses of the same memory.
 
 `note` is called by the code of a kernel, on the single thread that runs it. Numba compiles it for the processor.
-`ordering` decides what happens before what.
+`happens_before` decides what happens before what.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from numba_hip.abi.race_records import (
     Shared,
     Thread,
 )
-from numba_hip.races.ordering import (
+from numba_hip.races.happens_before import (
     enter_block,
     fence,
     find_block,

@@ -8,7 +8,7 @@ import numpy as np
 
 from hip_runtime import DeviceArray, as_device_array, current_device
 from numba_hip.arguments.argument_types import is_on_device
-from numba_hip.arguments.hints import ArgHint
+from numba_hip.arguments.transfer_hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
 

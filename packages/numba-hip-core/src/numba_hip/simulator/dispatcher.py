@@ -9,8 +9,8 @@ from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 from hip_runtime.errors import LaunchError
 from numba_hip.arguments.argument_types import check_arguments
+from numba_hip.dispatch.argument_extensions import prepare
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.dispatch.extensions import prepare
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig
 from numba_hip.language import stub
 from numba_hip.simulator import functions, waves  # noqa: F401 - importing them says what names mean

@@ -12,7 +12,7 @@ from numba.core import types
 
 from numba_hip._numba.typing import as_dtype
 from numba_hip.language.stub import INTERPRETED
-from numba_hip.language.vectors import VECTORS, VectorStub
+from numba_hip.language.vector_types import VECTORS, VectorStub
 from numba_hip.simulator.schedule import Thread, call_site
 
 UNDEFINED = 0xFF

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_devicelib.large_constants import spell_bytes
 from hip_runtime import DeviceArray
 from numba_hip import language
@@ -22,7 +22,7 @@ from numba_hip._numba.compiler import lowered_symbol
 from numba_hip._numba.contexts import BaseContext, NoAllocation, mangle
 from numba_hip._numba.lowering import import_lowering_of_builtins, mark_fastmath
 from numba_hip._numba.models import default_manager
-from numba_hip.language.arrays import CANNOT_ALLOCATE
+from numba_hip.language.array_allocation import CANNOT_ALLOCATE
 from numba_hip.language.captured_arrays import refer
 from numba_hip.language.fp16 import float_models
 from numba_hip.language.methods import find_attribute

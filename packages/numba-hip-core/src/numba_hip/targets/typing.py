@@ -16,7 +16,7 @@ from numba_hip.bfloat import Bfloat16, unify
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.stub import Stub
 from numba_hip.language.unsupported_calls import check_call
-from numba_hip.value_types import own_type
+from numba_hip.typeof import own_type
 
 if TYPE_CHECKING:
     from numba_hip.compilation.device_function import DeviceFunction

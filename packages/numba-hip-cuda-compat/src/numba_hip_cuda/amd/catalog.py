@@ -39,8 +39,10 @@ MODULES: Mapping[str, Module] = {
             "as_hip_array": RENAMED["as_cuda_array"],
             "is_hip_array": RENAMED["is_cuda_array"],
             "from_hip_array_interface": "numba_hip:from_cuda_array_interface",
-            **from_module("numba_hip_cuda.shims", "is_supported_version", "is_float16_supported", "cuda_error"),
-            "hip_error": "numba_hip_cuda.shims:cuda_error",
+            **from_module(
+                "numba_hip_cuda.cuda_only_functions", "is_supported_version", "is_float16_supported", "cuda_error"
+            ),
+            "hip_error": "numba_hip_cuda.cuda_only_functions:cuda_error",
             "CudaSupportError": ERRORS["CudaSupportError"],
             "HipSupportError": ERRORS["CudaSupportError"],
             "KernelRuntimeError": f"{HERE}.errors:KernelRuntimeError",

@@ -27,7 +27,7 @@ NO_LOWERING = (
 
 @runtime_checkable
 class ArgumentHandler(Protocol):
-    """What stands in ``extensions`` of a kernel: see `numba_hip.dispatch.extensions`."""
+    """What stands in ``extensions`` of a kernel: see `numba_hip.dispatch.argument_extensions`."""
 
     def prepare_args(self, ty: types.Type, val: Any, stream: Any = None, retr: list[Any] | None = None) -> Any:
         """The type and the value to pass instead of *val* of type *ty*."""

@@ -1,6 +1,6 @@
 """``cuda.vector_types`` of `numba_cuda_mlir`: the types of vectors, each once, and by their names."""
 
-from numba_hip.language.vectors import VECTORS
+from numba_hip.language.vector_types import VECTORS
 
 VECTOR_TYPES = list(dict.fromkeys(VECTORS.values()))
 """What kernels call for a vector; each has a ``name``, a ``dtype``, a ``shape`` and a ``length``."""

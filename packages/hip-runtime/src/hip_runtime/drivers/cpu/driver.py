@@ -27,7 +27,7 @@ from hip_runtime.drivers.cpu.device_attributes import attribute, clock_rate
 from hip_runtime.drivers.cpu.diagnostics import observers
 from hip_runtime.drivers.cpu.diagnostics.source_lines import describe_lines
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
-from hip_runtime.drivers.cpu.execution.cooperative import run_phases
+from hip_runtime.drivers.cpu.execution.cooperative_launch import run_phases
 from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
 from hip_runtime.drivers.cpu.memory import heap
 from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after

@@ -12,9 +12,9 @@ from typing import Any
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import check_recorded, check_wait
-from hip_runtime.drivers.hip.attributes import read_attribute, read_attributes
 from hip_runtime.drivers.hip.calls import BUFFER_KEY, END_KEY, SIZE_KEY, Calls, LaunchExtra
 from hip_runtime.drivers.hip.copies import Copier
+from hip_runtime.drivers.hip.device_attributes import read_attribute, read_attributes
 from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
 from hip_runtime.drivers.hip.events import Event
 from hip_runtime.drivers.hip.faults import described

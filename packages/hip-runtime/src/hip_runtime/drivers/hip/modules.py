@@ -13,7 +13,7 @@ import numpy as np
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_devicelib.elf import read_elf
 from hip_devicelib.errors import DevicelibError
-from hip_devicelib.metadata import read_target
+from hip_devicelib.kernel_metadata import read_target
 from hip_devicelib.target import STACK_BYTES, TARGETS, parse_target
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.errors import NOT_FOUND

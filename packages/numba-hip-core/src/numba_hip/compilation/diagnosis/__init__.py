@@ -1,7 +1,7 @@
 """What is wrong with a kernel's code, in a few lines: the user's line, what is wrong with it, what to do.
 
-Numba tells all that it tried, with lines of its own. `explain` reads that (`reading`), finds the line in the source
-(`source`), and says what it means (`kinds`). It is loaded when a compilation has failed, and not before.
+Numba tells all that it tried, with lines of its own. `explain` reads that (`numba_messages`), finds the line in the
+source (`source`), and says what it means (`mistakes`). It is loaded only when a compilation has failed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from numba_hip.compilation.diagnosis.failure import Failure
-from numba_hip.compilation.diagnosis.kinds import meaning
-from numba_hip.compilation.diagnosis.wording import UNSUPPORTED
+from numba_hip.compilation.diagnosis.mistakes import meaning
+from numba_hip.compilation.diagnosis.unsupported_python import UNSUPPORTED
 from numba_hip.errors import UnknownNameError, UnsupportedCodeError
 
 FOREIGN = (

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hip_devicelib.cached import cached_property
-from numba_hip.compilation.diagnosis.reading import is_of_user, places_of, read
+from hip_devicelib.cached_property import cached_property
+from numba_hip.compilation.diagnosis.numba_messages import is_of_user, places_of, read
 from numba_hip.compilation.diagnosis.source import Place, functions_at, name_at, nodes_at, nodes_of, text_of
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.core import cgutils
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from numba_hip.targets.amd.context import AmdContext
 from numba_hip.targets.bounds_checks import I64, Checked, CheckingCallConv
 from numba_hip.targets.callconv import ITEM

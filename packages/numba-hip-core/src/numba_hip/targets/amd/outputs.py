@@ -6,7 +6,7 @@ from llvmlite import binding as llvm
 
 from hip_devicelib import amdgpu, link, object_code
 from hip_devicelib.codeobject import CodeObject, Kernel
-from hip_devicelib.metadata import read_kernels
+from hip_devicelib.kernel_metadata import read_kernels
 from hip_devicelib.target import STACK_BYTES, Target
 from hip_runtime.driver import Dim3
 from hip_runtime.errors import UnsupportedError

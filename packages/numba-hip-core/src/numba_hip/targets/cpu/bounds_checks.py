@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 from numba.core import cgutils
 
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from numba_hip.abi.index_record import RECORD, SLOT_BYTES, SLOTS, VALUE_OFFSETS
 from numba_hip.targets.bounds_checks import I64, Checked, CheckingCallConv
 from numba_hip.targets.callconv import ITEM, SpmdCallConv

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from hip_devicelib import spmd
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.saturation import saturate
 from hip_devicelib.large_constants import ALIGNMENT, LARGE, symbol_of_data

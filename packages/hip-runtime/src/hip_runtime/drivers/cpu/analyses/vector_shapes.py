@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_devicelib.cached import cached_property
+from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.affine import coefficient
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Constant, Function, Instruction, Symbol, Value
-from hip_runtime.drivers.cpu.ir.symbols import Spelled
+from hip_runtime.drivers.cpu.ir.symbol_declarations import Spelled
 from hip_runtime.drivers.cpu.ir.writer import spell_instruction
 
 Note = Callable[[Instruction], str]

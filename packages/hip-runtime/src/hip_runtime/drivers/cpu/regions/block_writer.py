@@ -14,7 +14,7 @@ from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
-from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import find_private_atomics
 from hip_runtime.drivers.cpu.regions.context_values import Transfer, plan_transfers

@@ -9,7 +9,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
-from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
 from hip_runtime.drivers.cpu.llvmir import allocate
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder

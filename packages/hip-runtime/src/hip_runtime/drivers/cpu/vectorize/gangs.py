@@ -18,7 +18,7 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction
-from hip_runtime.drivers.cpu.ir.symbols import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows

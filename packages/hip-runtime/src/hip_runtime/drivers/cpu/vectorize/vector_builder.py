@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.ir.symbols import Spelled
+from hip_runtime.drivers.cpu.ir.symbol_declarations import Spelled
 from hip_runtime.drivers.cpu.ir.writer import Assembled, Part, typed
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.errors import UnsupportedError

@@ -16,7 +16,7 @@ from numba.core.errors import NumbaError
 
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
-from numba_hip.value_types import typeof
+from numba_hip.typeof import typeof
 
 
 class Extension(Protocol):

@@ -131,7 +131,7 @@ def _libraries_for(symbols: Sequence[str], target: str, rocm: Rocm | None) -> li
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:
-    from hip_devicelib.metadata import describe
+    from hip_devicelib.kernel_metadata import describe
 
     code = describe(_read(arguments.file))
     if arguments.json:

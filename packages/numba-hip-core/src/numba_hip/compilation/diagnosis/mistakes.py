@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from numba_hip.compilation.diagnosis.calls import no_implementation
 from numba_hip.compilation.diagnosis.failure import Failure
-from numba_hip.compilation.diagnosis.wording import (
+from numba_hip.compilation.diagnosis.missing_implementations import no_implementation
+from numba_hip.compilation.diagnosis.unsupported_python import (
     CLASSES,
     DICTS,
     LISTS,

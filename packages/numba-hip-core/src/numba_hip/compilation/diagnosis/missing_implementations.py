@@ -6,7 +6,7 @@ import math
 import re
 
 from numba_hip.compilation.diagnosis.failure import Failure
-from numba_hip.compilation.diagnosis.wording import OPERATORS, TEXT, construct_in, plain, split_arguments
+from numba_hip.compilation.diagnosis.unsupported_python import OPERATORS, TEXT, construct_in, plain, split_arguments
 
 
 def no_implementation(failure: Failure) -> str:

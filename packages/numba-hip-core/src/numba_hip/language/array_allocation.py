@@ -16,7 +16,7 @@ from numba_hip._numba.typing import from_dtype
 from numba_hip.errors import AlignmentError
 from numba_hip.language.registry import typing
 from numba_hip.language.stub import given
-from numba_hip.language.vectors import element_of
+from numba_hip.language.vector_types import element_of
 
 CANNOT_ALLOCATE = (
     "this makes a new array, and a kernel cannot allocate memory: pass an array for the result, as in "

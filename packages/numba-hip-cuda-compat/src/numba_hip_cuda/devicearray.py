@@ -9,7 +9,7 @@ import hip_runtime
 from hip_runtime.layout import Layout
 from numba_hip.host.host_memory import ManagedArray, MappedArray
 from numba_hip_cuda.arrays import DeviceNDArray, array_core, device_pointer
-from numba_hip_cuda.substitute_classes import Standin
+from numba_hip_cuda.standin_classes import Standin
 
 errmsg_contiguous_buffer = "the array is not contiguous; numpy.ascontiguousarray makes a copy of it that is"
 

@@ -33,7 +33,7 @@ OPERATIONS = {
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-class ArrayValues:
+class ArrayMethods:
     """The part of `DeviceArray` that is about all of its elements."""
 
     __slots__ = ()
@@ -90,7 +90,7 @@ class _MissingMethod:
 
 def _refusing(symbol: str) -> Callable[[Any, Any], Any]:
     def operation(array: Any, other: Any) -> Any:
-        if not isinstance(other, (ArrayValues, int, float, complex)) or isinstance(other, np.generic):
+        if not isinstance(other, (ArrayMethods, int, float, complex)) or isinstance(other, np.generic):
             return NotImplemented  # others may know what to do with a device array
         raise ArrayTypeError(f"a device array has no operator {symbol}: {INSTEAD}")
 
@@ -98,9 +98,9 @@ def _refusing(symbol: str) -> Callable[[Any, Any], Any]:
 
 
 for _name in NUMPY_METHODS:
-    setattr(ArrayValues, _name, _MissingMethod(_name))
+    setattr(ArrayMethods, _name, _MissingMethod(_name))
 for _name, _symbol in OPERATIONS.items():
     for _kind in ("", "r", "i"):
-        setattr(ArrayValues, f"__{_kind}{_name}__", _refusing(_symbol + "=" * (_kind == "i")))
+        setattr(ArrayMethods, f"__{_kind}{_name}__", _refusing(_symbol + "=" * (_kind == "i")))
 for _name, _symbol in COMPARISONS.items():
-    setattr(ArrayValues, f"__{_name}__", _refusing(_symbol))
+    setattr(ArrayMethods, f"__{_name}__", _refusing(_symbol))

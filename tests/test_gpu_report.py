@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import textwrap
 from pathlib import Path
@@ -98,6 +99,19 @@ def test_a_suite_that_cannot_be_collected_fails(children: Children, tmp_path: Pa
     module.write_text("import no_such_module\n")
     (result,) = run_suite(children, "broken", [str(module)], tmp_path)[:1]
     assert (result["outcome"], "no_such_module" in result["cause"]) == ("failed", True)
+
+
+def test_the_modules_that_are_named_for_gpus_are_there() -> None:
+    """By this session, and by the one that executes machine code."""
+    named = {"QUICK": __main__.QUICK}
+    for line in ast.parse((__main__.ROOT / "noxfile.py").read_text()).body:
+        if isinstance(line, ast.Assign) and (name := ast.unparse(line.targets[0])).startswith("EMULATED"):
+            named[name] = ast.literal_eval(line.value)
+    del named["EMULATED_TARGETS"]
+    assert sorted(named) == ["EMULATED", "EMULATED_QUICK", "EMULATED_WITH_ROCM", "QUICK"]
+    folder = __main__.ROOT / __main__.CORE_TESTS
+    there = {path.stem.removeprefix("test_") for path in folder.glob("test_*.py")}
+    assert {name: set(modules) - there for name, modules in named.items()} == {name: set() for name in named}
 
 
 def test_the_page_has_what_was_found(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ RUNTIME_TESTS, CORE_TESTS = "packages/hip-runtime/tests", "packages/numba-hip-co
 CONTRACT = [
     f"{RUNTIME_TESTS}/{name}.py" for name in ("test_driver_contract", "test_driver_graphs", "test_copies_on_streams")
 ]
-QUICK = ("kernels", "atomics", "shared", "warp", "records", "print", "streams", "graphs")
+QUICK = ("kernels", "atomics", "shared_memory", "warp", "records", "print", "streams", "graphs")
 """Modules of core's tests that ``--quick`` runs."""
 
 PARTS = ("contract", "core", "examples", "benchmarks")

@@ -18,8 +18,9 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, MUTEX, SEMAPHORE
+from hip_runtime.drivers.cpu.execution.previous_handlers import POKE
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SLOT, SlotsBuilder
-from hip_runtime.drivers.cpu.execution.trap_handlers import GRACE, POKE, TrapsBuilder
+from hip_runtime.drivers.cpu.execution.trap_handlers import GRACE, TrapsBuilder
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Struct, allocate, function_address
 
 SPINS = 200

@@ -10,18 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hip_runtime.drivers.cpu.execution.trap_handlers import (
-    HANDLERS,
-    LIBRARIES,
-    OBSERVERS,
-    POKE,
-    SIGNALS,
-    WITH_INFORMATION,
-)
+from hip_runtime.drivers.cpu.execution.previous_handlers import HANDLERS, POKE, SIGNALS, WITH_INFORMATION
+from hip_runtime.drivers.cpu.execution.trap_handlers import LIBRARIES, OBSERVERS
 from hip_runtime.drivers.cpu.object_code.host_machine import LIBRARIES as LIBRARY_NAMES
 
 _ACTION = struct.Struct("@Q128siQ")
-"""A ``struct sigaction``, see `traps.ACTION`: handler, mask, flags, and what the C library sets itself."""
+"""A ``struct sigaction``, see `previous_handlers.ACTION`: handler, mask, flags, and what the C library sets itself."""
 
 _ON_OTHER_STACK = 0x08000000  # SA_ONSTACK
 _RESTART = 0x10000000  # SA_RESTART
@@ -31,7 +25,7 @@ _NOT_DEFERRED = 0x40000000
 
 _COUNT = ctypes.c_int64
 _RANGE = struct.Struct("@2Q")
-"""A `traps.RANGE`."""
+"""A `trap_handlers.RANGE`."""
 _CHAIN_BYTES = ctypes.sizeof(_COUNT) + HANDLERS * _ACTION.size
 
 

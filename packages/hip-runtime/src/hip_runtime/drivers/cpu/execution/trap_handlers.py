@@ -7,23 +7,20 @@ in the launch frame, and makes the thread continue at the place in its record; t
 code, which holds no locks, it may do anything: it runs pending Python signal handlers, on the launching thread, and
 abandons the worker if the launch is to end.
 
-Everything else is passed on to the previous handlers, whose number `installed` has: a handler that passes a signal back
-to us gets the one below it.
+Every other signal is passed on to the handlers that it had before ours: see `previous_handlers`.
 """
 
 from __future__ import annotations
-
-import signal
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.fault_codes import ABORT_CODE, STACK_CODE, TRAP_CODE
 from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
+from hip_runtime.drivers.cpu.execution.previous_handlers import HANDLER, PreviousHandlers, zero_table
 from hip_runtime.drivers.cpu.execution.signal_frames import SIGNAL_ADDRESS, SIGNAL_CODE, Machine
 from hip_runtime.drivers.cpu.execution.thread_slots import (
     ABORTED,
     GOES_ON,
-    INTERRUPTED,
     RECORD,
     SAMPLE,
     SAMPLES,
@@ -31,23 +28,10 @@ from hip_runtime.drivers.cpu.execution.thread_slots import (
     TAKE_SAMPLE,
     SlotsBuilder,
 )
-from hip_runtime.drivers.cpu.llvmir import I8, I32, I64, PTR, VOID, Callee, Struct, allocate, function_address
-
-POKE = int(signal.SIGURG)
-"""What is sent from thread to thread. By default it does nothing, in this process and in those that it becomes or
-starts, and debuggers pass it on in silence."""
-
-SIGNALS = (*map(int, (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)), POKE)
-"""Signals that have a handler of ours, as numbers: Python 3.10 would write their names into LLVM's IR."""
+from hip_runtime.drivers.cpu.llvmir import I8, I32, I64, PTR, VOID, Struct, allocate, function_address
 
 GRACE = 4
 """How many times a thread is asked before it abandons a block: blocks that end by themselves meanwhile are whole."""
-
-REPORT_SYMBOL = "spmd.report"
-"""Where the address of a Python object is that is called, without arguments, on a thread whose launch may not go on."""
-
-HANDLERS = 4
-"""How many handlers of others are remembered for each signal."""
 
 LIBRARIES = 4
 """How many ranges of addresses there may be with functions, as of the math library, that hold no locks."""
@@ -55,22 +39,11 @@ LIBRARIES = 4
 OBSERVERS = 2
 """How many more such ranges: those of what kernels call that tell what they do, see `observer`."""
 
-ACTION = Struct(handler=PTR, mask=ir.ArrayType(I64, 16), flags=I32, restorer=PTR)
-"""A ``struct sigaction`` of Linux' C libraries on 64-bit machines."""
-
-WITH_INFORMATION = 4
-"""SA_SIGINFO, in its flags."""
-
 RANGE = Struct(start=I64, end=I64)
-CHAIN = Struct(count=I64, actions=ir.ArrayType(ACTION.type, HANDLERS))
-"""The handlers that a signal had before, oldest first."""
-
 _RED_ZONE = 1024  # below a record: what its function keeps there, and what its machine lets it keep below the stack
 _VECTOR_WORDS = 32  # sixteen registers of 128 bits
 _HASH_START, _HASH_STEP = 0xCBF29CE484222325 - (1 << 64), 0x100000001B3
-_DEFAULT, _IGNORED = 0, 1
 _STACK_STEP = 1 << 20  # how far from the stack pointer a function may write first: to any end of its frame
-_HANDLER = ir.FunctionType(VOID, [I32, PTR, PTR])
 _MESSAGE = b"hip: signal %d while kernel %s was running; bounds checks find indices out of range\n\0"
 
 
@@ -81,15 +54,12 @@ class TrapsBuilder:
         self._module = module
         self._slots = slots
         self.poll = poll
-        self._libraries = self._table("spmd.libraries", RANGE.type, LIBRARIES + OBSERVERS)
-        self._chains = self._table("spmd.chains", CHAIN.type, len(SIGNALS))
-        self._depth = self._table("spmd.chains.depth", I32, 1)
+        self._libraries = zero_table(module, "spmd.libraries", RANGE.type, LIBRARIES + OBSERVERS)
         self._note = self._define_note()
         self._define_abort()
-        self._define_prepare()
-        chain = self._define_chain()
+        chain = PreviousHandlers(module).chain
         for name, define in (("spmd.trap", self._define_trap), ("spmd.poked", self._define_poked)):
-            function, builder = self._function(name, _HANDLER, "external")
+            function, builder = self._function(name, HANDLER, "external")
             if machine is not None:
                 self._machine = machine
                 define(builder, chain, *function.args)
@@ -284,67 +254,6 @@ class TrapsBuilder:
                 builder.cmpxchg(place, I32(GOES_ON), I32(ABORTED), "monotonic", "monotonic")
         builder.ret_void()
 
-    # passing on
-
-    def _define_prepare(self) -> None:
-        """``void spmd.traps.prepare()``: called once, before handlers are installed."""
-        _, builder = self._function("spmd.traps.prepare", ir.FunctionType(VOID, []), "external")
-        builder.call(self._module.globals["pthread_key_create"], [self._depth, PTR(None)])
-        builder.ret_void()
-
-    def _define_chain(self) -> ir.Function:
-        """``void chain(number, information, context)``: do what would have happened without us."""
-        get, put = (self._module.globals[f"pthread_{name}specific"] for name in ("get", "set"))
-        function, builder = self._function("spmd.chain", _HANDLER)
-        number, information, context = function.args
-        key = builder.load(self._depth, typ=I32)
-        depth = builder.ptrtoint(builder.call(get, [key]), I64)
-        chain = self._chain_of(builder, number)
-        index = builder.sub(builder.sub(CHAIN.load(builder, chain, "count"), I64(1)), depth)
-        with builder.if_then(builder.icmp_signed("<", index, I64(0))):
-            self._default(builder, number)
-            builder.ret_void()
-        actions = CHAIN.field(builder, chain, "actions")
-        action = builder.gep(actions, [index], source_etype=ACTION.type)
-        handler = ACTION.load(builder, action, "handler")
-        value = builder.ptrtoint(handler, I64)
-        with builder.if_then(builder.icmp_unsigned("<=", value, I64(_IGNORED))):
-            code = builder.load(_at(builder, information, SIGNAL_CODE), typ=I32)
-            ignored = builder.icmp_unsigned("==", value, I64(_IGNORED))
-            with builder.if_then(builder.and_(ignored, builder.icmp_signed("<=", code, I32(0)))):
-                builder.ret_void()
-            self._default(builder, number)
-            builder.ret_void()
-        builder.call(put, [key, builder.inttoptr(builder.add(depth, I64(1)), PTR)])
-        told = builder.and_(ACTION.load(builder, action, "flags"), I32(WITH_INFORMATION))
-        with builder.if_else(builder.icmp_unsigned("!=", told, I32(0))) as (informed, plain):
-            with informed:
-                builder.call(Callee(handler, _HANDLER), [number, information, context])
-            with plain:
-                builder.call(Callee(handler, ir.FunctionType(VOID, [I32])), [number])
-        builder.call(put, [key, builder.inttoptr(depth, PTR)])
-        builder.ret_void()
-        return function
-
-    def _chain_of(self, builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
-        index = I64(0)
-        for position, known in enumerate(SIGNALS):
-            index = builder.select(builder.icmp_unsigned("==", number, I32(known)), I64(position), index)
-        return builder.gep(self._chains, [index], source_etype=CHAIN.type)
-
-    def _default(self, builder: ir.IRBuilder, number: ir.Value) -> None:
-        """What the system does with a signal without a handler: nothing, or it ends the process, when we return."""
-        kinds = {"sigaction": [I32, PTR, PTR], "raise": [I32]}
-        act, send = (
-            self._module.globals.get(name) or ir.Function(self._module, ir.FunctionType(I32, types), name)
-            for name, types in kinds.items()
-        )
-        with builder.if_then(builder.icmp_unsigned("!=", number, I32(POKE))):
-            action = allocate(builder, ACTION.type, "action")
-            builder.store(ir.Constant(ACTION.type, None), action)
-            builder.call(act, [number, action, PTR(None)])
-            builder.call(send, [number])
-
     # pieces
 
     def _define_note(self) -> ir.Function:
@@ -362,14 +271,6 @@ class TrapsBuilder:
         builder.ret_void()
         return function
 
-    def _table(self, name: str, kind: ir.Type, count: int) -> ir.GlobalVariable:
-        """Memory for *count* values, zero at first."""
-        table = ir.GlobalVariable(self._module, ir.ArrayType(kind, count), name)
-        table.initializer = ir.Constant(ir.ArrayType(kind, count), None)
-        table.type = PTR
-        table.align = 16
-        return table
-
     def _function(
         self, name: str, kind: ir.FunctionType, linkage: str = "internal"
     ) -> tuple[ir.Function, ir.IRBuilder]:
@@ -377,51 +278,6 @@ class TrapsBuilder:
         if linkage == "internal":
             function.linkage = linkage
         return function, ir.IRBuilder(function.append_basic_block("entry"))
-
-
-def define_poll(module: ir.Module, python: dict[str, ir.Function]) -> ir.Function:
-    """``void spmd.poll(slot)``: on the thread of *slot*, which launches, run pending Python signal handlers; if one
-    raises, as that of Ctrl-C does, the launch is to end."""
-    report = ir.GlobalVariable(module, PTR, REPORT_SYMBOL)
-    report.type = PTR
-    report.initializer = PTR(None)
-    function = ir.Function(module, ir.FunctionType(VOID, [PTR]), "spmd.poll")
-    function.linkage = "internal"
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    (slot,) = function.args
-    record = SLOT.load_atomic(builder, slot, "record")
-    SLOT.store_atomic(builder, record, slot, "polled")
-    SLOT.store_atomic(builder, PTR(None), slot, "record")  # what goes wrong in Python is not the kernel's fault
-    builder.call(python["PyEval_RestoreThread"], [SLOT.load(builder, slot, "thread_state")])
-    place = allocate(builder, I32, "raised")
-    builder.store(builder.call(python["PyErr_CheckSignals"], []), place)
-    due = builder.and_(
-        builder.icmp_unsigned("!=", SLOT.load_atomic(builder, slot, "due"), I32(0)),
-        builder.icmp_unsigned("==", builder.load(place, typ=I32), I32(0)),
-    )
-    with builder.if_then(due):
-        SLOT.store_atomic(builder, I32(0), slot, "due")
-        SLOT.store_atomic(builder, record, slot, "polled")  # a handler of Python's may have launched, too
-        reporter = builder.load(report, typ=PTR)
-        SLOT.store(builder, FRAME.load(builder, SLOT.load(builder, slot, "launch"), "program"), slot, "program")
-        with builder.if_then(_is_there(builder, reporter)):
-            result = builder.call(python["PyObject_CallNoArgs"], [reporter])
-            with builder.if_else(_is_there(builder, result)) as (returned, failed):
-                with returned:
-                    builder.call(python["Py_DecRef"], [result])
-                with failed:
-                    builder.store(I32(1), place)
-    raised = builder.load(place, typ=I32)
-    SLOT.store(builder, builder.call(python["PyEval_SaveThread"], []), slot, "thread_state")
-    SLOT.store_atomic(builder, record, slot, "record")
-    SLOT.store_atomic(builder, PTR(None), slot, "polled")
-    with builder.if_then(builder.icmp_unsigned("!=", raised, I32(0))):
-        SLOT.store(builder, I32(0), slot, "late")
-        SLOT.store_atomic(builder, I32(INTERRUPTED), slot, "stop")
-        launch = SLOT.load(builder, slot, "launch")
-        builder.atomic_rmw("xchg", FRAME.field(builder, launch, "fault_taken"), I32(1), "monotonic")
-    builder.ret_void()
-    return function
 
 
 def _at(builder: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:

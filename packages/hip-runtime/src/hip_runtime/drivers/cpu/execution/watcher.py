@@ -10,8 +10,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.execution.pool import loop
+from hip_runtime.drivers.cpu.execution.previous_handlers import POKE
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SAMPLES, SLOT, TAKE_SAMPLE, SlotsBuilder
-from hip_runtime.drivers.cpu.execution.trap_handlers import POKE
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, allocate, function_address
 
 TICK = 50_000_000

@@ -1,0 +1,294 @@
+"""The native code that runs one launch: it divides the blocks into chunks, and calls helpers where they pay off.
+
+It releases the GIL while blocks run. Between two chunks, once `POLL_NANOSECONDS` have passed, it takes the GIL to run
+Python's signal handlers. If one raises, as that of Ctrl-C does, the launch ends: blocks that have begun run to their
+end, the others are left out, and the launch raises the exception.
+
+The cost of a block of the same program in its last launch decides whether helpers pay off. A grid that should take at
+most `SMALL_GRID_NANOSECONDS` is begun without helpers. If its first blocks take much longer than expected, helpers are
+called after all. The first launch of a program always uses helpers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
+from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
+from hip_runtime.drivers.cpu.execution.python_signals import define_poll
+from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
+from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
+from hip_runtime.drivers.cpu.execution.trap_handlers import TrapsBuilder
+from hip_runtime.drivers.cpu.execution.watcher import WatcherBuilder
+from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, allocate
+
+SMALL_GRID_NANOSECONDS = 10_000
+"""Nanoseconds of work below which waking another thread costs more than it brings."""
+
+FIRST_BLOCKS = 16
+"""Blocks at most that are run before it is decided whether a launch goes on without help."""
+
+CHUNKS_PER_THREAD = 8
+"""Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
+
+POLL_NANOSECONDS = 50_000_000
+"""Nanoseconds after which signal handlers are given a turn, and that a chunk should not take longer than."""
+
+FIRST_CHUNKS = 1 << 16
+"""Into how many chunks the blocks of a launch are divided where the program never ran: its blocks may take any time,
+and only between chunks does a launch end. Taking that many costs a millisecond, less than compiling did."""
+
+_CLOCK_MONOTONIC = 1
+PYTHON_FUNCTIONS = {
+    "PyEval_SaveThread": ir.FunctionType(PTR, []),
+    "PyEval_RestoreThread": ir.FunctionType(VOID, [PTR]),
+    "PyErr_CheckSignals": ir.FunctionType(I32, []),
+    "PyObject_CallNoArgs": ir.FunctionType(PTR, [PTR]),
+    "Py_DecRef": ir.FunctionType(VOID, [PTR]),
+}
+"""Functions of Python's C API: to let go of the lock, to take it, to run the handlers of signals that have come, to
+call an object and to let go of what it gives."""
+
+FAULT_RECORD = struct.Struct(f"{len(FAULT_FIELDS)}i")
+_DOUBLE = ir.DoubleType()
+
+
+def build_dispatch(machine: str) -> ir.Module:
+    """A module with ``ptr dispatch(ptr program, ptr arguments, i32 x, i32 y, i32 z)`` and the pool, for the processor
+    *machine*. The result is null, or a fault to read and free."""
+    module = ir.Module(name="spmd.dispatcher")
+    python = {name: ir.Function(module, kind, name) for name, kind in PYTHON_FUNCTIONS.items()}
+    slots = SlotsBuilder(module, this_machine())
+    traps = TrapsBuilder(module, this_machine(), slots, define_poll(module, python))
+    pool = PoolBuilder(module, machine, slots, traps)
+    WatcherBuilder(module, slots)
+    now = _define_now(module)
+    run_small_grid = _define_run_small_grid(module, now, slots)
+    run_with_helpers = _define_run_with_helpers(module, now, pool, _define_run_chunks(module, now, slots, traps))
+    dispatch = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, I32, I32, I32]), "spmd.dispatch")
+    builder = ir.IRBuilder(dispatch.append_basic_block("entry"))
+    program, arguments, *grid = dispatch.args
+    frame = allocate(builder, FRAME.type, "frame")
+    count = _fill_frame(builder, frame, program, arguments, grid)
+    slot = slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
+    one = builder.icmp_unsigned("==", count, I64(1))
+    with _launching(builder, slot, frame, python) as stop, builder.if_else(one) as (few, many):
+        with few:
+            builder.call(slots.run, [frame, slot])
+        with many:
+            done = builder.call(run_small_grid, [program, frame, count, slot])
+            with builder.if_then(builder.icmp_unsigned("==", done, ir.IntType(1)(0))):
+                builder.call(run_with_helpers, [program, frame, count, slot])
+    with builder.if_then(builder.icmp_unsigned("==", builder.load(stop, typ=I32), I32(INTERRUPTED))):
+        builder.ret(PTR(None))  # the exception is set, and ctypes raises it
+    _return_fault(module, builder, frame)
+    return module
+
+
+@contextmanager
+def _launching(
+    builder: ir.IRBuilder, slot: ir.Value, frame: ir.Value, python: dict[str, ir.Function]
+) -> Iterator[ir.Value]:
+    """Release the GIL while the thread of *slot* runs the launch of *frame*; returns where that records why it ended
+    early. A Python signal handler may launch during another launch, so the previous contents of the slot are
+    restored."""
+    outer = {name: SLOT.load(builder, slot, name) for name in ("launch", "thread_state", "stop")}
+    SLOT.store(builder, frame, slot, "launch")
+    SLOT.store_atomic(builder, I32(GOES_ON), slot, "stop")
+    SLOT.store(builder, builder.call(python["PyEval_SaveThread"], []), slot, "thread_state")
+    stop = allocate(builder, I32, "stop")
+    yield stop
+    builder.call(python["PyEval_RestoreThread"], [SLOT.load(builder, slot, "thread_state")])
+    builder.store(SLOT.load_atomic(builder, slot, "stop"), stop)
+    for name, value in outer.items():
+        SLOT.store(builder, value, slot, name)
+
+
+def _fill_frame(
+    builder: ir.IRBuilder, frame: ir.Value, program: ir.Value, arguments: ir.Value, grid: list[ir.Value]
+) -> ir.Value:
+    count = I64(1)
+    for number, extent in enumerate(grid):
+        FRAME.store(builder, extent, frame, "grid", number)
+        count = builder.mul(count, builder.zext(extent, I64))
+    FRAME.store(builder, I64(0), frame, "next_block")
+    FRAME.store(builder, I32(0), frame, "fault_taken")
+    FRAME.store(builder, count, frame, "block_count")
+    FRAME.store(builder, count, frame, "chunk")
+    FRAME.store(builder, arguments, frame, "arguments")
+    FRAME.store(builder, program, frame, "program")
+    FRAME.store(builder, PROGRAM.load(builder, program, "worker"), frame, "worker")
+    return count
+
+
+def _define_now(module: ir.Module) -> ir.Function:
+    """``i64 now()``: nanoseconds of a clock that only goes forward."""
+    clock = module.globals["clock_gettime"]
+    now = ir.Function(module, ir.FunctionType(I64, []), "spmd.now")
+    now.linkage = "internal"
+    builder = ir.IRBuilder(now.append_basic_block("entry"))
+    time = allocate(builder, ir.ArrayType(I64, 2))
+    builder.call(clock, [I32(_CLOCK_MONOTONIC), time])
+    seconds = builder.load(time, typ=I64)
+    rest = builder.load(builder.gep(time, [I64(1)], source_etype=I64), typ=I64)
+    builder.ret(builder.add(builder.mul(seconds, I64(1_000_000_000)), rest))
+    return now
+
+
+def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: SlotsBuilder) -> ir.Function:
+    """``i1 run_small_grid(program, frame, count, slot)``: run a grid that should be cheap; 0 if it is not, and some of
+    its blocks are left."""
+    false, true = ir.IntType(1)(0), ir.IntType(1)(1)
+    function = ir.Function(module, ir.FunctionType(true.type, [PTR, PTR, I64, PTR]), "spmd.run_small_grid")
+    function.linkage = "internal"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    program, frame, count, slot = function.args
+    cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
+    expected = builder.fmul(cost, builder.uitofp(count, _DOUBLE))
+    cheap = builder.and_(
+        builder.fcmp_ordered(">=", cost, _DOUBLE(0.0)),
+        builder.fcmp_ordered("<=", expected, _DOUBLE(float(SMALL_GRID_NANOSECONDS))),
+    )
+    with builder.if_then(builder.not_(cheap)):
+        builder.ret(false)
+    start = builder.call(now, [])
+    first = _minimum(builder, builder.udiv(builder.add(count, I64(3)), I64(4)), I64(FIRST_BLOCKS))
+    FRAME.store(builder, first, frame, "block_count")
+    builder.call(slots.run, [frame, slot])
+    # Only this thread has seen the frame so far, and it took more blocks than there were.
+    FRAME.store(builder, first, frame, "next_block")
+    FRAME.store(builder, count, frame, "block_count")
+    middle = builder.call(now, [])
+    # Were all like the first ones, would it take four times as long as it may?
+    projected = builder.mul(builder.sub(middle, start), builder.sdiv(count, first))
+    with builder.if_then(builder.icmp_unsigned(">", projected, I64(4 * SMALL_GRID_NANOSECONDS))):
+        builder.ret(false)
+    builder.call(slots.run, [frame, slot])
+    _store_cost(builder, program, builder.sub(builder.call(now, []), start), count)
+    builder.ret(true)
+    return function
+
+
+def _define_run_chunks(module: ir.Module, now: ir.Function, slots: SlotsBuilder, traps: TrapsBuilder) -> ir.Function:
+    """``i64 run_chunks(frame, own, slot)``: the launching thread's loop over chunks, with signal handlers in between;
+    returns how many blocks it ran. ``own`` is space for the frame of one chunk."""
+    function = ir.Function(module, ir.FunctionType(I64, [PTR] * 3), "spmd.run_chunks")
+    function.linkage = "internal"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    frame, own, slot = function.args
+    ran, polled = (allocate(builder, I64, name) for name in ("ran", "polled"))
+    builder.store(I64(0), ran)
+    builder.store(builder.call(now, []), polled)
+    builder.store(builder.load(frame, typ=FRAME.type), own)
+    FRAME.store(builder, I32(0), own, "fault_taken")
+    count, chunk = (FRAME.load(builder, frame, name) for name in ("block_count", "chunk"))
+    head, go, look, done = (builder.append_basic_block(name) for name in ("head", "go", "look", "done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    first = builder.atomic_rmw("add", FRAME.field(builder, frame, "next_block"), chunk, "monotonic")
+    taken = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
+    ended = builder.or_(builder.icmp_unsigned(">=", first, count), builder.icmp_unsigned("!=", taken, I32(0)))
+    builder.cbranch(ended, done, go)
+    builder.position_at_end(go)
+    FRAME.store(builder, first, own, "next_block")
+    FRAME.store(builder, _minimum(builder, builder.add(first, chunk), count), own, "block_count")
+    blocks = builder.call(slots.run, [own, slot])
+    builder.store(builder.add(builder.load(ran, typ=I64), blocks), ran)
+    with builder.if_then(builder.icmp_unsigned("!=", FRAME.load(builder, own, "fault_taken"), I32(0))):
+        _hand_over_fault(builder, own, frame)
+        builder.branch(done)
+    time = builder.call(now, [])
+    passed = builder.icmp_unsigned(">=", builder.sub(time, builder.load(polled, typ=I64)), I64(POLL_NANOSECONDS))
+    builder.cbranch(passed, look, head)
+    builder.position_at_end(look)
+    builder.store(time, polled)
+    goes_on = builder.icmp_unsigned("==", SLOT.load_atomic(builder, slot, "stop"), I32(GOES_ON))
+    with builder.if_else(goes_on) as (goes, ends):
+        with goes:
+            builder.call(traps.poll, [slot])
+        with ends:
+            traps.note_end(builder, frame)
+    builder.branch(head)
+    builder.position_at_end(done)
+    builder.ret(builder.load(ran, typ=I64))
+    return function
+
+
+def _hand_over_fault(builder: ir.IRBuilder, own: ir.Value, frame: ir.Value) -> None:
+    """Put the fault of the frame *own* into *frame*, unless there is one."""
+    taken = builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "acq_rel")
+    with builder.if_then(builder.icmp_unsigned("==", taken, I32(0))):
+        for number in range(len(FAULT_FIELDS)):
+            FRAME.store(builder, FRAME.load(builder, own, "fault", number), frame, "fault", number)
+
+
+def _define_run_with_helpers(
+    module: ir.Module, now: ir.Function, pool: PoolBuilder, run_chunks: ir.Function
+) -> ir.Function:
+    """``void run_with_helpers(program, frame, count, slot)``: run the rest of a grid with the pool's help."""
+    function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR]), "spmd.run_with_helpers")
+    function.linkage = "internal"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    program, frame, count, slot = function.args
+    own = allocate(builder, FRAME.type, "own")
+    left = builder.sub(count, FRAME.load(builder, frame, "next_block"))
+    helpers = builder.zext(pool.helpers(builder), I64)
+    serial = builder.icmp_unsigned("!=", PROGRAM.load(builder, program, "serial"), I32(0))
+    helpers = builder.select(serial, I64(0), helpers)
+    chunk = _choose_chunk(builder, program, left, builder.add(helpers, I64(1)))
+    FRAME.store(builder, chunk, frame, "chunk")
+    # One less than there are chunks: the calling thread takes one too.
+    others = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
+    others = _minimum(builder, builder.sub(others, I64(1)), helpers)
+    helped = builder.icmp_signed(">", others, I64(0))
+    with builder.if_then(helped):
+        builder.call(pool.join, [frame, builder.trunc(others, I32)])
+    start = builder.call(now, [])
+    ran = builder.call(run_chunks, [frame, own, slot])
+    with builder.if_then(builder.icmp_unsigned("!=", ran, I64(0))):
+        _store_cost(builder, program, builder.sub(builder.call(now, []), start), ran)
+    with builder.if_then(helped):
+        builder.call(pool.leave, [frame, slot])
+    builder.ret_void()
+    return function
+
+
+def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, threads: ir.Value) -> ir.Value:
+    """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`."""
+    cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
+    known = builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
+    parts = builder.select(known, builder.mul(threads, I64(CHUNKS_PER_THREAD)), I64(FIRST_CHUNKS))
+    chunk = builder.udiv(left, parts)
+    longest = builder.fdiv(_DOUBLE(float(POLL_NANOSECONDS)), builder.select(known, cost, _DOUBLE(1.0)))
+    bounded = builder.fcmp_ordered("<", longest, builder.uitofp(chunk, _DOUBLE))
+    converted = builder.fptoui(builder.select(bounded, longest, _DOUBLE(0.0)), I64)
+    chunk = builder.select(builder.and_(known, bounded), converted, chunk)
+    return _maximum(builder, chunk, I64(1))
+
+
+def _store_cost(builder: ir.IRBuilder, program: ir.Value, time: ir.Value, blocks: ir.Value) -> None:
+    cost = builder.fdiv(builder.uitofp(time, _DOUBLE), builder.uitofp(blocks, _DOUBLE))
+    builder.atomic_rmw("xchg", PROGRAM.field(builder, program, "cost"), cost, "monotonic")
+
+
+def _minimum(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    return builder.select(builder.icmp_signed("<", one, other), one, other)
+
+
+def _maximum(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    return builder.select(builder.icmp_signed(">", one, other), one, other)
+
+
+def _return_fault(module: ir.Module, builder: ir.IRBuilder, frame: ir.Value) -> None:
+    malloc = ir.Function(module, ir.FunctionType(PTR, [I64]), "malloc")
+    with builder.if_then(builder.icmp_unsigned("!=", FRAME.load(builder, frame, "fault_taken"), I32(0))):
+        record = builder.call(malloc, [I64(FAULT_RECORD.size)])
+        for number in range(len(FAULT_FIELDS)):
+            value = FRAME.load(builder, frame, "fault", number)
+            builder.store(value, builder.gep(record, [I32(number)], source_etype=I32))
+        builder.ret(record)
+    builder.ret(PTR(None))

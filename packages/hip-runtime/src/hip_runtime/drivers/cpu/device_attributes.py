@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import uuid
 from functools import cache
 from pathlib import Path
 
+from hip_devicelib import spmd
+from hip_devicelib.codeobject import CPU_TARGET
+from hip_runtime import config
 from hip_runtime.driver import DeviceAttributes
 
 FIRST = Path("/sys/devices/system/cpu/cpu0")
@@ -21,6 +26,31 @@ FEATURES = """
 the processor works on one block at a time."""
 
 INT_MAX = 2**31 - 1
+
+
+def read_attributes(total_memory: int) -> DeviceAttributes:
+    """What the CPU device is like, with *total_memory* bytes."""
+    name = _processor_name()
+    return DeviceAttributes(
+        name=name,
+        target=CPU_TARGET,
+        wave_size=config.cpu_wave_size(),
+        compute_units=config.cpu_threads(),
+        total_memory=total_memory,
+        max_threads_per_block=1024,
+        max_block_dim=(1024, 1024, 1024),
+        max_grid_dim=(2**31 - 1, 65535, 65535),
+        shared_bytes_per_block=spmd.SHARED_BYTES,
+        registers_per_block=65536,
+        clock_rate=clock_rate(),
+        memory_clock_rate=0,
+        pci=(0, 0, 0),
+        uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{platform.node()}/{name}")),
+        integrated=True,
+        managed_memory=True,
+        concurrent_kernels=True,
+        cooperative_launch=True,
+    )
 
 
 def attribute(name: str, device: DeviceAttributes) -> int:
@@ -66,6 +96,17 @@ def clock_rate() -> int:
         return int(highest)
     now = re.search(r"^cpu MHz\s*: ([\d.]+)$", _read(Path("/proc/cpuinfo")), re.MULTILINE)
     return round(float(now[1]) * 1000) if now else 0
+
+
+def _processor_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux: the next best source
+    return platform.processor() or platform.machine()
 
 
 def _read(path: Path) -> str:

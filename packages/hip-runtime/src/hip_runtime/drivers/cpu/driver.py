@@ -4,48 +4,36 @@ from __future__ import annotations
 
 import atexit
 import os
-import platform
-import signal
 import struct
-import uuid
 import weakref
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
-from itertools import count
 from typing import Any
 
-from hip_devicelib import spmd
-from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
+from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
-from hip_runtime.drivers.captures import Captures, check_recorded, check_wait
+from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.cpu import graphs, modules, streams
-from hip_runtime.drivers.cpu.abi.fault_codes import TRAP_CODE, make_fault
-from hip_runtime.drivers.cpu.device_attributes import attribute, clock_rate
+from hip_runtime.drivers.cpu.device_attributes import attribute, read_attributes
 from hip_runtime.drivers.cpu.diagnostics import observers
-from hip_runtime.drivers.cpu.diagnostics.source_lines import describe_lines
+from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
 from hip_runtime.drivers.cpu.execution.cooperative_launch import run_phases
 from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
 from hip_runtime.drivers.cpu.memory import heap
 from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after
 from hip_runtime.drivers.cpu.modules import CpuFunction, CpuModule
-from hip_runtime.drivers.cpu.object_code import jit, program
-from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
+from hip_runtime.drivers.cpu.object_code import jit
+from hip_runtime.drivers.cpu.object_code.program import Program
+from hip_runtime.drivers.cpu.stream_table import StreamTable
+from hip_runtime.drivers.cpu.streams import Event, raise_fault
 from hip_runtime.errors import (
-    InvalidHandleError,
     KernelFault,
     LaunchError,
-    MemoryFaultError,
     OutOfDeviceMemoryError,
     SymbolError,
-    TrapError,
 )
-
-_DEFAULT_QUEUE = 15
-"""Handle below those of the streams that callers create; it is never handed out."""
 
 _WORD = struct.Struct("<q")
 
@@ -59,15 +47,11 @@ class CpuDriver:
 
     def __init__(self, memory_limit: int | None = None) -> None:
         self._heap = heap.Heap(config.cpu_memory() if memory_limit is None else memory_limit)
-        self._streams: dict[int, Stream] = {}
-        self._captures: Captures[Recording] = Captures()
-        self._closing: set[Stream] = set()  # destroyed, with work left to do
-        self._failed: deque[Stream] = deque()  # destroyed before anybody asked what went wrong
-        self._default = Stream(blocking=True)
-        """The default stream's callbacks, and its launches where these are asynchronous."""
-        self._asynchronous = config.cpu_async()
-        self._streams[_DEFAULT_QUEUE] = self._default
-        self._new_stream = count(_DEFAULT_QUEUE + 1).__next__
+        self._streams = StreamTable()
+        self._captures = self._streams.captures
+        # What each launch looks at.
+        self._by_handle, self._closing = self._streams.by_handle, self._streams.closing
+        self._default, self._asynchronous = self._streams.default, self._streams.asynchronous
         self._dispatch: Any = None
         self._written: WrittenBytes | None = None
         if config.cpu_races() != "0":
@@ -80,41 +64,14 @@ class CpuDriver:
         return 1
 
     def attributes(self, device: int) -> DeviceAttributes:
-        name = _processor_name()
-        return DeviceAttributes(
-            name=name,
-            target=CPU_TARGET,
-            wave_size=config.cpu_wave_size(),
-            compute_units=config.cpu_threads(),
-            total_memory=self._heap.limit,
-            max_threads_per_block=1024,
-            max_block_dim=(1024, 1024, 1024),
-            max_grid_dim=(2**31 - 1, 65535, 65535),
-            shared_bytes_per_block=spmd.SHARED_BYTES,
-            registers_per_block=65536,
-            clock_rate=clock_rate(),
-            memory_clock_rate=0,
-            pci=(0, 0, 0),
-            uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{platform.node()}/{name}")),
-            integrated=True,
-            managed_memory=True,
-            concurrent_kernels=True,
-            cooperative_launch=True,
-        )
+        return read_attributes(self._heap.limit)
 
     def attribute(self, device: int, name: str) -> int:
         return attribute(name, self.attributes(device))
 
     def synchronize_device(self, device: int) -> None:
         self._captures.forbid("wait for the device")
-        faults = []
-        for stream in self._all_streams():
-            stream.wait()
-            faults.append(stream.take_fault())
-        with suppress(IndexError):  # another thread may have taken the last one
-            while self._failed:
-                faults.append(self._failed.popleft().take_fault())
-        raise_fault(next(filter(None, faults), None))
+        self._streams.synchronize_all()
 
     def can_access_peer(self, device: int, peer: int) -> bool:
         return False
@@ -126,7 +83,7 @@ class CpuDriver:
         try:
             address = self._heap.allocate(nbytes, kind)
         except OutOfDeviceMemoryError:
-            self._wait()  # memory that was freed under its work comes back
+            self._streams.wait_for_all()  # memory that was freed under its work comes back
             address = self._heap.allocate(nbytes, kind)
         if self._written is not None and kind is MemoryKind.DEVICE:
             self._written.begin(address, nbytes)
@@ -136,7 +93,7 @@ class CpuDriver:
         allocation = self._heap.take(address)
         if self._written is not None:
             self._written.forget(address)
-        busy = [stream for stream in self._all_streams() if not stream.idle]
+        busy = [stream for stream in self._streams.all() if not stream.idle]
         if not busy:
             self._heap.release(allocation)
             return
@@ -161,7 +118,7 @@ class CpuDriver:
         work: Callable[[], None] = partial(_copy_bytes, owners, target, source, nbytes)
         if self._written is not None:
             work = after(work, partial(self._written.copy, target, source, nbytes))
-        self._perform(stream, work)
+        self._streams.perform(stream, work)
 
     def copy_strided(
         self,
@@ -175,13 +132,13 @@ class CpuDriver:
         work: Callable[[], None] = partial(_copy_elements, owners, target, source, shape, itemsize)
         if self._written is not None:
             work = after(work, partial(self._written.copy_elements, target, shape, itemsize))
-        self._perform(stream, work)
+        self._streams.perform(stream, work)
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         work: Callable[[], None] = partial(heap.fill_bytes, address, value, nbytes)
         if self._written is not None:
             work = after(work, partial(self._written.fill, address, nbytes))
-        self._perform(stream, work)
+        self._streams.perform(stream, work)
 
     def is_pageable(self, address: int) -> bool:
         return not self._heap.is_locked(address)
@@ -212,7 +169,7 @@ class CpuDriver:
     def ipc_handle(self, address: int) -> bytes:
         self._captures.forbid("share memory")
         self.expose(address)
-        self._wait()  # the pages are moved into memory that can be shared: nothing may write to them meanwhile
+        self._streams.wait_for_all()  # nothing may write to the pages while they become memory that can be shared
         return self._heap.handle(address)
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:
@@ -221,9 +178,9 @@ class CpuDriver:
 
     # code
 
-    def load_module(self, device: int, modules: CodeObject) -> CpuModule:
+    def load_module(self, device: int, code: CodeObject) -> CpuModule:
         self._captures.forbid("load code, as the first launch of a kernel does,")
-        return CpuModule(modules)
+        return CpuModule(code)
 
     def unload_module(self, module: CpuModule) -> None:
         module.unload()
@@ -263,15 +220,15 @@ class CpuDriver:
             def run(owners: object = owners) -> None:
                 fault = dispatch(program.entry, arguments, *grid)
                 if fault:
-                    raise self._fault(function, program, grid, fault, describe)
+                    raise read_fault(function.kernel.name, program, grid, fault, self._heap, describe)
 
-            self._queue(stream).submit(run)
+            self._streams.queue(stream).submit(run)
             return
-        if len(self._streams) > 1 or self._closing or self._default.used:
-            self._wait_for_blocking_streams()
+        if len(self._by_handle) > 1 or self._closing or self._default.used:
+            self._streams.wait_for_blocking()
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
-            raise_fault(self._fault(function, program, grid, fault, describe))
+            raise_fault(read_fault(function.kernel.name, program, grid, fault, self._heap, describe))
 
     def prepare(
         self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None = None
@@ -283,102 +240,41 @@ class CpuDriver:
         if block not in function.workers:
             self._finalise(function, block, describe)
 
-    def _finalise(
-        self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None
-    ) -> program.Program:
+    def _finalise(self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None) -> Program:
         program = function.worker(block)
         if describe is not None:
-            program.describe_place = partial(_find_place, program, describe)
+            program.describe_place = partial(find_place, program, describe)
         stall_reports.programs[program.entry] = program
         block_scheduler.renew_handlers()
         return program
 
     def _run_phases(
-        self, dispatch: Any, kernel: str, program: program.Program, entry: int, arguments: bytes, *grid: int
+        self, dispatch: Any, kernel: str, program: Program, entry: int, arguments: bytes, *grid: int
     ) -> int | None:
         return run_phases(dispatch, kernel, program, arguments, grid, self._heap.limit)  # type: ignore[arg-type]
-
-    def _fault(
-        self,
-        function: CpuFunction,
-        program: program.Program,
-        grid: Dim3,
-        record: int,
-        describe: Callable[[Any], BaseException] | None,
-    ) -> KernelFault:
-        modules, *indices = block_scheduler.take_fault(record)
-        block, thread = tuple(indices[:3]), tuple(indices[3:])
-        fault = make_fault(function.kernel.name, modules, block, thread, program.locations, grid)  # type: ignore[arg-type]
-        fault.describe = describe
-        if isinstance(fault, TrapError):
-            fault.find_line = partial(describe_lines, program, [fault.instruction])
-        if isinstance(fault, MemoryFaultError) and fault.address:
-            fault.nearby = self._heap.describe_nearest(fault.address)
-        return fault
 
     # streams and events
 
     def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int:
-        handle = self._new_stream()
-        self._streams[handle] = Stream(blocking=blocking)
-        return handle
+        return self._streams.create(blocking=blocking)
 
     def destroy_stream(self, stream: int) -> None:
-        found = self._stream(stream)
-        del self._streams[stream]
-        self._captures.drop(stream)
-        found.recording = None
-        self._closing.add(found)
-        found.keep(partial(self._forget, found))
-        found.close()
+        self._streams.destroy(stream)
 
     def abort_stream(self, stream: int) -> None:
-        self._captures.forbid_on(stream, "abort")
-        if stream <= PER_THREAD_STREAM:
-            raise InvalidHandleError("the default stream has no work of its own; Ctrl-C ends a kernel on it")
-        self._stream(stream).abort()
+        self._streams.abort(stream)
 
     def query_stream(self, stream: int) -> bool:
-        self._captures.forbid_on(stream, "ask about")
-        if stream <= PER_THREAD_STREAM:
-            return all(other.idle for other in self._all_streams() if other.blocking)
-        return self._stream(stream).idle
+        return self._streams.is_idle(stream)
 
     def synchronize_stream(self, stream: int) -> None:
-        self._captures.forbid_on(stream, "wait for")
-        if stream <= PER_THREAD_STREAM:
-            self._wait_for_blocking_streams()
-            found = self._default
-        else:
-            found = self._stream(stream)
-            found.wait()
-        raise_fault(found.take_fault())
+        self._streams.synchronize(stream)
 
     def wait_event(self, stream: int, event: Event) -> None:
-        recording = self._captures.of(stream)
-        if event.recording is not None or (recording is not None and event.record is not None):
-            check_wait(event.recording, recording)
-            return
-        record = event.record
-        if record is None:
-            return
-        if stream > PER_THREAD_STREAM:
-            self._queue(stream).submit(partial(_pass, record))
-        else:
-            self._captures.forbid("use the default stream")
-            if self._asynchronous:
-                self._queue(stream).submit(partial(_pass, record))
-            else:
-                record.wait()
+        self._streams.wait_event(stream, event)
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
-        self._captures.forbid_on(stream, "call back from")
-        if stream > PER_THREAD_STREAM:
-            self._queue(stream).submit_always(lambda fault: callback(_described(fault)))
-            return
-        if not self._asynchronous:
-            self._wait_for_blocking_streams()
-        self._queue(stream).submit_always(lambda fault: callback(_described(fault)))
+        self._streams.add_callback(stream, callback)
 
     def create_event(self, device: int, *, timing: bool = True) -> Event:
         return Event(timing=timing)
@@ -387,17 +283,7 @@ class CpuDriver:
         event.record = event.recording = None
 
     def record_event(self, event: Event, stream: int) -> None:
-        event.recording = self._captures.of(stream)
-        if event.recording is not None:
-            event.record = None  # a point between what is recorded before it and behind it, on one stream
-            return
-        if stream > PER_THREAD_STREAM or self._asynchronous:
-            event.record = self._queue(stream).record()
-            return
-        self._wait_for_blocking_streams()
-        record = Record(None)
-        record.reach(None)
-        event.record = record
+        self._streams.record_event(stream, event)
 
     def query_event(self, event: Event) -> bool:
         check_recorded(event.recording)
@@ -420,7 +306,7 @@ class CpuDriver:
 
     def begin_capture(self, stream: int) -> None:
         self._captures.check_begin(stream)
-        found = self._stream(stream)
+        found = self._streams.find(stream)
         recording = Recording()
         self._captures.begin(stream, recording)
         found.recording = recording
@@ -429,7 +315,7 @@ class CpuDriver:
         return self._captures.of(stream) is not None
 
     def end_capture(self, stream: int) -> Graph:
-        found = self._stream(stream)
+        found = self._streams.find(stream)
         recording = self._captures.end(stream)
         found.recording = None
         return Graph(tuple(recording.works))
@@ -444,9 +330,9 @@ class CpuDriver:
         work = executable.run()
         if stream > PER_THREAD_STREAM or self._asynchronous:
             self._captures.forbid_on(stream, "launch a graph on")
-            self._queue(stream).submit(work)
+            self._streams.queue(stream).submit(work)
             return
-        self._wait_for_blocking_streams()
+        self._streams.wait_for_blocking()
         try:
             work()
         except KernelFault as fault:
@@ -454,20 +340,6 @@ class CpuDriver:
 
     def destroy_executable(self, executable: Executable) -> None:
         executable.works = None
-
-    def _all_streams(self) -> list[Stream]:
-        return [*list(self._streams.values()), *list(self._closing)]
-
-    def _wait(self) -> None:
-        """Wait for the work of all streams; faults stay where they are."""
-        for stream in self._all_streams():
-            stream.wait()
-
-    def _forget(self, stream: Stream) -> None:
-        """A destroyed stream has done its work."""
-        if stream.fault is not None:
-            self._failed.append(stream)
-        self._closing.discard(stream)
 
     def _start(self) -> Any:
         call = block_scheduler.block_scheduler().call
@@ -481,40 +353,6 @@ class CpuDriver:
         fault: int | None = call(entry, arguments, *grid)
         return fault
 
-    def _stream(self, stream: int) -> Stream:
-        found = self._streams.get(stream)
-        if found is None or found is self._default:
-            raise InvalidHandleError(f"stream {stream} does not exist on the CPU device, or was destroyed")
-        return found
-
-    def _perform(self, stream: int, work: Callable[[], None]) -> None:
-        if stream > PER_THREAD_STREAM:
-            self._queue(stream).submit(work)
-            return
-        self._wait_for_blocking_streams()
-        if self._asynchronous:
-            raise_fault(self._default.take_fault())  # what is copied would not be what a kernel was to write
-        work()
-
-    def _queue(self, stream: int) -> Stream:
-        """The queue for work on *stream*, after what it has to wait for; the default stream's, too."""
-        if stream > PER_THREAD_STREAM:
-            found = self._stream(stream)
-            if found.blocking and found.recording is None and not self._default.idle and self._asynchronous:
-                found.submit(self._default.record().wait)
-            return found
-        self._captures.forbid("use the default stream")
-        for other in self._all_streams():
-            if other.blocking and other is not self._default and not other.idle:
-                self._default.submit(other.record().wait)
-        return self._default
-
-    def _wait_for_blocking_streams(self) -> None:
-        self._captures.forbid("use the default stream")
-        for stream in self._all_streams():
-            if stream.blocking:
-                stream.wait()
-
 
 def _copy_bytes(owners: object, target: int, source: int, nbytes: int) -> None:
     """Copy, and let go of *owners*, whose memory it was, only then."""
@@ -524,36 +362,6 @@ def _copy_bytes(owners: object, target: int, source: int, nbytes: int) -> None:
 def _copy_elements(owners: object, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> None:
     """Copy, and let go of *owners*, whose memory it was, only then."""
     heap.copy_elements(target, source, shape, itemsize)
-
-
-def _pass(record: Record) -> None:
-    """Wait for *record*. Work that depends on failed work fails with it."""
-    record.wait()
-    if record.fault is not None:
-        raise record.fault
-
-
-def _described(fault: BaseException | None) -> BaseException | None:
-    return fault.exception() if isinstance(fault, KernelFault) else fault
-
-
-def _find_place(program: program.Program, describe: Callable[[Any], BaseException], addresses: Sequence[int]) -> str:
-    """Where the code of *program* at *addresses* stands, as far as who describes its faults knows."""
-    fault = TrapError(program.kernel_name, TRAP_CODE, (0, 0, 0), (0, 0, 0), signal.SIGSEGV, 0, 0)
-    fault.find_line = partial(describe_lines, program, addresses)
-    found = describe(fault)
-    return found.place if isinstance(found, TrapError) else ""
-
-
-def _processor_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass  # not Linux: the next best source
-    return platform.processor() or platform.machine()
 
 
 def _after_fork() -> None:

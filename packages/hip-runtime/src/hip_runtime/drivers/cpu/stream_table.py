@@ -1,0 +1,198 @@
+"""The streams of the CPU device, by handle: what waits for what, and where work on a handle is queued."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import count
+
+from hip_runtime import config
+from hip_runtime.driver import PER_THREAD_STREAM
+from hip_runtime.drivers.captures import Captures, check_wait
+from hip_runtime.drivers.cpu.graphs import Recording
+from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
+from hip_runtime.errors import InvalidHandleError, KernelFault
+
+_DEFAULT_QUEUE = 15
+"""Handle below those of the streams that callers create; it is never handed out."""
+
+
+class StreamTable:
+    """The streams of one driver, those that were destroyed with work left, and the captures of them."""
+
+    def __init__(self) -> None:
+        self.captures: Captures[Recording] = Captures()
+        self.default = Stream(blocking=True)
+        """The default stream's callbacks, and its launches where these are asynchronous."""
+        self.asynchronous = config.cpu_async()
+        """Whether launches on the default stream return before they are done."""
+        self.by_handle: dict[int, Stream] = {_DEFAULT_QUEUE: self.default}
+        self.closing: set[Stream] = set()
+        """Destroyed, with work left to do."""
+        self.failed: deque[Stream] = deque()
+        """Destroyed before anybody asked what went wrong."""
+        self._new_handle = count(_DEFAULT_QUEUE + 1).__next__
+
+    def all(self) -> list[Stream]:
+        """All streams that may have work to do."""
+        return [*list(self.by_handle.values()), *list(self.closing)]
+
+    def find(self, handle: int) -> Stream:
+        """The stream that a caller created as *handle*."""
+        found = self.by_handle.get(handle)
+        if found is None or found is self.default:
+            raise InvalidHandleError(f"stream {handle} does not exist on the CPU device, or was destroyed")
+        return found
+
+    def create(self, *, blocking: bool) -> int:
+        """The handle of a new stream."""
+        handle = self._new_handle()
+        self.by_handle[handle] = Stream(blocking=blocking)
+        return handle
+
+    def destroy(self, handle: int) -> None:
+        """Take the handle away; the stream still does the work that it was given."""
+        found = self.find(handle)
+        del self.by_handle[handle]
+        self.captures.drop(handle)
+        found.recording = None
+        self.closing.add(found)
+        found.keep(partial(self._forget, found))
+        found.close()
+
+    def _forget(self, stream: Stream) -> None:
+        """A destroyed stream has done its work."""
+        if stream.fault is not None:
+            self.failed.append(stream)
+        self.closing.discard(stream)
+
+    # waiting
+
+    def wait_for_all(self) -> None:
+        """Wait for the work of all streams; faults stay where they are."""
+        for stream in self.all():
+            stream.wait()
+
+    def wait_for_blocking(self) -> None:
+        """Wait for what work on the default stream comes after."""
+        self.captures.forbid("use the default stream")
+        for stream in self.all():
+            if stream.blocking:
+                stream.wait()
+
+    def synchronize_all(self) -> None:
+        """Wait for the work of all streams, and raise the first of their faults."""
+        faults = []
+        for stream in self.all():
+            stream.wait()
+            faults.append(stream.take_fault())
+        with suppress(IndexError):  # another thread may have taken the last one
+            while self.failed:
+                faults.append(self.failed.popleft().take_fault())
+        raise_fault(next(filter(None, faults), None))
+
+    def synchronize(self, handle: int) -> None:
+        """Wait for the work of the stream, and raise its fault."""
+        self.captures.forbid_on(handle, "wait for")
+        if handle <= PER_THREAD_STREAM:
+            self.wait_for_blocking()
+            found = self.default
+        else:
+            found = self.find(handle)
+            found.wait()
+        raise_fault(found.take_fault())
+
+    def is_idle(self, handle: int) -> bool:
+        """Whether the stream has no work left."""
+        self.captures.forbid_on(handle, "ask about")
+        if handle <= PER_THREAD_STREAM:
+            return all(other.idle for other in self.all() if other.blocking)
+        return self.find(handle).idle
+
+    def abort(self, handle: int) -> None:
+        """End the kernel that runs on the stream, and drop the work behind it."""
+        self.captures.forbid_on(handle, "abort")
+        if handle <= PER_THREAD_STREAM:
+            raise InvalidHandleError("the default stream has no work of its own; Ctrl-C ends a kernel on it")
+        self.find(handle).abort()
+
+    # work
+
+    def is_queued(self, handle: int) -> bool:
+        """Whether work on the stream is done later, by the stream's thread."""
+        return handle > PER_THREAD_STREAM or self.asynchronous
+
+    def queue(self, handle: int) -> Stream:
+        """The queue for work on the stream, behind what it has to wait for; the default stream has one, too."""
+        if handle > PER_THREAD_STREAM:
+            found = self.find(handle)
+            if found.blocking and found.recording is None and not self.default.idle and self.asynchronous:
+                found.submit(self.default.record().wait)
+            return found
+        self.captures.forbid("use the default stream")
+        for other in self.all():
+            if other.blocking and other is not self.default and not other.idle:
+                self.default.submit(other.record().wait)
+        return self.default
+
+    def perform(self, handle: int, work: Callable[[], None]) -> None:
+        """Do *work*, a copy or a fill, on the stream: at once where that is the default stream."""
+        if handle > PER_THREAD_STREAM:
+            self.queue(handle).submit(work)
+            return
+        self.wait_for_blocking()
+        if self.asynchronous:
+            raise_fault(self.default.take_fault())  # what is copied would not be what a kernel was to write
+        work()
+
+    def add_callback(self, handle: int, callback: Callable[[BaseException | None], None]) -> None:
+        """Call *callback* with the stream's fault, if any, once the work before it is done."""
+        self.captures.forbid_on(handle, "call back from")
+        if not self.is_queued(handle):
+            self.wait_for_blocking()
+        self.queue(handle).submit_always(lambda fault: callback(_described(fault)))
+
+    # events
+
+    def wait_event(self, handle: int, event: Event) -> None:
+        """Let the stream's next work wait for the point that *event* was last recorded at."""
+        recording = self.captures.of(handle)
+        if event.recording is not None or (recording is not None and event.record is not None):
+            check_wait(event.recording, recording)
+            return
+        record = event.record
+        if record is None:
+            return
+        if handle <= PER_THREAD_STREAM:
+            self.captures.forbid("use the default stream")
+        if self.is_queued(handle):
+            self.queue(handle).submit(partial(_pass, record))
+        else:
+            record.wait()
+
+    def record_event(self, handle: int, event: Event) -> None:
+        """Let *event* stand for the end of the work that the stream has been given."""
+        event.recording = self.captures.of(handle)
+        if event.recording is not None:
+            event.record = None  # a point between what is recorded before it and behind it, on one stream
+            return
+        if self.is_queued(handle):
+            event.record = self.queue(handle).record()
+            return
+        self.wait_for_blocking()
+        record = Record(None)
+        record.reach(None)
+        event.record = record
+
+
+def _pass(record: Record) -> None:
+    """Wait for *record*. Work that depends on failed work fails with it."""
+    record.wait()
+    if record.fault is not None:
+        raise record.fault
+
+
+def _described(fault: BaseException | None) -> BaseException | None:
+    return fault.exception() if isinstance(fault, KernelFault) else fault

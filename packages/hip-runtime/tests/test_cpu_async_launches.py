@@ -137,7 +137,7 @@ def test_memory_that_several_streams_used_is_given_back_once(monkeypatch: pytest
     """Also where all of them come to the end of their work at the same moment."""
     driver, streams, rounds = CpuDriver(), [Busy() for _ in range(3)], 10
     given_back: list[int] = []
-    monkeypatch.setattr(driver, "_all_streams", lambda: streams)
+    monkeypatch.setattr(driver._streams, "all", lambda: streams)
     monkeypatch.setattr(driver, "_heap", SimpleNamespace(take=int, release=given_back.append))
     for address in range(rounds):
         driver.free(address)

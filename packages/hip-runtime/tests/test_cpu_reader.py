@@ -381,7 +381,19 @@ def test_kinds_of_tokens() -> None:
     assert kinds[-1] == (TokenKind.MARK, ")")
 
 
-@pytest.mark.parametrize("text", ["a `b", 'an "open quote'])
+def test_tokens_before_a_comment_and_after_many_others() -> None:
+    lines = [*INSTRUCTIONS, '%x = call @"a b"(), !dbg !7']
+    tokens = [tokenize(line) for line in lines]
+    assert tokens == [tokenize(f"  {line} ; (and) more") for line in lines]
+    for number in range(2**14):
+        tokenize(f"%v{number}")
+    assert [tokenize(f" {line}") for line in lines] == tokens
+    cursor = Cursor("(%v0, x)")
+    assert cursor.accept_mark("(")
+    assert (cursor.take(), cursor.accept_mark(","), cursor.text_since(1)) == ("v0", True, "%v0,")
+
+
+@pytest.mark.parametrize("text", ["a `b", 'an "open quote', "add i32 \u00b2", '%"x', "\u00e9"])
 def test_text_that_is_not_ir(text: str) -> None:
     with pytest.raises(UnsupportedError, match=r"cannot read|not closed"):
         tokenize(text)

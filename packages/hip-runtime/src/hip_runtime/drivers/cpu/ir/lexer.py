@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from hip_runtime.errors import UnsupportedError
@@ -39,53 +40,74 @@ _SIGILS = {"%": TokenKind.LOCAL, "@": TokenKind.GLOBAL, "!": TokenKind.METADATA,
 _OPENING = frozenset("([{<")
 _CLOSING = frozenset(")]}>")
 _END = Token(TokenKind.END, "")
+_WORD, _MARK = TokenKind.WORD, TokenKind.MARK  # looking them up in an enumeration takes longer than comparing them
+_MARKS = {mark: Token(_MARK, mark) for mark in (*"()[]{}<>,=*:|%@!#", "...")}
+"""The only token for each mark."""
+_PRINTED_AS_THEY_ARE = frozenset({_WORD, _MARK, TokenKind.NUMBER})
 
-_TOKEN = re.compile(
-    r"""[\s]+ | ;[^\n]*
-    | (?P<name> [%@!\#] (?: [a-zA-Z0-9_.$\-]+ | "[^"]*" ) )
-    | (?P<mark> [()\[\]{}<>,=*:|%@!\#] | \.\.\. )
-    | (?P<number> 0x[a-zA-Z0-9.]* | [0-9+\-] (?: [eE][+\-] | [a-zA-Z0-9.] )* )
-    | (?P<word> [a-zA-Z_.$] [a-zA-Z0-9_.$\-]* )
-    | (?P<string> "[^"]*" )""",
-    re.VERBOSE,
+_ONE = r"""[%@!#](?:[a-zA-Z0-9_.$\-]+|"[^"]*")|[()\[\]{}<>,=*:|%@!#]|\.\.\.""" + (
+    r"""|0x[a-zA-Z0-9.]*|[0-9+\-](?:[eE][+\-]|[a-zA-Z0-9.])*|[a-zA-Z_.$][a-zA-Z0-9_.$\-]*|"[^"]*\""""
 )
-"""One token, or what may stand between two. Integers, decimal floats such as ``-1.5e+01`` and hexadecimal ones such as
-``0xK4000`` are numbers."""
+"""One token: a name with its sigil, a mark, a number (an integer, a decimal float such as ``-1.5e+01`` or a hexadecimal
+one such as ``0xK4000``), a word, or a string."""
 
-_PLAIN = {"mark": TokenKind.MARK, "number": TokenKind.NUMBER, "word": TokenKind.WORD}
+_TOKEN_OR_GAP = re.compile(rf"[\s]+|;[^\n]*|({_ONE})")
+_TOKEN = re.compile(rf"({_ONE}|\S)\s*")
+"""A token, or a character that starts none, with the space behind it."""
+
+_LINES = 1 << 13
+"""Lines whose tokens are remembered. A kernel is read several times, for one form after another and for each block
+shape, and hardly any line differs; they take some 3 MB."""
 
 
 def tokenize(text: str) -> list[Token]:
     """The tokens of *text*. Raises `UnsupportedError` for a character that starts none."""
-    return _take_apart(text)[0]
+    return list(_tokens(text))
 
 
-def _take_apart(text: str) -> tuple[list[Token], list[tuple[int, int]]]:
-    """The tokens of *text*, and the start and end of each."""
-    tokens: list[Token] = []
+@lru_cache(maxsize=_LINES)
+def _tokens(text: str) -> tuple[Token, ...]:
+    if ";" in text:  # in a comment, or between quotes
+        return tuple(_token(text[start:end]) for start, end in _find_places(text))
+    try:
+        return tuple(map(_token, _TOKEN.findall(text)))
+    except ValueError:
+        _find_places(text)
+        raise
+
+
+@lru_cache(maxsize=1 << 14)
+def _token(printed: str) -> Token:
+    """The token that is *printed*; `ValueError` where that is none."""
+    first = printed[0]
+    if printed in _MARKS:
+        return _MARKS[printed]
+    if first in _SIGILS:
+        return Token(_SIGILS[first], _unquote(printed[1:]) if printed[1] == '"' else printed[1:])
+    if first == '"' and len(printed) > 1:
+        return Token(TokenKind.STRING, _unquote(printed))
+    if first in "0123456789+-":
+        return Token(TokenKind.NUMBER, printed)
+    if (first.isascii() and first.isalpha()) or first in "_.$":
+        return Token(_WORD, printed)
+    raise ValueError(printed)
+
+
+def _find_places(text: str) -> list[tuple[int, int]]:
+    """The start and end of each token of *text*."""
     places: list[tuple[int, int]] = []
     end = 0
-    for match in _TOKEN.finditer(text):
+    for match in _TOKEN_OR_GAP.finditer(text):
         if match.start() != end:
             break
         end = match.end()
-        group = match.lastgroup
-        if group is None:
-            continue
-        found = match[0]
-        if group == "name":
-            name = found[1:] if found[1] != '"' else _unquote(found[1:])
-            tokens.append(Token(_SIGILS[found[0]], name))
-        elif group == "string":
-            tokens.append(Token(TokenKind.STRING, _unquote(found)))
-        else:
-            tokens.append(Token(_PLAIN[group], found))
-        places.append(match.span())
+        if match.lastindex:
+            places.append(match.span())
     if end != len(text):
         if text[end] == '"' or text[end + 1 : end + 2] == '"':
             raise UnsupportedError(f"a quote is not closed in {text.strip()!r}")
         raise UnsupportedError(f"cannot read {text[end]!r} at character {end} of {text.strip()!r}")
-    return tokens, places
+    return places
 
 
 def _unquote(quoted: str) -> str:
@@ -103,16 +125,15 @@ def _unquote(quoted: str) -> str:
 class Cursor:
     """A position in a list of tokens."""
 
+    __slots__ = ("_next", "_places", "_tokens", "text", "token")
+
     def __init__(self, text: str) -> None:
         self.text = text
-        tokens, self._places = _take_apart(text)
-        self._tokens = [*tokens, _END, _END]
+        self._tokens = (*_tokens(text), _END, _END)
+        self._places: list[tuple[int, int]] | None = None
         self._next = 0
-
-    @property
-    def token(self) -> Token:
+        self.token = self._tokens[0]
         """The next token, one of kind ``END`` behind the last."""
-        return self._tokens[self._next]
 
     @property
     def following(self) -> Token:
@@ -122,7 +143,7 @@ class Cursor:
     @property
     def left(self) -> list[Token]:
         """The tokens that were not taken yet."""
-        return self._tokens[self._next : -2]
+        return list(self._tokens[self._next : -2])
 
     @property
     def place(self) -> int:
@@ -131,14 +152,18 @@ class Cursor:
 
     def text_since(self, place: int) -> str:
         """The text of the tokens consumed since position *place*; at least one was."""
+        if self._next - place == 1 and self._tokens[place].kind in _PRINTED_AS_THEY_ARE:
+            return self._tokens[place].text
         start, end = self.span_since(place)
         return self.text[start:end]
 
     def span_since(self, place: int) -> tuple[int, int]:
         """The start and end in the text of the tokens consumed since position *place*."""
+        if self._places is None:
+            self._places = _find_places(self.text)
         return self._places[place][0], self._places[self._next - 1][1]
 
-    def tokens_since(self, place: int) -> list[Token]:
+    def tokens_since(self, place: int) -> tuple[Token, ...]:
         """The tokens consumed since position *place*."""
         return self._tokens[place : self._next]
 
@@ -150,15 +175,19 @@ class Cursor:
     @property
     def at_end(self) -> bool:
         """Whether all tokens were taken."""
-        return self._tokens[self._next] is _END
+        return self.token is _END
 
     def take(self, kind: TokenKind | None = None) -> str:
         """Consume the next token, which must be of *kind* if that is given; returns its text."""
         token = self.token
-        if token.kind is TokenKind.END or (kind is not None and token.kind is not kind):
-            raise self.error(f"a {(kind or TokenKind.WORD).value}")
-        self._next += 1
+        if token is _END or (kind is not None and token.kind is not kind):
+            raise self.error(f"a {(kind or _WORD).value}")
+        self._advance()
         return token.text
+
+    def _advance(self) -> None:
+        self._next += 1
+        self.token = self._tokens[self._next]
 
     def skip_to(self, kind: TokenKind) -> None:
         """Consume tokens, those in parentheses as a whole, up to one of *kind*."""
@@ -170,22 +199,27 @@ class Cursor:
 
     def is_word(self, *words: str) -> bool:
         """Whether one of *words* is next."""
-        return self.token.kind is TokenKind.WORD and self.token.text in words
+        kind, text = self.token
+        return kind is _WORD and text in words
 
     def is_mark(self, mark: str) -> bool:
         """Whether the punctuation *mark* is next."""
-        return self.token.kind is TokenKind.MARK and self.token.text == mark
+        return self.token is _MARKS[mark]
 
     def accept_word(self, *words: str) -> str | None:
         """Take the next token where it is one of *words*."""
-        return self.take() if self.is_word(*words) else None
+        kind, text = self.token
+        if kind is not _WORD or text not in words:
+            return None
+        self._advance()
+        return text
 
     def accept_mark(self, mark: str) -> bool:
         """Take the next token where it is the punctuation *mark*."""
-        if self.is_mark(mark):
-            self._next += 1
-            return True
-        return False
+        if self.token is not _MARKS[mark]:
+            return False
+        self._advance()
+        return True
 
     def expect_word(self, word: str) -> None:
         """Take *word*."""
@@ -199,14 +233,17 @@ class Cursor:
 
     def take_words(self, words: frozenset[str]) -> tuple[str, ...]:
         """Take tokens as long as they are one of *words*."""
+        kind, text = self.token
+        if kind is not _WORD or text not in words:
+            return ()
         taken = []
-        while self.token.kind is TokenKind.WORD and self.token.text in words:
+        while self.token.kind is _WORD and self.token.text in words:
             taken.append(self.take())
         return tuple(taken)
 
     def take_group(self) -> list[Token]:
         """Consume the following bracketed tokens, with the brackets."""
-        if self.token.kind is not TokenKind.MARK or self.token.text not in _OPENING:
+        if self.token.kind is not _MARK or self.token.text not in _OPENING:
             raise self.error("'('")
         return self._take_balanced(until_closed=True)
 
@@ -219,12 +256,12 @@ class Cursor:
         depth = 0
         while not self.at_end:
             token = self.token
-            if token.kind is TokenKind.MARK:
+            if token.kind is _MARK:
                 if depth == 0 and (token.text == "," or token.text in _CLOSING):
                     break
                 depth += (token.text in _OPENING) - (token.text in _CLOSING)
             taken.append(token)
-            self._next += 1
+            self._advance()
             if until_closed and depth == 0:
                 break
         return taken

@@ -63,7 +63,7 @@ class Operands:
             return found
         place = cursor.place
         _skip_constant(cursor)
-        text = cursor.text_since(place)
+        text = f"@{token.text}" if token.kind is TokenKind.GLOBAL else cursor.text_since(place)
         key = str(kind), text
         shared = self._shared.get(key)
         if shared is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
@@ -33,6 +34,8 @@ _SIMPLE: dict[str, ir.Type] = {
 
 
 POINTER = ir.PointerType()
+
+_integer = cache(ir.IntType)
 
 
 class TypeTable:
@@ -77,7 +80,10 @@ class TypeTable:
         return self._read_first(cursor)
 
     def _read_first(self, cursor: Cursor) -> ir.Type:
-        if cursor.token.kind is TokenKind.LOCAL:
+        kind, text = cursor.token
+        if kind is TokenKind.WORD:
+            return self._read_word(cursor, text)
+        if kind is TokenKind.LOCAL:
             return self.context.get_identified_type(cursor.take())
         if cursor.accept_mark("{"):
             return ir.LiteralStructType(self._read_members(cursor, "}"))
@@ -89,12 +95,9 @@ class TypeTable:
                 cursor.expect_mark(">")
                 return packed
             return self._read_vector(cursor)
-        if cursor.token.kind is not TokenKind.WORD:
-            raise cursor.error("a type")
-        return self._read_word(cursor)
+        raise cursor.error("a type")
 
-    def _read_word(self, cursor: Cursor) -> ir.Type:
-        word = cursor.token.text
+    def _read_word(self, cursor: Cursor, word: str) -> ir.Type:
         if word == "ptr":
             cursor.take()
             space = _read_address_space(cursor)
@@ -104,7 +107,7 @@ class TypeTable:
             return _SIMPLE[word]
         if word[0] == "i" and word[1:].isdigit():
             cursor.take()
-            return ir.IntType(int(word[1:]))
+            return _integer(int(word[1:]))
         raise cursor.error("a type that the CPU device knows")
 
     def _read_members(self, cursor: Cursor, end: str) -> list[ir.Type]:

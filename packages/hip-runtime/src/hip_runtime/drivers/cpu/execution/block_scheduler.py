@@ -26,7 +26,8 @@ from hip_runtime.drivers.cpu.execution.signal_handlers import Handlers, note_lib
 from hip_runtime.drivers.cpu.execution.stall_reports import Reporter
 from hip_runtime.drivers.cpu.execution.thread_slots import FIRST_SYMBOL
 from hip_runtime.drivers.cpu.execution.watcher import TICK
-from hip_runtime.drivers.cpu.object_code import jit, program
+from hip_runtime.drivers.cpu.object_code import program
+from hip_runtime.drivers.cpu.object_code.own_code import load_or_compile
 
 _OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, POKE}
 """What a helper brings upon itself, for a debugger or `faulthandler` to see, and what our threads send each other."""
@@ -44,7 +45,7 @@ class BlockScheduler:
     def __init__(self) -> None:
         for name in PYTHON_FUNCTIONS:
             llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-        self._program = jit.compile_quickly(build_dispatch(platform.machine()), *_SYMBOLS)
+        self._program = load_or_compile(lambda: build_dispatch(platform.machine()), _SYMBOLS)
         at = dict(zip(_SYMBOLS, self._program.entries, strict=True))
         # Called with Python's lock, which it lets go of itself; an exception that it leaves behind is raised.
         kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)

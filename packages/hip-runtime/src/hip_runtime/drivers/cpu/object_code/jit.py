@@ -99,11 +99,11 @@ def hide_all_but(entries: Sequence[str], module: Any) -> None:
             variable.linkage = "internal"
 
 
-def load_image(image: bytes) -> Program:
-    """The program whose object file is *image*, which `finalise` made, in this process or another."""
+def load_image(image: bytes, entries: Sequence[str] = (PROGRAM_SYMBOL,)) -> Program:
+    """The program whose object file is *image*, which was made in this process or another."""
     with locked():
         target_machine()
-        return load_object(image, (PROGRAM_SYMBOL,))
+        return load_object(image, entries)
 
 
 def load_object(image: bytes, entries: Sequence[str]) -> Program:

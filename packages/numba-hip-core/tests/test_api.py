@@ -297,6 +297,14 @@ def test_names_of_packages_above_are_explained():
         hip.no_such_name  # noqa: B018
 
 
+def test_what_numba_asks_every_module_for_costs_nothing(monkeypatch):
+    from numba_hip.language import hip_functions
+
+    monkeypatch.setattr(hip_functions, "find", None)  # which reads HIP's declarations
+    for name in ("name", "_name", "_numba_type_", "__cuda_array_interface__"):
+        assert not hasattr(hip, name)
+
+
 def test_entry_points_are_read_again_when_something_was_installed(tmp_path, monkeypatch):
     from importlib import metadata
 

@@ -12,6 +12,8 @@ from numba.core.errors import NumbaError
 
 import numba_hip as hip
 from numba_hip import extending
+from numba_hip.targets.context import HipContext
+from numba_hip.targets.typing import HipTypingContext
 
 TARGETS = ["gfx90a", "gfx942", "gfx1100", "gfx1201"]
 
@@ -255,3 +257,34 @@ def test_an_operator_is_asked_for_once_and_learns_more_later(monkeypatch):
     out = np.zeros(2)
     later[1, 1](out, 3.0, Pair(1.0, 4.0))
     np.testing.assert_array_equal(out, [15, 9])
+
+
+def test_declarations_are_installed_when_there_are_more(monkeypatch):
+    installed = []
+    for context in (HipTypingContext, HipContext):
+        install = context.install_registry
+        monkeypatch.setattr(
+            context,
+            "install_registry",
+            lambda self, registry, install=install: installed.append(install(self, registry)),
+        )
+
+    def triple(x):
+        raise NotImplementedError
+
+    def plain(out, x):
+        out[0] = max(x, 2.0) + abs(x)
+
+    def taught(out, x):
+        out[0] = triple(x)
+
+    signature = "(float32[::1], float32)"
+    hip.compile(plain, signature, output="llvm")  # what it calls is declared now, wherever Numba has it
+    installed.clear()
+    hip.compile(plain, "(float64[::1], float32)", output="llvm")
+    assert installed == []
+    extending.overload(triple)(lambda x: lambda x: x * 3)
+    out = np.zeros(1, np.float32)
+    hip.jit(taught)[1, 1](out, np.float32(5))
+    assert out[0] == 15
+    assert installed

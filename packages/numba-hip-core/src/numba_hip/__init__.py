@@ -155,6 +155,10 @@ LATE = {
 WITH_COMPAT = ("as_cuda_array", "cudadrv", "hipdrv", "is_cuda_array", "pose_as_cuda", "testing")
 """Names that `numba_hip` has where numba-hip-cuda-compat is installed, among others."""
 
+_PROBED_NAMES = ("name", "_name", "_numba_type_")
+"""What Numba asks everything for that a kernel refers to by a global name. To find that it is not there would take the
+reading of HIP's declarations and of what is installed."""
+
 LATE_NAMES = {
     "autotune": "numba_hip.tuning",
     "benchmark": "hip_runtime.profiling",
@@ -175,7 +179,8 @@ LATE_NAMES = {
 def __getattr__(name: str) -> Any:
     if name in VECTORS:
         return VECTORS[name]
-    if name.startswith("__") and name.endswith("__"):  # Numba asks whatever a kernel refers to whether it is an array
+    # Numba also asks whatever a kernel refers to whether it is an array.
+    if name in _PROBED_NAMES or (name.startswith("__") and name.endswith("__")):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for entry_point in entry_points(group=EXTENSIONS, name=name):
         value = globals()[name] = entry_point.load()

@@ -13,8 +13,18 @@ from numba.core.errors import UnsupportedError
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import GPU, dispatcher_registry, jit_registry, target_registry
 
-__all__ = ["GPU", "BaseContext", "CallConv", "DebugInfoBuilder", "NoAllocation", "dispatcher_registry",
-           "function_at", "jit_registry", "mangle", "target_registry"]  # fmt: skip
+__all__ = ["GPU", "BaseContext", "CallConv", "DebugInfoBuilder", "NoAllocation", "count_declarations",
+           "dispatcher_registry", "function_at", "jit_registry", "mangle", "target_registry"]  # fmt: skip
+
+
+def count_declarations(context: Any) -> int:
+    """How many declarations there are in the registries that were installed into *context*, which is for typing or for
+    lowering. They get more and never fewer, so *context* lacks none where the number is what it was."""
+    return sum(
+        len(getattr(registry, kind))
+        for registry, loader in context._registries.items()
+        for kind in loader.registry_items
+    )
 
 
 def mangle(name: str, argument_types: Any, uid: Any) -> str:

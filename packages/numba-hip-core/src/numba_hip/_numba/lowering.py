@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, cast
 
 from numba.core import cgutils, fastmathpass, types
@@ -24,6 +25,7 @@ BUILTIN_MODULES = (
 """Modules that enter their lowering into Numba's own registry when imported."""
 
 
+@cache
 def import_lowering_of_builtins() -> list[Any]:
     """Load Numba's lowering of Python's builtins; returns its registries.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 
@@ -21,8 +22,10 @@ def lowering_registry() -> Any:
     return lowering
 
 
+@cache
 def _load_features() -> None:
-    # Importing a feature enters it into the registries.
+    # Importing a feature enters it into the registries. Once: looking all of them up among what is imported takes as
+    # long as a tenth of a small kernel's typing, and Numba asks for the registries a hundred times for a kernel.
     from numba_hip.language import (  # noqa: F401
         assignment,
         atomic,

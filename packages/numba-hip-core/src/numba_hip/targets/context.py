@@ -19,7 +19,7 @@ from hip_devicelib.large_constants import spell_bytes
 from hip_runtime import DeviceArray
 from numba_hip import language
 from numba_hip._numba.compiler import lowered_symbol
-from numba_hip._numba.contexts import BaseContext, NoAllocation, mangle
+from numba_hip._numba.contexts import BaseContext, NoAllocation, count_declarations, mangle
 from numba_hip._numba.lowering import import_lowering_of_builtins, mark_fastmath
 from numba_hip._numba.models import default_manager
 from numba_hip.language.array_allocation import CANNOT_ALLOCATE
@@ -62,6 +62,7 @@ class HipContext(BaseContext):
         self._codegen = codegen
         codegen.calling_library = lambda: self.active_code_library
         codegen.supply_helpers = self._supply_helpers
+        self._declarations = -1
         super().__init__(typing_context, numba_name)
         self.data_model_manager: Any = float_models.chain(default_manager)
 
@@ -302,6 +303,15 @@ class HipContext(BaseContext):
     def get_getattr(self, typ: Any, attr: str) -> Any:
         """Numba's hook for reading an attribute: attributes defined for kernels take precedence."""
         return find_attribute(typ, attr) or super().get_getattr(typ, attr)
+
+    def refresh(self) -> None:
+        """Numba's hook: install what was declared meanwhile, here and in the typing context."""
+        count = count_declarations(self)
+        if count == self._declarations:
+            self.typing_context.refresh()
+        else:
+            super().refresh()
+            self._declarations = count
 
     def load_additional_registries(self) -> None:
         """Install the lowering of Python's builtins, then that of the kernel language, which takes precedence."""

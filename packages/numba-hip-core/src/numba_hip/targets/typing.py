@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from numba.core import types
 
 from numba_hip import language
+from numba_hip._numba.contexts import count_declarations
 from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
 from numba_hip._numba.typing import CallStack, Purpose, TypingContext, standard_declarations, type_code
 from numba_hip.bfloat import Bfloat16, unify
@@ -83,6 +84,7 @@ class HipTypingContext(TypingContext):
         self._operators_made: dict[types.Function, Operator] = {}
         self.operations: dict[tuple[int, tuple[types.Type, ...]], Any] = {}
         """Signatures, by the code of an `Operator` and the types of the arguments."""
+        self._declarations = -1
         super().__init__()
         self.callstack = CallStack()
 
@@ -94,8 +96,11 @@ class HipTypingContext(TypingContext):
 
     def refresh(self) -> None:
         """Numba's hook: install what was declared meanwhile, which may be of operators."""
-        self._operators.clear()
-        super().refresh()
+        count = count_declarations(self)
+        if count != self._declarations:  # Numba asks before it types a call of anything that it has an overload of
+            self._operators.clear()
+            super().refresh()
+            self._declarations = count
 
     def insert_attributes(self, at: Any) -> None:
         """Numba's hook: declare the attributes of a type; ours come before those of Numba, also where they are set."""

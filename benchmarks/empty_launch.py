@@ -1,7 +1,7 @@
 """What a launch costs its caller: a kernel of 64 threads with three device arrays, which does next to nothing.
 
-One thread counts the launches, so that a launch that never ran is noticed. The forms are those in which programs write
-a launch: each configures it anew, as ``kernel[grid, block, ...]`` in a loop does.
+The forms are those in which programs write a launch: each configures it anew, as ``kernel[grid, block, ...]`` in a loop
+does.
 """
 
 from __future__ import annotations
@@ -15,62 +15,16 @@ import numpy as np
 
 from benchmarks.case import Benchmark, Case
 from benchmarks.environments import ON_GPUS, REQUIREMENTS
+from benchmarks.launch_loop import THREADS, HipLaunches, Launches
 
-THREADS = 64
 MOST_BLOCKS = 1024
-
-
-class _Launches(Case):
-    def __init__(self, quick: bool) -> None:
-        self.operations = 50 if quick else 2000
-        self.launched = 0
-        self.arrays = [np.zeros(THREADS), np.ones(THREADS), np.ones(THREADS)]
-
-    def check_against_numpy(self, counts: np.ndarray) -> None:
-        """Element 0 of *counts* counts the launches; nothing else was written to."""
-        expected = np.zeros(THREADS)
-        expected[0] = self.launched
-        np.testing.assert_array_equal(counts, expected)
-
-
-class Hip(_Launches):
-    """Launches on the default stream, one after the other; waiting for them is not timed."""
-
-    def __init__(self, quick: bool) -> None:
-        super().__init__(quick)
-        from numba import hip
-
-        @hip.jit
-        def count(counts, x, y):
-            i = hip.grid(1)
-            if i == 0:
-                counts[i] += x[i] * y[i]
-
-        self.hip = hip
-        self.kernel = count
-        self.device_arrays = [hip.to_device(array) for array in self.arrays]
-
-    def run(self) -> None:
-        counts, x, y = self.device_arrays
-        for _ in range(self.operations):
-            self.kernel[1, THREADS](counts, x, y)
-        self.launched += self.operations
-
-    def settle(self) -> None:
-        self.hip.synchronize()
-
-    def check(self) -> None:
-        self.check_against_numpy(self.device_arrays[0].copy_to_host())
-
-    def device(self) -> str:
-        return str(self.hip.get_current_device().name)
 
 
 Form = Callable[[Any, int], Any]
 """Takes what is needed for it and the number of the launch; returns the kernel, configured."""
 
 
-class HipForm(Hip):
+class HipForm(HipLaunches):
     """Launches that are written in another way."""
 
     def __init__(self, quick: bool, form: Form) -> None:
@@ -103,7 +57,7 @@ FORMS: dict[str, Form] = {
 """Besides ``kernel[grid, block]``, integers that are the same each time."""
 
 
-class Njit(_Launches):
+class Njit(Launches):
     """Calls of a hand-written ``njit(parallel=True)`` function, each of which waits until it is done."""
 
     def __init__(self, quick: bool) -> None:
@@ -141,7 +95,7 @@ BENCHMARK = Benchmark(
     peer="njit-parallel",
     scale=1e6,
     unit="us",
-    implementations={"hip": Hip, "njit-parallel": Njit, "hipcc": make_hipcc},
+    implementations={"hip": HipLaunches, "njit-parallel": Njit, "hipcc": make_hipcc},
 )
 
 LAUNCH_FORMS = Benchmark(
@@ -151,7 +105,7 @@ LAUNCH_FORMS = Benchmark(
     scale=1e6,
     unit="us",
     implementations={
-        "hip": Hip,
+        "hip": HipLaunches,
         **{name: partial(HipForm, form=form) for name, form in FORMS.items()},
     },
     unable=dict.fromkeys((*REQUIREMENTS, *ON_GPUS), "has one form of a launch"),

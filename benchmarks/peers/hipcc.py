@@ -25,7 +25,7 @@ from benchmarks import matmul, reduction
 from benchmarks import nbody as bodies
 from benchmarks import saxpy as axpy
 from benchmarks import stencil as five
-from benchmarks.empty_launch import Hip
+from benchmarks.launch_loop import HipLaunches
 from benchmarks.problem import HipToolkit
 
 FOLDER = "BENCHMARKS_HIPCC"
@@ -169,7 +169,7 @@ def stencil(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     return _square("stencil", problem.size, five.BLOCK, on.source, on.target, problem.size, problem.size)
 
 
-class Launches(Hip):
+class Launches(HipLaunches):
     """Empty launches by a loop in C++."""
 
     def __init__(self, quick: bool) -> None:

@@ -1,4 +1,4 @@
-// What a launch costs a program in C++: the loop of benchmarks/empty_launch.py. The few functions of HIP are declared here, as
+// What a launch costs a program in C++: the loop of benchmarks/launch_loop.py. The few functions of HIP are declared here, as
 // hip/hip_runtime_api.h has them.
 
 extern "C" {

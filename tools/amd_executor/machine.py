@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tools.amd_executor.decoding import FAMILIES, UnknownInstruction
 from tools.amd_executor.engine import Engine, engine
 from tools.amd_executor.images import Image, ImageError, KernelImage, load_image
 from tools.amd_executor.indexed import index_mode
-from tools.amd_executor.start import Launch, Start
+from tools.amd_executor.start import Block, Launch, Start
 
 TURN = 200_000
 """Instructions of a wave before the next one runs."""
@@ -98,18 +97,6 @@ class Program:
         self.names[index] = instruction.name
         following = 0 if instruction.name in _ENDS else index + instruction.size // 4
         return following, mode if changed is None else changed
-
-
-@dataclass(eq=False)
-class Block:
-    """The waves of a block, with the memory that is theirs."""
-
-    waves: np.ndarray[tuple[int, int], np.dtype[np.uint32]]
-    shared: np.ndarray[tuple[int], np.dtype[np.uint8]]
-    scratch: np.ndarray[tuple[int], np.dtype[np.uint8]]
-    running: list[int] = field(default_factory=list)
-    waiting: list[int] = field(default_factory=list)
-    index: tuple[int, int, int] = (0, 0, 0)
 
 
 class Machine:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from tools.amd_executor import layout
 from tools.amd_executor.control import FLOAT_BITS, FLOAT_MODE
 from tools.amd_executor.decoding import PRIVATE_HIGH, SHARED_HIGH
 from tools.amd_executor.images import Image, ImageError, KernelImage
-
-if TYPE_CHECKING:
-    from tools.amd_executor.machine import Block
 
 _POISON = 0xDB
 _LARGEST_SHARED = 65536
@@ -30,6 +26,18 @@ class Launch:
     shared: int
     arguments: bytes
     cooperative: bool = False
+
+
+@dataclass(eq=False)
+class Block:
+    """The waves of a block, with the memory that is theirs."""
+
+    waves: np.ndarray[tuple[int, int], np.dtype[np.uint32]]
+    shared: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    scratch: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    running: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    index: tuple[int, int, int] = (0, 0, 0)
 
 
 class Start:
@@ -171,8 +179,6 @@ class Start:
     # blocks
 
     def make_block(self) -> Block:
-        from tools.amd_executor.machine import Block
-
         waves = np.empty((self.waves, layout.WORDS), np.uint32)
         scratch = np.empty(max(16, self.private_bytes * self.wave * self.waves), np.uint8)
         return Block(waves, np.empty(max(16, self.shared_bytes), np.uint8), scratch)

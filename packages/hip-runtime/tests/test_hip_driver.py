@@ -322,6 +322,13 @@ def test_arguments_of_another_size_are_refused(driver: HipDriver) -> None:
         driver.launch(code.functions["count"], (1, 1, 1), (1, 1, 1), 0, 0, bytes(7))
 
 
+def test_kernels_are_not_ended_from_outside(driver: HipDriver) -> None:
+    device = Device(driver, 0, 0)
+    for end in (device.abort, Stream(device).abort):
+        with pytest.raises(UnsupportedError, match="unless with its process"):
+            end()
+
+
 def test_occupancy(driver: HipDriver, standin: Standin) -> None:
     with Loaded(driver, "count") as code:
         assert driver.max_active_blocks(code.functions["count"], 256, 1024) == 8

@@ -176,6 +176,14 @@ class Device:
         """Wait until all work of the device is done; raises a kernel's pending fault, if any."""
         self.driver.synchronize_device(self.ordinal)
 
+    def abort(self) -> None:
+        """End the kernels that run on any stream of the device now, within their blocks, and drop all work behind them.
+
+        Memory keeps what was written, errors of the work are dropped, and all streams can be used again. For kernels
+        that do not end. Raises `UnsupportedError` on AMD GPUs, where only the end of the process ends a kernel.
+        """
+        self.driver.abort_device(self.ordinal)
+
     def memory_info(self) -> tuple[int, int]:
         """Free and total bytes of its memory; pending releases are done first, unless they are deferred."""
         self.pending.clear()

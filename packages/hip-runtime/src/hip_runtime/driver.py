@@ -192,6 +192,9 @@ class Driver(Protocol):
     def destroy_stream(self, stream: int) -> None:
         """Finish the queued work, then destroy the stream; safe in a finaliser."""
 
+    def abort_device(self, device: int) -> None:
+        """`abort_stream` of all streams of *device*, the default stream among them."""
+
     def abort_stream(self, stream: int) -> None:
         """End the kernel that runs on *stream*, drop the queued work, and make the stream usable again.
 

@@ -44,6 +44,7 @@ from numba_hip.host.api import (
     get_current_device,
     is_available,
     list_devices,
+    reset,
     select_device,
     synchronize,
 )
@@ -237,8 +238,8 @@ __all__ = [
     "managed_array", "mapped", "mapped_array", "mapped_array_like", "match_all", "match_all_sync", "match_any",
     "match_any_sync", "mbcnt",
     "nanosleep", "ones", "open_ipc_array", "per_thread_default_stream", "pinned", "pinned_array", "pinned_array_like",
-    "popc",
-    "profile_start", "profile_stop", "profiling", "races", "readfirstlane", "readlane", "reduce", "require_context",
+    "popc", "profile_start", "profile_stop", "profiling", "races", "readfirstlane", "readlane", "reduce",
+    "require_context", "reset",
     "select_device", "selp", "set_memory_manager", "shared", "shfl", "shfl_down", "shfl_down_sync", "shfl_sync",
     "shfl_up", "shfl_up_sync", "shfl_xor", "shfl_xor_sync", "stcg", "stcs", "stream", "stwb", "stwt", "synchronize",
     "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or", "syncwarp", "threadIdx", "threadfence",

@@ -44,6 +44,7 @@ from numba_hip.host.api import event_elapsed_time as event_elapsed_time
 from numba_hip.host.api import get_current_device as get_current_device
 from numba_hip.host.api import is_available as is_available
 from numba_hip.host.api import list_devices as list_devices
+from numba_hip.host.api import reset as reset
 from numba_hip.host.api import select_device as select_device
 from numba_hip.host.api import synchronize as synchronize
 from numba_hip.host.contexts import close as close

@@ -67,6 +67,14 @@ def synchronize() -> None:
     hip_runtime.current_device().synchronize()
 
 
+def reset() -> None:
+    """End all kernels that run on the current device, and drop all work behind them; memory keeps what was written.
+
+    For kernels that do not end, after Ctrl-C has ended the wait for them. Raises `UnsupportedError` on AMD GPUs.
+    """
+    hip_runtime.current_device().abort()
+
+
 def event(timing: bool = True) -> Event:
     """A new event on the current device: it marks a point in a stream, to wait for or to measure time between."""
     return hip_runtime.Event(timing=timing)
@@ -169,5 +177,5 @@ def _as_dict(options: CompileOptions) -> dict[str, Any]:
 
 __all__ = [
     "compile", "compile_all", "compile_for_current_device", "detect", "event", "event_elapsed_time",
-    "get_current_device", "is_available", "list_devices", "select_device", "synchronize",
+    "get_current_device", "is_available", "list_devices", "reset", "select_device", "synchronize",
 ]  # fmt: skip

@@ -73,6 +73,10 @@ class CpuDriver:
         self._captures.forbid("wait for the device")
         self._streams.synchronize_all()
 
+    def abort_device(self, device: int) -> None:
+        self._captures.forbid("abort the work of the device")
+        self._streams.abort_all()
+
     def can_access_peer(self, device: int, peer: int) -> bool:
         return False
 

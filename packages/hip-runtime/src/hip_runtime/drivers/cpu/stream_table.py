@@ -12,7 +12,7 @@ from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM
 from hip_runtime.drivers.captures import Captures, check_wait
 from hip_runtime.drivers.cpu.graphs import Recording
-from hip_runtime.drivers.cpu.streams import Event, Record, Stream, raise_fault
+from hip_runtime.drivers.cpu.streams import Event, Record, Stream, abort, raise_fault
 from hip_runtime.errors import InvalidHandleError, KernelFault
 
 _DEFAULT_QUEUE = 15
@@ -116,7 +116,12 @@ class StreamTable:
         self.captures.forbid_on(handle, "abort")
         if handle <= PER_THREAD_STREAM:
             raise InvalidHandleError("the default stream has no work of its own; Ctrl-C ends a kernel on it")
-        self.find(handle).abort()
+        abort([self.find(handle)])
+
+    def abort_all(self) -> None:
+        """The same for all streams together: some may wait for others."""
+        abort([*self.all(), *self.failed])
+        self.failed.clear()
 
     # work
 

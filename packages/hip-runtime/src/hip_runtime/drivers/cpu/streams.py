@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -26,6 +26,9 @@ Work = Callable[[], None]
 
 PATIENCE = 2.0
 """Seconds that a piece of work may go on for when the process ends."""
+
+_GOES_ON = "the work of the stream goes on; abort() of the stream ends it, too, and abort() of the device ends all work"
+"""What `KeyboardInterrupt` says that ends a wait."""
 
 _ROUND = 0.05
 """Seconds after which a thread is told again that its launch shall end: it may have begun another meanwhile."""
@@ -52,8 +55,12 @@ class Record:
         self._done.set()
 
     def wait(self) -> None:
-        """Return when the point is reached."""
-        self.wait_for(None)
+        """Return when the point is reached. Ctrl-C ends the wait, and says what it did not end."""
+        try:
+            self.wait_for(None)
+        except KeyboardInterrupt as interrupt:
+            interrupt.args = interrupt.args or (_GOES_ON,)
+            raise
 
     def wait_for(self, seconds: float | None) -> bool:
         """Return when the point is reached, or *seconds* are over; whether it is."""
@@ -132,22 +139,10 @@ class Stream:
     def wait(self) -> None:
         """Return when everything submitted so far is done or dropped; a stream does not wait for itself."""
         if not self.idle and not self.is_current:
-            try:
-                self.record().wait()
-            except KeyboardInterrupt as interrupt:
-                _add_note(interrupt)
-                raise
+            self.record().wait()
 
-    def abort(self) -> None:
-        """End the running launch, within its blocks, and drop the work that was submitted behind it, and the error that
-        stopped this stream. A running callback is waited for."""
-        self.fault = HipRuntimeError("the stream was aborted")
-        record = self.record()
-        while not record.wait_for(_ROUND):
-            self._abort_launch()
-        self.fault = None
-
-    def _abort_launch(self) -> None:
+    def abort_launch(self) -> None:
+        """Have the launch that runs now end within its blocks."""
         thread = self._thread
         if thread is not None and thread.native_id is not None:
             block_scheduler.abort(thread.native_id)
@@ -173,7 +168,7 @@ class Stream:
         if thread is not None and thread is not threading.current_thread():
             thread.join(PATIENCE)
             while thread.is_alive():
-                self._abort_launch()
+                self.abort_launch()
                 thread.join(_ROUND)
 
     def renew(self) -> None:
@@ -194,10 +189,17 @@ class Stream:
             self._queue.put(work)
 
 
-def _add_note(interrupt: KeyboardInterrupt) -> None:
-    """Say what Ctrl-C did not end, where Python 3.11 has notes."""
-    if hasattr(interrupt, "add_note"):
-        interrupt.add_note("The work of the stream goes on; its method abort() ends it, too.")
+def abort(streams: Sequence[Stream]) -> None:
+    """End the launches that run on *streams*, within their blocks, and drop the work that was submitted behind them,
+    and the errors that stopped them. Running callbacks are waited for."""
+    for stream in streams:
+        stream.fault = HipRuntimeError("the stream was aborted")
+    records = [stream.record() for stream in streams if not stream.idle]
+    while not all(record.wait_for(_ROUND) for record in records):  # also of those behind one that waits
+        for stream in streams:
+            stream.abort_launch()
+    for stream in streams:
+        stream.fault = None
 
 
 class _Guarded:

@@ -37,6 +37,8 @@ UNLOADING_COUNT = 32
 """Modules and executable graphs that nobody wants wait for the next synchronisation of the device, unless there are so
 many of them."""
 
+_CANNOT_END = "a kernel on an AMD GPU cannot be ended from outside, unless with its process"
+
 _drivers: weakref.WeakSet[HipDriver] = weakref.WeakSet()
 
 
@@ -275,10 +277,11 @@ class HipDriver:
             self._graphs.abandon(self._streams.find(stream))
             self._streams.destroy(stream)
 
+    def abort_device(self, device: int) -> None:
+        raise UnsupportedError(f"device {device}: {_CANNOT_END}")
+
     def abort_stream(self, stream: int) -> None:
-        raise UnsupportedError(
-            f"stream {stream}: a kernel on an AMD GPU cannot be ended from outside, unless with its process"
-        )
+        raise UnsupportedError(f"stream {stream}: {_CANNOT_END}")
 
     def query_stream(self, stream: int) -> bool:
         self._captures.forbid_on(stream, "ask about")

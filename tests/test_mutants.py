@@ -50,6 +50,12 @@ def test_explanations_are_of_targets() -> None:
         ('self._function("run", VOID, [])', 'self._function("RUN", VOID, [])', NAMES),
         ('self._function("run", VOID, [], "external")', 'self._function("RUN", VOID, [], "external")', ""),
         ('FRAME.field(builder, frame, "active")', 'FRAME.field(builder, frame, "ACTIVE")', ""),
+        (
+            'a, b = allocate(builder, I32, "a"), allocate(builder, I64, "b")',
+            'a, b = allocate(builder, I32, "a"), allocate(builder, I64, )',
+            NAMES,
+        ),
+        ('allocate(builder, I32, "a")', "allocate(builder, )", ""),
         ("zip(one, two, strict=True)", "zip(one, two, strict=False)", STRICT),
         ("zip(one, two, strict=True)", "zip(one, two, )", STRICT),
         ('raise Error("no such thing")', "raise Error(None)", ""),

@@ -18,6 +18,9 @@ HERE = Path(__file__).parent
 _NAMED = re.compile(r"\b(append_basic_block|allocate|GlobalVariable|_function)\(")
 """Calls that make something in LLVM IR that has a name. What others look for is external."""
 
+_ALLOCATED = re.compile(r'(\ballocate\(builder, [^"]*?, )"\w+"(?=\))')
+"""Calls that need no name."""
+
 LETTERS = "only the words of a message are others"
 NAMES = "only a name in LLVM IR is another, by which nothing is looked for"
 STRICT = "what is gone through together has been made as long before"
@@ -63,6 +66,8 @@ def _are_sentences(texts: set[str]) -> bool:
 
 def _common_reason(before: str, after: str) -> str:
     """Reasons that hold for changes of one kind wherever they are."""
+    if any(before[: found.end(1)] + before[found.end() :] == after for found in _ALLOCATED.finditer(before)):
+        return NAMES
     if after.replace("XX", "").lower() == before.lower():
         if _are_sentences(_texts(before) - _texts(after)):
             return LETTERS

@@ -27,7 +27,9 @@ Work = Callable[[], None]
 PATIENCE = 2.0
 """Seconds that a piece of work may go on for when the process ends."""
 
-_GOES_ON = "the work of the stream goes on; abort() of the stream ends it, too, and abort() of the device ends all work"
+_GOES_ON = (
+    "the work of the stream goes on; Stream.abort() ends it, and Device.abort(), or hip.reset(), all work of the device"
+)
 """What `KeyboardInterrupt` says that ends a wait."""
 
 _ROUND = 0.05

@@ -428,7 +428,7 @@ def test_arrays_in_records_that_are_not_aligned():
 
 
 def test_a_value_of_another_shape_for_an_array_in_a_record():
-    @hip.jit
+    @hip.jit(exceptions=True)
     def kernel(records, value):
         records[0].a = value
 

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 import llvmlite.ir as ir
 
 from hip_devicelib.backend_limits import check_module, check_source
-from hip_devicelib.errors import InvalidIRError
+from hip_devicelib.errors import InvalidIRError, UnsupportedError
 from hip_devicelib.isolated_codegen import TRIPLE, Form, emit, emit_apart, make_machine
 from hip_devicelib.target import Target, parse_target
 
@@ -128,14 +128,17 @@ def assembly(bitcode: bytes, target: str | Target) -> str:
 def occupancy(bitcode: bytes, target: str | Target, kernel: str) -> int:
     """How many waves of *kernel* a SIMD unit of *target* holds at a time: LLVM's figure for its registers and LDS.
 
-    It is for the largest block that the kernel may have. Raises `InvalidIRError` for a kernel that is not there, and
-    as `assembly` does.
+    It is for the largest block that the kernel may have. Raises `InvalidIRError` for a kernel that is not there,
+    `UnsupportedError` for one that calls functions that are not there, and as `assembly` does.
     """
     _, found, rest = assembly(bitcode, target).partition(f"\n{kernel}:")
     _, told, figure = rest.partition("\n; Occupancy: ")
     if not found or not told:
         raise InvalidIRError(f"bitcode for {_resolve(target).id} has no kernel {kernel!r}")
-    return int(figure.split()[0])
+    word = figure.split()[0]
+    if not word.isdigit():  # a formula, with the registers of what is not there
+        raise UnsupportedError(f"the occupancy of {kernel!r} depends on functions that it calls and that are not there")
+    return int(word)
 
 
 def llvm_text(bitcode: bytes) -> str:

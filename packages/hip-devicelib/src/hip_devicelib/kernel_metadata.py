@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import msgpack
@@ -53,6 +53,26 @@ def read_kernels(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]
     entries = _field(read_metadata(elf), "amdhsa.kernels", list)
     kernels = tuple(_read_kernel(elf, _checked(entry, dict, "amdhsa.kernels[]")) for entry in entries)
     return tuple(_with_signature(kernel, (signatures or {}).get(kernel.name)) for kernel in kernels)
+
+
+@dataclass(frozen=True)
+class Spills:
+    """Registers of a kernel that its code has no room for, and keeps in memory at times; and accumulation registers,
+    which CDNA GPUs have besides the vector registers."""
+
+    vector: int
+    scalar: int
+    accumulation_registers: int
+
+
+def read_spills(image: bytes, name: str) -> Spills:
+    """The spills of the kernel *name* of *image*, as its metadata has them. Raises `CodeObjectError`."""
+    for item in _field(read_metadata(read_elf(image)), "amdhsa.kernels", list):
+        entry = _checked(item, dict, "amdhsa.kernels[]")
+        if _field(entry, ".name", str) == name:
+            accumulation = _number(entry, ".agpr_count") if ".agpr_count" in entry else 0
+            return Spills(_number(entry, ".vgpr_spill_count"), _number(entry, ".sgpr_spill_count"), accumulation)
+    raise CodeObjectError(f"the metadata has no kernel {name!r}")
 
 
 def describe(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]]] | None = None) -> CodeObject:

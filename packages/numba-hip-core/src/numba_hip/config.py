@@ -86,6 +86,15 @@ truncate_arguments: Setting[bool] = Setting(
     lambda: False,
 )
 
+performance_warnings: Setting[bool] = Setting(
+    "NUMBA_HIP_PERFORMANCE_WARNINGS",
+    "1 warns of what is slow in a kernel, the worst first, at the line of the kernel: see kernel.explain. The kernel "
+    "is compiled once more for that. The default is 0. Read at the first launch with new types or a new shape of "
+    "blocks.",
+    switch,
+    lambda: False,
+)
+
 full_tracebacks: Setting[bool] = Setting(
     "NUMBA_HIP_FULL_TRACEBACKS",
     "1 shows of an error in a kernel's code all that Numba says, and the frames of this package in tracebacks; the "
@@ -113,6 +122,6 @@ inspect_launched: Setting[bool] = Setting(
 
 SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
     cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt,
-    truncate_arguments, full_tracebacks, print_six_digits, inspect_launched,
+    truncate_arguments, performance_warnings, full_tracebacks, print_six_digits, inspect_launched,
 )  # fmt: skip
 """All settings, for tools that list them."""

@@ -12,7 +12,13 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from numba.core import config as numba_config
-from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError, UnsupportedError
+from numba.core.errors import (
+    NumbaError,
+    NumbaPerformanceWarning,
+    TypingError,
+    UnsupportedBytecodeError,
+    UnsupportedError,
+)
 
 from numba_hip import config
 
@@ -101,6 +107,10 @@ class AlignmentError(HipError, TypingError, ValueError):
 
 class SharedMemoryError(HipError, ValueError):
     """A kernel whose shared arrays together are more than a block of the target has."""
+
+
+class PerformanceWarning(NumbaPerformanceWarning):
+    """Something in a kernel that is slow, at its line: see `numba_hip.explanation`."""
 
 
 MOST_SHOWN = 10

@@ -14,7 +14,7 @@ from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
 from hip_runtime.module import Launch
-from numba_hip import config
+from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
 from numba_hip.arguments.argument_types import argument_type, check_arguments, describe, type_of
@@ -24,6 +24,7 @@ from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
 from numba_hip.dispatch.argument_extensions import Extension, StandIn, prepare
 from numba_hip.dispatch.argument_mismatch import explain_writing
+from numba_hip.dispatch.explained import Explained
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.index_faults import RecordedLaunch
@@ -51,7 +52,7 @@ INT64 = range(-(2**63), 2**63)
 NO_STAND_INS: Mapping[int, StandIn] = {}
 
 
-class Dispatcher(Overloads):
+class Dispatcher(Overloads, Explained):
     """A function of ``hip.jit``: launched as ``kernel[grid, block](...)``, or called from other kernels.
 
     Each new tuple of argument types is compiled once for each kind of device. Made by `numba_hip.jit`.
@@ -159,13 +160,8 @@ class Dispatcher(Overloads):
                 f"Dispatcher already specialized: kernel {self.__name__} is for ({self._shown_signatures()})"
             )
         given = self.parameters.complete(args)
-        names = self.parameters.names_of(given)
-        for value, name in zip(given, names, strict=True):
-            if not isinstance(value, (types.Type, type)):
-                check_arguments([value], [name])
-        found = tuple(argument_type(value, name) for value, name in zip(given, names, strict=True))
         target = current_device().target
-        kinds = self._choose(found, target)
+        kinds = self._choose(self._types_of(given), target)
         made = self._specialisations.get((target, kinds))
         if made is None:
             made = Dispatcher(self.py_func, self.options, extensions=self.extensions)
@@ -173,6 +169,14 @@ class Dispatcher(Overloads):
             made.specialized = True
             self._specialisations[target, kinds] = made
         return made
+
+    def _types_of(self, given: Sequence[Any]) -> Types:
+        """The types of *given*, which are values or Numba types."""
+        names = self.parameters.names_of(given)
+        for value, name in zip(given, names, strict=True):
+            if not isinstance(value, (types.Type, type)):
+                check_arguments([value], [name])
+        return tuple(argument_type(value, name) for value, name in zip(given, names, strict=True))
 
     def _forget_code(self) -> None:
         super()._forget_code()
@@ -271,6 +275,8 @@ class Dispatcher(Overloads):
             from numba_hip.races.launch import ObservedLaunch
 
             started = ObservedLaunch(started, launch, loaded.code, loaded.names)
+        if settings.performance_warnings():
+            self._warn_if_slow(loaded.code.argument_types, config)
         ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded)
         return ready
 
@@ -301,7 +307,7 @@ class Dispatcher(Overloads):
         lines = partial(self._compile_with_lines, kinds, device.target)
         loaded = load_kernel(code, device, self.py_func, names, stand_ins, lines)
         if (device.target, kinds) in self._kept:
-            loaded.function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
+            loaded.function.keep_code(settings.cache_dir().absolute() / "machine-code", settings.cache_dir.variable)
         places = [key] if stand_ins else [key, by_kinds]
         self._loaded.update({(*place, self._extents(chosen)): loaded for place in places})
         return loaded

@@ -18,6 +18,7 @@ from numba_hip.errors import SHORTENED, hide_frames
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
     from numba_hip.dispatch.loading import LoadedKernel
+    from numba_hip.explanation.model import Explanation
 
 Dim3 = tuple[int, int, int]
 
@@ -128,6 +129,14 @@ class ConfiguredKernel:
     def sharedmem(self) -> int:
         """Bytes of dynamic shared memory of each block."""
         return self.config.dynamic_shared
+
+    def explain(self, *args: Any, target: str | None = None) -> Explanation:
+        """What becomes of the kernel in such blocks: see `Dispatcher.explain`."""
+        try:
+            return self.dispatcher._explain(args, target, self.config.block, self.config)
+        except SHORTENED as error:
+            hide_frames(error)
+            raise
 
     def __call__(self, *args: Any, **named: Any) -> None:
         """Launch with *args*, and those *named* as the parameters are; see `numba_hip.jit`."""

@@ -7,13 +7,14 @@ an object file; and, once every symbol that it refers to exists, load the progra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.large_constants import define_data
+from hip_runtime.compile_notice import enter_stage
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.backend_limits import doubts
@@ -29,6 +30,8 @@ from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.selection import select_plan
 from hip_runtime.errors import ModuleLoadError
 
+T = TypeVar("T")
+
 _ENTRIES = (PROGRAM_SYMBOL,)
 """What stays visible of a program."""
 
@@ -43,6 +46,7 @@ def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         plan, module, risks = _optimised(KernelRequest(code, kernel, block, context, target_machine()), dump)
         dump.show("asm", f"assembly, as {plan.form}", lambda: emit_assembly(module, target_machine()))
         _define_large_constants(module, code.data, context)
+        enter_stage("emitting machine code")
         return _describe(load_object(emit_object(module, kernel, risks), _ENTRIES), plan)
 
 
@@ -57,14 +61,29 @@ def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3, machine: Any = No
         return f"; {head}\n{module}", f"# {head}\n{emit_assembly(module, machine)}"
 
 
+def view_kernel(code: CodeObject, kernel: Kernel, block: Dim3, view: Callable[[Plan, Any], T]) -> T:
+    """What *view* gives for the plan and the optimised module of what `finalise_kernel` makes; machine code is emitted,
+    too, for who listens."""
+    with locked(), LlvmContext() as context:
+        plan, module, risks = _optimised(
+            KernelRequest(code, kernel, block, context, target_machine()), KernelDump(kernel.name, block)
+        )
+        seen = view(plan, module)
+        enter_stage("emitting machine code")
+        emit_object(module, kernel, risks)
+        return seen
+
+
 def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, list[str]]:
     """The plan for the kernel, the optimised module of its program, and reasons why LLVM may abort on it."""
     kernel, context = request.kernel, request.context
+    enter_stage("choosing the form and vectorising")
     dump.show("ir", "LLVM IR that was handed in", request.text)
     with dump.passes():
         plan = select_plan(request)
     _link_worker(plan, kernel, context)
     hide_all_but(_ENTRIES, plan.module)
+    enter_stage("LLVM's passes")
     optimise(plan.module, request.machine)
     module, risks = _avoid_miscompilation(plan.module, context)
     dump.show("ir", f"LLVM IR, optimised, as {plan.form}: {plan.reason}", lambda: str(module))

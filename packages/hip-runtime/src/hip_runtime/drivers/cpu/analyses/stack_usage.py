@@ -28,10 +28,11 @@ def stack_bytes(module: Any, layout: Any, excluding: str = "") -> int:
     ]
     for struct in printed.structs if allocations else ():
         types.parse(struct)
-    return sum(_allocated(instruction, types, layout) for instruction in allocations)
+    return sum(allocated_bytes(instruction, types, layout) for instruction in allocations)
 
 
-def _allocated(instruction: str, types: TypeTable, layout: Any) -> int:
+def allocated_bytes(instruction: str, types: TypeTable, layout: Any) -> int:
+    """Bytes of an ``alloca`` as LLVM prints it; 0 if its size is known only at run time."""
     cursor = Cursor(instruction)
     while cursor.accept_word("alloca") is None:
         cursor.take()

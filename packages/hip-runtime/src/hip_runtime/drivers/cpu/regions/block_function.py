@@ -20,6 +20,7 @@ from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Body
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
+from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled
 from hip_runtime.drivers.cpu.ir.model import Block
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, store_atomic
@@ -164,6 +165,7 @@ class BlockFunction(BlockWriter):
             state_places = StatePlaces(self.states, self.next, self.returned)
             if self._gang_regions.write(builder, region, state_places, code.hoisted, self.function.args):
                 return
+        remarks.remark_threads(region.blocks)
         versioning = BoundsVersioning(self.ctx, region, code.hoisted)
         if not versioning.directions:
             self._write_threads(region, code, {}, independent)

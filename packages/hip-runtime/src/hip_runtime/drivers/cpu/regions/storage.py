@@ -9,6 +9,7 @@ from functools import cache
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
+from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, PTR, VOID, allocate, store_atomic
 from hip_runtime.errors import UnsupportedError
 
@@ -101,6 +102,7 @@ class Storage:
             else:
                 place.base = allocate(builder, ir.ArrayType(place.stored, place.count), place.name)
                 place.base.align = place.align
+            remarks.place(place.name, place.nbytes, place in on_heap)
         if not on_heap:
             return None
         nbytes = sum(place.nbytes for place in on_heap)

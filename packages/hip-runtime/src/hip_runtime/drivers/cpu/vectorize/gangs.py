@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_gr
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
@@ -163,6 +164,7 @@ class GangFunction:
     def build(self, rows: int = 1, masked_only: bool = False) -> ir.Function:
         """Write the function, for as many *rows* at once as `count_rows` allows. *masked_only* leaves out the version
         for full gangs if there is a masked one."""
+        remarks.begin(self._name, self.width, rows)
         function = ir.Function(self._item.module, self._kind, self._name)
         for attribute in ("alwaysinline", "nounwind"):
             function.attributes.add(attribute)
@@ -244,6 +246,7 @@ class GangFunction:
         builder, layout = self._builder, self._item.layout
         after = builder.append_basic_block("masked.done")
         widener = self._make_widener(self._shapes({}), arguments, privates)
+        widener.is_partial = True
         if rows == 1:
             PredicatedFunction(widener, mask, after, {}, None).write()
             builder.position_at_end(after)

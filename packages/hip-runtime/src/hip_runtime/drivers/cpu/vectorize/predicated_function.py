@@ -245,6 +245,7 @@ class PredicatedFunction:
         targets = self.shapes.successors(block)
         if len(targets) == 1:
             return [(targets[0], mask)]
+        self.widener.remark_branch(end)
         if end.opcode == "br":
             taken = self.widener.vector(end.operands[0])
             if end.targets[0] is end.targets[1]:

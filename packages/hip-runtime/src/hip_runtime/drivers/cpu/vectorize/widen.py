@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
+from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, RESULT, Constant, Function, Instruction, Value
@@ -41,10 +42,16 @@ _MIN_STRIDED_BYTES = 4
 class Widener(GangValues):
     """Writes the instructions of a block for a gang."""
 
+    is_partial = False
+    """Whether this is for gangs of which some lanes may be inactive from the start; for remarks."""
+    _form, _stride = remarks.COMPUTED, 0
+    """How the last instruction was written; for remarks."""
+
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and remember its value."""
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
+        self._form, self._stride = remarks.COMPUTED if shape is VARYING else remarks.UNIFORM, 0
         opcode = instruction.opcode
         result: ir.Value | None
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
@@ -81,15 +88,34 @@ class Widener(GangValues):
             mask = self.lanes.all_lanes() if self.mask is None else self.mask
             result = self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
         elif is_shared_load(instruction, self.block, self.shapes):
+            self._form = remarks.COMBINED
             loaded = write_instruction(self.builder, instruction, [self.scalar(instruction.operands[0])])
             result = self.lanes.splat(loaded)
         elif is_combinable(instruction, self.block, self.shapes):
+            self._form = remarks.COMBINED
             result = write_shared_atomic(self, instruction)
         else:
-            result = Scalarizer(self, instruction).write()
+            result = self._scalarize(instruction)
+        if remarks.are_wanted():
+            self._remark(instruction)
         if result is not None and instruction.type != VOID:
             self.values[instruction] = result
         self._speculated.write(instruction)
+
+    def _remark(self, instruction: Instruction) -> None:
+        function, depth = self.builder.function.name, len(self.shapes.order.loops[self.block])
+        masked = self.mask is not None
+        remarks.remark(function, self.is_partial, instruction, self._form, masked, depth, self._stride)
+
+    def remark_branch(self, branch: Instruction) -> None:
+        """Remark that lanes can take different paths at *branch*, which ends the block."""
+        if remarks.are_wanted():
+            self._form, self._stride = remarks.DIVERGENT, 0
+            self._remark(branch)
+
+    def _scalarize(self, instruction: Instruction) -> ir.Value | None:
+        self._form = remarks.SCALARIZED
+        return Scalarizer(self, instruction).write()
 
     def keep(self, instruction: Instruction) -> None:
         """Store the value of *instruction* for other blocks."""
@@ -137,16 +163,20 @@ class Widener(GangValues):
     def _load(self, instruction: Instruction) -> ir.Value:
         (pointer,) = instruction.operands
         if instruction.type == I1:
-            return Scalarizer(self, instruction).write()
+            return self._scalarize(instruction)
         align = instruction.align or 1
         if self._contiguous(instruction.type, pointer):
+            self._form = remarks.CONTIGUOUS
             return self.lanes.load(instruction.type, self.scalar(pointer), self.mask, align)
         stride = self._element_stride(instruction.type, pointer)
         if stride:
+            self._form, self._stride = remarks.STRIDED, stride
             return self.lanes.load_strided(instruction.type, self.scalar(pointer), stride, align)
         pointers = self.vector(pointer)
         if not self._speculated.has_stride(pointer, size_in_memory(instruction.type)):
+            self._form = remarks.GATHERED
             return self.lanes.gather(instruction.type, pointers, self.mask, align)
+        self._form = remarks.SPECULATED
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
@@ -163,12 +193,15 @@ class Widener(GangValues):
         align = instruction.align or 1
         shape = self.shapes.of(pointer, self.block)
         if shape == 0 and self.shapes.of(value, self.block) == 0:
+            self._form = remarks.UNIFORM
             write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(pointer)])
         elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
-            Scalarizer(self, instruction).write()
+            self._scalarize(instruction)
         elif self._contiguous(value.type, pointer):
+            self._form = remarks.CONTIGUOUS
             self.lanes.store(self.vector(value), self.scalar(pointer), self.mask, align)
         elif stride := self._element_stride(value.type, pointer):
+            self._form, self._stride = remarks.STRIDED, stride
             self.lanes.store_strided(self.vector(value), self.scalar(pointer), stride, align)
         else:
             self._store_scattered(self.vector(value), pointer, align)
@@ -177,8 +210,10 @@ class Widener(GangValues):
         """Store to addresses that need not be contiguous."""
         pointers = self.vector(pointer)
         if not self._speculated.has_stride(pointer, size_in_memory(values.type.element)):
+            self._form = remarks.GATHERED
             self.lanes.scatter(values, pointers, self.mask, align)
             return
+        self._form = remarks.SPECULATED
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:

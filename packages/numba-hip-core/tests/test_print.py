@@ -1,5 +1,7 @@
 """``print`` in kernels: whole lines, in the order of each thread, on standard output once the kernel is done."""
 
+# ruff: noqa: F541, UP031, UP032 - all ways to format text are what is tested
+
 import ctypes
 import os
 import struct
@@ -125,6 +127,56 @@ def test_floats_as_c_writes_them(capsys):
         "0.100000 0.000000 (0.1+2j) 5 True (0.000000, 5) 0.937500 0.1",
         "inf nan",
     ]
+
+
+WIDTH = 9
+
+
+def show_formatted(x, whole, small, flag):
+    i = hip.grid(1)
+    v = x[i]
+    print(f"{i}: {v:.3f}")
+    print(f"{whole:>8d}|{small:#x}|{small:08b}|{v:10.2e}|{v:+g}|{v:<8}|{v:^12.1f}|{whole:,}|{v:%}|{flag}|{flag:d}")
+    print(f"{v}", f"{v!s} {whole!r} {'text'}{{}} {v * 2 + 1:{WIDTH}.2f}", f"{whole if whole > 3 else small}|")
+    print("%d %g" % (whole, v), "%5.2f%%" % v, "%-5d|%+d|%x|%s|%r" % (whole, whole, small, whole, flag))
+    print("{} {}".format(whole, v), "{1:>6} {0} {name:.1f}".format(whole, small, name=v))
+    print(str(v), str(whole) + " and " + str(small), format(v, ".2f"), format(whole), "plain", whole)
+    print(f"{(whole, i)}", f"{i:}", f"", "%d%%" % 5)
+
+
+def test_formatted_text_is_that_of_python(capsys):
+    compiled = hip.jit(show_formatted)
+    with config.simulator.scope(True):
+        python = hip.jit(show_formatted)
+    texts = []
+    for kernel in (compiled, python):
+        for value in (1234.56789, -0.0, 5e-324, np.inf, np.nan):
+            for kind in (np.float32, np.float64):
+                kernel[1, 1](np.array([value], kind), -42, np.uint8(200), True)
+        hip.synchronize()
+        texts.append(capsys.readouterr().out.splitlines())
+    assert texts[0] == texts[1]
+    assert texts[0][0] == "0: 1234.568"
+    assert len(texts[0]) == 70
+
+
+def test_formatted_text_of_functions_and_of_many_threads(capsys):
+    @hip.jit(device=True)
+    def tell(i, value):
+        print(f"<{i:03d} {value:.1f}>")
+
+    @hip.jit
+    def show(x):
+        i = hip.grid(1)
+        if i % 2 == 0:
+            tell(i, x[i])
+        else:
+            print("odd %d" % i, i)
+
+    show[2, 4](np.arange(8) / 2)
+    hip.synchronize()
+    wanted = [f"odd {i} {i}" if i % 2 else f"<{i:03d} {i / 2:.1f}>" for i in range(8)]
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(wanted)
 
 
 def launch_and_wait(launch, *arguments):

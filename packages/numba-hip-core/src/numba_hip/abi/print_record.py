@@ -35,3 +35,7 @@ class Tag(IntEnum):
     COMPLEX128 = 9
     TUPLE = 10
     NAMED_TUPLE = 11
+    JOINED = 12
+    """As many values as it says, one behind the other without blanks."""
+    FORMATTED = 13
+    """A text, which is a format, and the value to format: as `format` does, or with the number 1 as % does."""

@@ -119,8 +119,23 @@ def _value(record: bytes, position: int) -> tuple[str, int]:
         return record[position : position + size].decode(), position + -(-size // 8) * 8
     if tag in (Tag.TUPLE, Tag.NAMED_TUPLE):
         return _tuple(record, position, size, named=tag is Tag.NAMED_TUPLE)
+    if tag is Tag.JOINED:
+        parts = []
+        for _ in range(size):
+            part, position = _value(record, position)
+            parts.append(part)
+        return "".join(parts), position
+    if tag is Tag.FORMATTED:
+        return _formatted(record, position, percent=bool(size))
     text, words = _number(tag, record, position)
     return text, position + 8 * words
+
+
+def _formatted(record: bytes, position: int, *, percent: bool) -> tuple[str, int]:
+    spec, position = _value(record, position)
+    (head,) = struct.unpack_from("<q", record, position)
+    value, words = _read_number(Tag(head & 0xFF), record, position + 8)
+    return spec % value if percent else format(value, spec), position + 8 * (words + 1)
 
 
 def _tuple(record: bytes, position: int, size: int, *, named: bool) -> tuple[str, int]:
@@ -139,16 +154,21 @@ def _tuple(record: bytes, position: int, size: int, *, named: bool) -> tuple[str
 
 def _number(tag: Tag, record: bytes, position: int) -> tuple[str, int]:
     """A number as Python and NumPy write it, or a float as C does, and how many words it takes."""
+    value, words = _read_number(tag, record, position)
+    if tag in (Tag.FLOAT16, Tag.FLOAT32, Tag.FLOAT64) and config.print_six_digits():
+        return f"{float(value):f}", words
+    return str(value), words
+
+
+def _read_number(tag: Tag, record: bytes, position: int) -> tuple[Any, int]:
+    """A number of Python's or NumPy's, and how many words it takes."""
     if tag in (Tag.COMPLEX64, Tag.COMPLEX128):
-        parts = struct.unpack_from("<2d", record, position)
-        number = complex(*parts)
-        return str(np.complex64(number) if tag is Tag.COMPLEX64 else number), 2
+        number = complex(*struct.unpack_from("<2d", record, position))
+        return (np.complex64(number) if tag is Tag.COMPLEX64 else number), 2
     formats = {Tag.BOOL: "q", Tag.INT: "q", Tag.UINT: "Q"}
     (value,) = struct.unpack_from(f"<{formats.get(tag, 'd')}", record, position)
-    if tag not in formats and config.print_six_digits():
-        return f"{value:f}", 1
     kinds: dict[Tag, Any] = {Tag.BOOL: bool, Tag.FLOAT16: np.float16, Tag.FLOAT32: np.float32}
-    return str(kinds[tag](value) if tag in kinds else value), 1
+    return (kinds[tag](value) if tag in kinds else value), 1
 
 
 _buffers: WeakKeyDictionary[Function, OutputBuffer] = WeakKeyDictionary()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from typing import TYPE_CHECKING
 
-from numba_hip.explanation.model import Explanation
 from numba_hip.explanation.text import MOST_FINDINGS, summary
+
+if TYPE_CHECKING:
+    from numba_hip.explanation.model import Explanation
 
 _LEFT = "text-align:left;vertical-align:top"
 

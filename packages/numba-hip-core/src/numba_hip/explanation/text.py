@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from numba_hip.explanation.model import Explanation, PrivateArray, Resources
+if TYPE_CHECKING:
+    from numba_hip.explanation.model import Explanation, PrivateArray, Resources
 
 MOST_FINDINGS = 5
 """How many findings are written out."""

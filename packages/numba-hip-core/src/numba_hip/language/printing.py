@@ -1,4 +1,4 @@
-"""``print`` in kernels: numbers, booleans, string literals, and tuples of numbers.
+"""``print`` in kernels: numbers, booleans, string literals, tuples of numbers, and formatted text.
 
 A print is a record in a buffer that the host reads once the kernel is done: `numba_hip.abi.print_record` has its
 layout, and `numba_hip.dispatch.print_output` formats it. The address of the buffer is the last parameter of a kernel
@@ -18,6 +18,7 @@ from numba.core.errors import TypingError
 from numba_hip.abi.print_record import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PARAMETER, USED, Tag
 from numba_hip.bfloat import Bfloat16
 from numba_hip.language.registry import lowering
+from numba_hip.language.text_templates import TemplateType, TextTemplate
 from numba_hip.language.thread_index import AXES, Dim3Type
 from numba_hip.language.vector_types import VectorType
 
@@ -87,6 +88,8 @@ def _words(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Val
     if isinstance(given, types.StringLiteral):
         return _text(given.literal_value)
     members = _members(context, builder, given, value)
+    if members and isinstance(members[0][0], TemplateType):
+        return _filled(context, builder, members[0][0].template, members[1:])
     if members is not None:
         words = [word for kind, member in members for word in _words(context, builder, kind, member)]
         if not isinstance(given, types.BaseNamedTuple):
@@ -121,6 +124,48 @@ def _members(
     if isinstance(kind, Dim3Type):
         return [(types.int32, getattr(context, kind.stub.query)(builder, axis)) for axis in AXES]
     return None
+
+
+def _filled(
+    context: Any, builder: ir.IRBuilder, template: TextTemplate, values: Sequence[tuple[types.Type, ir.Value]]
+) -> list[ir.Value]:
+    """A template, and the values in its places."""
+    words: list[ir.Value] = [_head(Tag.JOINED, len(template.pieces))]
+    remaining = iter(values)
+    for piece in template.pieces:
+        if isinstance(piece, str):
+            words += _text(piece)
+            continue
+        kind, value = next(remaining)
+        is_number = isinstance(types.unliteral(kind), _FORMATTED)
+        if piece.spec or (piece.spec is not None and is_number):
+            _check_format(piece.spec, piece.percent, kind)
+            words += [_head(Tag.FORMATTED, int(piece.percent)), *_text(piece.spec)]
+        words += _words(context, builder, kind, value)
+    return words
+
+
+_FORMATTED = (types.Boolean, types.Integer, types.Float, types.Complex, Bfloat16)
+"""The types whose values have formats."""
+
+
+def _check_format(spec: str, percent: bool, kind: types.Type) -> None:
+    """Raise `TypingError` for a format that values of *kind* do not have."""
+    kind = types.unliteral(kind)
+    samples = (
+        (types.Boolean, True), (types.Integer, 1), (types.Float, 1.0), (Bfloat16, 1.0), (types.Complex, 1j),
+    )  # fmt: skip
+    sample = next((sample for known, sample in samples if isinstance(kind, known)), None)
+    shown = repr(spec)
+    if sample is None:
+        raise TypingError(f"print in a kernel takes no format {shown} of a {kind}: numbers and booleans have formats")
+    try:
+        _ = spec % sample if percent else format(sample, spec)
+    except (ValueError, TypeError) as error:
+        raise TypingError(
+            f"print in a kernel takes no format {shown} of a {kind}: {error}; formats are those of Python's numbers, "
+            "as in {x:.3f}, {i:>5}, %g"
+        ) from None
 
 
 def _head(tag: Tag, count: int) -> ir.Constant:

@@ -10,7 +10,10 @@ LISTS = (
 )
 DICTS = "a kernel has no dictionaries: use arrays, a named tuple, or a record"
 SETS = "a kernel has no sets: use an array of flags, or a tuple"
-TEXT = "a kernel makes no text while it runs: print takes numbers and text in quotes one after another"
+TEXT = (
+    "a kernel makes no text while it runs: write it in the call of print, which takes numbers, text in quotes and "
+    "f'{i}: {x:.3f}'"
+)
 TRY = (
     "a kernel has no try: test what could go wrong before it does (if y != 0: ...); what a thread raises, the launch "
     "raises"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hip_standin import compiler
 from spmd_kernels import pack, sample
 
 from hip_runtime import Device, Function, KernelFault, Launch, Stream, device_array_like, to_device
@@ -267,6 +270,36 @@ def test_ranges_in_the_traces_of_rocm(monkeypatch: pytest.MonkeyPatch, device: D
         1 / 0  # noqa: B018 - raises
     roctx.library.cache_clear()
     assert told == ["outer", "inner", "end", "end", "fails", "end"]
+
+
+ROCTX = """
+#include <stdio.h>
+int roctxRangePushA(const char *name) { printf("begin %s\\n", name); return fflush(stdout); }
+int roctxRangePop(void) { puts("end"); return fflush(stdout); }
+"""
+
+PROGRAM = """
+from hip_runtime.device import Device
+from hip_runtime.profiling import range
+
+Device.is_cpu = False
+with range("outer"), range("r\u00e4nge"):
+    pass
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs an ELF library")
+def test_ranges_reach_a_library_by_its_name(tmp_path: Path) -> None:
+    """A library of C that the loader finds, as it does ROCm's: names, types and encodings are those of the real one."""
+    command = compiler()
+    if command is None:
+        pytest.skip("needs a C compiler")
+    (tmp_path / "roctx.c").write_text(ROCTX)
+    library = tmp_path / "librocprofiler-sdk-roctx.so.1"
+    subprocess.run([*command, "-shared", "-fPIC", str(tmp_path / "roctx.c"), "-o", str(library)], check=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "NUMBA_HIP_DEVICE": "cpu"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode().split("\n") == ["begin outer", "begin r\u00e4nge", "end", "end", ""]
 
 
 class Told:

@@ -172,6 +172,7 @@ LATE_NAMES = {
     "current_hip_extra_cflags": "numba_hip.language.hip_extensions",
     "profile": "hip_runtime.profiling",
     "range": "hip_runtime.profiling",
+    "roofline": "numba_hip.rooflines",
     "set_hip_extensions": "numba_hip.language.hip_extensions",
 }
 """Names of modules that are loaded when one of them is first asked for."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from hip_runtime import config
+from hip_runtime.drivers.cpu.abi import operation_counters
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
+from hip_runtime.drivers.cpu.strategies.counting import plan_counting
 from hip_runtime.drivers.cpu.strategies.forms import (
     MIN_LANES,
     REGIONS,
@@ -25,6 +27,9 @@ from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 
 def select_plan(request: KernelRequest) -> Plan:
     """The plan of the first strategy that does not refuse; raises `UnsupportedError` if all do."""
+    counters = operation_counters.wanted()
+    if counters is not None:
+        return plan_counting(request, counters)
     form, reason = choose_form(request.reach, request.requested_form, request.widest)
     check_private(request.kernel.name, request.private_bytes)
     form, reason, requested_form = fit_stack(

@@ -105,7 +105,7 @@ MISTAKES = [
     Mistake("a[0] = POINT.x", OBJECT),
     Mistake("class P: pass\na[0] = 1", OBJECT),
     Mistake("x = '%d' % a[0]\nprint(x)", TEXT),
-    Mistake("x = f'{a[0]}'\nprint(x)", TEXT),
+    Mistake("x = f'{a[0]}'\nprint(x)", f"not a text: {TEXT}", "print(x)"),
     Mistake("a[0] = 1\nx = f'{a[0]:.2f}'\nprint(x)", TEXT, "x = f'{a[0]:.2f}'"),
     Mistake("print(f'{a[0]:.3q}')", "takes no format '.3q' of a float64: .*; formats are those of Python's numbers"),
     Mistake("print(f'{a[0]:d}')", "takes no format 'd' of a float64"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
+import traceback
 from typing import Any
 
 import numpy as np
@@ -235,3 +237,37 @@ def test_scopes_of_atomics() -> None:
 
     (counts,) = both(kernel, 1, 4, np.zeros(2, np.int64))
     assert counts.tolist() == [4, 3]
+
+
+MISTAKES = [
+    (lambda a: hip.gird(1), AttributeError, "hip has no gird; did you mean 'grid'"),
+    (lambda a: hip.atomic.ad(a, 0, 1), AttributeError, "hip.atomic has no ad; did you mean 'add'"),
+    (lambda a: hip.threadIdx.w, AttributeError, "Unknown attribute 'w' of hip.threadIdx; there are x, y and z"),
+    (lambda a: math.sqroot(a[0]), AttributeError, "math has no sqroot; did you mean 'sqrt'"),
+    (lambda a: valeus, NameError, "name 'valeus' is not defined; did you mean 'values'"),  # noqa: F821 - is the mistake
+    (lambda a: hip.atomic.add(a, 0), TypeError, r"hip.atomic.add takes \(ary, idx, val, scope\); this call passes"),
+    (lambda a: hip.syncthreads(1), TypeError, r"hip.syncthreads takes \(\); this call passes \(1\)"),
+    (lambda a: hip.sinf(1.0), NotImplementedError, "the simulator does not know hip.sinf, a function of HIP's"),
+    (lambda a: a[9], IndexError, "index 9 is out of bounds for axis 0 with size 4"),
+]
+
+values = ()
+
+
+@pytest.mark.parametrize(("mistake", "kind", "says"), MISTAKES)
+def test_mistakes_are_told_as_in_compiled_kernels(mistake: Any, kind: type[Exception], says: str) -> None:
+    with config.simulator.scope(True):
+        kernel = hip.jit(mistake)
+    for configured in (kernel[1, 2], kernel[1, 2, hip.stream()]):
+        with pytest.raises(kind, match=rf"tid=\[0, 0, 0\] ctaid=\[0, 0, 0\]: {says}") as caught:
+            configured(np.zeros(4))
+        shown = "".join(traceback.format_exception(kind, caught.value, caught.value.__traceback__))
+        assert "mistake(" not in shown
+        if sys.version_info >= (3, 11):  # before, the outermost frame stays
+            assert "/numba_hip/" not in shown
+        assert "<lambda>" in shown, "the line of the kernel"
+    with config.full_tracebacks.scope(True), pytest.raises(kind) as caught:
+        kernel[1, 2](np.zeros(4))
+    assert "/numba_hip/simulator/schedule.py" in "".join(
+        traceback.format_exception(kind, caught.value, caught.value.__traceback__)
+    )

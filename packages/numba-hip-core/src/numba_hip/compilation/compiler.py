@@ -16,7 +16,6 @@ from numba.core.errors import LoweringError, NumbaError, TypingError
 from hip_devicelib.errors import UnsupportedError
 from hip_runtime.compile_notice import announced
 from numba_hip import config
-from numba_hip._numba.bytecode import NumbaTranslateByteCode
 from numba_hip._numba.compiler import (
     AnnotateTypes,
     BaseNativeLowering,
@@ -34,7 +33,6 @@ from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
 from numba_hip.compilation.intrinsic_checks import find_oversized, goes_past_end, name_of_called
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.compilation.printed_text import TranslateByteCode
 from numba_hip.errors import are_full
 from numba_hip.language.captured_arrays import TakeDeviceArrays
 from numba_hip.linked_code import read_all
@@ -195,9 +193,11 @@ class HipCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[PassManager]:
         """The only pipeline."""
+        from numba_hip.compilation.printed_text import TranslateByteCode, translates  # when it is needed
+
         manager = PassManager("hip")
         for made, description in DefaultPassBuilder.define_untyped_pipeline(self.state).passes:
-            manager.add_pass(TranslateByteCode if made is NumbaTranslateByteCode else made, description)
+            manager.add_pass(TranslateByteCode if translates(made) else made, description)
         manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
         manager.add_pass(RefuseEscapes, "refuse to return private arrays")

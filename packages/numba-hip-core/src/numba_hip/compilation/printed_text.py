@@ -49,6 +49,11 @@ class TranslateByteCode(NumbaTranslateByteCode):
         return bool(changed)
 
 
+def translates(made: Any) -> bool:
+    """Whether the pass *made* is the one of Numba's that `TranslateByteCode` stands for."""
+    return made is NumbaTranslateByteCode
+
+
 def take_apart(function: Any, plain: frozenset[int]) -> None:
     """Replace formatted text that is an argument of `print` in *function*, Numba's intermediate representation, by a
     tuple of a `TextTemplate` and the values. *plain* are the offsets of values without a format in f-strings."""

@@ -116,7 +116,7 @@ class Dispatcher(Overloads, Explained):
                 check_function(self.py_func, device=False, launched=True)
             known = self._configure(config if stream is None else LaunchConfig(grid, block, None, shared))
             _keep(self._shapes, shape, known)
-        return known if stream is None else ConfiguredKernel(self, config, known.ready)
+        return known if stream is None else type(known)(self, config, known.ready)
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
         advise_on_grid(config.grid)

@@ -20,7 +20,7 @@ from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.declarations import CType, Function, Parameter
 from hip_devicelib.manifest import load_reference
 from numba_hip.language.registry import lowering
-from numba_hip.language.stub import Stub
+from numba_hip.language.stub import Stub, interpreter
 from numba_hip.language.vector_types import VectorType
 
 BYTE, WORD = ir.IntType(8), ir.IntType(32)
@@ -44,6 +44,10 @@ class HipFunction(Stub):
 
     def __call__(self, *args: Any, **kws: Any) -> NoReturn:
         """Refuse: it is code of the device."""
+        if interpreter() is not None:
+            raise NotImplementedError(
+                f"the simulator does not know hip.{self.__name__}, a function of HIP's; run the kernel without it"
+            )
         raise TypeError(f"hip.{self.__name__} is a device function of HIP; it can be called from a kernel only")
 
     def match(self, args: tuple[types.Type, ...]) -> dict[Signature, Function]:

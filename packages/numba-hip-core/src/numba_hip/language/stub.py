@@ -86,8 +86,24 @@ class Stub:
                 raise NotImplementedError(
                     f"the simulator does not know hip.{self.__qualname__}; run the kernel without it"
                 )
-            return function(thread, *args, **kws)
+            try:
+                return function(thread, *args, **kws)
+            except TypeError:
+                self._check_arguments(args, kws)
+                raise
         raise TypeError(f"hip.{self.__qualname__} means something in a kernel only; this is a call from Python")
+
+    def _check_arguments(self, args: tuple[Any, ...], kws: dict[str, Any]) -> None:
+        """Raise a `TypeError` for a call that the definition does not take, as for a compiled one."""
+        if self.declared is None:
+            return
+        try:
+            self.declared.bind(*args, **kws)
+        except TypeError:
+            passed = (*map(repr, args), *(f"{keyword}={value!r}" for keyword, value in kws.items()))
+            shown = ", ".join(self.declared.parameters)
+            message = f"hip.{self.__qualname__} takes ({shown}); this call passes ({', '.join(passed)})"
+            raise TypeError(message) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, (self.__module__, self.__name__)

@@ -27,7 +27,9 @@ class Dim3(Stub):
 
     def __getattr__(self, axis: str) -> Any:
         thread = interpreter()
-        if axis not in AXES or thread is None:
+        if axis not in AXES and thread is not None:
+            raise AttributeError(f"Unknown attribute {axis!r} of hip.{self.__qualname__}; there are x, y and z")
+        if thread is None:
             raise AttributeError(f"hip.{self.__qualname__} has no attribute {axis!r} outside of kernels")
         return INTERPRETED[f"{self.__qualname__}.axis"](thread, AXES.index(axis))
 

@@ -15,6 +15,7 @@ from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig
 from numba_hip.language import stub
 from numba_hip.simulator import functions, waves  # noqa: F401 - importing them says what names mean
 from numba_hip.simulator.arrays import Arguments, wait_for_device
+from numba_hip.simulator.messages import hide_own_frames
 from numba_hip.simulator.schedule import Grid
 
 
@@ -29,7 +30,7 @@ class SimulatedDispatcher(Dispatcher):
         """Does nothing: there is no code to generate."""
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        return ConfiguredKernel(self, config, {})  # how well a grid uses a device says nothing here
+        return SimulatedKernel(self, config, {})  # how well a grid uses a device says nothing here
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """A device function runs if it is called from a simulated kernel; elsewhere the call is an error as usual."""
@@ -53,6 +54,20 @@ class SimulatedDispatcher(Dispatcher):
         arguments.write_back()
         for finish in finishers:
             finish()
+
+
+class SimulatedKernel(ConfiguredKernel):
+    """A simulated kernel with its launch configuration."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Launch; errors have the frames of the program, and not those of the simulator."""
+        try:
+            super().__call__(*args, **named)
+        except Exception as error:
+            hide_own_frames(error)
+            raise
 
 
 def _check_extents(grid: Sequence[int], block: Sequence[int], most: int) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from hip_runtime.errors import LaunchError
 from numba_hip.language import stub
+from numba_hip.simulator.messages import explain, hide_own_frames
 
 Dim3 = tuple[int, int, int]
 Site = tuple[str, int, int]
@@ -287,7 +288,9 @@ def _located(error: BaseException, thread: Thread) -> BaseException:
     if not isinstance(error, Exception):
         return error
     place = f"tid={list(thread.index)} ctaid={list(thread.block.index)}"
-    message = f"{place}: {error}" if str(error) else place
+    said = explain(error, thread.block.grid.function)
+    message = f"{place}: {said}" if said else place
+    hide_own_frames(error)
     try:
         located = type(error)(message, *error.args[1:])
     except Exception:  # an exception that takes other arguments

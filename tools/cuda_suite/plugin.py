@@ -20,6 +20,10 @@ from tools.cuda_suite.suites import chosen
 UNEXPECTED = ("[XPASS(strict)]", "Unexpected success", "Failed: Unexpected success")
 """What pytest says of tests that pass and are expected to fail."""
 
+PATIENCE = {"FUTURE_TIMEOUT": 60}
+"""Constants of test modules that limit how long they wait for a process that they started, and the seconds they get
+here: four, which one of them allows, are too few to import Numba where the machine does other things, too."""
+
 serve(Path(os.environ[TESTS]))
 
 
@@ -29,7 +33,13 @@ def _write(**event: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what ran before and, where that was asked for, what does not apply; the latter is written down."""
+    """Leave out what ran before and, where that was asked for, what does not apply; the latter is written down. Let
+    the others be as patient as `PATIENCE` says."""
+    for item in items:
+        module = getattr(item, "module", None)
+        for name, seconds in PATIENCE.items():
+            if hasattr(module, name):
+                setattr(module, name, seconds)
     order = json.loads(Path(os.environ[LEAVE_OUT]).read_text())
     done = set(order["done"])
     items[:] = [item for item in items if item.nodeid not in done]

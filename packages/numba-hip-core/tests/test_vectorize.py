@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 import pytest
 from numba import guvectorize, vectorize
-from numba.core.errors import TypingError
+from numba.core.errors import NumbaWarning, TypingError
 
 import numba_hip as hip
 from hip_runtime.protocols import array_interface
+from numba_hip import config
 from numba_hip.array_functions.elementwise import Operand, elementwise_kernel
 
 
@@ -287,6 +288,22 @@ def test_a_result_without_leading_axes_of_one_element():
     assert add(x, y).shape == (1, 4)
     with pytest.raises(ValueError, match="output 0 has shape"):
         add(x, np.zeros(2, np.int32), out=out)
+
+
+def test_a_gufunc_takes_wider_arrays_where_arguments_are_truncated():
+    a = np.arange(6).reshape(2, 3) / 3
+    with config.truncate_arguments.scope(True):
+        with pytest.warns(
+            NumbaWarning, match=r"multiply are converted from \(float64, float64\) to \(float32, float32\)"
+        ):
+            result = multiply(a, a.T)
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, multiply(a.astype(np.float32), a.T.astype(np.float32)))
+        for inputs in ((hip.to_device(a), a.T), (a.astype("U"), a.T)):
+            with pytest.raises(TypeError, match="do not fit"):
+                multiply(*inputs)
+    with pytest.raises(TypeError, match="do not fit"):
+        multiply(a, a.T)
 
 
 def test_what_does_not_fit_a_gufunc():

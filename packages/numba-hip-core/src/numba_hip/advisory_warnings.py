@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Protocol
 
 from numba.core import types
@@ -82,6 +83,16 @@ def advise_on_truncation(message: str, instead: float) -> None:
     """Warn that *instead* is passed for an argument that does not fit the type in the signature, as *message*
     explains."""
     _warn(NumbaWarning, f"{message}; {instead} is passed instead, as {_platform[0]} does")
+
+
+def advise_on_conversion(function: str, actual: Sequence[object], formal: Sequence[object]) -> None:
+    """Warn that inputs of element types *actual* are converted to the types *formal* that gufunc *function* has."""
+    _warn(
+        NumbaWarning,
+        f"inputs of {function} are converted from ({', '.join(map(str, actual))}) to "
+        f"({', '.join(map(str, formal))}), for which it was compiled, and lose what these do not have, as with "
+        f"{_platform[0]}: convert them before",
+    )
 
 
 def advise_on_narrowing(kernel: str, name: str, actual: types.Array, formal: types.Array) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from numba_hip import config
 from numba_hip._numba.typing import is_signature, normalize_signature
 from numba_hip._numba.ufuncs import parse_gufunc_signature, register_vectorizers
+from numba_hip.advisory_warnings import advise_on_conversion
 from numba_hip.array_functions.elementwise import (
     Operand,
     broadcast,
@@ -27,6 +29,12 @@ from numba_hip.decorators import jit
 from numba_hip.dispatch import pickling
 
 Shape = tuple[int, ...]
+
+
+def _narrows(value: Any, wanted: np.dtype[Any]) -> bool:
+    """Whether *value* is made of numbers to which *wanted* converts without loss: so Numba CUDA chooses a signature."""
+    given = np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype
+    return fits(value, wanted) or (given.kind in "biufc" and np.can_cast(wanted, given))
 
 
 class HipGUFunc:
@@ -137,11 +145,17 @@ class HipGUFunc:
         return list(map(without_interface, args[: self.nin])), given
 
     def _choose(self, inputs: Sequence[Any]) -> tuple[types.Type, ...]:
+        """The first signature that has the types of the *inputs*; otherwise the first that they convert to without
+        loss; or, where arguments are truncated, with one."""
         dtypes = [np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype for value in inputs]
-        for exact in (True, False):
-            for kinds in self.signatures:
-                wanted = [dtype_of(kind) for kind in kinds[: self.nin]]
-                if dtypes == wanted or (not exact and self._convertible(inputs, dtypes, wanted)):
+        wanted = [[dtype_of(kind) for kind in kinds[: self.nin]] for kinds in self.signatures]
+        if dtypes in wanted:
+            return self.signatures[wanted.index(dtypes)]
+        for can_become in (fits, _narrows) if config.truncate_arguments() else (fits,):
+            for kinds, to in zip(self.signatures, wanted, strict=True):
+                if self._convertible(inputs, dtypes, to, can_become):
+                    if can_become is _narrows:
+                        advise_on_conversion(self.__name__, dtypes, to)
                     return kinds
         shown = "; ".join(", ".join(map(str, kinds)) for kinds in self.signatures)
         raise TypeError(
@@ -150,9 +164,14 @@ class HipGUFunc:
         )
 
     @staticmethod
-    def _convertible(inputs: Sequence[Any], dtypes: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    def _convertible(
+        inputs: Sequence[Any],
+        dtypes: Sequence[Any],
+        wanted: Sequence[Any],
+        can_become: Callable[[Any, np.dtype[Any]], bool],
+    ) -> bool:
         return all(
-            dtype == to or (fits(value, to) and not is_device_array(value))
+            dtype == to or (can_become(value, to) and not is_device_array(value))
             for value, dtype, to in zip(inputs, dtypes, wanted, strict=True)
         )
 

@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
@@ -124,7 +125,7 @@ class _Estimate:
         loops = self._shapes.order.loops[block]
         step = self._steps.step(address, loops[-1]) if loops else 0
         unit_stride = step == self._size_of(accessed)
-        scalar = _SCALAR if step == 0 or unit_stride else _STRIDED_ACCESS
+        scalar = _SCALAR if step == 0 or unit_stride or is_private_address(address) else _STRIDED_ACCESS
         shape = self._shapes.of(address, block)
         if shape is VARYING and isinstance(address, Instruction) and address in self._speculated:
             shape = self._speculated[address].shape

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import coefficient, signed_number
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.reductions import is_reduction
 from hip_runtime.drivers.cpu.analyses.stride_speculation import find_index_selects
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -44,6 +45,8 @@ class UnitStrideLoops:
             return False
         step = self.step(value.operands[-1], loop)
         accessed = value.type if value.opcode == "load" else value.operands[0].type
+        if is_private_address(value.operands[-1]):  # whose elements may be further apart, see `private_arrays`
+            return bool(step)
         return step == self._size_of(accessed) or (step == 0 and value.opcode == "load")
 
     def _is_header(self, phi: Instruction, loop: frozenset[Block]) -> bool:

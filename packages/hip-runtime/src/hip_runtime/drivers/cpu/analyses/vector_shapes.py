@@ -37,7 +37,7 @@ class VectorShapes:
         function: Function,
         assumed: Mapping[Block, Block],
         size_of: Callable[[ir.Type], int],
-        private_bytes: Callable[[Instruction], int],
+        private_stride: Callable[[Instruction], int],
         lanes_consecutive: bool,
         along: str = "x",
     ) -> None:
@@ -45,7 +45,7 @@ class VectorShapes:
         """Intrinsics whose result grows by one from lane to lane and never wraps."""
         self._assumed = assumed
         self._size_of = size_of
-        self._private_bytes = private_bytes
+        self._private_stride = private_stride
         self._lanes_consecutive = lanes_consecutive
         self.order = order_blocks(function.blocks[0], self.successors)
         self.homes = {value: block for block in self.order.blocks for value in block.instructions}
@@ -275,5 +275,5 @@ _RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | s
     "cmpxchg": _infer_varying,
     PARAMETER: _infer_varying,
     AGREE: lambda analysis, instruction, block, shapes: 0,
-    "alloca": lambda analysis, instruction, block, shapes: analysis._private_bytes(instruction),
+    "alloca": lambda analysis, instruction, block, shapes: analysis._private_stride(instruction),
 }  # fmt: skip

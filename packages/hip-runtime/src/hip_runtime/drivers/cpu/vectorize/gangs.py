@@ -13,6 +13,7 @@ from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
+from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -22,6 +23,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruct
 from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
@@ -41,6 +43,10 @@ time grows faster than the gain from more lanes."""
 _MANY_INSTRUCTIONS = 400
 """A kernel without a loop and with more instructions than this is only written under a mask. That costs less than a
 tenth of its run time, and saves a third of its compile time."""
+
+
+_REGISTER_BYTES = 16 << 10
+"""Private arrays of all lanes of a gang that are larger than this together are not going to be registers."""
 
 
 class GangBody:
@@ -150,6 +156,10 @@ class GangFunction:
         self._lockstep = lockstep
         self._kind = ir.FunctionType(VOID, [*kinds, I32])
         self._name = name
+        self._arrays = find_private_arrays(function, size_of)
+        if self._arrays:
+            interleave_private(function, self._arrays, width)
+            record(f"interleave_private {name}", function)
         self.shapes, self.early_exits = self._analyse()
         """The shapes in gangs of which no lane takes an early exit, and the early exits."""
 
@@ -196,7 +206,7 @@ class GangFunction:
             enough = builder.icmp_unsigned(">=", count, I32(self.width))
             builder.cbranch(enough, full, under_mask) if has_partial_gang else builder.branch(full)
             builder.position_at_end(full)
-            self._write_full(arguments, privates, rows, done, under_mask)
+            self._write_full(arguments, self._place_registers(privates), rows, done, under_mask)
         else:
             builder.branch(under_mask)
         self._entry.branch(first)
@@ -282,15 +292,25 @@ class GangFunction:
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
         lanes_consecutive = item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit
         along = AXES[item.axes[0]]
-        return VectorShapes(self._graph, early_exits, self._size_of, self._private_bytes, lanes_consecutive, along)
+        return VectorShapes(self._graph, early_exits, self._size_of, self._private_stride, lanes_consecutive, along)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""
         return assume_early_exits(self._shapes)
 
+    def _private_stride(self, alloca: Instruction) -> int:
+        """How far the memory of *alloca* is from that of the next lane."""
+        return self._arrays[alloca].nbytes if alloca in self._arrays else self._private_bytes(alloca)
+
     def _private_bytes(self, alloca: Instruction) -> int:
         align = max(alloca.align, 1)
         return max(-(-self._size_of(private_type(alloca)) // align) * align, 1)
+
+    def _place_registers(self, privates: dict[Instruction, ir.Value]) -> dict[Instruction, ir.Value]:
+        """Memory for another version of the code than that with *privates*: of its own where LLVM may make registers of
+        it in one of them, which it does only if it can in both."""
+        total = sum(self._private_bytes(alloca) for alloca in privates) * self.width
+        return self._place_private() if self._arrays and total <= _REGISTER_BYTES else privates
 
     def _place_private(self) -> dict[Instruction, ir.Value]:
         places = {}

@@ -9,6 +9,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
@@ -167,7 +168,8 @@ class Widener(GangValues):
         align = instruction.align or 1
         if self._contiguous(instruction.type, pointer):
             self._form = remarks.CONTIGUOUS
-            return self.lanes.load(instruction.type, self.scalar(pointer), self.mask, align)
+            mask = None if is_private_address(pointer) else self.mask
+            return self.lanes.load(instruction.type, self.scalar(pointer), mask, align)
         stride = self._element_stride(instruction.type, pointer)
         if stride:
             self._form, self._stride = remarks.STRIDED, stride
@@ -199,12 +201,21 @@ class Widener(GangValues):
             self._scalarize(instruction)
         elif self._contiguous(value.type, pointer):
             self._form = remarks.CONTIGUOUS
-            self.lanes.store(self.vector(value), self.scalar(pointer), self.mask, align)
+            self._store_contiguous(self.vector(value), pointer, align)
         elif stride := self._element_stride(value.type, pointer):
             self._form, self._stride = remarks.STRIDED, stride
             self.lanes.store_strided(self.vector(value), self.scalar(pointer), stride, align)
         else:
             self._store_scattered(self.vector(value), pointer, align)
+
+    def _store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
+        """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
+        without a mask, LLVM can keep it in registers."""
+        mask, place = self.mask, self.scalar(pointer)
+        if mask is not None and is_private_address(pointer):
+            values = self.lanes.blend(mask, values, self.lanes.load(values.type.element, place, None, align))
+            mask = None
+        self.lanes.store(values, place, mask, align)
 
     def _store_scattered(self, values: ir.Value, pointer: Value, align: int) -> None:
         """Store to addresses that need not be contiguous."""

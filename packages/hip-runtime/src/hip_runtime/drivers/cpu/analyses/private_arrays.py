@@ -1,0 +1,134 @@
+"""Private arrays that can be interleaved by lane: element 0 of all lanes, then element 1 of all lanes, and so on.
+
+Where all lanes access the same element, that is a contiguous vector then, and an array whose elements are all known
+when the kernel is compiled becomes registers. Thread by thread, each lane's element is as far from the next one's as
+the array is large.
+
+All accesses to an array have to be of one size, at multiples of that size, and its address must not get anywhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
+from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
+
+_ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg"})
+_LARGEST_ELEMENT = 8
+_MOST_ASSUMED = 20
+
+
+@dataclass
+class PrivateArray:
+    """An array with elements of *nbytes* each: what derives addresses from its own, and what fills parts of it."""
+
+    nbytes: int
+    addresses: list[Instruction] = field(default_factory=list)
+    fills: list[Instruction] = field(default_factory=list)
+
+
+def find_private_arrays(function: Function, size_of: SizeOf) -> dict[Instruction, PrivateArray]:
+    """The private arrays of *function* that can be interleaved, by alloca."""
+    allocas = [value for value in function.instructions() if value.opcode == "alloca"]
+    if not allocas:
+        return {}
+    users: dict[Value, list[Instruction]] = {}
+    for instruction in function.instructions():
+        for operand in dict.fromkeys(instruction.operands):
+            users.setdefault(operand, []).append(instruction)
+    found = {alloca: _describe(alloca, users, size_of) for alloca in allocas}
+    return {alloca: array for alloca, array in found.items() if array is not None}
+
+
+def is_private_address(address: Value) -> bool:
+    """Whether *address* is certainly within a private array."""
+    while isinstance(address, Instruction) and address.opcode == "getelementptr":
+        address = address.operands[0]
+    return isinstance(address, Instruction) and address.opcode == "alloca"
+
+
+def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_of: SizeOf) -> PrivateArray | None:
+    addresses: list[Instruction] = []
+    fills: list[Instruction] = []
+    sizes: set[int] = set()
+    derived: set[Value] = {alloca}
+    waiting: list[Instruction] = [alloca]
+    while waiting:
+        address = waiting.pop()
+        for user in users.get(address, []):
+            if user.opcode in _ACCESSES and _is_address_only(user, address):
+                sizes.add(size_of(_accessed_type(user)))
+            elif user.callee.startswith("llvm.memset.") and _is_address_only(user, address):
+                fills.append(user)
+            elif user.opcode == "getelementptr" and user.operands[0] is address:
+                if user not in derived:
+                    derived.add(user)
+                    addresses.append(user)
+                    waiting.append(user)
+            else:
+                return None
+    if len(sizes) != 1 or (nbytes := sizes.pop()) > _LARGEST_ELEMENT or nbytes & (nbytes - 1):
+        return None
+    if not all(_steps_over_elements(address, nbytes, size_of) for address in addresses):
+        return None
+    if not all(_is_fill(fill, nbytes) for fill in fills):
+        return None
+    return PrivateArray(nbytes, addresses, list(dict.fromkeys(fills)))
+
+
+def _is_address_only(user: Instruction, address: Value) -> bool:
+    """Whether *user* accesses the memory at *address*, and does nothing else with that."""
+    position = 1 if user.opcode == "store" else 0
+    return [number for number, operand in enumerate(user.operands) if operand is address] == [position]
+
+
+def _accessed_type(access: Instruction) -> ir.Type:
+    if access.opcode == "load":
+        return access.type
+    return access.operands[0 if access.opcode == "store" else 1].type
+
+
+def _steps_over_elements(address: Instruction, nbytes: int, size_of: SizeOf) -> bool:
+    """Whether *address* is a multiple of *nbytes* away from what it is derived from."""
+    kind = address.source_type
+    for number, index in enumerate(address.operands[1:]):
+        if number:
+            if not isinstance(kind, ir.ArrayType):
+                return False
+            kind = kind.element
+        assert kind is not None
+        if size_of(kind) % nbytes and not _is_multiple(index, max(nbytes // size_of(kind), 1), frozenset()):
+            return False
+    return True
+
+
+_LINEAR = frozenset({"add", "sub", "or", "phi", "select", "freeze", "zext", "sext", "trunc"})
+"""Opcodes whose results are multiples of a power of two if their operands are, but for the condition of a select."""
+
+
+def _is_multiple(value: Value, factor: int, assumed: frozenset[Value]) -> bool:
+    """Whether *value* is known to be a multiple of *factor*, a power of two, if those *assumed* are."""
+    number = signed_number(value)
+    if number is not None or factor == 1 or value in assumed:
+        return factor == 1 or value in assumed or (number or 0) % factor == 0
+    if not isinstance(value, Instruction) or len(assumed) > _MOST_ASSUMED:
+        return False
+    assumed |= {value}
+    if value.opcode == "shl":
+        bits = signed_number(value.operands[1])
+        return bits is not None and _is_multiple(value.operands[0], factor >> min(bits, _LARGEST_ELEMENT) or 1, assumed)
+    if value.opcode in ("mul", "and"):
+        return any(_is_multiple(operand, factor, assumed) for operand in value.operands)
+    operands = value.operands[1:] if value.opcode == "select" else value.operands
+    return value.opcode in _LINEAR and all(_is_multiple(operand, factor, assumed) for operand in operands)
+
+
+def _is_fill(fill: Instruction, nbytes: int) -> bool:
+    """Whether *fill* sets a known number of whole elements to a known value."""
+    _, value, count, is_volatile = fill.arguments
+    length, known = signed_number(count), signed_number(value)
+    return known is not None and length is not None and length % nbytes == 0 and signed_number(is_volatile) == 0

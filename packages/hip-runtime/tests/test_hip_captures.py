@@ -15,9 +15,10 @@ from test_hip_driver import Loaded, driver, standin
 
 from hip_runtime.driver import DEFAULT_STREAM, Strided
 from hip_runtime.drivers.hip.capture_gate import Gate, closed
-from hip_runtime.drivers.hip.driver import UNLOADING_COUNT, HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
 from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT
+from hip_runtime.drivers.hip.unloading import UNLOADING_COUNT
 from hip_runtime.errors import CaptureError, KernelFault
 
 __all__ = ["driver", "standin"]

@@ -28,12 +28,13 @@ from hip_runtime.arrays import to_device
 from hip_runtime.cuda_device_attributes import HIP_NAMES
 from hip_runtime.device import Device
 from hip_runtime.driver import DEFAULT_STREAM, MemoryKind
-from hip_runtime.drivers.hip.driver import UNLOADING_COUNT, HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
 from hip_runtime.drivers.hip.modules import runs_on
 from hip_runtime.drivers.hip.probe import import_hip
 from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT
 from hip_runtime.drivers.hip.streams import Stream as HipStream
+from hip_runtime.drivers.hip.unloading import UNLOADING_COUNT
 from hip_runtime.errors import (
     DeviceUnavailableError,
     InvalidHandleError,

@@ -11,8 +11,9 @@ from hip_standin import Standin
 from test_hip_driver import Loaded, driver, standin
 
 from hip_runtime.driver import Strided
-from hip_runtime.drivers.hip.driver import UNLOADING_COUNT, HipDriver
+from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
+from hip_runtime.drivers.hip.unloading import UNLOADING_COUNT
 from hip_runtime.errors import CaptureError, InvalidHandleError, KernelFault, LaunchError
 
 __all__ = ["driver", "standin"]

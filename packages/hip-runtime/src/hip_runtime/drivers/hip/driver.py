@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from ctypes import byref, c_int
 from functools import partial
 from typing import Any
@@ -12,19 +12,21 @@ from typing import Any
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
 from hip_runtime.drivers.captures import check_recorded, check_wait
-from hip_runtime.drivers.hip.calls import BUFFER_KEY, END_KEY, SIZE_KEY, Calls, LaunchExtra
-from hip_runtime.drivers.hip.copies import Copier
+from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.device_attributes import read_attribute, read_attributes
 from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
 from hip_runtime.drivers.hip.events import Event
-from hip_runtime.drivers.hip.faults import described
+from hip_runtime.drivers.hip.faults import raise_fault
 from hip_runtime.drivers.hip.graphs import Executable, Graph, Graphs
+from hip_runtime.drivers.hip.launching import launch
 from hip_runtime.drivers.hip.library import start
 from hip_runtime.drivers.hip.memory import Heap
 from hip_runtime.drivers.hip.modules import Function, Module
 from hip_runtime.drivers.hip.probe import import_hip
 from hip_runtime.drivers.hip.stream_table import StreamTable
 from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.drivers.hip.transfers import Transfers
+from hip_runtime.drivers.hip.unloading import UNLOADING_COUNT, Unloader
 from hip_runtime.errors import (
     InvalidAddressError,
     InvalidHandleError,
@@ -32,10 +34,6 @@ from hip_runtime.errors import (
     UnknownDeviceError,
     UnsupportedError,
 )
-
-UNLOADING_COUNT = 32
-"""Modules and executable graphs that nobody wants wait for the next synchronisation of the device, unless there are so
-many of them."""
 
 _CANNOT_END = "a kernel on an AMD GPU cannot be ended from outside, unless with its process"
 
@@ -65,8 +63,8 @@ class HipDriver:
         self._captures = self._streams.captures
         self._graphs = Graphs(self._calls, self._captures, self._streams.gate)
         self._heap = Heap(self._calls, self._reclaim, self._streams.wait_for_work)
-        self._copier = Copier(self._calls, self._heap)
-        self._unloading: set[Module] = set()
+        self._transfers = Transfers(self._calls, self._heap, self._streams)
+        self._unloader = Unloader(self._streams)
         self._forked = False
         _drivers.add(self)
 
@@ -101,9 +99,9 @@ class HipDriver:
         faults = [stream.take_fault() for stream in streams]
         self._streams.tidy(streams)
         self._graphs.release(retired)
-        self._unload()
+        self._unloader.unload()
         self._heap.flush()
-        _raise(next(filter(None, faults), None))
+        raise_fault(next(filter(None, faults), None))
 
     def can_access_peer(self, device: int, peer: int) -> bool:
         """Whether kernels of *device* can use memory of *peer*; from now on they can, where it is possible at all."""
@@ -153,7 +151,7 @@ class HipDriver:
     def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
         if nbytes == 0:
             return
-        self._transfer(stream, self._copier.copy, (target, source), (target, source, nbytes), owners)
+        self._transfers.copy(target, source, nbytes, stream, owners)
 
     def copy_strided(
         self,
@@ -166,13 +164,12 @@ class HipDriver:
     ) -> None:
         if 0 in shape:
             return
-        places = (target.address, source.address)
-        self._transfer(stream, self._copier.copy_elements, places, (target, source, shape, itemsize), owners)
+        self._transfers.copy_strided(target, source, shape, itemsize, stream, owners)
 
     def fill(self, address: int, value: int, nbytes: int, stream: int = 0) -> None:
         if nbytes == 0:
             return
-        self._transfer(stream, self._copier.fill, (address,), (address, value, nbytes))
+        self._transfers.fill(address, value, nbytes, stream)
 
     def is_pageable(self, address: int) -> bool:
         try:
@@ -198,17 +195,13 @@ class HipDriver:
     def load_module(self, device: int, code: CodeObject) -> Module:
         self._check_device(device)
         self._captures.forbid("load code, as the first launch of a kernel does,")
-        if len(self._unloading) >= UNLOADING_COUNT:
-            self._unload()
+        if len(self._unloader) >= UNLOADING_COUNT:
+            self._unloader.unload()
         self._calls.activate(device)
-        write = partial(self._copier.write, self._streams.transfers(device))
-        return Module(self._calls, write, device, self._targets[device], code)
+        return Module(self._calls, self._transfers.writer(device), device, self._targets[device], code)
 
     def unload_module(self, module: Module) -> None:
-        """The runtime does not wait for kernels before it takes their code away: so it goes when the device is idle."""
-        if not module.unloaded:
-            module.unloaded = True
-            self._unloading.add(module)
+        self._unloader.add(module)
 
     def get_function(self, module: Module, kernel: Kernel) -> Function:
         self._captures.forbid("load a kernel")
@@ -259,12 +252,10 @@ class HipDriver:
         if found.handle == 0:
             self._captures.forbid("use the default stream")
         if self._streams.held:
-            work = partial(
-                self._launch, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe
-            )
-            self._perform(found, work)
+            given = (function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
+            self._perform(found, partial(launch, self._calls, found, *given))
         else:
-            self._launch(found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
+            launch(self._calls, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
 
     # streams and events
 
@@ -305,7 +296,7 @@ class HipDriver:
             self._on(found).synchronize()
         faults = [found.take_fault() for found in streams]
         self._streams.tidy(streams)
-        _raise(next(filter(None, faults), None))
+        raise_fault(next(filter(None, faults), None))
 
     def wait_event(self, stream: int, event: Event) -> None:
         recording = self._captures.of(stream)
@@ -373,7 +364,7 @@ class HipDriver:
         point.wait()
         stream.reap()
         stream.look_for_fault()
-        _raise(stream.take_fault())
+        raise_fault(stream.take_fault())
 
     def elapsed_time(self, start: Event, end: Event) -> float:
         self._captures.forbid("ask about an event")
@@ -415,43 +406,6 @@ class HipDriver:
 
     # what the above is made of
 
-    def _launch(
-        self,
-        stream: Stream,
-        function: Function,
-        grid: Dim3,
-        block: Dim3,
-        dynamic_shared: int,
-        arguments: bytes,
-        cooperative: bool,
-        owners: object,
-        describe: Callable[[Any], BaseException] | None,
-    ) -> None:
-        self._calls.activate(function.device)
-        if cooperative:
-            # HIP takes packed arguments for plain launches only: here it is told where each of them is.
-            places = function.addresses(arguments)
-            name = "hipModuleLaunchCooperativeKernel"
-            code = self._calls.hipModuleLaunchCooperativeKernel(
-                function.handle, *grid, *block, dynamic_shared, stream.handle, places.ctypes.data
-            )
-        else:
-            name = "hipModuleLaunchKernel"
-            extra = LaunchExtra(BUFFER_KEY, arguments, SIZE_KEY, function.size_place, END_KEY)
-            code = self._calls.hipModuleLaunchKernel(
-                function.handle, *grid, *block, dynamic_shared, stream.handle, None, extra
-            )
-        if code:
-            raise self._calls.error(name, code)
-        recording = stream.recording_now
-        if recording is not None:
-            recording.add_launch(function, describe)
-        elif function.record is not None:
-            function.record.describe = describe
-            stream.suspects.add(function.record)
-        if owners is not None:
-            stream.keep(owners)
-
     def _check_device(self, device: int) -> None:
         if not 0 <= device < self._count:
             raise UnknownDeviceError(f"there is no HIP device {device}; they are numbered from 0 to {self._count - 1}")
@@ -471,42 +425,6 @@ class HipDriver:
         self._calls.activate(stream.device)
         work()
 
-    def _transfer(
-        self, stream: int, work: Callable[..., None], addresses: Sequence[int], given: Sequence[Any], *owners: object
-    ) -> None:
-        """Copy between, or fill, memory at *addresses*: *work*, given a stream, *given* and *owners*.
-
-        What is asked of the default stream is done on another one, between the work that it comes behind and the
-        return of this, so in the order that the default stream would give it; raises the faults of that work.
-        """
-        if stream > PER_THREAD_STREAM:
-            found = self._streams.find(stream)
-            self._on(found).submit(partial(work, found, *given, *owners))
-            return
-        self._captures.forbid("use the default stream")
-        self._streams.settle()
-        devices = self._copier.devices_of(*addresses)
-        defaults = [self._streams.defaults[device] for device in devices]
-        for default in defaults[::-1]:  # which leaves the device of the first the current one
-            self._on(default).synchronize()
-        transfers = self._streams.transfers(devices[0])
-        try:
-            work(transfers, *given, *(None for _ in owners))
-        finally:
-            transfers.finish()
-        _raise(defaults[0].take_fault())
-
-    def _unload(self) -> None:
-        """Unload the modules that nobody wants any more; all devices that are not idle are waited for."""
-        for module in list(self._unloading):
-            if module.users:
-                continue  # a graph runs its kernels
-            self._streams.wait_for_work(module.device)
-            for stream in self._streams.everything(module.device):
-                stream.look_for_fault()
-            self._unloading.discard(module)
-            module.release()
-
     def _reclaim(self) -> None:
         """Wait for all work and give back everything that it kept."""
         retired = self._graphs.retired()
@@ -516,12 +434,6 @@ class HipDriver:
         self._streams.tidy(self._streams.everything())
         self._graphs.release(retired)
         self._heap.flush()
-
-
-def _raise(fault: BaseException | None) -> None:
-    error = described(fault)
-    if error is not None:
-        raise error
 
 
 def _after_fork() -> None:

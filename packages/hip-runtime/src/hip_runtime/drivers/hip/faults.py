@@ -92,3 +92,10 @@ def find_record(calls: Calls, write: Write, module: int, kernel: str) -> FaultRe
 def described(fault: BaseException | None) -> BaseException | None:
     """The exception to raise for what stopped work."""
     return fault.exception() if isinstance(fault, KernelFault) else fault
+
+
+def raise_fault(fault: BaseException | None) -> None:
+    """Raise *fault*, if there is one, as who launched the kernel describes it."""
+    error = described(fault)
+    if error is not None:
+        raise error

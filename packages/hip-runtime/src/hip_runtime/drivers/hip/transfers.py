@@ -1,0 +1,69 @@
+"""Copies and fills on streams and on the default stream, which the driver gives a stream of its own for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from hip_runtime.driver import PER_THREAD_STREAM, Strided
+from hip_runtime.drivers.hip.calls import Calls
+from hip_runtime.drivers.hip.copies import Copier
+from hip_runtime.drivers.hip.faults import raise_fault
+from hip_runtime.drivers.hip.memory import Heap
+from hip_runtime.drivers.hip.stream_table import StreamTable
+
+
+class Transfers:
+    """What the driver does with the contents of memory."""
+
+    def __init__(self, calls: Calls, heap: Heap, streams: StreamTable) -> None:
+        self._calls = calls
+        self._streams = streams
+        self._copier = Copier(calls, heap)
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
+        """Copy bytes; *owners* keep the memory until that is done."""
+        self._transfer(stream, self._copier.copy, (target, source), (target, source, nbytes), owners)
+
+    def copy_strided(
+        self, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int, stream: int, owners: object
+    ) -> None:
+        """Copy elements from one layout to another; *owners* keep the memory until that is done."""
+        places = (target.address, source.address)
+        self._transfer(stream, self._copier.copy_elements, places, (target, source, shape, itemsize), owners)
+
+    def fill(self, address: int, value: int, nbytes: int, stream: int) -> None:
+        """Set bytes to *value*."""
+        self._transfer(stream, self._copier.fill, (address,), (address, value, nbytes))
+
+    def writer(self, device: int) -> Callable[..., None]:
+        """Writes bytes of the host to memory of *device*, before it returns."""
+        return partial(self._copier.write, self._streams.transfers(device))
+
+    def _transfer(
+        self, stream: int, work: Callable[..., None], addresses: Sequence[int], given: Sequence[Any], *owners: object
+    ) -> None:
+        """Copy between, or fill, memory at *addresses*: *work*, given a stream, *given* and *owners*.
+
+        What is asked of the default stream is done on another one, after the work that it has to wait for and before
+        this returns: so in the order of the default stream. Raises the faults of that work.
+        """
+        if stream > PER_THREAD_STREAM:
+            found = self._streams.find(stream)
+            self._calls.activate(found.device)
+            found.submit(partial(work, found, *given, *owners))
+            return
+        self._streams.captures.forbid("use the default stream")
+        self._streams.settle()
+        devices = self._copier.devices_of(*addresses)
+        defaults = [self._streams.defaults[device] for device in devices]
+        for default in defaults[::-1]:  # which leaves the device of the first the current one
+            self._calls.activate(default.device)
+            default.synchronize()
+        transfers = self._streams.transfers(devices[0])
+        try:
+            work(transfers, *given, *(None for _ in owners))
+        finally:
+            transfers.finish()
+        raise_fault(defaults[0].take_fault())

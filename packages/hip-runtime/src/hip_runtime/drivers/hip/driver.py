@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from hip_devicelib.codeobject import CodeObject, Kernel
-from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
-from hip_runtime.drivers.captures import check_recorded, check_wait
+from hip_runtime.driver import DeviceAttributes, Dim3, MemoryKind, Strided
+from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.device_attributes import read_attribute, read_attributes
 from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
@@ -24,7 +24,6 @@ from hip_runtime.drivers.hip.memory import Heap
 from hip_runtime.drivers.hip.modules import Function, Module
 from hip_runtime.drivers.hip.probe import import_hip
 from hip_runtime.drivers.hip.stream_table import StreamTable
-from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.drivers.hip.transfers import Transfers
 from hip_runtime.drivers.hip.unloading import UNLOADING_COUNT, Unloader
 from hip_runtime.errors import (
@@ -253,7 +252,7 @@ class HipDriver:
             self._captures.forbid("use the default stream")
         if self._streams.held:
             given = (function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
-            self._perform(found, partial(launch, self._calls, found, *given))
+            self._streams.perform(found, partial(launch, self._calls, found, *given))
         else:
             launch(self._calls, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
 
@@ -275,54 +274,16 @@ class HipDriver:
         raise UnsupportedError(f"stream {stream}: {_CANNOT_END}")
 
     def query_stream(self, stream: int) -> bool:
-        self._captures.forbid_on(stream, "ask about")
-        if stream > PER_THREAD_STREAM:
-            found = self._streams.find(stream)
-            found.check_own("ask about")
-            self._streams.tidy([found])
-            return found.is_done()
-        if any(held.blocking for held in list(self._streams.held)):
-            return False
-        return all(self._on(found).is_done() for found in self._streams.defaults)
+        return self._streams.is_done(stream)
 
     def synchronize_stream(self, stream: int) -> None:
-        self._captures.forbid_on(stream, "wait for")
-        if stream > PER_THREAD_STREAM:
-            streams = [self._streams.find(stream)]
-        else:
-            streams = self._streams.defaults
-            self._streams.settle()
-        for found in streams:
-            self._on(found).synchronize()
-        faults = [found.take_fault() for found in streams]
-        self._streams.tidy(streams)
-        raise_fault(next(filter(None, faults), None))
+        self._streams.synchronize(stream)
 
     def wait_event(self, stream: int, event: Event) -> None:
-        recording = self._captures.of(stream)
-        if event.recording is not None or (recording is not None and event.recorded is not None):
-            check_wait(event.recording, recording)
-            return
-        point = event.recorded
-        if point is None:
-            return
-        if stream <= PER_THREAD_STREAM:
-            self._captures.forbid("use the default stream")
-            self._streams.settle()
-            if point.issued is not None:
-                point.issued.wait()
-        self._on(self._streams.on_device(stream, event.device)).wait_for(point)
+        self._streams.wait_event(stream, event)
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
-        self._captures.forbid_on(stream, "call back from")
-        if stream > PER_THREAD_STREAM:
-            found = self._streams.find(stream)
-            found.check_own("call back from")
-            found.add_callback(callback)
-            return
-        self._streams.settle()
-        first, *others = self._streams.defaults
-        first.add_callback(callback, others)
+        self._streams.add_callback(stream, callback)
 
     def create_event(self, device: int, *, timing: bool = True) -> Event:
         self._check_device(device)
@@ -333,18 +294,7 @@ class HipDriver:
         event.destroy()
 
     def record_event(self, event: Event, stream: int) -> None:
-        found = self._streams.on_device(stream, event.device)
-        if found.device != event.device:
-            raise InvalidHandleError(f"the event is of device {event.device}, the stream of device {found.device}")
-        found.check_own("record an event on")
-        event.recording = found.recording
-        if found.recording is not None:
-            event.stream = None  # a point between what is recorded before it and behind it, on one stream
-            return
-        if found.handle == 0:
-            self._captures.forbid("use the default stream")
-            self._streams.settle()
-        self._on(found).record(event)
+        self._streams.record_event(stream, event)
 
     def query_event(self, event: Event) -> bool:
         check_recorded(event.recording)
@@ -399,7 +349,7 @@ class HipDriver:
             raise LaunchError(f"the graph is of device {executable.device}; the stream is of device {found.device}")
         if found.recording is not None:
             self._captures.forbid_on(stream, "launch a graph on")
-        self._perform(found, partial(self._graphs.launch, executable, found))
+        self._streams.perform(found, partial(self._graphs.launch, executable, found))
 
     def destroy_executable(self, executable: Executable) -> None:
         self._graphs.retire(executable)
@@ -409,21 +359,6 @@ class HipDriver:
     def _check_device(self, device: int) -> None:
         if not 0 <= device < self._count:
             raise UnknownDeviceError(f"there is no HIP device {device}; they are numbered from 0 to {self._count - 1}")
-
-    def _on(self, stream: Stream) -> Stream:
-        """The same, for a stream: a handle 0 means the current device's."""
-        self._calls.activate(stream.device)
-        return stream
-
-    def _perform(self, stream: Stream, work: Callable[[], None]) -> None:
-        """Do *work* on *stream*: now, or behind the callbacks that are still to run."""
-        if stream.handle:
-            self._on(stream).submit(work)
-            return
-        self._captures.forbid("use the default stream")
-        self._streams.settle()
-        self._calls.activate(stream.device)
-        work()
 
     def _reclaim(self) -> None:
         """Wait for all work and give back everything that it kept."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ctypes import byref, c_int, c_uint, c_void_p
 from typing import Any
 
 from hip_runtime.driver import PER_THREAD_STREAM
-from hip_runtime.drivers.captures import Captures
+from hip_runtime.drivers.captures import Captures, check_wait
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.capture_gate import Gate
-from hip_runtime.drivers.hip.events import EventPool
+from hip_runtime.drivers.hip.events import Event, EventPool
+from hip_runtime.drivers.hip.faults import raise_fault
 from hip_runtime.drivers.hip.graphs import Recording
 from hip_runtime.drivers.hip.streams import Stream
 from hip_runtime.errors import InvalidHandleError
@@ -154,6 +155,92 @@ class StreamTable:
         for pool in (*self.points, *self.timers):
             self._calls.activate(pool.device)
             pool.close()
+
+    # what callers ask of streams
+
+    def is_done(self, handle: int) -> bool:
+        """Whether the stream has no work left."""
+        self.captures.forbid_on(handle, "ask about")
+        if handle > PER_THREAD_STREAM:
+            found = self.find(handle)
+            found.check_own("ask about")
+            self.tidy([found])
+            return found.is_done()
+        if any(held.blocking for held in list(self.held)):
+            return False
+        return all(self.activate(found).is_done() for found in self.defaults)
+
+    def synchronize(self, handle: int) -> None:
+        """Wait for the work of the stream, and raise its fault."""
+        self.captures.forbid_on(handle, "wait for")
+        if handle > PER_THREAD_STREAM:
+            streams = [self.find(handle)]
+        else:
+            streams = self.defaults
+            self.settle()
+        for found in streams:
+            self.activate(found).synchronize()
+        faults = [found.take_fault() for found in streams]
+        self.tidy(streams)
+        raise_fault(next(filter(None, faults), None))
+
+    def add_callback(self, handle: int, callback: Callable[[BaseException | None], None]) -> None:
+        """Call *callback* with the stream's fault, if any, once the work before it is done."""
+        self.captures.forbid_on(handle, "call back from")
+        if handle > PER_THREAD_STREAM:
+            found = self.find(handle)
+            found.check_own("call back from")
+            found.add_callback(callback)
+            return
+        self.settle()
+        first, *others = self.defaults
+        first.add_callback(callback, others)
+
+    def wait_event(self, handle: int, event: Event) -> None:
+        """Let the stream's next work wait for the point that *event* was last recorded at."""
+        recording = self.captures.of(handle)
+        if event.recording is not None or (recording is not None and event.recorded is not None):
+            check_wait(event.recording, recording)
+            return
+        point = event.recorded
+        if point is None:
+            return
+        if handle <= PER_THREAD_STREAM:
+            self.captures.forbid("use the default stream")
+            self.settle()
+            if point.issued is not None:
+                point.issued.wait()
+        self.activate(self.on_device(handle, event.device)).wait_for(point)
+
+    def record_event(self, handle: int, event: Event) -> None:
+        """Let *event* stand for the end of the work that the stream has been given."""
+        found = self.on_device(handle, event.device)
+        if found.device != event.device:
+            raise InvalidHandleError(f"the event is of device {event.device}, the stream of device {found.device}")
+        found.check_own("record an event on")
+        event.recording = found.recording
+        if found.recording is not None:
+            event.stream = None  # a point between what is recorded before it and behind it, on one stream
+            return
+        if found.handle == 0:
+            self.captures.forbid("use the default stream")
+            self.settle()
+        self.activate(found).record(event)
+
+    def perform(self, stream: Stream, work: Callable[[], None]) -> None:
+        """Do *work* on *stream*: now, or behind the callbacks that are still to run."""
+        if stream.handle:
+            self.activate(stream).submit(work)
+            return
+        self.captures.forbid("use the default stream")
+        self.settle()
+        self.activate(stream)
+        work()
+
+    def activate(self, stream: Stream) -> Stream:
+        """*stream*, whose device is the current one from now on: a handle 0 means that device's."""
+        self._calls.activate(stream.device)
+        return stream
 
     def _adopt(self, handle: int) -> Stream:
         """A stream that somebody else made; HIP knows which there are."""

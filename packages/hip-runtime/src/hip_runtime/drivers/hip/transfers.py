@@ -18,7 +18,6 @@ class Transfers:
     """What the driver does with the contents of memory."""
 
     def __init__(self, calls: Calls, heap: Heap, streams: StreamTable) -> None:
-        self._calls = calls
         self._streams = streams
         self._copier = Copier(calls, heap)
 
@@ -51,16 +50,14 @@ class Transfers:
         """
         if stream > PER_THREAD_STREAM:
             found = self._streams.find(stream)
-            self._calls.activate(found.device)
-            found.submit(partial(work, found, *given, *owners))
+            self._streams.activate(found).submit(partial(work, found, *given, *owners))
             return
         self._streams.captures.forbid("use the default stream")
         self._streams.settle()
         devices = self._copier.devices_of(*addresses)
         defaults = [self._streams.defaults[device] for device in devices]
         for default in defaults[::-1]:  # which leaves the device of the first the current one
-            self._calls.activate(default.device)
-            default.synchronize()
+            self._streams.activate(default).synchronize()
         transfers = self._streams.transfers(devices[0])
         try:
             work(transfers, *given, *(None for _ in owners))

@@ -123,8 +123,9 @@ def test_access_of_a_function_that_the_kernel_calls(device: Device) -> None:
     check_that_it_works(device)
 
 
-def test_instruction_that_does_not_exist(device: Device) -> None:
-    function = device.load(code(TRAP, "k", [])).function("k")
+@pytest.mark.parametrize("name", ["trap", "debugtrap"])
+def test_instructions_that_stop_the_processor(device: Device, name: str) -> None:
+    function = device.load(code(TRAP.replace("llvm.trap", f"llvm.{name}"), "k", [])).function("k")
     with pytest.raises(TrapError, match="SIGILL|SIGTRAP") as caught:
         function.launch(3, 4, b"")
     assert not isinstance(caught.value, MemoryFaultError)

@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu.execution.block_dispatch import FAULT_RECORD, PYTHON_FUNCTIONS, build_dispatch
-from hip_runtime.drivers.cpu.execution.previous_handlers import POKE
+from hip_runtime.drivers.cpu.execution.previous_handlers import SIGNALS
 from hip_runtime.drivers.cpu.execution.python_signals import REPORT_SYMBOL
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
 from hip_runtime.drivers.cpu.execution.signal_handlers import Handlers, note_libraries, observing
@@ -29,7 +29,7 @@ from hip_runtime.drivers.cpu.execution.watcher import TICK
 from hip_runtime.drivers.cpu.object_code import program
 from hip_runtime.drivers.cpu.object_code.own_code import load_or_compile
 
-_OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, POKE}
+_OWN_SIGNALS = {*SIGNALS, signal.SIGABRT}
 """What a helper brings upon itself, for a debugger or `faulthandler` to see, and what our threads send each other."""
 
 _SYMBOLS = (

@@ -16,7 +16,7 @@ POKE = int(signal.SIGURG)
 """What is sent from thread to thread. By default it does nothing, in this process and in those that it becomes or
 starts, and debuggers pass it on in silence."""
 
-SIGNALS = (*map(int, (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)), POKE)
+SIGNALS = (*map(int, (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP)), POKE)
 """Signals that have a handler of ours, as numbers: Python 3.10 would write their names into LLVM's IR."""
 
 HANDLERS = 4

@@ -1,4 +1,4 @@
-"""What the bitcode of a kernel tells of it, for whatever target it is."""
+"""Properties of a kernel that can be read from its bitcode, for any target."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Kernels with ``*args``: a launch passes what there is as arguments of their own, and the code gets one tuple of them.
+"""Kernels with ``*args``: a launch passes the extra arguments separately, and the code gets one tuple of them.
 
-Signatures, packed arguments and messages are of the single arguments; Numba compiles a parameter ``*args`` as a tuple.
+Signatures, packed arguments and messages refer to the separate arguments; Numba compiles the parameter ``*args`` as a
+tuple.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Types = tuple[types.Type, ...]
 
 
 def rest_of(function: Callable[..., Any]) -> str | None:
-    """The name of the parameter ``*args`` of *function*, or None where it has none."""
+    """The name of the parameter ``*args`` of *function*, or None if it has none."""
     code = function.__code__
     if not code.co_flags & inspect.CO_VARARGS:
         return None
@@ -23,7 +24,7 @@ def rest_of(function: Callable[..., Any]) -> str | None:
 
 
 def fold_rest(function: Callable[..., Any], args: Types) -> Types:
-    """The types of the parameters of *function* where it gets arguments of types *args*."""
+    """The types of the parameters of *function* for arguments of types *args*."""
     if rest_of(function) is None:
         return args
     named = function.__code__.co_argcount

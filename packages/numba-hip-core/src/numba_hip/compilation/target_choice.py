@@ -15,7 +15,8 @@ from numba_hip.targets.compile_target import CompileTarget
 
 
 def find_target(py_func: Callable[..., Any], options: CompileOptions, target: str) -> CompileTarget:
-    """The compile target that *options* ask for; `TypingError` at the line of the kernel for what it cannot do."""
+    """The compile target that *options* ask for. Raises `TypingError`, at the line of the kernel, for options that the
+    target does not support."""
     if target != CPU_TARGET:
         from numba_hip.targets.amd.option_checks import find_problem
 

@@ -1,4 +1,4 @@
-"""The compile targets of this process, each made when it is first asked for."""
+"""The compile targets of this process, each created at its first use."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Launches: types and bytes of arguments, which code is meant, and what comes back from a kernel."""
+"""Launches: which code is meant, arguments on their way to the device, and results on their way back."""

@@ -1,4 +1,4 @@
-"""Argument extensions: objects that see each argument of a launch, and may put something else in its place.
+"""Argument extensions: objects that see each argument of a launch, and may replace it.
 
 An extension has a method ``prepare_args(ty, val, stream, retr)``, as in Numba CUDA: *ty* is the Numba type of the
 argument (``None`` where it has none), *val* the argument, *stream* that of the launch (0 is the default one), *retr* a
@@ -29,7 +29,7 @@ class Extension(Protocol):
 
 
 class StandIn(NamedTuple):
-    """An argument that is passed as another type than the kernel has it in: both are made of the same numbers."""
+    """An argument that is passed as another type than the kernel's parameter has; both consist of the same numbers."""
 
     compiled_for: types.Type
     packed_as: types.Type
@@ -46,7 +46,8 @@ class Prepared(NamedTuple):
 
 
 def prepare(extensions: Sequence[Extension], args: Sequence[Any], names: Sequence[str], stream: Any) -> Prepared:
-    """Let *extensions* see *args*. `KernelArgumentError` for an answer that is no type and value."""
+    """Apply *extensions* to *args*. Raises `KernelArgumentError` if one returns something other than a type and a
+    value."""
     prepared = Prepared([], {}, [])
     for place, (value, name) in enumerate(zip(args, names, strict=True)):
         given = kind = _type_of(value) if extensions else None

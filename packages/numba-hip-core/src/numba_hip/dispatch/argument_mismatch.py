@@ -1,4 +1,4 @@
-"""What is said of arrays that a kernel cannot take, and what to pass instead."""
+"""Messages about arrays that a kernel cannot take, and what to pass instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRITES = ("Cannot modify readonly array", "the array is read-only")
 
 
 def explain_mismatch(names: Sequence[str], given: Types, overloads: Sequence[Types]) -> str:
-    """The end of a message on arguments of types *given*, which none of *overloads* takes: what to do, where it is
+    """The end of a message about arguments of types *given*, which none of *overloads* accepts: what to do, if that is
     known."""
     fixed = _read_only(names, given)
     if fixed:
@@ -31,7 +31,7 @@ def explain_mismatch(names: Sequence[str], given: Types, overloads: Sequence[Typ
 
 
 def explain_writing(error: TypingError, kernel: str, names: Sequence[str], given: Types) -> None:
-    """Say first in *error*, of compiling *kernel* for types *given*, that it writes to a read-only array, if so."""
+    """If *kernel*, compiled for types *given*, writes to a read-only array, say so at the start of *error*."""
     fixed = _read_only(names, given)
     text = str(error)
     if fixed and any(said in text for said in WRITES):
@@ -39,7 +39,7 @@ def explain_writing(error: TypingError, kernel: str, names: Sequence[str], given
 
 
 def _differ(actual: types.Type, formal: types.Type) -> bool:
-    """Whether both are arrays, and of elements of different types."""
+    """Whether both are arrays whose elements have different types."""
     arrays = isinstance(actual, types.Array) and isinstance(formal, types.Array)
     return arrays and actual.ndim == formal.ndim and actual.dtype != formal.dtype
 

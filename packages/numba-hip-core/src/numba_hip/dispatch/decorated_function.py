@@ -1,6 +1,6 @@
-"""What `jit` can be given: functions whose code a kernel or a device function can be compiled from.
+"""What `jit` accepts: functions from whose code a kernel or a device function can be compiled.
 
-What cannot be is refused where it is decorated; the line of a launch would not say which function is meant.
+Anything else is refused when it is decorated: the line of a launch would not say which function is meant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What ``@hip.jit`` makes of a function: compiled when it is launched or called with types that are new to it."""
+"""The object that ``@hip.jit`` makes of a function: it compiles the function at the first launch or call with new
+argument types."""
 
 from __future__ import annotations
 
@@ -142,7 +143,7 @@ class Dispatcher(Overloads, Explained):
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def __call__(self, *args: Any, **kws: Any) -> None:
-        """Refuse: a kernel needs a grid, a device function a kernel."""
+        """Raises an error: a kernel needs a grid, and a device function is called from kernels."""
         if self.is_device_function:
             raise DeviceFunctionError(f"{self.__name__} is a device function: it can be called from a kernel only")
         raise LaunchError(
@@ -342,7 +343,7 @@ class Dispatcher(Overloads, Explained):
         specialized: bool,
         extensions: list[Extension],
     ) -> None:
-        """Become what was pickled; nothing is compiled before it is needed."""
+        """Restore the pickled state; nothing is compiled before it is needed."""
         self.__init__(py_func, options, device=device, extensions=extensions)  # type: ignore[misc]
         self._explicit = explicit
         self.device_signatures = device_signatures
@@ -350,6 +351,7 @@ class Dispatcher(Overloads, Explained):
 
 
 def _keep(known: dict[Any, ConfiguredKernel], key: Any, configured: ConfiguredKernel) -> None:
-    """Remember *configured*, if it is one of the first: of grids that change all the time none need be kept."""
+    """Remember *configured*, unless many are remembered already: a program whose grid changes all the time needs none
+    of them."""
     if len(known) < MOST_CONFIGURED:
         known[key] = configured

@@ -71,7 +71,8 @@ def _place_trap(
 
 
 def _find_line(find: Callable[[Callable[[], CodeObject]], str], compile_again: Callable[[], CodeObject]) -> str:
-    """What *find* finds. That may fail for any reason that compiling can, and is not worth the fault itself."""
+    """The result of *find*. It may fail for any reason that compiling can fail for, and must not hide the fault
+    itself."""
     try:
         return find(compile_again)
     except Exception:
@@ -79,7 +80,7 @@ def _find_line(find: Callable[[Callable[[], CodeObject]], str], compile_again: C
 
 
 def _find_index(reported: KernelFault, record: IndexRecord | None) -> str | None:
-    """Which index was out of range, in words, where that is known."""
+    """Which index was out of range, in words, if that is known."""
     if reported.details:
         return describe_index(*reported.details[:3])
     if record is None:

@@ -1,4 +1,4 @@
-"""Which index was out of range: what a kernel with bounds checks notes in memory of the host."""
+"""Which index was out of range: the record that kernels with bounds checks write in host memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class IndexRecord:
 
 
 def describe_index(dimension: int, index: int, extent: int) -> str:
-    """What was out of range, in words; *dimension* is -1 where it is not known."""
+    """What was out of range, in words; *dimension* is -1 if it is not known."""
     shown = index - extent if index < 0 else index  # a negative index had the extent added before it was checked
     where = f" of dimension {dimension}" if dimension >= 0 else ""
     return f"index {shown} is out of range{where} with extent {extent}"

@@ -1,4 +1,4 @@
-"""What can be seen of the code that a dispatcher has made."""
+"""Inspection of the code that a dispatcher has compiled."""
 
 from __future__ import annotations
 

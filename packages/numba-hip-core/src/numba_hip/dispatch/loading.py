@@ -1,4 +1,4 @@
-"""Compiled kernels on a device, with what packs the arguments of their launches."""
+"""Loads compiled kernels onto a device, with the functions that pack their arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Types = tuple[types.Type, ...]
 
 
 class LoadedKernel(NamedTuple):
-    """A kernel on a device, and what packs its arguments."""
+    """A kernel on a device, and the function that packs its arguments."""
 
     function: Function
     packing: Sequence[Packer]

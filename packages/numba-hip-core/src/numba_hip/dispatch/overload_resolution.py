@@ -1,4 +1,4 @@
-"""Which of the signatures a kernel was given is meant by the arguments of a launch."""
+"""Overload resolution: which of a kernel's signatures the arguments of a launch select."""
 
 from __future__ import annotations
 

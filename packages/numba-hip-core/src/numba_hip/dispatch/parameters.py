@@ -1,4 +1,4 @@
-"""The parameters of a kernel: what messages call the arguments of a launch, and those that it may leave out."""
+"""The parameters of a kernel: their names, for messages and named arguments, and their defaults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Parameters:
         return tuple(placed)
 
     def complete(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """*args*, and the defaults of the parameters that are left out; `KernelArgumentError` for another number."""
+        """*args* with the defaults of the parameters that are left out. Raises `KernelArgumentError` for a wrong number
+        of arguments."""
         defaults = [self._signature.parameters[name].default for name in self.names[len(args) :]]
         if (len(args) > len(self.names) and self.rest is None) or inspect.Parameter.empty in defaults:
             least = "" if self.rest is None else "at least "

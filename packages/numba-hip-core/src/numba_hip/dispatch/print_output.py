@@ -1,4 +1,4 @@
-"""What kernels print, on its way to Python's standard output: see `numba_hip.abi.print_record`."""
+"""Brings the output of kernels to Python's standard output: see `numba_hip.abi.print_record`."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def output_of(function: Function) -> OutputBuffer:
 
 
 class PrintingLaunch:
-    """A launch of a kernel that prints: passes the buffer, and sees to it that what was printed comes out."""
+    """A launch of a kernel that prints: it passes the buffer, and makes sure that its contents are printed."""
 
     def __init__(self, launch: Launch, buffer: OutputBuffer) -> None:
         function = launch.function

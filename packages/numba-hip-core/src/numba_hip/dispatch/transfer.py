@@ -1,4 +1,4 @@
-"""Bringing the arguments of a launch onto the device, and what a kernel wrote back to the host."""
+"""Copies of a launch's host arrays: to the device, and back what the kernel wrote."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What is wrong with a kernel's code, in a few lines: the user's line, what is wrong with it, what to do.
+"""Explains compile errors in a few lines: the user's line, what is wrong with it, and what to do.
 
-Numba tells all that it tried, with lines of its own. `explain` reads that (`numba_messages`), finds the line in the
-source (`source`), and says what it means (`mistakes`). It is loaded only when a compilation has failed.
+Numba lists everything that it tried, with lines of its own source. `explain` parses that message (`numba_messages`),
+finds the line in the user's source (`source`), and says what it means (`mistakes`). This package is imported only when
+a compilation has failed.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ FOREIGN = (
 def explain(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], target: str, all_of_it: str
 ) -> Exception | None:
-    """What to raise instead of *error*, which came of compiling *function* for types *args* and for *target*: of the
-    same type, with a message of a few lines, the last of which says that *all_of_it* shows the rest. None for an error
-    that is none of the user's, and has to be seen as it is."""
+    """The exception to raise instead of *error*, which occurred when *function* was compiled for types *args* and for
+    *target*. It has the same type and a message of a few lines, the last of which says that *all_of_it* shows the rest.
+    None if the error is not the user's, and should be shown as it is."""
     made = _empty_like(error)
     if made is None:
         return None
@@ -42,7 +43,7 @@ def explain(
 
 
 def _empty_like(error: Exception) -> Exception | None:
-    """An error without a message: of the type of *error*, or of that which stands for it."""
+    """An error without a message, of the type of *error* or of the type that replaces it."""
     if isinstance(error, (NumbaError, UnsupportedBytecodeError)):
         kind: type[Exception] = type(error)
     else:

@@ -1,4 +1,4 @@
-"""A compilation that failed: what Numba says of it, and the user's source."""
+"""A failed compilation: Numba's message, and the user's source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba_hip.compilation.diagnosis.source import Place, functions_at, name_at,
 
 
 class Failure:
-    """What is known of *error*, which came of compiling *function*."""
+    """What is known of *error*, which occurred when *function* was compiled."""
 
     def __init__(self, error: Exception, function: Callable[..., Any]) -> None:
         self.error = error
@@ -35,15 +35,15 @@ class Failure:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """What the statement at the place is made of."""
+        """The syntax nodes of the statement at the place."""
         return nodes_at(self.place)
 
     def has(self, *kinds: type[ast.AST]) -> bool:
-        """Whether there is something of *kinds* in the statement at the place."""
+        """Whether the statement at the place has a node of one of *kinds*."""
         return any(isinstance(node, kinds) for node in self.nodes)
 
     def move_to(self, wanted: Callable[[ast.AST], bool]) -> None:
-        """Take the first line of the function at which something is that is *wanted*, if there is one."""
+        """Move the place to the first line of the function with a node that is *wanted*, if there is one."""
         for function in reversed(functions_at(self.place)):
             for node in nodes_of(function):
                 if wanted(node):

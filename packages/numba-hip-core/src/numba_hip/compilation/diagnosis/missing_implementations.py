@@ -1,4 +1,4 @@
-"""Calls and operations that have no implementation for the types that they are done with."""
+"""Calls and operations without an implementation for the types of their operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba_hip.compilation.diagnosis.unsupported_python import OPERATORS, TEXT, 
 
 
 def no_implementation(failure: Failure) -> str:
-    """What to say where nothing that was tried says more."""
+    """The explanation for when none of the implementations that were tried says more."""
     call = failure.message.call
     name, args = call.partition("(")[0], split_arguments(call)
     shown = [plain(argument) for argument in args]

@@ -1,4 +1,5 @@
-"""Kinds of mistakes: what Numba says of them, and what that means.
+"""Kinds of mistakes: patterns in Numba's messages, and what each means. Numba's own words stay where they are good,
+because a search for them finds answers.
 
 Numba's own words stay where they are good: they are what one finds answers with.
 """
@@ -57,7 +58,7 @@ def meaning(failure: Failure) -> str:
 
 
 def kind(pattern: str, *, of_tried: bool = False) -> Callable[[Say], Say]:
-    """Let the decorated function say what reasons mean that match *pattern*."""
+    """Register the decorated function as the explanation of reasons that match *pattern*."""
 
     def enter(say: Say) -> Say:
         KINDS.append((re.compile(pattern), of_tried, say))
@@ -117,7 +118,7 @@ def _value_from_outside(failure: Failure, found: re.Match[str]) -> str | None:
 
 
 def _advice_on_value(failure: Failure, name: str, kind_of_value: str) -> str:
-    """What to do instead of using *name*, which stands for a value of another type than kernels know."""
+    """What to do instead of using *name*, a value of a type that kernels do not support."""
     value = failure.names.get(name)
     if kind_of_value == "function":
         code = getattr(value, "__code__", None)
@@ -178,7 +179,7 @@ def _undefined(failure: Failure, found: re.Match[str]) -> str:
 
 @kind(r"module 'numpy' has no attribute 'Literal\[")
 def _text_of_a_constant(failure: Failure, found: re.Match[str]) -> str:
-    """A function of NumPy's, which Numba has a form of that puts a constant into the text of an error."""
+    """A NumPy function of which Numba has only a form that puts a constant into the text of an error."""
     return f"Numba has no form of this call for kernels: {_COMPUTE_OTHERWISE}"
 
 

@@ -1,7 +1,7 @@
-"""What Numba's message of a failed compilation holds: reasons, the call that failed, and lines of source.
+"""Parses Numba's message about a failed compilation: reasons, the call that failed, and lines of source.
 
-Numba hands errors on as text: what failed in a function that a kernel calls is a part of the message about the call,
-and each implementation that was tried adds its own, indented.
+Numba passes errors on as text: an error in a function that a kernel calls is part of the message about the call, and
+each implementation that was tried adds its own part, indented.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ EXCERPT = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+):$')
 
 
 class Reason(NamedTuple):
-    """Lines that say what is wrong, and whether that is of an implementation that was tried."""
+    """Lines that say what is wrong, and whether they come from one of the implementations that were tried."""
 
     text: str
     tried: bool
 
 
 class Message(NamedTuple):
-    """What a message of Numba's says."""
+    """The content of one of Numba's messages."""
 
     reasons: tuple[Reason, ...]
     headline: str
@@ -96,7 +96,7 @@ def is_of_user(place: Place) -> bool:
 
 
 def places_of(error: BaseException) -> Iterator[Place]:
-    """Lines of the user's source that Numba was at when *error* came, the innermost one first."""
+    """The lines of the user's source that Numba was processing when *error* occurred, the innermost one first."""
     frames = []
     trace = error.__traceback__
     while trace is not None:

@@ -1,4 +1,4 @@
-"""The user's source around a line: what stands there, and in which function."""
+"""The user's source around a line: its text, its syntax nodes, and the function that it is in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 
 def text_of(place: Place) -> str:
-    """The line itself, without what it is indented by; empty where there is no such file."""
+    """The text of the line, without indentation; empty if there is no such file."""
     return linecache.getline(*place).strip()
 
 
@@ -41,7 +41,7 @@ def name_at(place: Place) -> str:
 
 
 def nodes_at(place: Place) -> list[ast.AST]:
-    """What the innermost statement at *place* is made of, itself first; of a compound one its head."""
+    """The nodes of the innermost statement at *place*, the statement first; of a compound statement, its head only."""
     found: list[ast.AST] = []
     for function in functions_at(place):
         for statement in ast.walk(function):
@@ -51,7 +51,7 @@ def nodes_at(place: Place) -> list[ast.AST]:
 
 
 def nodes_of(function: Function) -> list[ast.AST]:
-    """All that *function* is made of, in the order of the source."""
+    """All nodes of *function*, in the order of the source."""
     nodes = [node for node in ast.walk(function) if hasattr(node, "lineno")]
     return sorted(nodes, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
 
@@ -72,7 +72,7 @@ def _parse(filename: str) -> ast.Module | None:
 
 
 def _head(statement: ast.stmt) -> Iterator[ast.AST]:
-    """*statement* and what it is made of, without the statements in it."""
+    """*statement* and its nodes, without the statements inside of it."""
     yield statement
     for name, value in ast.iter_fields(statement):
         if name not in BODIES or isinstance(statement, ast.expr):
@@ -82,7 +82,7 @@ def _head(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _end_of_head(statement: ast.stmt) -> int:
-    """The last line of *statement* before the statements in it."""
+    """The last line of *statement* before the statements inside of it."""
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body:
         return max(statement.lineno, int(body[0].lineno) - 1)

@@ -1,4 +1,4 @@
-"""What is said of Python that kernels do not have, and what there is instead."""
+"""Messages about Python features that kernels do not support, and what to use instead."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ _LITERAL = re.compile(r"Literal\[\w+\]\((.*?)\)")
 
 
 def plain(shown: str) -> str:
-    """Types as Numba writes them, with literals as they stand in the program."""
+    """Types as Numba writes them, with literals as they are in the program."""
     return _LITERAL.sub(r"\1", _LITERAL_TEXT.sub(r"'\1'", shown)).replace("unicode_type", "text")
 
 
 def construct_in(shown: str) -> str | None:
-    """What is said where the types *shown* are those of a list, a dictionary or a set."""
+    """The message if the types *shown* are those of a list, a dictionary or a set."""
     if re.search(r"\b(reflected )?[lL]ist(Type)?[(\[]", shown):
         return LISTS
     if "DictType" in shown or "Dict(" in shown or "LiteralStrKeyDict" in shown:

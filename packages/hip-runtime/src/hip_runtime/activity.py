@@ -1,6 +1,7 @@
-"""Who is to know of the work that devices are given: nobody, unless a profile is being taken.
+"""The observer of work on devices: none, unless a profile is being taken.
 
-Copies and graphs ask here; launches, where each tenth of a microsecond counts, do so only while somebody observes.
+Copies and graphs report here. Launches, where each tenth of a microsecond counts, do so only while there is an
+observer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Activity(NamedTuple):
-    """One piece of work: what it is, on which device and stream (by its number), and how much it is."""
+    """One piece of work: its kind, its device and stream (by number), and its size."""
 
     kind: str
     """``"kernel"``, ``"copy"`` or ``"graph"``."""
@@ -28,10 +29,10 @@ class Activity(NamedTuple):
 
 
 class Observer(Protocol):
-    """Who is told of work, in the thread that asks for it."""
+    """An object that is told of work, in the thread that asks for the work."""
 
     def measure(self, activity: Activity, ask: Callable[[], None]) -> None:
-        """*activity* is to be done: *ask*, which has to be called, asks the device for it."""
+        """*activity* is about to be done; *ask*, which has to be called, hands it to the device."""
 
     def compiled(self, kernel: str, start: float, end: float) -> None:
         """*kernel* was compiled in the seconds of `time.perf_counter` from *start* to *end*."""
@@ -41,18 +42,18 @@ _observer: Observer | None = None
 
 
 def set_observer(new: Observer | None) -> None:
-    """Let *new* observe copies and graphs from now on, in every thread, or nobody. Launches: `Launch.observe`."""
+    """Make *new* the observer of copies and graphs in every thread, or remove it. For launches see `Launch.observe`."""
     global _observer
     _observer = new
 
 
 def observer() -> Observer | None:
-    """Who observes at the moment."""
+    """The current observer."""
     return _observer
 
 
 def do(activity: Activity, ask: Callable[[], None]) -> None:
-    """Ask for *activity*, through whoever observes."""
+    """Do *activity*, through the observer if there is one."""
     found = _observer
     if found is None:
         ask()

@@ -1,4 +1,4 @@
-"""Values of whole device arrays: filled, converted, as lists; and what to use for arithmetic, which they lack."""
+"""Methods of arrays on all elements: fill, conversion, lists; and errors that say what to use for arithmetic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 class ArrayMethods:
-    """The part of `DeviceArray` that is about all of its elements."""
+    """The part of `DeviceArray` that concerns all of its elements."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class ArrayMethods:
         return made
 
     def tolist(self) -> Any:
-        """The elements as Python's numbers, in lists in lists."""
+        """The elements as Python numbers, in nested lists."""
         return cast("DeviceArray", self).copy_to_host().tolist()
 
     def __dir__(self) -> list[str]:
@@ -76,8 +76,8 @@ class ArrayMethods:
 
 
 class _MissingMethod:
-    """A method that arrays do not have; asked for, it says what to do. A ``__getattr__`` would make each attribute of
-    an array slower to look up, which launches do several times."""
+    """A method that arrays do not have: the error for asking says what to do instead. A ``__getattr__`` would slow down
+    the lookup of every attribute of an array, and a launch looks up several."""
 
     __slots__ = ("_name",)
 

@@ -1,4 +1,4 @@
-"""What Python shows of a device array: its contents as NumPy writes them, of a large one the edges alone, copied."""
+"""The text of a device array: its contents as NumPy writes them. Of a large one only the edges are copied."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def describe(array: DeviceArray) -> str:
 
 
 def represent(array: DeviceArray) -> str:
-    """``repr`` of *array*; without its contents where these cannot be had now, as while its stream is captured."""
+    """``repr`` of *array*; without its contents if these cannot be read now, for example while its stream is
+    captured."""
     try:
         text = _contents(array, ", ", CLASS)
     except Exception as error:  # a repr that raises would hide what a debugger is asked for

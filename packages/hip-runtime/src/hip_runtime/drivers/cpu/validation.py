@@ -1,4 +1,5 @@
-"""What is handed in as code of the CPU device: whether it is what it says, and whether LLVM will survive it."""
+"""Checks code that is loaded onto the CPU device: whether it is what it says it is, and whether LLVM will survive
+it."""
 
 from __future__ import annotations
 

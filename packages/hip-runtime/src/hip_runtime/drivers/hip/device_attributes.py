@@ -1,4 +1,4 @@
-"""What the HIP runtime says about a device."""
+"""Attributes of a device, as the HIP runtime reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the HIP runtime answers, as exceptions.
+"""Exceptions for the error codes of the HIP runtime.
 
 Each carries the call that failed, HIP's name of the answer, its number and HIP's text, and is also one of the errors in
 `hip_runtime.errors` where one of them says what happened.

@@ -1,4 +1,4 @@
-"""Faults of kernels: how code for a GPU tells that one of its threads stopped with an error.
+"""Faults of kernels: how code on a GPU reports that one of its threads stopped with an error.
 
 A kernel ``k`` that can do so defines the global variable ``k.fault``, 16 bytes: the address of a record (filled in when
 the kernel is taken from its module) and a 32-bit word that is 0 until a thread claims the fault. The record is 64 bytes
@@ -29,7 +29,7 @@ Write = Callable[[int, bytes], None]
 
 
 class FaultRecord:
-    """Where one kernel of one module leaves its fault."""
+    """The record in which one kernel of one module reports its fault."""
 
     def __init__(self, calls: Calls, write: Write, kernel: str, variable: int) -> None:
         self._calls = calls
@@ -49,7 +49,7 @@ class FaultRecord:
             raise
 
     def take(self) -> KernelFault | None:
-        """The fault, if there is one, which is thereby forgotten. The kernels that can have written it are done."""
+        """The fault, if there is one, which is forgotten with that. The kernels that can have written it are done."""
         if not self._address:
             return None
         state, code, bx, by, bz, tx, ty, tz, *details = _RECORD.unpack(ctypes.string_at(self._address, _RECORD.size))
@@ -90,12 +90,12 @@ def find_record(calls: Calls, write: Write, module: int, kernel: str) -> FaultRe
 
 
 def described(fault: BaseException | None) -> BaseException | None:
-    """The exception to raise for what stopped work."""
+    """The exception to raise for the fault that stopped work."""
     return fault.exception() if isinstance(fault, KernelFault) else fault
 
 
 def raise_fault(fault: BaseException | None) -> None:
-    """Raise *fault*, if there is one, as who launched the kernel describes it."""
+    """Raise *fault*, if there is one, as the code that launched the kernel describes it."""
     error = described(fault)
     if error is not None:
         raise error

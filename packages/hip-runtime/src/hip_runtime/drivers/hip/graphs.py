@@ -31,7 +31,7 @@ class Recording(captures.Recording):
         """Where the recorded kernels leave faults, and what makes exceptions of them."""
 
     def add_launch(self, function: Function, describe: Describe | None) -> None:
-        """A launch of *function* was recorded: its module stays loaded as long as this lives."""
+        """Record a launch of *function*; its module stays loaded as long as this object lives."""
         function.module.users.add(self)
         self.owners.append(function)
         if function.record is not None:
@@ -109,7 +109,7 @@ class Graphs:
         return Graph(stream.device, place.value or 0, recording)
 
     def abandon(self, stream: Stream) -> None:
-        """Give up the capture of *stream*, if there is one: the stream goes. Nobody is told what HIP says of it."""
+        """Abandon the capture of *stream*, if there is one, as the stream is destroyed; errors of HIP are ignored."""
         if stream.recording is None:
             return
         place = c_void_p()
@@ -138,20 +138,21 @@ class Graphs:
         return Executable(graph.device, place.value or 0, recording)
 
     def launch(self, executable: Executable, stream: Stream) -> None:
-        """Tell the runtime of a launch. The executable, and what its work uses, stay at least until it is done."""
+        """Launch the graph. The executable and the objects that its work uses are kept until it is done."""
         handle, recording = executable.parts()
         self._calls.activate(stream.device)
         self._calls.call("hipGraphLaunch", handle, stream.handle)
         stream.suspects |= recording.describe_records()
 
     def retire(self, executable: Executable) -> None:
-        """Nobody launches it again; it goes when its device is idle. Takes no lock: may be called in a finaliser."""
+        """Destroy *executable* when its device is idle; it is not launched again. Takes no lock, so that a finaliser
+        may call it."""
         if not executable.destroyed:
             executable.destroyed = True
             self._retired.add(executable)
 
     def retired(self, device: int | None = None) -> list[Executable]:
-        """The executables that nobody launches again; only those of *device*, if given."""
+        """The executables to be destroyed; only those of *device*, if given."""
         return [executable for executable in list(self._retired) if device in (None, executable.device)]
 
     def release(self, executables: list[Executable]) -> None:

@@ -54,7 +54,7 @@ def _find() -> Path | None:
 
 
 def provide(library: Path) -> None:
-    """Let who opens `NAME` from now on have *library*; `OSError` where it cannot be loaded."""
+    """Make later attempts to open `NAME` find *library*. Raises `OSError` if it cannot be loaded."""
     path = library.resolve()
     ctypes.CDLL(str(path))
     with library.open("rb") as found:

@@ -1,4 +1,4 @@
-"""Memory of HIP devices: who has which, and giving it back without stopping the device each time."""
+"""Memory of HIP devices: allocations by address, freed in batches, as each call of `hipFree` stops the device."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Heap:
         return start.value or 0, nbytes.value
 
     def ipc_handle(self, address: int) -> bytes:
-        """What another process opens the memory at *address* with."""
+        """The handle by which another process opens the memory at *address*."""
         handle = IpcHandle()
         allocation = self._live.get(address)
         if allocation is not None:
@@ -126,7 +126,7 @@ class Heap:
         return bytes(handle)
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:
-        """Address, here, of the memory behind *handle*."""
+        """The address in this process of the memory behind *handle*."""
         if len(handle) != IPC_HANDLE_BYTES:
             raise InvalidHandleError(f"an IPC handle has {IPC_HANDLE_BYTES} bytes, this one {len(handle)}")
         place = c_void_p()

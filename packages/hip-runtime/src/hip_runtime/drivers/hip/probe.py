@@ -1,4 +1,4 @@
-"""Is there an AMD GPU? Asked of hip-python, whose import works without ROCm and whose first call does not.
+"""Whether there is an AMD GPU, as hip-python reports it: its import works without ROCm, its first call does not.
 
 `probe` never raises: what it finds out is a `Probe`.
 """
@@ -25,7 +25,7 @@ VISIBILITY = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL
 
 
 class State(enum.Enum):
-    """What stands between us and AMD GPUs, if anything."""
+    """What keeps AMD GPUs from being used, if anything."""
 
     NOT_INSTALLED = "hip-python is not installed"
     NO_RUNTIME = "the HIP runtime library is not there"
@@ -93,7 +93,8 @@ def _count(hip: Any) -> Probe:
 
 
 def _explain_no_device() -> Probe:
-    """There is no GPU, or it is kept from us: the runtime answers the same."""
+    """Explain that the runtime found no GPU: it gives the same answer if there is none and if this process may not use
+    it."""
     reason = "the HIP runtime finds no AMD GPU"
     if os.path.exists(KFD) and not os.access(KFD, os.R_OK | os.W_OK):
         return Probe(

@@ -1,4 +1,5 @@
-"""The streams that there are, by handle, and what concerns all of them: order, and giving back."""
+"""The streams of AMD GPUs, by handle: what waits for what, and when streams and the objects that they keep are
+released."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class StreamTable:
         return handle
 
     def destroy(self, handle: int) -> None:
-        """Forget a stream, which goes once its work is done."""
+        """Forget a stream, which is destroyed once its work is done."""
         found = self.find(handle)
         del self._streams[handle]
         self._closing.add(found)
@@ -67,8 +68,8 @@ class StreamTable:
         return self.find(handle) if handle > PER_THREAD_STREAM else self.defaults[device]
 
     def transfers(self, device: int) -> Stream:
-        """The stream that the driver itself copies on for the default stream: HIP's own copies there, and the calls
-        that wait, end every capture of the process."""
+        """The stream on which the driver does copies of the default stream: HIP's own copies there, and waiting for
+        them, would end every capture in the process."""
         found = self._transfers.get(device)
         if found is None:
             with self._making:
@@ -79,7 +80,7 @@ class StreamTable:
         return found
 
     def wait_for_device(self, device: int) -> None:
-        """Return when all work of *device* is done that the runtime was told of, also on streams not known here.
+        """Wait for all work of *device* that the runtime has been given, also on streams that are not in this table.
 
         Costs the captures of other libraries: only for callers who ask for it.
         """
@@ -91,7 +92,7 @@ class StreamTable:
         self.wait_for_work(device)
 
     def wait_for_work(self, device: int) -> None:
-        """Return when all work is done that this driver gave to *device*, but for streams that others capture."""
+        """Wait for all work that this driver gave to *device*, except on streams that others capture."""
         gone = [stream for stream in list(self._streams.values()) if stream.device == device and stream.is_gone]
         for stream in gone:
             self._streams.pop(stream.handle, None)
@@ -108,11 +109,11 @@ class StreamTable:
         return [stream for stream in streams if device in (None, stream.device)]
 
     def settle(self) -> None:
-        """Return when the runtime was told of all work that comes before what the default stream is given now."""
+        """Wait until the runtime has been given all work that comes before the next work on the default stream."""
         self.wait_issued(stream for stream in list(self.held) if stream.blocking)
 
     def wait_issued(self, streams: Iterable[Stream]) -> None:
-        """Return when the runtime was told of all work of *streams*.
+        """Wait until the runtime has been given all work of *streams*.
 
         Not where a callback asks: two callbacks that wait for each other's streams would never end.
         """
@@ -121,7 +122,7 @@ class StreamTable:
                 stream.wait_issued()
 
     def tidy(self, streams: Iterable[Stream]) -> None:
-        """Let go of what *streams* do not need any more, and of themselves, if they were destroyed.
+        """Release the objects that *streams* no longer need, and streams that were destroyed.
 
         Later, where the calling thread captures: to ask whether work is done would spoil that. A stream that was
         destroyed goes once, whichever threads come to it, and not while one of them asks HIP about it.

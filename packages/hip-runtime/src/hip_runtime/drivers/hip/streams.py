@@ -138,7 +138,7 @@ class Stream:
             self._hold(wait)
 
     def wait_issued(self) -> None:
-        """Return when the runtime was told of all work so far. A callback of this stream does not wait for itself."""
+        """Wait until the runtime has been given all work so far. A callback of this stream does not wait for itself."""
         if self.held and not self.is_current:
             marker = threading.Event()
             self.submit(marker.set)
@@ -156,7 +156,7 @@ class Stream:
         return self._is_idle()
 
     def synchronize(self) -> None:
-        """Return when all work is done, and look whether kernels in it left a fault."""
+        """Wait until all work is done, and check whether kernels in it left a fault."""
         self.wait_issued()
         self.check_own("wait for")
         # Taken before: kernels that somebody launches meanwhile are not waited for.
@@ -217,14 +217,14 @@ class Stream:
     # faults
 
     def look_for_fault(self) -> None:
-        """Look whether a kernel left a fault so far; what it is stays until `take_fault`."""
+        """Check whether a kernel has left a fault; it stays until `take_fault`."""
         for record in self.suspects.copy():
             if record.is_released:
                 self.suspects.discard(record)
         self._look_at(self.suspects.copy())
 
     def take_fault(self) -> BaseException | None:
-        """What was found to be wrong since the last time that somebody asked."""
+        """The fault found since the last call, if any."""
         fault, self.fault = self.fault, None
         return fault
 
@@ -247,7 +247,7 @@ class Stream:
             self._reap_guarded()
 
     def reap(self) -> None:
-        """Let go of the owners whose work is done; of a stream that is captured nothing can be asked."""
+        """Release the owners whose work is done. While a stream is captured, this cannot be asked."""
         if not (self._guarded or self._owners) or self.recording_now is not None:
             return
         self._reap_guarded()

@@ -1,4 +1,4 @@
-"""Copies between two layouts of elements, as few copies of rectangles as they can be made of.
+"""Copies between two layouts of elements, planned as few rectangular copies.
 
 A rectangle is `height` rows of `width` bytes, the rows `pitch` bytes apart. Bytes between the rows stay as they are.
 """

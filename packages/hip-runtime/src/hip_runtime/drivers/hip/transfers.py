@@ -1,4 +1,4 @@
-"""Copies and fills on streams and on the default stream, which the driver gives a stream of its own for them."""
+"""Copies and fills on streams. Those on the default stream are done on a stream of the driver's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hip_runtime.drivers.hip.stream_table import StreamTable
 
 
 class Transfers:
-    """What the driver does with the contents of memory."""
+    """The copies and fills of a driver."""
 
     def __init__(self, calls: Calls, heap: Heap, streams: StreamTable) -> None:
         self._streams = streams
@@ -45,8 +45,8 @@ class Transfers:
     ) -> None:
         """Copy between, or fill, memory at *addresses*: *work*, given a stream, *given* and *owners*.
 
-        What is asked of the default stream is done on another one, after the work that it has to wait for and before
-        this returns: so in the order of the default stream. Raises the faults of that work.
+        Transfers on the default stream are done on another stream: after the work that they have to wait for, and
+        before this returns, so in the same order. Raises the faults of that work.
         """
         if stream > PER_THREAD_STREAM:
             found = self._streams.find(stream)

@@ -1,4 +1,4 @@
-"""Modules that nobody wants any more, unloaded once the device is idle."""
+"""Modules that are no longer used, unloaded once the device is idle."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Memory of the CPU device: host memory, and what is known of it."""
+"""Memory of the CPU device: allocations, pages, and which bytes were written."""

@@ -1,4 +1,4 @@
-"""Memory of the CPU device: host memory, counted against the size that the device was given."""
+"""The heap of the CPU device: host memory, counted against the device's memory size."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Heap:
         self._lock = threading.Lock()
 
     def allocate(self, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:
-        """Address of *nbytes* new bytes with undefined contents; `OutOfDeviceMemoryError` where the limit is passed."""
+        """The address of *nbytes* new bytes with undefined contents. Raises `OutOfDeviceMemoryError` if that exceeds
+        the limit."""
         size = max(-(-nbytes // PAGE), 1) * PAGE
         with self._lock:
             free = self.limit - self._count()
@@ -104,11 +105,11 @@ class Heap:
         raise InvalidAddressError(f"{address:#x} does not lie in memory of the CPU device")
 
     def is_locked(self, address: int) -> bool:
-        """Whether *address* lies in memory that stands for page-locked memory of the host."""
+        """Whether *address* is in memory that was allocated as page-locked host memory."""
         return any(start <= address < end for start, end in list(self._locked.items()))
 
     def describe_nearest(self, address: int) -> str:
-        """Where *address*, which lies in no allocation, is seen from the nearest one; empty where there is none."""
+        """The position of *address*, which is in no allocation, relative to the nearest one; empty if there is none."""
         found = ""
         nearest = _FAR
         for start, (_, block) in list(self._live.items()):
@@ -121,7 +122,7 @@ class Heap:
         return found
 
     def handle(self, address: int) -> bytes:
-        """What another process opens the allocation at *address* with; nothing may write to it meanwhile."""
+        """The handle by which another process opens the allocation at *address*; nothing may write to it meanwhile."""
         allocation = self._live.get(address)
         if allocation is None:
             raise InvalidAddressError(f"{address:#x} is not the start of memory of the CPU device")
@@ -134,7 +135,7 @@ class Heap:
             raise OutOfDeviceMemoryError(block.nbytes, free, self.limit, advice) from error
 
     def open(self, handle: bytes) -> int:
-        """Address, here, of memory of another process; it is not counted as memory of this device."""
+        """The address in this process of another process's memory, which does not count as memory of this device."""
         block = open_handle(handle)
         self._live[block.address] = (0, block)
         return block.address

@@ -1,4 +1,4 @@
-"""Memory of the CPU device as whole pages of this process, which other processes can be given, too.
+"""Memory of the CPU device in whole pages, which can be shared with other processes.
 
 Pages belong to this process alone until a handle is asked for. Then their contents move into a file that exists in
 memory only (``memfd_create``, Linux), and that file is mapped to where the pages were: addresses stay, and another
@@ -129,7 +129,7 @@ def _mmap() -> Any:
 
 
 def _map_over(address: int, nbytes: int, descriptor: int) -> None:
-    """Put the file where the pages are now."""
+    """Map the file to the addresses of the pages."""
     access = mmap.PROT_READ | mmap.PROT_WRITE
     place = _mmap()(address, nbytes, access, mmap.MAP_SHARED | _MAP_FIXED, descriptor, 0)
     if place != address:

@@ -1,4 +1,4 @@
-"""Which bytes of the device's memory were ever written, for reports of reads that come before: a byte for each.
+"""Tracks which bytes of device memory have been written, for reports of reads of uninitialised memory.
 
 Kept only where races are reported (`config.cpu_races`, or once a kernel that is observed is launched). What is not
 known counts as written: memory from before that, memory that the host or another library can write to, and all that
@@ -26,17 +26,17 @@ class WrittenBytes:
         self._bytes: dict[int, Written] = {}
 
     def begin(self, address: int, nbytes: int) -> None:
-        """Memory at *address* is new, up to the end of its last page: nobody wrote it."""
+        """Memory at *address* was allocated: up to the end of its last page, nothing is written."""
         self._bytes[address] = np.zeros(max(-(-nbytes // PAGE), 1) * PAGE, np.uint8)
 
     def forget(self, address: int) -> None:
-        """What was written to the allocation that *address* lies in is not known any more, or it is gone."""
+        """Stop tracking the allocation that *address* lies in: it is gone, or may have been written to."""
         found = self._find(address)
         if found is not None:
             self._bytes.pop(found, None)
 
     def forget_all(self) -> None:
-        """Anything may have been written to anything."""
+        """Stop tracking all memory: anything may have been written to."""
         self._bytes.clear()
 
     def where(self, start: int) -> int:
@@ -51,14 +51,14 @@ class WrittenBytes:
             part[:] = 1
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
-        """Bytes are copied: what nobody wrote at *source* counts as written by nobody at *target*."""
+        """Bytes are copied: unwritten bytes at *source* make the bytes at *target* unwritten."""
         part = self._part(target, nbytes)
         if part is not None:
             known = self._part(source, nbytes)
             part[:] = 1 if known is None else known.copy()
 
     def copy_elements(self, target: Strided, shape: tuple[int, ...], itemsize: int) -> None:
-        """Elements are copied; all that is at *target* is written."""
+        """Elements are copied; all of them count as written at *target*."""
         found = self._find(target.address)
         if found is not None:
             known = self._bytes[found]
@@ -78,7 +78,7 @@ class WrittenBytes:
 
 
 def after(work: Callable[[], None], note: Callable[[], None]) -> Callable[[], None]:
-    """*work*, and then *note* of what it did."""
+    """*work*, followed by *note*, which records what it wrote."""
 
     def both() -> None:
         work()

@@ -1,4 +1,4 @@
-"""Machine code that was loaded: what it consists of, and what is known of it."""
+"""Loaded machine code, and what is known of it."""
 
 from __future__ import annotations
 

@@ -309,6 +309,7 @@ def test_fields_may_have_titles(device: Device) -> None:
     records = np.zeros(3, [(("the first", "a"), np.int32), (("the second", "b"), np.float64)])
     records["b"] = [1, 2, 3]
     assert rt.to_device(records, device=device).field("b").copy_to_host().tolist() == [1, 2, 3]
+    assert rt.to_device(records[:0], device=device).field("b").shape == (0,)
 
 
 def test_an_element_is_waited_for_on_the_stream_that_copies_it(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

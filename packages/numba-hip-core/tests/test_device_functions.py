@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 
 import numpy as np
@@ -97,6 +98,23 @@ def make_factorial():
 @hip.jit("int32(int32)", device=True)
 def countdown(n):
     return countdown(n - 1) if n > 0 else n  # n - 1 is an int64, which the call converts
+
+
+@hip.jit(device=True)
+def twice(op, x):
+    return op(op(x, x), x)
+
+
+def test_operators_and_builtins_are_passed_to_device_functions():
+    @hip.jit
+    def kernel(x):
+        x[1] = twice(operator.add, x[0])
+        x[2] = twice(operator.mul, x[0])
+        x[3] = twice(min, x[0])
+
+    x = np.array([2.0, 0, 0, 0])
+    kernel[1, 1](x)
+    assert x.tolist() == [2, 6, 8, 2]
 
 
 @hip.jit(["int32(int32)", "int64(int64)"], device=True)

@@ -292,7 +292,8 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
             raise ArrayError(f"there is no field {name!r} in elements of type {self.dtype}; fields: {known}")
         kind, offset = self.dtype.fields[name][:2]
         element, inner = kind.subdtype or (kind, ())
-        return self._view(layouts.append(self.layout, inner, element.itemsize), offset, element)
+        layout = layouts.append(self.layout, inner, element.itemsize)
+        return self._view(layout, offset if self.size else 0, element)
 
     def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
         """Views of *section* elements each of an array of one axis; the last may be shorter."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from numba.core import types
+from numba.extending import models, register_model
 
 from numba_hip import language
 from numba_hip._numba.contexts import count_declarations
@@ -49,6 +50,9 @@ class Operator(types.Function):
             if self.get_impl_key(found) is self.typing_key and all(map(_is_plain, args)):
                 context.operations[key] = found
         return found
+
+
+register_model(Operator)(models.OpaqueModel)
 
 
 def _insert(declarations: list[Any], one: Any) -> None:

@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,9 @@ PAGES = [
 ]
 NEEDS_ROCM = {ROOT / "packages" / "hip-devicelib" / "README.md"}
 """Pages whose last blocks need a ROCm; what comes before runs everywhere."""
+
+LONG = {"algorithms.md"}
+"""Names of pages with many kernels, which the default run leaves out."""
 
 QUIET = {"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0", "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}
 """Variables of Numba CUDA's that turn its advice on performance off, which is given while posing: pages are small."""
@@ -74,8 +78,13 @@ def identify(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def pages_with_code() -> list[Any]:
+    pages = [page for page in PAGES if python_blocks(page.read_text())]
+    return [pytest.param(page, marks=pytest.mark.long) if page.name in LONG else page for page in pages]
+
+
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page.read_text())], ids=identify)
+@pytest.mark.parametrize("page", pages_with_code(), ids=identify)
 def test_the_code_of_a_page_runs(page: Path) -> None:
     # A process of its own: a page may choose a device or pose as CUDA.
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_documents, pathlib; "

@@ -146,10 +146,12 @@ EXTENSIONS = "numba_hip.extensions"
 """Group of entry points with which packages above this one add names to it."""
 
 LATE = {
+    "algorithms": "numba_hip.algorithms",
     "bf16": "numba_hip.language.bf16",
     "extending": "numba_hip.extending",
     "libdevice": "numba_hip.libdevice",
     "random": "numba_hip.random",
+    "wave": "numba_hip.wave",
 }
 """Modules that are loaded when they are first asked for."""
 

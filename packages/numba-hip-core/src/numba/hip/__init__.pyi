@@ -21,11 +21,13 @@ from hip_runtime.interop import is_device_array as is_device_array
 from hip_runtime.profiling.benchmark import benchmark as benchmark
 from hip_runtime.profiling.profile import profile as profile
 from hip_runtime.profiling.ranges import range as range
+from numba_hip import algorithms as algorithms
 from numba_hip import config as config
 from numba_hip import errors as errors
 from numba_hip import extending as extending
 from numba_hip import libdevice as libdevice
 from numba_hip import random as random
+from numba_hip import wave as wave
 from numba_hip.arguments.transfer_hints import In as In
 from numba_hip.arguments.transfer_hints import InOut as InOut
 from numba_hip.arguments.transfer_hints import Out as Out

@@ -253,27 +253,25 @@ Source = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], tuple[ir.Value, 
 """Of own lane, operand and width, all i32: the lane to read from, and whether it is in reach."""
 
 
-def _source_idx(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
+def source_idx(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
     below = builder.sub(width, ir.Constant(I32, 1))
     first = builder.and_(lane, builder.not_(below))
     return builder.or_(first, builder.and_(operand, below)), ir.Constant(I1, 1)
 
 
-def _source_up(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
+def source_up(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
     first = builder.and_(lane, builder.neg(width))
     source = builder.sub(lane, operand)
     return source, builder.icmp_signed(">=", source, first)
 
 
-def _source_down(
-    builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value
-) -> tuple[ir.Value, ir.Value]:
+def source_down(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
     end = builder.add(builder.and_(lane, builder.neg(width)), width)
     source = builder.add(lane, operand)
     return source, builder.icmp_signed("<", source, end)
 
 
-def _source_xor(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
+def source_xor(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: ir.Value) -> tuple[ir.Value, ir.Value]:
     end = builder.add(builder.and_(lane, builder.neg(width)), width)
     source = builder.xor(lane, operand)
     return source, builder.icmp_signed("<", source, end)
@@ -352,11 +350,11 @@ _UP = "the *value* of the lane that is *lane* lower."
 _DOWN = "the *value* of the lane that is *lane* higher."
 _XOR = "the *value* of the lane whose number is this lane's exclusive or *lane*."
 
-shfl = _shuffle_stub("shfl", _IDX, _source_idx)
-shfl_up = _shuffle_stub("shfl_up", _UP, _source_up)
-shfl_down = _shuffle_stub("shfl_down", _DOWN, _source_down)
-shfl_xor = _shuffle_stub("shfl_xor", _XOR, _source_xor)
-shfl_sync = _shuffle_sync_stub("shfl_sync", _IDX, _source_idx)
-shfl_up_sync = _shuffle_sync_stub("shfl_up_sync", _UP, _source_up)
-shfl_down_sync = _shuffle_sync_stub("shfl_down_sync", _DOWN, _source_down)
-shfl_xor_sync = _shuffle_sync_stub("shfl_xor_sync", _XOR, _source_xor)
+shfl = _shuffle_stub("shfl", _IDX, source_idx)
+shfl_up = _shuffle_stub("shfl_up", _UP, source_up)
+shfl_down = _shuffle_stub("shfl_down", _DOWN, source_down)
+shfl_xor = _shuffle_stub("shfl_xor", _XOR, source_xor)
+shfl_sync = _shuffle_sync_stub("shfl_sync", _IDX, source_idx)
+shfl_up_sync = _shuffle_sync_stub("shfl_up_sync", _UP, source_up)
+shfl_down_sync = _shuffle_sync_stub("shfl_down_sync", _DOWN, source_down)
+shfl_xor_sync = _shuffle_sync_stub("shfl_xor_sync", _XOR, source_xor)

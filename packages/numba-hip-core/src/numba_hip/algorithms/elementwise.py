@@ -1,0 +1,148 @@
+"""Algorithms that treat each element by itself: transforming, gathering, scattering, searching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from numba.core import types
+
+from hip_runtime.array import StreamLike
+from numba_hip.algorithms.errors import AlgorithmError
+from numba_hip.algorithms.iterators import PermutationIterator, ZipIterator
+from numba_hip.algorithms.operands import Operands, count_of
+from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.algorithms.reductions import transform_reduce
+from numba_hip.decorators import jit
+from numba_hip.language import thread_index
+
+grid: Any = thread_index.grid  # what it means in a kernel, a type checker cannot know
+
+THREADS = 256
+
+
+def transform(
+    function: Callable[..., Any],
+    *sources: Any,
+    count: int | None = None,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """What *function* makes of the values of *sources* at each place, as many as the shortest of them has.
+
+    The result is stored in *out* if given, and returned: an array of the host if a source is one.
+    """
+    if not sources:
+        raise AlgorithmError("transform needs at least one source")
+    operands = Operands(stream)
+    reader = operands.reader(ZipIterator(*sources), "sources")
+    number = count_of(reader, count, "sources")
+    read = _read_called(reader.read, in_kernels(function, "function"))
+    return _store_each(operands, read, number, out)
+
+
+def gather(source: Any, indices: Any, *, check: bool = True, out: Any = None, stream: StreamLike = None) -> Any:
+    """The values of *source*, which has an end, at *indices*, one after another.
+
+    Raises `AlgorithmError` for an index outside of it, which takes a pass over *indices* and a wait; with
+    ``check=False`` such an index gives the value that is nearest to it.
+    """
+    operands = Operands(stream)
+    limit = count_of(operands.reader(source, "source"), None, "source")
+    reader = operands.reader(PermutationIterator(source, indices), "source")
+    number = count_of(reader, None, "indices")
+    if not number:
+        return operands.finish(operands.output(out, "out", 0, operands.type_of(reader.read, "source")), out)
+    if not limit:
+        raise AlgorithmError("source has no values to gather")
+    if check:
+        _check_indices(indices, limit, stream)
+    source_reader, index_reader = operands.reader(source, "source"), operands.reader(indices, "indices")
+    read = _read_within(source_reader.read, index_reader.read, operands.add(limit - 1))
+    return _store_each(operands, read, number, out)
+
+
+def scatter(
+    source: Any, indices: Any, out: Any, *, count: int | None = None, check: bool = True, stream: StreamLike = None
+) -> Any:
+    """Store each value of *source* in *out* at the place that *indices* has for it; returns *out*.
+
+    If two have the same place, either may be there. Raises `AlgorithmError` for an index outside of *out*, which takes
+    a pass over *indices* and a wait; with ``check=False`` such values are left out.
+    """
+    operands = Operands(stream)
+    reader = operands.reader(ZipIterator(source, indices), "source")
+    number = count_of(reader, count, "source")
+    kind = operands.type_of(operands.reader(source, "source").read, "source")
+    target = operands.output(out, "out", 0, kind)
+    operands.keep_contents()
+    if number:
+        if check:
+            _check_indices(indices, target.size, stream, number)
+        store = _write_at(operands.writer(target, kind), operands.add(target.size))
+        kernel = store_kernel(reader.read, store)
+        kernel[-(-number // THREADS), THREADS, operands.launch_stream](number, *operands.leaves)
+    return operands.finish(target, out)
+
+
+def _check_indices(indices: Any, limit: int, stream: StreamLike, count: int | None = None) -> None:
+    """Raise `AlgorithmError` for the least or the largest of *indices* if it is not below *limit*, or negative."""
+    kind = Operands(stream)
+    if not isinstance(kind.type_of(kind.reader(indices, "indices").read, "indices"), types.Integer):
+        raise AlgorithmError("indices are no integers")
+    least, most = transform_reduce(indices, _pair, _extremes, count=count, stream=stream)
+    if least < 0 or most >= limit:
+        wrong = least if least < 0 else most
+        raise AlgorithmError(f"indices has {wrong}; there are places 0 to {limit - 1}")
+
+
+def _pair(index: Any) -> Any:
+    return types.int64(index), types.int64(index)
+
+
+def _extremes(a: Any, b: Any) -> Any:
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def _store_each(operands: Operands, read: Any, count: int, out: Any) -> Any:
+    kind = operands.type_of(read, "function")
+    target = operands.output(out, "out", count, kind)
+    if count:
+        kernel = store_kernel(read, operands.writer(target, kind))
+        kernel[-(-count // THREADS), THREADS, operands.launch_stream](count, *operands.leaves)
+    return operands.finish(target, out)
+
+
+@lru_cache(KEPT)
+def store_kernel(read: Any, write: Any) -> Any:
+    """A kernel in which each thread stores what *read* returns for its place."""
+
+    @jit
+    def store(count, *leaves):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+        i = grid(1)
+        if i < count:
+            write(leaves, i, read(leaves, i))
+
+    return store
+
+
+@lru_cache(KEPT)
+def _read_called(read: Any, function: Any) -> Any:
+    return jit(device=True)(lambda leaves, i: function(*read(leaves, i)))
+
+
+@lru_cache(KEPT)
+def _read_within(read: Any, read_index: Any, last: int) -> Any:
+    return jit(device=True)(lambda leaves, i: read(leaves, min(max(read_index(leaves, i), 0), leaves[last])))
+
+
+@lru_cache(KEPT)
+def _write_at(write: Any, limit: int) -> Any:
+    @jit(device=True)
+    def store(leaves, i, pair):  # type: ignore[no-untyped-def]
+        place = pair[1]
+        if 0 <= place < leaves[limit]:
+            write(leaves, place, pair[0])
+
+    return store

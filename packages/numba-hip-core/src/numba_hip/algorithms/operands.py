@@ -1,0 +1,289 @@
+"""What a call of an algorithm reads and writes: arrays of the device or the host, and iterators."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import typeof
+from numba.core import types
+
+from hip_runtime import Device, DeviceArray, Stream, as_device_array, current_device, device_array, is_device_array
+from hip_runtime.array import StreamLike
+from hip_runtime.copying import check_dtype
+from hip_runtime.layout import dense
+from hip_runtime.memory import Buffer
+from hip_runtime.stream import find_stream
+from numba_hip.algorithms import values
+from numba_hip.algorithms.errors import AlgorithmError
+from numba_hip.algorithms.iterators import (
+    ConstantIterator,
+    CountingIterator,
+    PermutationIterator,
+    ReverseIterator,
+    TransformIterator,
+    ZipIterator,
+)
+from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.arguments.argument_types import describe
+
+Operator = Callable[[Any, Any], Any]
+
+
+class Reader(NamedTuple):
+    """How a kernel reads a source: a function of (leaves, i), and how many values there are, None for no end."""
+
+    read: Any
+    size: int | None
+
+
+class Operands:
+    """The arrays and numbers that the kernels of one call get, and what is done with results afterwards."""
+
+    def __init__(self, stream: StreamLike = None) -> None:
+        self.stream: Stream | None = find_stream(stream)
+        self.device: Device = current_device() if self.stream is None else self.stream.device
+        self.leaves: list[Any] = []
+        self._seen: set[bool] = set()
+        self._copies: list[tuple[DeviceArray, np.ndarray[Any, Any]]] = []
+
+    @classmethod
+    def like(cls, other: Operands) -> Operands:
+        """No operands yet, for kernels on the same device and stream as *other*'s."""
+        made = cls.__new__(cls)
+        made.stream, made.device = other.stream, other.device
+        made.leaves, made._seen, made._copies = [], set(), []
+        return made
+
+    @property
+    def from_host(self) -> bool:
+        """Whether all arrays that are read are on the host: so is the result then, unless the caller gave an array."""
+        return self._seen == {False}
+
+    @property
+    def launch_stream(self) -> Any:
+        """The stream as launches take it."""
+        return 0 if self.stream is None else self.stream
+
+    def add(self, leaf: Any) -> int:
+        """Give *leaf*, an array of the device or a number, to the kernels; returns its place."""
+        self.leaves.append(leaf)
+        return len(self.leaves) - 1
+
+    def type_of(self, read: Any, argument: str) -> types.Type:
+        """The Numba type of what *read* returns: a number, or a tuple of numbers."""
+        kind = _type_of_read(read, tuple(map(_leaf_type, self.leaves)))
+        values.dtypes_of(kind, argument)
+        return kind
+
+    def reader(self, source: Any, argument: str) -> Reader:
+        """How kernels read *source*, an array of one axis or an iterator; callers know it as *argument*."""
+        if isinstance(source, CountingIterator):
+            start = source.start
+            return Reader(values.read_counter(self.add(start if isinstance(start, np.generic) else int(start))), None)
+        if isinstance(source, ConstantIterator):
+            return Reader(values.read_constant(self.add(source.value)), None)
+        if isinstance(source, TransformIterator):
+            read, count = self.reader(source.source, argument)
+            return Reader(values.read_transformed(read, in_kernels(source.function, f"{argument}.function")), count)
+        if isinstance(source, ZipIterator):
+            return self._zipped(source.sources, argument)
+        if isinstance(source, PermutationIterator):
+            read, _ = self.reader(source.source, argument)
+            index, count = self.reader(source.indices, f"{argument}.indices")
+            return Reader(values.read_permuted(read, index), count)
+        if isinstance(source, ReverseIterator):
+            read, count = self.reader(source.source, argument)
+            if count is None:
+                raise AlgorithmError(
+                    f"{argument} is reversed and has no end: the source of a ReverseIterator needs one"
+                )
+            return Reader(values.read_reversed(read, self.add(count - 1)), count)
+        return self._array_reader(self.input_array(source, argument))
+
+    def _zipped(self, sources: Sequence[Any], argument: str) -> Reader:
+        if not sources:
+            raise AlgorithmError(f"{argument} is a ZipIterator of nothing: pass at least one source")
+        readers = [self.reader(source, f"{argument}.sources[{place}]") for place, source in enumerate(sources)]
+        counts = [reader.size for reader in readers if reader.size is not None]
+        return Reader(values.read_together(tuple(reader.read for reader in readers)), min(counts, default=None))
+
+    def _array_reader(self, array: DeviceArray) -> Reader:
+        fields = array.dtype.names
+        if fields is None:
+            return Reader(values.read_leaf(self.add(array)), array.size)
+        reads = tuple(values.read_leaf(self.add(array.field(name))) for name in fields)
+        return Reader(values.read_together(reads, _record_class(fields)), array.size)
+
+    def input_array(self, source: Any, argument: str) -> DeviceArray:
+        """*source* as an array of the device with one axis."""
+        array = source if isinstance(source, DeviceArray) else self._on_device(source, argument)
+        self._seen.add(is_device_array(source))
+        if array.ndim != 1:
+            raise AlgorithmError(
+                f"{argument} has {array.ndim} axes; algorithms take one: pass array.reshape(-1), or rows one by one"
+            )
+        return array
+
+    def _on_device(self, source: Any, argument: str) -> DeviceArray:
+        if is_device_array(source):
+            return as_device_array(source)
+        if not isinstance(source, (np.ndarray, list, range)):
+            raise AlgorithmError(
+                f"{argument} is {type(source).__name__}; pass an array of the device or the host, or an iterator of "
+                "hip.algorithms"
+            )
+        host = np.ascontiguousarray(source)
+        if host.dtype.hasobject:
+            raise AlgorithmError(f"{argument} holds Python objects; algorithms take numbers and records of numbers")
+        if self.device.is_cpu and host.size and host.flags.aligned:
+            check_dtype(host.dtype)
+            memory = Buffer(host.ctypes.data, host.nbytes, owner=host)
+            return DeviceArray(dense(host.shape, host.itemsize), host.dtype, memory, device=self.device)
+        made = device_array(host.shape, host.dtype, device=self.device)
+        made.copy_to_device(host, stream=self.stream)
+        return made
+
+    def array(self, count: int, dtype: Any) -> DeviceArray:
+        """Memory for *count* elements of *dtype* on the device."""
+        return device_array(count, dtype, device=self.device)
+
+    def scratch(self, count: int, kind: types.Type) -> tuple[Any, Any]:
+        """Give memory for *count* values of *kind* to the kernels; returns a function of (leaves, i) and one of
+        (leaves, i, value), which read and write them."""
+        places = tuple(self.add(self.array(count, dtype)) for dtype in values.dtypes_of(kind, "the operator"))
+        return values.read_parts(places, kind), values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
+
+    def output(self, given: Any, argument: str, count: int, kind: types.Type) -> DeviceArray:
+        """The array for *count* results of *kind*: the one that the caller has *given*, on the device or the host, or
+        a new one."""
+        dtypes = values.dtypes_of(kind, argument)
+        if given is None:
+            return self.array(count, _record_dtype(kind, dtypes))
+        if isinstance(given, DeviceArray):
+            target = given
+        elif isinstance(given, np.ndarray):
+            target = self.array(given.size, given.dtype)
+            self._copies.append((target, given))
+        elif is_device_array(given):
+            target = as_device_array(given)
+        else:
+            raise AlgorithmError(f"{argument} is {type(given).__name__}; pass an array of the device or the host")
+        if target.ndim != 1 or target.size < count:
+            raise AlgorithmError(f"{argument} has the shape {given.shape}; {count} results need ({count},)")
+        if target.readonly:
+            raise AlgorithmError(f"{argument} is read-only")
+        parts = 1 if target.dtype.names is None else len(target.dtype.names)
+        if parts != len(dtypes):
+            raise AlgorithmError(f"{argument} has {parts} numbers in an element of {target.dtype}; results are {kind}")
+        return target
+
+    def keep_contents(self) -> None:
+        """Let results of the host keep what the algorithm does not write."""
+        for target, host in self._copies:
+            target.copy_to_device(host, stream=self.stream)
+
+    def writer(self, target: DeviceArray, kind: types.Type) -> Any:
+        """A function of (leaves, i, value) that stores a value of *kind* in *target*."""
+        names = target.dtype.names
+        fields = [target] if names is None else [target.field(name) for name in names]
+        places = tuple(map(self.add, fields))
+        return values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
+
+    def finish(self, target: DeviceArray, given: Any, count: int | None = None) -> Any:
+        """The result as the caller gets it: the array that was *given*, the first *count* elements of *target*, or
+        their copy on the host if the inputs were there."""
+        for source, host in self._copies:
+            source.copy_to_host(host, stream=self.stream)
+        if self._copies or (given is None and self.from_host):
+            self.wait()
+        if given is not None:
+            return given if count is None else given[:count]
+        found = target if count is None or count == target.size else target[:count]
+        if not self.from_host:
+            return found
+        host = found.copy_to_host(stream=self.stream)
+        self.wait()
+        return host
+
+    def wait(self) -> None:
+        """Wait for what was launched."""
+        if self.stream is not None:
+            self.stream.synchronize()
+        else:
+            self.device.synchronize()
+
+    def number(self, array: DeviceArray) -> Any:
+        """Element 0 of *array*, on the host."""
+        host = array.copy_to_host(stream=self.stream)
+        self.wait()
+        return host[0]
+
+
+def _leaf_type(leaf: Any) -> types.Type:
+    return describe(leaf).type if isinstance(leaf, DeviceArray) else typeof(leaf)
+
+
+@lru_cache(KEPT)
+def _type_of_read(read: Any, leaf_types: tuple[types.Type, ...]) -> types.Type:
+    kind = types.unliteral(values.returned_type(read, types.Tuple(leaf_types), values.PLACE))
+    if isinstance(kind, types.BaseTuple) and any(map(_is_literal, kind)):
+        return types.Tuple(tuple(map(types.unliteral, kind)))
+    return kind
+
+
+def _is_literal(kind: types.Type) -> bool:
+    return types.unliteral(kind) is not kind
+
+
+@lru_cache(KEPT)
+def _record_class(fields: tuple[str, ...]) -> type:
+    """The class of the tuples that records with *fields* are read as."""
+    return namedtuple("Record", fields)
+
+
+def _record_dtype(kind: types.Type, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+    """The dtype of an array of values of *kind*; tuples without names get NumPy's: f0, f1, ..."""
+    if not isinstance(kind, types.BaseTuple):
+        return dtypes[0]
+    names = getattr(kind, "fields", None) or tuple(f"f{place}" for place in range(len(dtypes)))
+    return np.dtype(list(zip(names, dtypes, strict=True)))
+
+
+def is_count(value: object) -> bool:
+    """Whether *value* is an integer that is not negative."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def count_of(reader: Reader, count: int | None, argument: str) -> int:
+    """How many values of *reader* are used: *count* if given, else all. Raises `AlgorithmError` if there are fewer."""
+    if count is None:
+        if reader.size is None:
+            raise AlgorithmError(f"{argument} has no end: say how many values are used with count=")
+        return reader.size
+    if not is_count(count):
+        raise AlgorithmError(f"count is {count!r}; pass how many values of {argument} are used")
+    if reader.size is not None and count > reader.size:
+        raise AlgorithmError(f"count is {count}; {argument} has {reader.size} values")
+    return int(count)
+
+
+def accumulator_type(operands: Operands, read: Any, init: Any) -> types.Type:
+    """The type that values are combined in: that of *init* if it is a number of NumPy's, else theirs."""
+    kind = operands.type_of(read, "source")
+    return typeof(init) if isinstance(init, np.generic) and init.dtype.names is None else kind
+
+
+def add_initial(operands: Operands, init: Any, kind: types.Type) -> Any:
+    """Give *init* to the kernels; returns a function of (leaves, i) that reads it as a value of *kind*. Raises
+    `AlgorithmError` if it has not as many numbers."""
+    parts: tuple[Any, ...] = tuple(init) if isinstance(init, (tuple, np.void)) else (init,)  # type: ignore[arg-type]
+    dtypes = values.dtypes_of(kind, "source")
+    if len(parts) != len(dtypes) or not all(isinstance(part, (int, float, complex, np.generic)) for part in parts):
+        raise AlgorithmError(f"init is {init!r}; values are {kind}")
+    converted = [np.asarray(part).astype(dtype)[()] for part, dtype in zip(parts, dtypes, strict=True)]
+    reads = tuple(values.read_constant(operands.add(part)) for part in converted)
+    return values.read_together(reads, values.class_of(kind)) if isinstance(kind, types.BaseTuple) else reads[0]

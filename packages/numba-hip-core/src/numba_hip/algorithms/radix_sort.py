@@ -1,0 +1,260 @@
+"""Stable radix sorts: a pass for each eight bits of the keys, from the lowest on.
+
+A pass counts the digits of each tile, scans the counts digit by digit, and moves each element to the next free place
+of its digit. On GPUs, a wave goes through its tile row by row, and votes tell each lane which others have its digit; on
+the CPU device one thread does, with the free places in the first-level cache.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from numba.core import types
+
+from hip_runtime import DeviceArray
+from numba_hip.algorithms import values
+from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.operators import KEPT
+from numba_hip.algorithms.ordered_bits import ordering, word_dtype
+from numba_hip.algorithms.tiled_scan import scan_tiles
+from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
+from numba_hip.decorators import jit
+from numba_hip.language import bits, local, shared, thread_index, warp
+
+# What these mean in a kernel, a type checker cannot know.
+blockDim: Any = thread_index.blockDim
+blockIdx: Any = thread_index.blockIdx
+threadIdx: Any = thread_index.threadIdx
+ballot: Any = warp.ballot
+lanemask_lt: Any = warp.lanemask_lt
+local_array: Any = local.array
+popc: Any = bits.popc
+shared_array: Any = shared.array
+syncwarp: Any = warp.syncwarp
+
+DIGIT_BITS = 8
+DIGITS = 1 << DIGIT_BITS
+
+MOST_PARTS_ON_CPU = 64
+LEAST_ON_CPU = 4096
+"""On the CPU device: tiles are for threads that have some, and each has counts for all digits."""
+
+
+class Parts(NamedTuple):
+    """*elements* in *parts* parts of *length* elements, each for one worker: a wave or a thread."""
+
+    elements: int
+    length: int
+    parts: int
+
+
+def sort_pairs(
+    operands: Operands, keys: DeviceArray, others: Sequence[DeviceArray], *, descending: bool, argument: str = "keys"
+) -> None:
+    """Sort *keys*, which callers know as *argument*, in place, and the elements of *others* with them; equal keys keep
+    their order."""
+    dtype, count = keys.dtype, keys.size
+    if count < 2:
+        return
+    words = keys.view(word_dtype(dtype, argument))
+    columns = [words, *others]
+    spare = [operands.array(count, column.dtype) for column in columns]
+    parts = _parts_of(operands, count)
+    counts = operands.array(DIGITS * parts.parts, "int64")
+    ordered = ordering(dtype, descending=descending)
+    for shift in range(0, dtype.itemsize * 8, DIGIT_BITS):
+        _move_by_digit(operands, parts, _digit_of(ordered), shift, columns, spare, counts)
+        columns, spare = spare, columns
+    if dtype.itemsize % 2:  # an odd number of passes: the result is in the spare arrays
+        for target, source in zip(spare, columns, strict=True):
+            target.copy_to_device(source, stream=operands.stream)
+
+
+def uses_waves(operands: Operands) -> bool:
+    """Whether the elements are shared out among waves, or among threads."""
+    return not operands.device.is_cpu
+
+
+def _parts_of(operands: Operands, count: int) -> Parts:
+    if uses_waves(operands):
+        tiles = tiles_of(operands.device, count)
+        return Parts(count, tiles.length, tiles.tiles)
+    length = max(-(-count // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
+    return Parts(count, length, -(-count // length))
+
+
+def _move_by_digit(
+    operands: Operands,
+    parts: Parts,
+    digit: Any,
+    shift: int,
+    sources: Sequence[DeviceArray],
+    targets: Sequence[DeviceArray],
+    counts: DeviceArray,
+) -> None:
+    """Move the elements of *sources* to *targets* in the order of the *digit* at bit *shift* of the first of
+    them."""
+    of_pass = Operands.like(operands)
+    for array in (*sources, *targets, counts):
+        of_pass.add(array)
+    place, columns = len(sources) * 2, len(sources)
+    stream = operands.launch_stream
+    if uses_waves(operands):
+        grid, block = -(-parts.parts // WAVES_IN_BLOCK), (int(operands.device.WARP_SIZE), WAVES_IN_BLOCK)
+        count_digits, move = _count_by_wave(digit, place), _move_by_wave(digit, place, columns)
+    else:
+        grid, block = parts.parts, (1, 1)
+        count_digits, move = _count_by_thread(digit, place), _move_by_thread(digit, place, columns)
+    count_digits[grid, block, stream](*parts, shift, *of_pass.leaves)
+    starts = Operands.like(operands)
+    starts.add(counts)
+    write = values.write_leaves((0,), is_tuple=False)
+    scan_tiles(
+        starts,
+        tiles_of(operands.device, counts.size),
+        values.read_leaf(0),
+        operator.add,
+        types.int64,
+        _emit_start(write),
+    )
+    move[grid, block, stream](*parts, shift, *of_pass.leaves)
+
+
+@lru_cache(KEPT)
+def _emit_start(write: Any) -> Any:
+    return jit(device=True)(lambda leaves, i, before, through: write(leaves, i, before if i > 0 else types.int64(0)))
+
+
+@lru_cache(KEPT)
+def _digit_of(ordered: Any) -> Any:
+    return jit(device=True)(lambda word, shift: types.int32((types.uint64(ordered(word)) >> types.uint64(shift)) & 255))
+
+
+@lru_cache(KEPT)
+def _move_columns(columns: int) -> Any:
+    """A function of (leaves, i, place): move element i of each of *columns* arrays to *place* of that many others."""
+    move = _move_column(0, columns)
+    for column in range(1, columns):
+        move = _both(move, _move_column(column, columns + column))
+    return move
+
+
+def _move_column(source: int, target: int) -> Any:
+    @jit(device=True)
+    def move(leaves, i, place):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+        leaves[target][place] = leaves[source][i]
+
+    return move
+
+
+def _both(first: Any, second: Any) -> Any:
+    @jit(device=True)
+    def move(leaves, i, place):  # type: ignore[no-untyped-def]
+        first(leaves, i, place)
+        second(leaves, i, place)
+
+    return move
+
+
+@lru_cache(KEPT)
+def _count_by_thread(digit: Any, place: int) -> Any:
+    @jit
+    def count_digits(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
+        part = blockIdx.x
+        found = local_array(DIGITS, types.int64)
+        for one in range(DIGITS):
+            found[one] = 0
+        for i in range(part * length, min((part + 1) * length, count)):
+            found[digit(leaves[0][i], shift)] += 1
+        for one in range(DIGITS):
+            leaves[place][one * parts + part] = found[one]
+
+    return count_digits
+
+
+@lru_cache(KEPT)
+def _move_by_thread(digit: Any, place: int, columns: int) -> Any:
+    move = _move_columns(columns)
+
+    @jit
+    def move_elements(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
+        part = blockIdx.x
+        free = local_array(DIGITS, types.int64)
+        for one in range(DIGITS):
+            free[one] = leaves[place][one * parts + part]
+        for i in range(part * length, min((part + 1) * length, count)):
+            own = digit(leaves[0][i], shift)
+            target = free[own]
+            free[own] = target + 1
+            move(leaves, i, target)
+
+    return move_elements
+
+
+@jit(device=True)
+def lanes_with(digit, is_active):  # type: ignore[no-untyped-def]
+    """The active lanes of the wave that have the same *digit* as this one, bits of a uint64."""
+    same = ballot(is_active)
+    for bit in range(DIGIT_BITS):
+        has = (digit >> bit) & 1
+        votes = ballot(has)
+        same &= votes if has else ~votes
+    return same
+
+
+@lru_cache(KEPT)
+def _count_by_wave(digit: Any, place: int) -> Any:
+    @jit
+    def count_digits(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
+        found = shared_array((WAVES_IN_BLOCK, DIGITS), types.int32)
+        part, wave_of_block = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y, threadIdx.y
+        lane, lanes = threadIdx.x, blockDim.x
+        if part < parts:
+            for one in range(lane, DIGITS, lanes):
+                found[wave_of_block, one] = 0
+            syncwarp()
+            end = min((part + 1) * length, count)
+            for row in range(part * length, end, lanes):
+                i = row + lane
+                own = digit(leaves[0][min(i, end - 1)], shift)
+                same = lanes_with(own, i < end)
+                if i < end and popc(same & lanemask_lt()) == 0:
+                    found[wave_of_block, own] += popc(same)
+                syncwarp()
+            for one in range(lane, DIGITS, lanes):
+                leaves[place][one * parts + part] = found[wave_of_block, one]
+
+    return count_digits
+
+
+@lru_cache(KEPT)
+def _move_by_wave(digit: Any, place: int, columns: int) -> Any:
+    move = _move_columns(columns)
+
+    @jit
+    def move_elements(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
+        free = shared_array((WAVES_IN_BLOCK, DIGITS), types.int64)
+        part, wave_of_block = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y, threadIdx.y
+        lane, lanes = threadIdx.x, blockDim.x
+        if part < parts:
+            for one in range(lane, DIGITS, lanes):
+                free[wave_of_block, one] = leaves[place][one * parts + part]
+            syncwarp()
+            end = min((part + 1) * length, count)
+            for row in range(part * length, end, lanes):
+                i = row + lane
+                own = digit(leaves[0][min(i, end - 1)], shift)
+                same = lanes_with(own, i < end)
+                rank = popc(same & lanemask_lt())
+                target = free[wave_of_block, own] + rank
+                syncwarp()
+                if i < end:
+                    move(leaves, i, target)
+                    if rank == 0:
+                        free[wave_of_block, own] += popc(same)
+                syncwarp()
+
+    return move_elements

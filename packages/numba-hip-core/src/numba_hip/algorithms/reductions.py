@@ -1,0 +1,190 @@
+"""Reductions: all elements, or those of each segment, combined to one value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from numba.core import types
+
+from hip_runtime.array import StreamLike
+from numba_hip import wave
+from numba_hip.algorithms import values
+from numba_hip.algorithms.errors import AlgorithmError
+from numba_hip.algorithms.iterators import TransformIterator
+from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial, count_of
+from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.algorithms.tiled_scan import total_kernel
+from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
+from numba_hip.decorators import jit
+from numba_hip.language import thread_index
+
+# What these mean in a kernel, a type checker cannot know.
+blockDim: Any = thread_index.blockDim
+blockIdx: Any = thread_index.blockIdx
+threadIdx: Any = thread_index.threadIdx
+
+
+def reduce(
+    source: Any,
+    op: Operator = operator.add,
+    init: Any = None,
+    *,
+    count: int | None = None,
+    commutative: bool = True,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """*init* (if given) and all values of *source* combined by *op*.
+
+    *source* is an array with one axis, of the device or the host, or an iterator; *count* is how many of its values are
+    used, by default all. *op* is associative; say ``commutative=False`` if it is not commutative, which takes longer.
+    The result has the type of *init* if that is a NumPy number, else that of the values: pass ``np.int64(0)`` for
+    sums of small integers. It is returned as a number, or as a record for values that are tuples; if *out* is given, an
+    array, it is stored in its element 0 without waiting. Raises `AlgorithmError` for arguments that do not fit,
+    and for no values without *init*.
+    """
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, count, "source")
+    kind = accumulator_type(operands, reader.read, init)
+    if not number and init is None:
+        raise AlgorithmError("source has no values: say with init= what nothing comes to")
+    target = operands.output(out, "out", 1, kind)
+    combine = values.combining(in_kernels(op, "op"), kind)
+    read = values.read_transformed(reader.read, values.converted_to(kind))
+    write = operands.writer(target, kind)
+    start = None if init is None else add_initial(operands, init, kind)
+    stream_or_default = operands.launch_stream
+    if not number:
+        _store_kernel(start, write)[1, 1, stream_or_default](*operands.leaves)
+    else:
+        tiles = tiles_of(operands.device, number)
+        read_total, write_total = operands.scratch(tiles.tiles, kind)
+        first = column_kernel(read, combine, write_total) if commutative else total_kernel(read, combine, write_total)
+        first[tiles.grid, tiles.block, stream_or_default](tiles.elements, tiles.length, tiles.tiles, *operands.leaves)
+        last = total_kernel(read_total, combine, _write_from(start, combine, write))
+        last[1, tiles.block, stream_or_default](tiles.tiles, tiles.tiles, 1, *operands.leaves)
+    if out is None:
+        return operands.number(target)
+    operands.finish(target, out)
+    return None
+
+
+def transform_reduce(
+    source: Any,
+    transform: Callable[[Any], Any],
+    op: Operator = operator.add,
+    init: Any = None,
+    *,
+    count: int | None = None,
+    commutative: bool = True,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """What *transform* makes of each value of *source*, combined as `reduce` does."""
+    made = TransformIterator(source, transform)
+    return reduce(made, op, init, count=count, commutative=commutative, out=out, stream=stream)
+
+
+def segmented_reduce(
+    source: Any,
+    offsets: Any,
+    op: Operator = operator.add,
+    init: Any = 0,
+    *,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """For each segment of *source*, *init* and its values in their order, combined by *op*.
+
+    Segment k begins at ``offsets[k]`` and ends before ``offsets[k + 1]``; what is outside of *source* does not count.
+    See `reduce` for the other arguments. Returns an array with an element for each segment.
+    """
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    kind = accumulator_type(operands, reader.read, init)
+    bounds = operands.reader(offsets, "offsets")
+    segments = max(count_of(bounds, None, "offsets") - 1, 0)
+    _check_integers(operands, bounds.read, "offsets")
+    target = operands.output(out, "out", segments, kind)
+    if segments:
+        read = values.read_transformed(reader.read, values.converted_to(kind))
+        start = add_initial(operands, init, kind)
+        combine = values.combining(in_kernels(op, "op"), kind)
+        kernel = _segment_kernel(read, bounds.read, combine, start, operands.writer(target, kind))
+        lanes = int(operands.device.WARP_SIZE)
+        blocks = -(-segments // WAVES_IN_BLOCK)
+        kernel[blocks, (lanes, WAVES_IN_BLOCK), operands.launch_stream](number, segments, *operands.leaves)
+    return operands.finish(target, out, None if out is not None else segments)
+
+
+def _check_integers(operands: Operands, read: Any, argument: str) -> None:
+    kind = operands.type_of(read, argument)
+    if not isinstance(kind, types.Integer):
+        raise AlgorithmError(f"{argument} has values of type {kind}; pass integers")
+
+
+@lru_cache(KEPT)
+def column_kernel(read: Any, combine: Any, write: Any) -> Any:
+    """A kernel in which each lane combines a column of its wave's tile, and then the lanes: in another order than that
+    of the values."""
+
+    @jit
+    def combine_columns(count, length, tiles, *leaves):  # type: ignore[no-untyped-def]  # for kernels alone
+        tile = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y
+        if tile < tiles:
+            lane, lanes = threadIdx.x, blockDim.x
+            start = tile * length
+            end = min(start + length, count)
+            value = read(leaves, min(start + lane, end - 1))
+            for i in range(start + lane + lanes, end, lanes):
+                value = combine(value, read(leaves, i))
+            total = wave.reduce(value, combine, end - start)
+            if lane == 0:
+                write(leaves, tile, total)
+
+    return combine_columns
+
+
+@lru_cache(KEPT)
+def _segment_kernel(read: Any, read_offset: Any, combine: Any, start: Any, write: Any) -> Any:
+    """A kernel in which each wave combines the values of one segment."""
+
+    @jit
+    def combine_segments(count, segments, *leaves):  # type: ignore[no-untyped-def]
+        segment = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y
+        if segment < segments:
+            lane, lanes = threadIdx.x, blockDim.x
+            first = min(max(types.int64(read_offset(leaves, segment)), 0), count)
+            end = min(max(types.int64(read_offset(leaves, segment + 1)), 0), count)
+            total = start(leaves, 0)
+            for row in range(first, end, lanes):
+                value = read(leaves, min(row + lane, end - 1))
+                total = combine(total, wave.reduce(value, combine, end - row))
+            if lane == 0:
+                write(leaves, segment, total)
+
+    return combine_segments
+
+
+@lru_cache(KEPT)
+def _write_from(start: Any, combine: Any, write: Any) -> Any:
+    """*write* of what it is given behind what *start* reads, if that is given."""
+    if start is None:
+        return write
+    return jit(device=True)(lambda leaves, i, value: write(leaves, i, combine(start(leaves, i), value)))
+
+
+@lru_cache(KEPT)
+def _store_kernel(start: Any, write: Any) -> Any:
+    """A kernel of one thread that stores what *start* reads."""
+
+    @jit
+    def store_start(*leaves):  # type: ignore[no-untyped-def]
+        write(leaves, 0, start(leaves, 0))
+
+    return store_start

@@ -1,0 +1,264 @@
+"""Runs of equal neighbours, and segments: what is combined within each, and where they begin."""
+
+from __future__ import annotations
+
+import operator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from hip_runtime.array import StreamLike
+from numba_hip.algorithms import values
+from numba_hip.algorithms.elementwise import THREADS, store_kernel
+from numba_hip.algorithms.errors import AlgorithmError
+from numba_hip.algorithms.iterators import ConstantIterator
+from numba_hip.algorithms.operands import Operands, Operator, Reader, accumulator_type, add_initial, count_of
+from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.algorithms.selections import NUMBER, emit_where
+from numba_hip.algorithms.tiled_scan import scan_tiles
+from numba_hip.algorithms.tiles import tiles_of
+from numba_hip.decorators import jit
+
+
+def unique(source: Any, equal: Operator = operator.eq, *, out: Any = None, stream: StreamLike = None) -> Any:
+    """The first value of each run of *source*, neighbours that *equal* takes as the same: of sorted values, each value
+    once. Returns as many as there are: the beginning of *out* if that is given, which has room for all."""
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    kind = operands.type_of(reader.read, "source")
+    target = operands.output(out, "out", number, kind)
+    heads = _heads(reader.read, in_kernels(equal, "equal"))
+    found = emit_where(operands, number, heads, reader.read, operands.writer(target, kind))
+    return operands.finish(target, out, found)
+
+
+def unique_by_key(
+    keys: Any, source: Any, equal: Operator = operator.eq, *, stream: StreamLike = None
+) -> tuple[Any, Any]:
+    """The first key of each run of *keys*, and the value of *source* at its place."""
+    operands = Operands(stream)
+    key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
+    number = _count_of_both(key_reader, reader)
+    key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
+    key_target, target = (operands.output(None, "out", number, one) for one in (key_kind, kind))
+    heads = _heads(key_reader.read, in_kernels(equal, "equal"))
+    read = values.read_together((key_reader.read, reader.read))
+    write = _write_pair(operands.writer(key_target, key_kind), operands.writer(target, kind))
+    found = emit_where(operands, number, heads, read, write)
+    return operands.finish(key_target, None, found), operands.finish(target, None, found)
+
+
+def reduce_by_key(
+    keys: Any, source: Any, op: Operator = operator.add, equal: Operator = operator.eq, *, stream: StreamLike = None
+) -> tuple[Any, Any]:
+    """The first key of each run of *keys*, and the values of *source* at the places of the run, combined by *op*.
+
+    *op* is associative, and need not be commutative. To reduce all values of a key, sort by it first.
+    """
+    operands = Operands(stream)
+    key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
+    number = _count_of_both(key_reader, reader)
+    key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
+    key_target, target = (operands.output(None, "out", number, one) for one in (key_kind, kind))
+    found = 0
+    if number:
+        total = operands.array(1, "int64")
+        heads = _heads(key_reader.read, in_kernels(equal, "equal"))
+        emit = _emit_run_ends(
+            heads, key_reader.read, operands.writer(key_target, key_kind), operands.writer(target, kind),
+            _unpacked(kind), operands.writer(total, NUMBER), operands.add(number - 1),
+        )  # fmt: skip
+        _scan_runs(operands, number, heads, reader.read, in_kernels(op, "op"), kind, emit)
+        found = int(operands.number(total))
+    return operands.finish(key_target, None, found), operands.finish(target, None, found)
+
+
+def run_length_encode(source: Any, equal: Operator = operator.eq, *, stream: StreamLike = None) -> tuple[Any, Any]:
+    """The first value of each run of *source*, and the lengths of the runs (int64)."""
+    return reduce_by_key(source, ConstantIterator(np.int64(1)), operator.add, equal, stream=stream)
+
+
+def segmented_scan(
+    source: Any,
+    offsets: Any,
+    op: Operator = operator.add,
+    init: Any = None,
+    *,
+    inclusive: bool = True,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """A scan that begins anew at each segment of *source*: segment k at ``offsets[k]``, and the last before
+    ``offsets[-1]``. What is before the first segment is one of its own, and so is what is behind the last.
+
+    An exclusive one (``inclusive=False``) needs *init*. See `inclusive_scan` for the other arguments.
+    """
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    flags = operands.array(number, "uint8")
+    flags[:] = 0
+    flag_place = operands.add(flags)
+    bounds = operands.reader(offsets, "offsets")
+    marks = count_of(bounds, None, "offsets")
+    if not isinstance(operands.type_of(bounds.read, "offsets"), types.Integer):
+        raise AlgorithmError("offsets has no integers")
+    if number and marks:
+        mark = _mark_head(flag_place, operands.add(number))
+        store_kernel(bounds.read, mark)[-(-marks // THREADS), THREADS, operands.launch_stream](marks, *operands.leaves)
+    return _scan_of_heads(operands, reader, values.read_leaf(flag_place), number, op, init, inclusive, out)
+
+
+def scan_by_key(
+    keys: Any,
+    source: Any,
+    op: Operator = operator.add,
+    init: Any = None,
+    equal: Operator = operator.eq,
+    *,
+    inclusive: bool = True,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """A scan of *source* that begins anew at each run of *keys*. See `segmented_scan` for the other arguments."""
+    operands = Operands(stream)
+    key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
+    number = _count_of_both(key_reader, reader)
+    heads = _heads(key_reader.read, in_kernels(equal, "equal"))
+    return _scan_of_heads(operands, reader, heads, number, op, init, inclusive, out)
+
+
+def _scan_of_heads(
+    operands: Operands, reader: Reader, heads: Any, count: int, op: Operator, init: Any, inclusive: bool, out: Any
+) -> Any:
+    if init is None and not inclusive:
+        raise AlgorithmError("an exclusive scan needs init, which is what each segment begins with")
+    kind = accumulator_type(operands, reader.read, init)
+    target = operands.output(out, "out", count, kind)
+    if count:
+        function = in_kernels(op, "op")
+        start = None if init is None else add_initial(operands, init, kind)
+        read = values.read_transformed(reader.read, values.converted_to(kind))
+        write, combine = operands.writer(target, kind), values.combining(function, kind)
+        emit = _emit_scan(heads, write, combine, start, _unpacked(kind), inclusive)
+        _scan_runs(operands, count, heads, read, function, kind, emit)
+    return operands.finish(target, out)
+
+
+def _scan_runs(operands: Operands, count: int, heads: Any, read: Any, op: Any, kind: types.Type, emit: Any) -> None:
+    """Scan pairs of how many runs have begun and what has been combined since the last of them did."""
+    packed = types.Tuple((NUMBER, *(kind if isinstance(kind, types.BaseTuple) else (kind,))))
+    pair = _packed(heads, read, is_tuple=isinstance(kind, types.BaseTuple))
+    operator_of_runs = _of_runs(values.combining(op, kind), _unpacked(kind), isinstance(kind, types.BaseTuple))
+    scan_tiles(operands, tiles_of(operands.device, count), pair, operator_of_runs, packed, emit)
+
+
+def _count_of_both(keys: Reader, source: Reader) -> int:
+    number = count_of(keys, None, "keys")
+    if source.size is not None and source.size != number:
+        raise AlgorithmError(f"source has {source.size} values for {number} keys")
+    return number
+
+
+@lru_cache(KEPT)
+def _heads(read: Any, equal: Any) -> Any:
+    """A function of (leaves, i): whether a run begins at i."""
+    return jit(device=True)(lambda leaves, i: i == 0 or not equal(read(leaves, i - 1), read(leaves, i)))
+
+
+@lru_cache(KEPT)
+def _packed(heads: Any, read: Any, *, is_tuple: bool) -> Any:
+    """A function of (leaves, i): 1 where a run begins, else 0, and the value."""
+    if is_tuple:
+        return jit(device=True)(lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), *read(leaves, i)))
+    return jit(device=True)(lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), read(leaves, i)))
+
+
+@lru_cache(KEPT)
+def _unpacked(kind: types.Type) -> Any:
+    """A function of what `_packed` gives: the value of *kind*."""
+    if not isinstance(kind, types.BaseTuple):
+        return jit(device=True)(lambda packed: packed[1])
+    named = values.class_of(kind)
+    if named is None:
+        return jit(device=True)(lambda packed: packed[1:])
+    return jit(device=True)(lambda packed: named(*packed[1:]))
+
+
+@lru_cache(KEPT)
+def _of_runs(combine: Any, unpacked: Any, is_tuple: bool) -> Any:
+    """The operator of pairs of runs: a value is combined with those before it as long as no run begins between."""
+    if is_tuple:
+
+        @jit(device=True)
+        def combine_tuples(a, b):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+            value = unpacked(b) if b[0] else combine(unpacked(a), unpacked(b))
+            return (a[0] + b[0], *value)
+
+        return combine_tuples
+
+    @jit(device=True)
+    def combine_numbers(a, b):  # type: ignore[no-untyped-def]
+        return a[0] + b[0], b[1] if b[0] else combine(a[1], b[1])
+
+    return combine_numbers
+
+
+@lru_cache(KEPT)
+def _emit_run_ends(
+    heads: Any, read_key: Any, write_key: Any, write: Any, unpacked: Any, write_total: Any, last: int
+) -> Any:
+    @jit(device=True)
+    def emit(leaves, i, _before, through):  # type: ignore[no-untyped-def]
+        run = through[0] - 1
+        if heads(leaves, i):
+            write_key(leaves, run, read_key(leaves, i))
+        is_last = i == leaves[last]
+        if is_last or heads(leaves, i + 1):
+            write(leaves, run, unpacked(through))
+        if is_last:
+            write_total(leaves, 0, run + 1)
+
+    return emit
+
+
+@lru_cache(KEPT)
+def _emit_scan(heads: Any, write: Any, combine: Any, start: Any, unpacked: Any, inclusive: bool) -> Any:
+    if inclusive and start is None:
+        return jit(device=True)(lambda leaves, i, before, through: write(leaves, i, unpacked(through)))
+    if inclusive:
+        return jit(device=True)(
+            lambda leaves, i, before, through: write(leaves, i, combine(start(leaves, i), unpacked(through)))
+        )
+
+    @jit(device=True)
+    def emit(leaves, i, before, through):  # type: ignore[no-untyped-def]
+        if i == 0 or heads(leaves, i):
+            write(leaves, i, start(leaves, i))
+        else:
+            write(leaves, i, combine(start(leaves, i), unpacked(before)))
+
+    return emit
+
+
+@lru_cache(KEPT)
+def _write_pair(write_first: Any, write_second: Any) -> Any:
+    @jit(device=True)
+    def write(leaves, i, pair):  # type: ignore[no-untyped-def]
+        write_first(leaves, i, pair[0])
+        write_second(leaves, i, pair[1])
+
+    return write
+
+
+@lru_cache(KEPT)
+def _mark_head(flags: int, limit: int) -> Any:
+    @jit(device=True)
+    def mark(leaves, i, place):  # type: ignore[no-untyped-def]
+        if 0 <= place < leaves[limit]:
+            leaves[flags][place] = 1
+
+    return mark

@@ -1,0 +1,129 @@
+"""Selections: the values for which something is true, in their order."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from numba.core import types
+
+from hip_runtime.array import StreamLike
+from numba_hip.algorithms import values
+from numba_hip.algorithms.errors import AlgorithmError
+from numba_hip.algorithms.operands import Operands, Reader, count_of
+from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.algorithms.tiled_scan import scan_tiles
+from numba_hip.algorithms.tiles import tiles_of
+from numba_hip.decorators import jit
+
+NUMBER = types.int64
+"""The type in which values are counted."""
+
+
+def select(
+    source: Any,
+    predicate: Callable[[Any], Any] | None = None,
+    *,
+    flags: Any = None,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """The values of *source* for which *predicate* is true, or the value of *flags* at their place, in their order.
+
+    Returns as many as there are, for which it waits: the beginning of *out* if that is given, which has room for all.
+    """
+    operands = Operands(stream)
+    reader, test, number = _tested(operands, source, predicate, flags)
+    kind = operands.type_of(reader.read, "source")
+    target = operands.output(out, "out", number, kind)
+    found = emit_where(operands, number, test, reader.read, operands.writer(target, kind))
+    return operands.finish(target, out, found)
+
+
+def partition(
+    source: Any,
+    predicate: Callable[[Any], Any] | None = None,
+    *,
+    flags: Any = None,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> tuple[Any, int]:
+    """All values of *source*: first those that `select` chooses, then the others, each in their order; and how many
+    were chosen."""
+    operands = Operands(stream)
+    reader, test, number = _tested(operands, source, predicate, flags)
+    kind = operands.type_of(reader.read, "source")
+    target = operands.output(out, "out", number, kind)
+    if not number:
+        return operands.finish(target, out), 0
+    tiles = tiles_of(operands.device, number)
+    read_total, write_total = totals = operands.scratch(tiles.tiles, NUMBER)
+    del write_total
+    write = operands.writer(target, kind)
+    chosen = operands.array(1, "int64")
+    write_chosen = operands.writer(chosen, NUMBER)
+    last = operands.add(tiles.tiles - 1)
+    emit = _emit_both(test, reader.read, write, read_total, last, write_chosen)
+    scan_tiles(operands, tiles, _counted(test), operator.add, NUMBER, emit, totals)
+    found = int(operands.number(chosen))
+    return operands.finish(target, out), found
+
+
+def _tested(
+    operands: Operands, source: Any, predicate: Callable[[Any], Any] | None, flags: Any
+) -> tuple[Reader, Any, int]:
+    """The reader of *source*, a function of (leaves, i) that is true for what is chosen, and how many values there
+    are."""
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    if (predicate is None) == (flags is None):
+        raise AlgorithmError("pass either predicate, a function of a value, or flags, with an element for each")
+    if predicate is not None:
+        return reader, values.read_transformed(reader.read, in_kernels(predicate, "predicate")), number
+    flag_reader = operands.reader(flags, "flags")
+    if flag_reader.size is not None and flag_reader.size < number:
+        raise AlgorithmError(f"flags has {flag_reader.size} elements for {number} values")
+    return reader, flag_reader.read, number
+
+
+def emit_where(operands: Operands, count: int, test: Any, read: Any, write: Any) -> int:
+    """Write what *read* returns wherever *test* is true, one behind the other; returns how many there are."""
+    if not count:
+        return 0
+    total = operands.array(1, "int64")
+    write_total = operands.writer(total, NUMBER)
+    emit = _emit_chosen(test, read, write, write_total, operands.add(count - 1))
+    scan_tiles(operands, tiles_of(operands.device, count), _counted(test), operator.add, NUMBER, emit)
+    return int(operands.number(total))
+
+
+@lru_cache(KEPT)
+def _counted(test: Any) -> Any:
+    return jit(device=True)(lambda leaves, i: NUMBER(1) if test(leaves, i) else NUMBER(0))
+
+
+@lru_cache(KEPT)
+def _emit_chosen(test: Any, read: Any, write: Any, write_total: Any, last: int) -> Any:
+    @jit(device=True)
+    def emit(leaves, i, _before, through):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+        if test(leaves, i):
+            write(leaves, through - 1, read(leaves, i))
+        if i == leaves[last]:
+            write_total(leaves, 0, through)
+
+    return emit
+
+
+@lru_cache(KEPT)
+def _emit_both(test: Any, read: Any, write: Any, read_total: Any, last: int, write_chosen: Any) -> Any:
+    @jit(device=True)
+    def emit(leaves, i, _before, through):  # type: ignore[no-untyped-def]
+        chosen = read_total(leaves, leaves[last])
+        is_chosen = test(leaves, i)
+        write(leaves, through - 1 if is_chosen else chosen + i - through, read(leaves, i))
+        if i == 0:
+            write_chosen(leaves, 0, chosen)
+
+    return emit

@@ -1,0 +1,172 @@
+"""Sorting: of values, of values by keys, of segments, and the largest or smallest values."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from hip_runtime import DeviceArray
+from hip_runtime.array import StreamLike
+from numba_hip.algorithms import values
+from numba_hip.algorithms.elementwise import THREADS, store_kernel
+from numba_hip.algorithms.errors import AlgorithmError
+from numba_hip.algorithms.iterators import CountingIterator
+from numba_hip.algorithms.merging import sort_by
+from numba_hip.algorithms.operands import Operands, Operator, count_of, is_count
+from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.algorithms.radix_sort import sort_pairs
+from numba_hip.decorators import jit
+
+
+def sort(
+    source: Any,
+    less: Operator | None = None,
+    *,
+    descending: bool = False,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """The values of *source* in their order, or in that of *less*, which tells whether a value comes before another.
+
+    Numbers are sorted by their bits if there is no *less*; NaN and NaT come last, with *descending* first. Values that
+    are tuples, and complex numbers, need *less*. Equal values keep their order. *source* is an array with one axis, of
+    the device or the host, or an iterator that has an end. Sorts in place if *out* is *source*.
+    """
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    kind = operands.type_of(reader.read, "source")
+    target = operands.output(out, "out", number, kind)
+    _copy(operands, reader.read, number, operands.writer(target, kind))
+    _sort(operands, target[:number], [], kind, less, descending, "source")
+    return operands.finish(target, out)
+
+
+def argsort(source: Any, less: Operator | None = None, *, descending: bool = False, stream: StreamLike = None) -> Any:
+    """The places of the values of *source* in their order (int64). See `sort`."""
+    return sort_by_key(source, CountingIterator(np.int64(0)), less, descending=descending, stream=stream)[1]
+
+
+def sort_by_key(
+    keys: Any,
+    source: Any,
+    less: Operator | None = None,
+    *,
+    descending: bool = False,
+    stream: StreamLike = None,
+) -> tuple[Any, Any]:
+    """The *keys* in their order, and the values of *source* at the same places. See `sort`."""
+    operands = Operands(stream)
+    key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
+    number = count_of(key_reader, None, "keys")
+    if reader.size is not None and reader.size != number:
+        raise AlgorithmError(f"source has {reader.size} values for {number} keys")
+    key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
+    key_target, target = operands.output(None, "out", number, key_kind), operands.output(None, "out", number, kind)
+    _copy(operands, key_reader.read, number, operands.writer(key_target, key_kind))
+    _copy(operands, reader.read, number, operands.writer(target, kind))
+    _sort(operands, key_target, _columns(target), key_kind, less, descending, "keys")
+    return operands.finish(key_target, None), operands.finish(target, None)
+
+
+def segmented_sort(
+    source: Any, offsets: Any, *, descending: bool = False, out: Any = None, stream: StreamLike = None
+) -> Any:
+    """The values of *source*, numbers, in their order within each segment: segment k begins at ``offsets[k]`` and ends
+    before ``offsets[k + 1]``. What is before the first segment is sorted as one of its own, and what is behind the
+    last, too."""
+    operands = Operands(stream)
+    reader, bounds = operands.reader(source, "source"), operands.reader(offsets, "offsets")
+    number, marks = count_of(reader, None, "source"), count_of(bounds, None, "offsets")
+    kind = operands.type_of(reader.read, "source")
+    target = operands.output(out, "out", number, kind)
+    _copy(operands, reader.read, number, operands.writer(target, kind))
+    segments = operands.array(number, "int64")
+    segment_of = _segment_of(bounds.read, operands.add(marks))
+    _copy(operands, segment_of, number, operands.writer(segments, types.int64))
+    part = target[:number]
+    _sort(operands, part, [segments], kind, None, descending, "source")
+    sort_pairs(operands, segments, [part], descending=False)
+    return operands.finish(target, out)
+
+
+def topk(source: Any, k: int, *, largest: bool = True, stream: StreamLike = None) -> tuple[Any, Any]:
+    """The *k* largest numbers of *source* (or smallest), in their order, and their places (int64); of equal ones, those
+    that come first. NaN counts as the largest."""
+    if not is_count(k):
+        raise AlgorithmError(f"k is {k!r}; pass how many values are wanted")
+    ordered, places = sort_by_key(source, CountingIterator(np.int64(0)), descending=largest, stream=stream)
+    return ordered[:k], places[:k]
+
+
+def _sort(
+    operands: Operands,
+    keys: DeviceArray,
+    others: list[DeviceArray],
+    kind: types.Type,
+    less: Operator | None,
+    descending: bool,
+    argument: str,
+) -> None:
+    """Sort *keys* in place, and *others* with them."""
+    if keys.size < 2:
+        return
+    if less is None and keys.dtype.names is None:
+        sort_pairs(operands, keys, others, descending=descending, argument=argument)
+        return
+    if less is None:
+        raise AlgorithmError(f"{argument} has records, which have no order of their own: pass less=")
+    function = in_kernels(less, "less")
+    columns = [*_columns(keys), *others]
+    dense = [column.copy(stream=operands.stream) for column in columns]
+    parts = keys.dtype.names
+    key_of = _key_of(None if parts is None else len(parts), values.class_of(kind))
+    done = sort_by(operands, dense, key_of, _reversed(function) if descending else function)
+    for column, made in zip(columns, done, strict=True):
+        column.copy_to_device(made, stream=operands.stream)
+
+
+def _columns(array: DeviceArray) -> list[DeviceArray]:
+    """The arrays of the numbers that elements consist of."""
+    return [array] if array.dtype.names is None else [array.field(name) for name in array.dtype.names]
+
+
+def _copy(operands: Operands, read: Any, count: int, write: Any) -> None:
+    if count:
+        store_kernel(read, write)[-(-count // THREADS), THREADS, operands.launch_stream](count, *operands.leaves)
+
+
+@lru_cache(KEPT)
+def _key_of(parts: int | None, named: type | None) -> Any:
+    """A function of the numbers of an element: the key, a number or a tuple of the first *parts*."""
+    if parts is None:
+        return jit(device=True)(lambda element: element[0])
+    if named is None:
+        return jit(device=True)(lambda element: element[:parts])
+    return jit(device=True)(lambda element: named(*element[:parts]))
+
+
+@lru_cache(KEPT)
+def _reversed(less: Any) -> Any:
+    return jit(device=True)(lambda a, b: less(b, a))
+
+
+@lru_cache(KEPT)
+def _segment_of(read_offset: Any, marks: int) -> Any:
+    """A function of (leaves, i): how many offsets are at i or before."""
+
+    @jit(device=True)
+    def segment_of(leaves, i):  # type: ignore[no-untyped-def]  # for kernels alone
+        low, high = types.int64(0), types.int64(leaves[marks])
+        while low < high:
+            middle = (low + high) // 2
+            if read_offset(leaves, middle) <= i:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    return segment_of

@@ -1,0 +1,177 @@
+"""Values of algorithms: numbers and tuples of numbers, and how kernels read, write and convert them.
+
+A kernel gets one tuple of *leaves*: arrays and numbers. Readers and writers are device functions that know the places
+of theirs in it. Each is made once for equal parts, so that equal calls find the kernel that was compiled before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from hip_devicelib.codeobject import CPU_TARGET
+from numba_hip._numba.typing import as_dtype
+from numba_hip.algorithms.errors import AlgorithmError
+from numba_hip.algorithms.operators import KEPT
+from numba_hip.compilation.target_registry import compile_target
+from numba_hip.decorators import jit
+
+PLACE = types.int64
+"""The type of an index into the elements of an algorithm."""
+
+
+def returned_type(function: Any, *arguments: types.Type) -> types.Type:
+    """The Numba type of what *function* returns for *arguments*."""
+    typing_context = compile_target(CPU_TARGET).typing_context
+    if hasattr(function, "py_func"):
+        return typing_context.device_function(function).compile(arguments).signature.return_type
+    kind = typing_context.resolve_value_type(function)
+    return typing_context.resolve_function_type(kind, arguments, {}).return_type
+
+
+def dtypes_of(kind: types.Type, argument: str) -> list[np.dtype[Any]]:
+    """The dtypes of the numbers that a value of *kind* consists of. Raises `AlgorithmError` for values that are neither
+    numbers nor tuples of numbers; *argument* is where they come from."""
+    parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
+    if not parts or not all(isinstance(part, (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta))
+                            for part in parts):  # fmt: skip
+        raise AlgorithmError(f"{argument} has values of type {kind}; algorithms take numbers and tuples of numbers")
+    return [as_dtype(types.unliteral(part)) for part in parts]
+
+
+@lru_cache(KEPT)
+def read_leaf(place: int) -> Any:
+    """A function of (leaves, i): element i of the array at *place*."""
+    return jit(device=True)(lambda leaves, i: leaves[place][i])
+
+
+@lru_cache(KEPT)
+def read_constant(place: int) -> Any:
+    """A function of (leaves, i): the value at *place*."""
+    return jit(device=True)(lambda leaves, i: leaves[place])
+
+
+@lru_cache(KEPT)
+def read_counter(place: int) -> Any:
+    """A function of (leaves, i): the number at *place* and i, of the type of that number."""
+
+    @jit(device=True)
+    def read(leaves, i):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+        start = leaves[place]
+        return type(start)(start + i)
+
+    return read
+
+
+@lru_cache(KEPT)
+def read_transformed(read: Any, function: Any) -> Any:
+    """A function of (leaves, i): *function* of what *read* returns."""
+    return jit(device=True)(lambda leaves, i: function(read(leaves, i)))
+
+
+@lru_cache(KEPT)
+def read_permuted(read: Any, read_index: Any) -> Any:
+    """A function of (leaves, i): what *read* returns for the index that *read_index* returns."""
+    return jit(device=True)(lambda leaves, i: read(leaves, read_index(leaves, i)))
+
+
+@lru_cache(KEPT)
+def read_reversed(read: Any, place: int) -> Any:
+    """A function of (leaves, i): what *read* returns for the last place, which is at *place*, less i."""
+    return jit(device=True)(lambda leaves, i: read(leaves, leaves[place] - i))
+
+
+@lru_cache(KEPT)
+def read_together(reads: tuple[Any, ...], named: type | None = None) -> Any:
+    """A function of (leaves, i): a tuple of what each of *reads* returns, of the class *named* if given."""
+    first = reads[0]
+    joined: Any = jit(device=True)(lambda leaves, i: (first(leaves, i),))
+    for read in reads[1:]:
+        joined = _joined(joined, read)
+    return joined if named is None else jit(device=True)(lambda leaves, i: named(*joined(leaves, i)))
+
+
+@lru_cache(KEPT)
+def read_parts(places: tuple[int, ...], kind: types.Type) -> Any:
+    """A function of (leaves, i): a value of *kind* whose parts are in the arrays at *places*."""
+    if not isinstance(kind, types.BaseTuple):
+        return read_leaf(places[0])
+    return read_together(tuple(map(read_leaf, places)), class_of(kind))
+
+
+def class_of(kind: types.Type) -> type | None:
+    """The class of the tuples of *kind*, if they have names."""
+    return kind.instance_class if isinstance(kind, types.BaseNamedTuple) else None
+
+
+def _joined(read_tuple: Any, read: Any) -> Any:
+    return jit(device=True)(lambda leaves, i: (*read_tuple(leaves, i), read(leaves, i)))
+
+
+@lru_cache(KEPT)
+def write_leaves(places: tuple[int, ...], *, is_tuple: bool) -> Any:
+    """A function of (leaves, i, value) that stores the *value*, or the parts of a tuple, in the arrays at *places*."""
+    if not is_tuple:
+        place = places[0]
+
+        @jit(device=True)
+        def write(leaves, i, value):  # type: ignore[no-untyped-def]
+            leaves[place][i] = value
+
+        return write
+    write = _write_part(places[0], 0)
+    for part, place in enumerate(places[1:], 1):
+        write = _both(write, _write_part(place, part))
+    return write
+
+
+def _write_part(place: int, part: int) -> Any:
+    @jit(device=True)
+    def write(leaves, i, value):  # type: ignore[no-untyped-def]
+        leaves[place][i] = value[part]
+
+    return write
+
+
+def _both(first: Any, second: Any) -> Any:
+    @jit(device=True)
+    def write(leaves, i, value):  # type: ignore[no-untyped-def]
+        first(leaves, i, value)
+        second(leaves, i, value)
+
+    return write
+
+
+@lru_cache(KEPT)
+def converted_to(kind: types.Type) -> Any:
+    """A function that converts a value to *kind*: a number, or a tuple of as many numbers."""
+    if not isinstance(kind, types.BaseTuple):
+        return jit(device=True)(lambda value: kind(value))
+    made = _convert_parts(list(kind))
+    if not isinstance(kind, types.BaseNamedTuple):
+        return made
+    named = kind.instance_class
+    return jit(device=True)(lambda value: named(*made(value)))
+
+
+def _convert_parts(kinds: Sequence[types.Type]) -> Any:
+    first = kinds[0]
+    converted = jit(device=True)(lambda value: (first(value[0]),))
+    for part, kind in enumerate(kinds[1:], 1):
+        converted = _convert_next(converted, part, kind)
+    return converted
+
+
+def _convert_next(before: Any, part: int, kind: types.Type) -> Any:
+    return jit(device=True)(lambda value: (*before(value), kind(value[part])))
+
+
+@lru_cache(KEPT)
+def combining(operator: Any, kind: types.Type) -> Any:
+    """*operator* with its result converted to *kind*: int32 and int32 is int64 in Numba."""
+    convert = converted_to(kind)
+    return jit(device=True)(lambda a, b: convert(operator(a, b)))

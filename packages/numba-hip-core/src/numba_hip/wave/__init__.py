@@ -1,0 +1,85 @@
+"""Operations of a whole wave, CUDA's warp, for kernels: ``hip.wave``.
+
+All lanes of a wave call a function together, as they do for ``hip.shfl``. Values are numbers of any type, or tuples of
+numbers. An *operator* takes two values and is associative; it need not be commutative: lanes are combined in their
+order. It is a device function, or a function of Python's or NumPy's such as ``max``, ``operator.add`` and
+``np.minimum``.
+
+The steps double their distance, so that a wave of 64 lanes takes six (Hillis and Steele, "Data parallel algorithms",
+1986).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba_hip.decorators import jit
+from numba_hip.language import bits, value_exchange
+from numba_hip.language import warp as warp_operations
+
+shuffle: Any = value_exchange.exchange
+shuffle_up: Any = value_exchange.exchange_up
+shuffle_down: Any = value_exchange.exchange_down
+shuffle_xor: Any = value_exchange.exchange_xor
+
+# What these mean in a kernel, a type checker cannot know.
+warp: Any = warp_operations
+ballot: Any = warp.ballot
+lanemask_lt: Any = warp.lanemask_lt
+popc: Any = bits.popc
+
+__all__ = ["aggregate_of", "broadcast", "exclusive_scan", "inclusive_scan", "rank", "reduce", "shuffle",
+           "shuffle_down", "shuffle_up", "shuffle_xor"]  # fmt: skip
+
+
+@jit(device=True)
+def broadcast(value, lane=0):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+    """The *value* of lane number *lane*, for every lane."""
+    return shuffle(value, lane)
+
+
+@jit(device=True)
+def reduce(value, operator, count=64):  # type: ignore[no-untyped-def]
+    """The values of the first *count* lanes combined by *operator*, for every lane; *count* is 1 at least."""
+    lane = warp.laneid
+    end = min(count, warp.warpsize)
+    distance = 1
+    while distance < warp.warpsize:
+        other = shuffle_down(value, distance)
+        if lane + distance < end:
+            value = operator(value, other)
+        distance *= 2
+    return shuffle(value, 0)
+
+
+@jit(device=True)
+def inclusive_scan(value, operator):  # type: ignore[no-untyped-def]
+    """The values of the lanes up to this one combined by *operator*."""
+    lane = warp.laneid
+    distance = 1
+    while distance < warp.warpsize:
+        other = shuffle_up(value, distance)
+        if lane >= distance:
+            value = operator(other, value)
+        distance *= 2
+    return value
+
+
+@jit(device=True)
+def exclusive_scan(value, operator, initial):  # type: ignore[no-untyped-def]
+    """*initial* and the values of the lanes below this one combined by *operator*."""
+    before = shuffle_up(inclusive_scan(value, operator), 1)
+    return operator(initial, before) if warp.laneid > 0 else initial
+
+
+@jit(device=True)
+def aggregate_of(scanned):  # type: ignore[no-untyped-def]
+    """What all lanes combined come to, for every lane, from what `inclusive_scan` gave to each."""
+    return shuffle(scanned, warp.warpsize - 1)
+
+
+@jit(device=True)
+def rank(flag):  # type: ignore[no-untyped-def]
+    """How many lanes below this one have a true *flag*, and how many lanes of the wave do."""
+    votes = ballot(flag)
+    return popc(votes & lanemask_lt()), popc(votes)

@@ -1,0 +1,329 @@
+"""``hip.algorithms``: differential tests against NumPy over types, sizes at the edges of tiles, and operators."""
+
+import itertools
+import operator
+
+import numpy as np
+import pytest
+
+import numba_hip as hip
+from numba_hip import algorithms
+from numba_hip.algorithms import (
+    AlgorithmError,
+    ConstantIterator,
+    CountingIterator,
+    PermutationIterator,
+    ReverseIterator,
+    TransformIterator,
+    ZipIterator,
+    radix_sort,
+)
+from numba_hip.algorithms.tiled_scan import prefix_kernel
+
+SIZES = [0, 1, 2, 63, 64, 65, 1023, 1024, 1025, 4097, 70_001]
+"""Nothing, one, rows of lanes, tiles and several blocks of tiles, each with a rest."""
+
+DTYPES = "? i1 u2 f2 i4 f4 u8 f8".split()
+
+
+def host(array):
+    return array.copy_to_host() if hip.is_device_array(array) else array
+
+
+def numbers(size, dtype=np.int32, seed=1):
+    generator = np.random.default_rng(seed + size)
+    kind = np.dtype(dtype).kind
+    low, high = {"?": (0, 2), "b": (0, 2), "u": (0, 100)}.get(kind, (-50, 50))
+    return generator.integers(low, high, size).astype(dtype)
+
+
+def cuts(size, seed=3):
+    return np.sort(np.random.default_rng(seed).integers(0, size + 1, 12))
+
+
+def parts_of(size, offsets):
+    bounds = [0, *offsets, size]
+    return list(itertools.pairwise(bounds))
+
+
+def follow(first, second):
+    """Two maps x -> a * x + b modulo a prime, one after the other: associative, and not commutative."""
+    return first[0] * second[0] % 10007, (second[0] * first[1] + second[1]) % 10007
+
+
+def followed(pairs):
+    made, state = [], (1, 0)
+    for a, b in pairs:
+        state = follow(state, (int(a), int(b)))
+        made.append(state)
+    return made
+
+
+def test_a_sum_and_its_mistakes():
+    x = numbers(1500)
+    assert algorithms.reduce(hip.to_device(x)) == x.sum()
+    with pytest.raises(AlgorithmError, match="source is str"):
+        algorithms.reduce("abc")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES)
+def test_scans(size):
+    x = numbers(size)
+    np.testing.assert_array_equal(algorithms.inclusive_scan(x), np.cumsum(x))
+    exclusive = algorithms.exclusive_scan(hip.to_device(x), operator.add, np.int64(7))
+    assert exclusive.dtype == np.int64
+    np.testing.assert_array_equal(host(exclusive), 7 + np.cumsum([0, *x])[:-1])
+    np.testing.assert_array_equal(algorithms.inclusive_scan(x, max, init=3), np.maximum.accumulate(np.maximum(x, 3)))
+    slopes, shifts = np.abs(x).astype(np.int64) + 1, np.abs(x).astype(np.int64)
+    scanned = algorithms.inclusive_scan(ZipIterator(slopes, shifts), follow)
+    assert host(scanned).tolist() == followed(zip(slopes, shifts, strict=True))
+    half = numbers(size // 2 + 1)
+    np.testing.assert_array_equal(algorithms.inclusive_scan(half[::2]), np.cumsum(half[::2]))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_types_of_scans_and_sums(dtype):
+    x = numbers(3000, dtype) if dtype != "f2" else (numbers(3000) % 2).astype(dtype)
+    op = operator.or_ if dtype == "?" else max
+    wanted = np.logical_or.accumulate(x) if dtype == "?" else np.maximum.accumulate(x)
+    scanned = algorithms.inclusive_scan(x, op)
+    assert scanned.dtype == x.dtype
+    np.testing.assert_array_equal(scanned, wanted)
+    assert algorithms.reduce(x, op) == wanted[-1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_reductions(size):
+    x = numbers(size)
+    on_device = hip.to_device(x)
+    assert algorithms.reduce(on_device) == x.sum()
+    assert algorithms.reduce(on_device, max, init=3) == max(x.max(), 3)
+    assert algorithms.reduce(on_device, min, commutative=False) == x.min()
+    squares = algorithms.transform_reduce(on_device, lambda value: value * value, init=np.int64(0))
+    assert squares == (x.astype(np.int64) ** 2).sum()
+    slopes, shifts = np.abs(x).astype(np.int64) + 1, np.abs(x).astype(np.int64)
+    pair = algorithms.reduce(ZipIterator(slopes, shifts), follow, commutative=False)
+    assert tuple(pair) == followed(zip(slopes, shifts, strict=True))[-1]
+    offsets = cuts(size)
+    found = host(algorithms.segmented_reduce(on_device, offsets, max, init=-100))
+    assert found.tolist() == [max([-100, *x[a:b]]) for a, b in itertools.pairwise(offsets)]
+    out = hip.device_array(1, np.int32)
+    assert algorithms.reduce(on_device, out=out) is None
+    assert out.copy_to_host()[0] == x.sum()
+
+
+@pytest.mark.long
+def test_sums_of_nothing():
+    assert algorithms.reduce(np.zeros(0, np.int32), init=5) == 5
+    with pytest.raises(AlgorithmError, match="source has no values: say with init= what nothing comes to"):
+        algorithms.reduce(np.zeros(0))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES)
+def test_selections_and_runs(size):
+    x = numbers(size)
+    np.testing.assert_array_equal(algorithms.select(x, lambda value: value > 3), x[x > 3])
+    np.testing.assert_array_equal(host(algorithms.select(hip.to_device(x), flags=x % 2)), x[x % 2 != 0])
+    parted, chosen = algorithms.partition(x, lambda value: value > 3)
+    assert chosen == (x > 3).sum()
+    np.testing.assert_array_equal(parted, np.concatenate([x[x > 3], x[x <= 3]]))
+    keys = np.sort(np.random.default_rng(1).integers(0, max(size // 7, 1), size)).astype(np.uint16)
+    names, places, counts = np.unique(keys, return_index=True, return_counts=True)
+    np.testing.assert_array_equal(algorithms.unique(keys), names)
+    of_keys, of_values = algorithms.unique_by_key(keys, x)
+    np.testing.assert_array_equal(of_keys, names)
+    np.testing.assert_array_equal(of_values, x[places])
+    of_keys, most = algorithms.reduce_by_key(keys, x, max)
+    np.testing.assert_array_equal(of_keys, names)
+    np.testing.assert_array_equal(most, [x[keys == name].max() for name in names])
+    np.testing.assert_array_equal(algorithms.run_length_encode(keys)[1], counts)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES)
+def test_scans_of_segments(size):
+    x, offsets = numbers(size), cuts(size)
+    wanted, highest = x.copy(), x.copy()
+    for a, b in parts_of(size, offsets):
+        wanted[a:b] = np.cumsum(x[a:b])
+        highest[a:b] = np.maximum.accumulate([-3, *x[a:b]])[:-1]
+    np.testing.assert_array_equal(algorithms.segmented_scan(x, offsets), wanted)
+    exclusive = algorithms.segmented_scan(hip.to_device(x), offsets, max, -3, inclusive=False)
+    np.testing.assert_array_equal(host(exclusive), highest)
+    keys = np.repeat(np.arange(size // 5 + 1), 5)[:size]
+    pairs = algorithms.scan_by_key(keys, ZipIterator(x, x), lambda a, b: (a[0] + b[0], max(a[1], b[1])))
+    groups = [x[keys == key] for key in range(size // 5 + 1)]
+    np.testing.assert_array_equal(host(pairs)["f0"], np.concatenate([np.cumsum(group) for group in groups]))
+    tops = np.concatenate([np.maximum.accumulate(group) for group in groups])
+    np.testing.assert_array_equal(host(pairs)["f1"], tops)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "f2", "f4", "i8", "f8", "M8[s]"])
+def test_sorts_of_numbers(dtype):
+    for size in (0, 1, 2, 65, 9001):
+        x = numbers(size, dtype) if dtype[0] not in "Mm" else numbers(size, np.int64).astype(dtype)
+        if size > 10:
+            special = {"f": [np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0], "M": ["NaT"], "m": ["NaT"]}
+            for place, value in enumerate(special.get(dtype[0], [])):
+                x[place * 7] = np.array(value, dtype)
+        order = np.argsort(x, kind="stable")
+        np.testing.assert_array_equal(algorithms.argsort(x), order)
+        on_device = hip.to_device(x)
+        algorithms.sort(on_device, out=on_device)
+        words = f"u{x.itemsize}"
+        np.testing.assert_array_equal(on_device.copy_to_host().view(words), x[order].view(words))
+        keys, places = algorithms.sort_by_key(x, np.arange(size), descending=True)
+        np.testing.assert_array_equal(keys.view(words), x[places].view(words))
+        np.testing.assert_array_equal(keys[::-1], np.sort(x))
+        same = keys[1:] == keys[:-1]
+        assert (np.diff(places)[same] > 0).all(), "equal keys keep their order"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [0, 1, 2, 15, 17, 300, 5001])
+def test_sorts_by_a_function_and_merges(size):
+    x = numbers(size)
+    ordered = x[np.argsort(x % 10, kind="stable")]
+    np.testing.assert_array_equal(algorithms.sort(x, lambda a, b: a % 10 < b % 10), ordered)
+    _, places = algorithms.sort_by_key(x, np.arange(size), lambda a, b: a < b, descending=True)
+    np.testing.assert_array_equal(places, np.argsort(-x, kind="stable"))
+    records = np.zeros(size, [("a", np.int32), ("b", np.float64)])
+    records["a"], records["b"] = x % 5, np.random.default_rng(1).random(size)
+    by_both = algorithms.sort(records, lambda p, q: p.a < q.a or (p.a == q.a and p.b < q.b))
+    np.testing.assert_array_equal(by_both, np.sort(records, order=["a", "b"]))
+    z = (x + 1j * numbers(size, seed=9)).astype(np.complex64)
+    by_parts = algorithms.sort(z, lambda p, q: p.real < q.real or (p.real == q.real and p.imag < q.imag))
+    np.testing.assert_array_equal(by_parts, np.sort(z))
+    first, second = np.sort(x), np.sort(numbers(size + 3, seed=5))
+    np.testing.assert_array_equal(algorithms.merge(first, second), np.sort(np.concatenate([first, second])))
+    for side in ("left", "right"):
+        found = algorithms.searchsorted(second, x, side)
+        np.testing.assert_array_equal(found, np.searchsorted(second, x, side))
+    offsets, wanted = cuts(size), x.copy()
+    for a, b in parts_of(size, offsets):
+        wanted[a:b] = np.sort(x[a:b])
+    np.testing.assert_array_equal(algorithms.segmented_sort(x, offsets), wanted)
+    top, places = algorithms.topk(x, 5)
+    np.testing.assert_array_equal(top, np.sort(x)[::-1][:5])
+    np.testing.assert_array_equal(x[places], top)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES)
+def test_histograms(size):
+    x = np.random.default_rng(1).normal(size=size)
+    x[: size // 9] = np.nan
+    within = x[(x >= -1) & (x < 1)]
+    np.testing.assert_array_equal(algorithms.histogram_even(x, 10, -1, 1), np.histogram(within, 10, (-1, 1))[0])
+    edges = np.array([-2, -0.5, 0, 0.1, 3.0])
+    wanted = [((x >= a) & (x < b)).sum() for a, b in itertools.pairwise(edges)]
+    np.testing.assert_array_equal(algorithms.histogram_range(x, edges), wanted)
+    many = algorithms.histogram_even(hip.to_device(numbers(size)), 9000, -100, 100)
+    assert host(many).sum() == size
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_elements_one_by_one(size):
+    x, generator = numbers(size), np.random.default_rng(4)
+    np.testing.assert_array_equal(algorithms.transform(lambda a, b: a * b + 1, x, x), x * x + 1)
+    np.testing.assert_array_equal(algorithms.transform(np.sqrt, np.abs(x) + 0.5), np.sqrt(np.abs(x) + 0.5))
+    places = generator.integers(0, size, 2 * size)
+    np.testing.assert_array_equal(algorithms.gather(x, places), x[places])
+    order, out, wanted = generator.permutation(size), np.full(size + 3, 77, np.int32), np.full(size + 3, 77, np.int32)
+    wanted[order] = x
+    assert algorithms.scatter(x, order, out) is out
+    np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.long
+def test_iterators():
+    x = numbers(2000)
+    total = algorithms.reduce
+    assert total(CountingIterator(np.int64(5)), count=100) == sum(range(5, 105))
+    assert total(ConstantIterator(2.5), count=7) == 17.5
+    assert total(TransformIterator(x, abs)) == np.abs(x).sum()
+    assert total(PermutationIterator(x, [3, 3, 5])) == 2 * x[3] + x[5]
+    np.testing.assert_array_equal(algorithms.inclusive_scan(ReverseIterator(x)), np.cumsum(x[::-1]))
+    largest = total(ZipIterator(x, CountingIterator(0)), lambda a, b: a if a[0] >= b[0] else b, commutative=False)
+    assert (largest[0], largest[1]) == (x.max(), x.argmax())
+    scale = 3
+    nested = TransformIterator(ZipIterator(x, ReverseIterator(x)), lambda pair: pair[0] * scale - pair[1])
+    assert total(nested) == (x * scale - x[::-1]).sum()
+
+
+@pytest.mark.long
+def test_streams_and_results_of_the_caller():
+    stream, x = hip.stream(), numbers(5000)
+    source, out = hip.to_device(x, stream=stream), hip.device_array(5000, np.int32)
+    assert algorithms.inclusive_scan(source, out=out, stream=stream) is out
+    algorithms.sort(out, out=out, stream=stream)
+    np.testing.assert_array_equal(out.copy_to_host(stream=stream), np.sort(np.cumsum(x)))
+    kept = np.full(6000, -1, np.int32)
+    algorithms.inclusive_scan(x, out=kept[:5000])
+    np.testing.assert_array_equal(kept[:5000], np.cumsum(x))
+    assert (kept[5000:] == -1).all()
+
+
+@pytest.mark.long
+def test_equal_functions_are_compiled_once():
+    def scan_from(bound):
+        return algorithms.inclusive_scan(np.arange(9), lambda a, b: max(a, b, bound))
+
+    assert scan_from(5).tolist() == [0, 5, 5, 5, 5, 5, 6, 7, 8]
+    made = prefix_kernel.cache_info().misses
+    assert scan_from(5).tolist() == [0, 5, 5, 5, 5, 5, 6, 7, 8]
+    assert prefix_kernel.cache_info().misses == made
+    assert scan_from(7).tolist() == [0, 7, 7, 7, 7, 7, 7, 7, 8]
+
+
+X = np.arange(9, dtype=np.int32)
+MISTAKES = [
+    (lambda: algorithms.inclusive_scan(np.zeros((2, 2))), "source has 2 axes"),
+    (lambda: algorithms.inclusive_scan("abc"), "source is str; pass an array"),
+    (lambda: algorithms.inclusive_scan(X, 3), "op is 3: pass a function"),
+    (lambda: algorithms.inclusive_scan(CountingIterator(0)), "source has no end: say .* count="),
+    (lambda: algorithms.inclusive_scan(X, count=10), "count is 10; source has 9 values"),
+    (lambda: algorithms.inclusive_scan(X, count=-1), "count is -1"),
+    (lambda: algorithms.inclusive_scan(X, out=np.zeros(2)), r"out has the shape \(2,\); 9 results need \(9,\)"),
+    (lambda: algorithms.inclusive_scan(X, init=(1, 2)), r"init is \(1, 2\); values are int32"),
+    (lambda: algorithms.inclusive_scan(X, init="a"), "init is 'a'"),
+    (lambda: algorithms.sort(X, out=hip.to_device(X).read_only()), "out is read-only"),
+    (lambda: algorithms.transform_reduce(X, lambda value: "a"), "source has values of type unicode_type"),
+    (lambda: algorithms.segmented_scan(X, [0, 3], inclusive=False), "an exclusive scan needs init"),
+    (lambda: algorithms.gather(X, [9]), "indices has 9; there are places 0 to 8"),
+    (lambda: algorithms.scatter(X, [-1] * 9, X.copy()), "indices has -1; there are places 0 to 8"),
+    (lambda: algorithms.select(X), "pass either predicate, a function of a value, or flags"),
+    (lambda: algorithms.sort(X.astype(np.complex64)), "source has elements of complex64, .*: pass less="),
+    (lambda: algorithms.sort(np.zeros(3, [("a", "i4"), ("b", "i4")])), "source has records, .*: pass less="),
+    (lambda: algorithms.sort_by_key(X, X[:3]), "source has 3 values for 9 keys"),
+    (lambda: algorithms.topk(X, -1), "k is -1"),
+    (lambda: algorithms.searchsorted(X, X, "up"), "side is 'up'; pass 'left' or 'right'"),
+    (lambda: algorithms.histogram_even(X, 0, 1, 2), "bins is 0"),
+    (lambda: algorithms.histogram_even(X, 3, 2, 1), "lower is 2 and upper 1"),
+    (lambda: algorithms.histogram_range(X, [1]), "edges has 1 values; a bin needs two"),
+    (lambda: algorithms.reduce(np.array([None])), "source holds Python objects"),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("call", "says"), MISTAKES, ids=[says for _, says in MISTAKES])
+def test_mistakes_are_told_by_the_name_of_the_argument(call, says):
+    with pytest.raises(AlgorithmError, match=says):
+        call()
+
+
+@pytest.mark.long
+def test_the_radix_sort_of_gpus_runs_on_the_cpu_device_too(monkeypatch):
+    """It shares elements out among waves there, among threads here."""
+    monkeypatch.setattr(radix_sort, "uses_waves", lambda operands: True)
+    for dtype in ("u1", "f4"):
+        x = numbers(3001, dtype)
+        keys, places = algorithms.sort_by_key(x, np.arange(3001))
+        np.testing.assert_array_equal(places, np.argsort(x, kind="stable"))
+        np.testing.assert_array_equal(keys, np.sort(x))

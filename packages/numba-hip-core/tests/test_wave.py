@@ -1,0 +1,81 @@
+"""``hip.wave``: what the lanes of a wave compute together, for values of every kind."""
+
+import operator
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+import numba_hip as hip
+
+Affine = namedtuple("Affine", "slope shift")
+
+
+@hip.jit(device=True)
+def after(first, second):
+    """*first* and then *second*, which are x -> slope * x + shift: not commutative."""
+    return Affine(np.float32(first.slope * second.slope), np.float32(second.slope * first.shift + second.shift))
+
+
+@hip.jit
+def combine(x, count, out):
+    i = hip.threadIdx.x
+    out[i, 0] = hip.wave.reduce(x[i], operator.add, count)
+    out[i, 1] = hip.wave.inclusive_scan(x[i], operator.add)
+    out[i, 2] = hip.wave.exclusive_scan(x[i], max, -5)
+    out[i, 3] = hip.wave.inclusive_scan(Affine(np.float32(0.5), x[i]), after).shift
+    below, all_of_them = hip.wave.rank(x[i] > 3)
+    out[i, 4], out[i, 5] = below, all_of_them
+    out[i, 6] = hip.wave.aggregate_of(hip.wave.inclusive_scan(x[i], np.minimum))
+
+
+def test_lanes_are_combined_in_their_order():
+    lanes = hip.get_current_device().WARP_SIZE
+    x = np.random.default_rng(1).integers(0, 9, lanes).astype(np.float32)
+    out = np.zeros((lanes, 7))
+    combine[1, lanes](x, 20, out)
+    assert (out[:, 0] == x[:20].sum()).all()
+    np.testing.assert_array_equal(out[:, 1], np.cumsum(x))
+    np.testing.assert_array_equal(out[:, 2], np.maximum.accumulate([-5, *x[:-1]]))
+    followed = [0.0]
+    for number in x:
+        followed.append(followed[-1] / 2 + number)
+    np.testing.assert_allclose(out[:, 3], followed[1:], rtol=1e-6)
+    np.testing.assert_array_equal(out[:, 4], np.cumsum(x > 3) - (x > 3))
+    assert (out[:, 5] == (x > 3).sum()).all()
+    assert (out[:, 6] == x.min()).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", "? i1 u1 i2 f2 i4 u4 f4 i8 u8 f8 c8 c16 M8[s]".split())
+def test_values_of_every_type_are_exchanged(dtype):
+    @hip.jit
+    def exchange(x, out):
+        i = hip.threadIdx.x
+        out[0, i] = hip.wave.shuffle(x[i], 3)
+        out[1, i] = hip.wave.shuffle_up(x[i], 2)
+        out[2, i] = hip.wave.shuffle_down((x[i], i), 2)[0]
+        out[3, i] = hip.wave.shuffle_xor(x[i], 1)
+        out[4, i] = hip.wave.broadcast(x[i], 5)
+
+    lanes = hip.get_current_device().WARP_SIZE
+    x = np.random.default_rng(2).integers(0, 100, lanes).astype(dtype)
+    out = np.zeros((5, lanes), dtype)
+    exchange[1, lanes](x, out)
+    place = np.arange(lanes)
+    above = np.where(place + 2 < lanes, place + 2, place) % lanes
+    for row, source in enumerate([np.full(lanes, 3), np.where(place < 2, place, place - 2), above, place ^ 1]):
+        np.testing.assert_array_equal(out[row], x[source])
+    assert (out[4] == x[5]).all()
+
+
+def test_arrays_are_not_exchanged():
+    @hip.jit
+    def exchange(x):
+        hip.wave.shuffle(x, 3)
+
+    with pytest.raises(
+        TypingError, match=r"wave.shuffle exchanges numbers and tuples of numbers between lanes, not arr"
+    ):
+        exchange[1, 1](np.zeros(3))

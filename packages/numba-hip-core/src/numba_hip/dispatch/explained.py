@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from numba.core import types
+from numba.core.errors import NumbaDebugInfoWarning
 
 from hip_devicelib.forking import compiling
 from hip_runtime import current_device
@@ -80,7 +82,9 @@ class Explained:
         options = replace(self.options, lineinfo=True)
 
         def compile_for(target: str) -> KernelCode:
-            return compile_kernel(self.py_func, kinds, options, target)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NumbaDebugInfoWarning)  # of functions whose source is not there
+                return compile_kernel(self.py_func, kinds, options, target)
 
         with compiling, compiling_for(cast("Dispatcher", self), config, args):
             return explain(compile_for, wanted, shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ from hip_runtime.drivers.cpu.explanation import (
     find_private_memory,
 )
 from hip_runtime.drivers.cpu.ir import remarks
-from hip_runtime.errors import HipRuntimeError
+from hip_runtime.errors import HipRuntimeError, LaunchError
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import SHORTENED, PerformanceWarning
 from numba_hip.explanation import findings
@@ -36,7 +37,7 @@ from numba_hip.explanation.typed_code import bytes_of, declared_arrays, find_pro
 Compile = Callable[[str], KernelCode]
 """Compiles the kernel for a target, with line information."""
 
-_ALONE = "Threads run one after another; the lines are told as they would be as lanes."
+_ALONE = "Threads run one after another, or as vectors that LLVM makes; lines are told as they would be as lanes."
 _PARTLY = "What runs one thread after another is told as it would be as lanes."
 _OF_CPU = "Accesses are told as those of threads that are neighbours along x, as the lanes of a wave are."
 
@@ -46,6 +47,8 @@ def explain(compile_for: Compile, target: str, block: Dim3) -> Explanation:
     clock = StageClock()
     with timed(clock):
         code = compile_for(target)
+    if math.prod(block) > code.max_threads_per_block:
+        raise LaunchError(f"block {block} has {math.prod(block)} threads; at most {code.max_threads_per_block}")
     stages = _summarise(clock.seconds)
     if code.target.machine is None:
         return _explain_for_cpu(code, block, stages)
@@ -71,10 +74,7 @@ def _explain_for_cpu(code: KernelCode, block: Dim3, stages: dict[str, float]) ->
     instructions = executed_as(made, as_lanes)
     file, line = _place(code)
     promotions = _promotions(code, instructions)
-    where = f"memory: of all lanes together {{}} bytes on the {'heap' if made.heap_bytes else 'stack'}"
-    arrays = _arrays(
-        code, made.private, lambda nbytes: where.format(nbytes * made.lanes) if made.lanes > 1 else "memory"
-    )
+    arrays = _arrays(code, made.private, lambda nbytes: _place_in_memory(made, nbytes))
     remark = "" if as_lanes is None else _ALONE if made.lanes == 1 else _PARTLY
     effect = findings.ALONE if made.form == "loop" else findings.LANES
     told = [
@@ -89,12 +89,20 @@ def _explain_for_cpu(code: KernelCode, block: Dim3, stages: dict[str, float]) ->
     )  # fmt: skip
 
 
+def _place_in_memory(made: CpuExplanation, nbytes: int) -> str:
+    """Where a private array of *nbytes* for each thread is."""
+    if made.heap_bytes:
+        return "on the heap"
+    return f"on the stack, {nbytes * made.lanes} bytes for all lanes" if made.lanes > 1 else "on the stack"
+
+
 def _explain_as_lanes(code: KernelCode, block: Dim3, lanes: str) -> CpuExplanation | None:
-    """The kernel with all lines vectorised; None if that is not possible."""
+    """The kernel with its lines vectorised; None if that is not possible."""
     try:
-        return explain_kernel(code.code_object, code.kernel, block, "vectors", lanes)
+        found = explain_kernel(code.code_object, code.kernel, block, "vectors", lanes)
     except HipRuntimeError:
         return None
+    return found if found.lanes > 1 else None
 
 
 def _explain_for_amd(
@@ -109,7 +117,7 @@ def _explain_for_amd(
     file, line = _place(code)
     promotions = _promotions(code, instructions)
     private = find_private_memory(llvm.parse_bitcode(code.bitcode)) if needs.scratch_bytes else ()
-    arrays = _arrays(code, private, lambda nbytes: "scratch, which is device memory")
+    arrays = _arrays(code, private, lambda nbytes: "in scratch, which is device memory")
     told = [
         *findings.of_instructions([one for one in instructions if one.memory == GLOBAL], "x", findings.WAVES),
         *findings.of_types(promotions, _depths(instructions)), *findings.of_arrays(arrays),

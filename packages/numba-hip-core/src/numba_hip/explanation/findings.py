@@ -66,11 +66,9 @@ def _judge(one: WrittenInstruction, along: str, effect: str) -> tuple[str, float
 
 def _judge_scalarized(one: WrittenInstruction) -> tuple[str, float]:
     if one.operation.startswith("atomic"):
-        return (
-            f"{one.operation} of {element_name(one.element)}: one thread after another; sum up in a variable, or with "
-            "hip.reduce, and add once",
-            _SCALARIZED,
-        )
+        adds = one.operation in ("atomic add", "atomic fadd", "atomic sub", "atomic fsub")
+        advice = "sum up in a variable, or with hip.reduce, and add once" if adds else "make as few of them as possible"
+        return f"{one.operation} of {element_name(one.element)}: one thread after another; {advice}", _SCALARIZED
     if one.element:
         return f"a {one.operation} of {element_name(one.element)} is made for one thread after another", _SCALARIZED
     return f"{one.operation} has no form for vectors: it is called for one thread after another", _SCALARIZED
@@ -99,7 +97,7 @@ def of_arrays(arrays: Sequence[PrivateArray]) -> Iterator[Finding]:
     for one in arrays:
         if not one.where.startswith("registers"):
             message = (
-                f"the private array {one.name} is in memory ({one.where}): it is indexed by numbers that are known "
+                f"the private array {one.name} is in memory, {one.where}: it is indexed by numbers that are known "
                 "only at run time; registers hold arrays whose indices are constants once loops are unrolled"
             )
             yield Finding(one.file, one.line, message, _MEMORY)

@@ -14,7 +14,7 @@ from hip_runtime import SettingError
 from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip.__main__ import report
-from numba_hip.errors import NotCompiledError
+from numba_hip.errors import KernelArgumentError, NotCompiledError
 
 
 @hip.jit
@@ -362,12 +362,16 @@ def test_shapes_of_blocks_that_keep_a_device_busy():
             assert grid == active * device.MULTIPROCESSOR_COUNT
             by_size = context.get_max_potential_block_size(function, lambda threads: 0 * threads, 1 << 30, limit)
             assert by_size == (grid, block)
+            assert context.get_active_blocks_per_multiprocessor(kernel, block, 0) == active
+            assert context.get_max_potential_block_size(kernel, 0, 0, limit) == (grid, block)
         suggested = context.get_max_potential_block_size(function, None, 0, 0)[1]
         assert hip.suggest_block_size(kernel) == suggested
         assert hip.suggest_block_size(kernel, "void(float32[:])") == suggested
     assert context.get_max_potential_block_size(function, None, 0, 1)[1] == 1
     with pytest.raises(NotCompiledError, match="kernel fresh was not compiled yet: launch it before, or name a sign"):
         hip.suggest_block_size(hip.jit(fresh))
+    with pytest.raises(KernelArgumentError, match="a kernel or a function of a device is needed, got 3"):
+        context.get_active_blocks_per_multiprocessor(3, 64, 0)
 
 
 def fresh(out):

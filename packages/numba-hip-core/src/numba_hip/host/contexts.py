@@ -153,29 +153,30 @@ class Context:
         if not self.device.can_access_peer(peer_context.device):
             raise UnsupportedError(f"kernels on {self.device} cannot use memory of {peer_context.device}")
 
-    def get_active_blocks_per_multiprocessor(
-        self, func: Function, blocksize: int, memsize: int, flags: Any = None
-    ) -> int:
-        """How many blocks of *blocksize* threads of the kernel *func* fit on a compute unit at a time."""
+    def get_active_blocks_per_multiprocessor(self, func: Any, blocksize: int, memsize: int, flags: Any = None) -> int:
+        """How many blocks of *blocksize* threads of *func*, a kernel that was compiled or a function of the device, fit
+        on a compute unit at a time."""
         del flags
-        return func.max_active_blocks(blocksize, memsize)
+        return self._function_of(func).max_active_blocks(blocksize, memsize)
 
     def get_max_potential_block_size(
         self,
-        func: Function,
+        func: Any,
         b2d_func: Callable[[int], int] | int | None,
         memsize: int,
         blocksizelimit: int,
         flags: Any = None,
     ) -> tuple[int, int]:
-        """The smallest number of blocks that keeps the device busy with the kernel *func*, and the number of threads in
-        each.
+        """The smallest number of blocks that keeps the device busy with *func*, and the number of threads in each.
+
+        *func* is a kernel that was compiled or a function of the device.
 
         Each block has *memsize* bytes of dynamic shared memory, or as many as *b2d_func* returns for its number of
         threads, which is at most *blocksizelimit* if that is not 0. Among shapes that keep as many threads busy, the
         largest is chosen.
         """
         del flags
+        func = self._function_of(func)
         wave = self.device.attributes.wave_size
         most = min(func.attrs.maxthreads, blocksizelimit or func.attrs.maxthreads)
         busy = {}
@@ -185,6 +186,11 @@ class Context:
             busy[block] = active * block
         best = max(busy, key=lambda block: (busy[block], block))
         return max(busy[best] // best, 1) * self.device.attributes.compute_units, best
+
+    def _function_of(self, kernel: Any) -> Function:
+        from numba_hip.host.loaded_functions import function_of  # when it is needed
+
+        return function_of(kernel, self.device)
 
     def prepare_for_use(self) -> None:
         """Does nothing: the device is ready."""

@@ -1,0 +1,30 @@
+"""The function on a device that a kernel was compiled to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hip_runtime import Device, Function
+from numba_hip.compilation.kernel_code import KernelCode
+from numba_hip.errors import KernelArgumentError, NotCompiledError
+
+
+def function_of(kernel: Any, device: Device, signature: Any = None) -> Function:
+    """*kernel* as a function of *device*: for *signature*, compiled if need be, or else as it was compiled last;
+    `NotCompiledError` where it was not. Functions of a device are returned as they are."""
+    if isinstance(kernel, Function):
+        return kernel
+    if not hasattr(kernel, "overloads"):
+        raise KernelArgumentError(f"a kernel or a function of a device is needed, got {kernel!r}")
+    code: KernelCode
+    if signature is not None:
+        code = kernel.compile(signature)
+        return device.load(code.code_object).function(code.name)
+    codes = [code for code in kernel.overloads.values() if code.target.name == device.target]
+    if not codes:
+        raise NotCompiledError(
+            f"kernel {kernel.__name__} was not compiled yet: launch it before, or name a signature, such as "
+            "'void(float32[:], int64)'"
+        )
+    code = codes[-1]
+    return device.load(code.code_object).function(code.name)

@@ -24,7 +24,7 @@ _GATHER, _SCALARIZED, _PROMOTION, _ALONE, _MEMORY, _SPILL, _STRIDED = 2.0, 5.5, 
 
 def rank(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """*findings*, the worst first."""
-    return tuple(sorted(findings, key=lambda one: (-one.weight, one.file, one.line)))
+    return tuple(sorted(findings, key=lambda one: (-one.weight, one.file, one.line, one.message)))
 
 
 def of_instructions(instructions: Sequence[WrittenInstruction], along: str, effect: str) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What LLVM's AMDGPU backend does not survive, known before it is asked.
+"""Limits of LLVM's AMDGPU backend: code on which it would end the process, found before it is compiled.
 
 The backend ends the process, or aborts it, on IR that verifies but that it has no instruction for. Three answers are
 given here about a module: it certainly cannot be compiled (an error that says what to do), it certainly can (nothing in

@@ -1,4 +1,4 @@
-"""The device library and the declarations that fit this machine, made once and then taken from the cache."""
+"""The device library and the declarations for this machine, made once and then read from the cache."""
 
 from __future__ import annotations
 

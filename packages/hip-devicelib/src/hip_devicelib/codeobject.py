@@ -1,4 +1,4 @@
-"""The value that passes from a compiler to a runtime, and nothing else does: a code object.
+"""A code object: the one value that a compiler hands to a runtime.
 
 A code object holds machine code (or, for the CPU device, LLVM bitcode) of one or more kernels together with
 what a launch has to know about each. It is frozen, it can be pickled, and it means the same in every process.

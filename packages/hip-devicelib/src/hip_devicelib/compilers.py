@@ -62,7 +62,8 @@ class Hiprtc:
 
 @dataclass(frozen=True)
 class Clang:
-    """A clang that knows HIP. ``header`` is put before the source; the device libraries are left to be linked."""
+    """A clang that supports HIP. ``header`` is inserted before the source; the device libraries are left to be
+    linked."""
 
     command: tuple[str, ...]
     header: Header = field(repr=False)

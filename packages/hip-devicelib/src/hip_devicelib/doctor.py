@@ -1,4 +1,4 @@
-"""What is on this machine, and whether it fits together: the report behind ``hip-devicelib doctor``."""
+"""The report of ``hip-devicelib doctor``: which parts of ROCm this machine has, and whether they fit together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HIP's header text into declarations, with libclang.
+"""Parses the text of HIP's header into declarations, with libclang.
 
 One fixed GPU is parsed for: what the header declares does not depend on it, and PyPI's libclang (LLVM 18) refuses
 GPUs that are newer than it is. It does not know all that the bodies of functions in newer headers call, either, so

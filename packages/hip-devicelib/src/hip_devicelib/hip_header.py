@@ -1,4 +1,4 @@
-"""The text of HIP's device header, as HIPRTC has it inside of it.
+"""The text of HIP's device header, which HIPRTC contains.
 
 ``libhiprtc-builtins.so`` exports the whole preprocessed header as the symbol ``__hipRTC_header`` and its length in
 bytes as ``__hipRTC_header_size``. The library is read, not loaded: that runs no code, and works where it does not load.

@@ -1,4 +1,4 @@
-"""Calls of functions that LLVM may not survive, in a process of their own.
+"""Calls functions that may crash LLVM in a process of their own.
 
 ``python -m hip_devicelib.isolated_call`` reads a function, by its name, and its arguments from its standard input, and
 writes the result, or the error that the function raised, to its standard output. Both ends are this program, so what

@@ -1,4 +1,4 @@
-"""Machine code from a module that LLVM's code generator may not survive: made in a process of its own.
+"""Generates machine code in a process of its own, for modules that may crash LLVM's code generator.
 
 ``python -m hip_devicelib.isolated_codegen TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input
 and writes machine code to its standard output; the target ``cpu`` is the processor of this machine. If it dies, its

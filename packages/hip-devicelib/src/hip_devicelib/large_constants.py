@@ -1,4 +1,4 @@
-"""Large constants: bytes that a module refers to by a symbol, and that are defined when code is made of it.
+"""Large constants: a module refers to their bytes by a symbol, which is defined when machine code is generated.
 
 A module is read, printed and linked many times on its way to machine code, each time for as long as its constants are
 large. So a large one is left out (see `CodeObject.data`); its symbol holds the digest of its contents.

@@ -1,4 +1,4 @@
-"""Whether the packages above this one, and each above another, find a release beneath them that they work with.
+"""Checks that each package finds a release of the package beneath it that it works with.
 
 pip sees to that where it installs them together. Installing without dependencies, or two environments in one
 ``PYTHONPATH``, can bring others; what is missing then would be noticed by whatever line needs it first.

@@ -1,4 +1,4 @@
-"""How much shared memory (LDS) the variables of a module take: LLVM lays them out when it makes machine code."""
+"""Computes how much shared memory (LDS) the variables of a module take, as LLVM lays them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each command of the command line does: it prints, and returns the exit status."""
+"""The commands of the command line: each prints its result, and returns the exit status."""
 
 from __future__ import annotations
 

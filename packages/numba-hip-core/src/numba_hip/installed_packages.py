@@ -1,5 +1,4 @@
-"""What is installed beside us: `importlib.metadata`, also where a program has put things into ``sys.path`` that are no
-text.
+"""Installed packages: `importlib.metadata`, made safe for entries of ``sys.path`` that are not strings.
 
 Importing passes over such things, so programs with a ``None`` there run; `importlib.metadata` fails on them.
 """

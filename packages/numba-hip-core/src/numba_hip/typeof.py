@@ -1,4 +1,4 @@
-"""The Numba types of values, as kernels know them: those of Numba, unless a library gives kernels one of their own."""
+"""The Numba type of a value in kernels: Numba's own, unless a library has registered another one for kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for modules of `numba.cuda` that double others: the copies of Numba's, and those of the simulator.
+"""The posed modules that duplicate others: copies of Numba's modules, and those of the simulator.
 
 Copies are Numba's own modules, and where those lack names, ours. The simulator has the names of what it simulates: it
 is a setting here.

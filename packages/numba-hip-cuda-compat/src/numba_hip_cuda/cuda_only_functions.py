@@ -1,4 +1,4 @@
-"""What `numba.cuda` offers and `numba_hip` does not, because it is only of use to programs written for CUDA."""
+"""Names of `numba.cuda` without a counterpart in `numba_hip`, as they are of use only to programs written for CUDA."""
 
 from __future__ import annotations
 

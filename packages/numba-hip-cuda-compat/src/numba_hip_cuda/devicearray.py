@@ -1,4 +1,4 @@
-"""Kinds of arrays of ``numba.cuda.cudadrv.devicearray``, and what copies of Numba CUDA's demand of them."""
+"""``numba.cuda.cudadrv.devicearray``: the classes of arrays, and what copies of Numba CUDA's check of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``numba.cuda.api_util`` and the like: shapes, strides, indices and launch configurations in their normal form."""
+"""``numba.cuda.api_util`` and the like: bring shapes, strides, indices and launch configurations into their normal
+form."""
 
 from __future__ import annotations
 

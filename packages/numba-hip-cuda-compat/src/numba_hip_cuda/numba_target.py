@@ -1,4 +1,5 @@
-"""What Numba's own decorators take ``target="cuda"`` for: `numba_hip` while posing, what it was before afterwards."""
+"""The meaning of ``target="cuda"`` for Numba's own decorators: `numba_hip` while posing, and afterwards what it was
+before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names of `numba.cuda` are left out, and why: data, which is read when somebody asks for one of them.
+"""The names of `numba.cuda` that are left out, with the reasons: data, read when a program asks for one of them.
 
 Names are those of numba-cuda 0.30. A test walks all that it has: each exists while posing, or is here.
 """

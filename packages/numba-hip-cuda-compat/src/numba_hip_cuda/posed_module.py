@@ -1,4 +1,4 @@
-"""What one posed module is made of, for the catalogues."""
+"""The description of one posed module, for the catalogues."""
 
 from __future__ import annotations
 

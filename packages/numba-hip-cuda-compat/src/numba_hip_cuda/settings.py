@@ -1,4 +1,4 @@
-"""Settings of Numba CUDA that have a counterpart: while posing, ours follow Numba's where nobody chose a value.
+"""Settings of Numba CUDA that have a counterpart: while posing, ours follow Numba's unless a value was chosen for them.
 
 So both ``NUMBA_CUDA_...`` variables and what programs assign to `numba.core.config` hold.
 """

@@ -1,4 +1,4 @@
-"""Classes that are called as one of Numba CUDA's, and whose instances are objects of ours."""
+"""Stand-ins for classes of Numba CUDA, under their names: for `isinstance`, objects of ours are instances of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which streams are being captured, and what nobody may do meanwhile: the same on every device."""
+"""The streams that are being captured, and what is forbidden meanwhile: the same on every device."""
 
 from __future__ import annotations
 

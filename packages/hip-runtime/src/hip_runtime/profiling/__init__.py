@@ -1,4 +1,4 @@
-"""Where the time of a program goes: kernels, copies and graphs on devices, and ranges that the program names."""
+"""Profiling: the time that kernels, copies, graphs and named ranges of a program take."""
 
 from hip_runtime.profiling.benchmark import Benchmark, benchmark
 from hip_runtime.profiling.profile import Profile, profile

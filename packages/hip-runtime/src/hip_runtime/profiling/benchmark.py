@@ -1,4 +1,4 @@
-"""How long a launch takes: measured on the device, often enough to say how much it varies."""
+"""Benchmarks of launches: measured on the device, often enough to know the variation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles: what was done on devices within a block of a program, when, and for how long."""
+"""Profiles: the work on devices during a block of a program, with start and duration."""
 
 from __future__ import annotations
 

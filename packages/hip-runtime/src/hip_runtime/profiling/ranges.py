@@ -1,4 +1,4 @@
-"""Ranges of a program that have a name: in profiles, and in the traces of ROCm's tools."""
+"""Named ranges of a program, in profiles and in the traces of ROCm's tools."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`numba_cuda_mlir`, which succeeds numba-cuda: its names, and what it has that `numba.cuda` has not."""
+"""`numba_cuda_mlir`, the successor of numba-cuda: its names, and what it has beyond `numba.cuda`."""

@@ -1,4 +1,4 @@
-"""Where the body of a HIP function is built, and what comes of it.
+"""Builds the body of one HIP function.
 
 An operation is a function ``(body, *operands)``. Its operands are those of the declaration: numbers as `Real` (of
 ``__half`` as float32), integers as `Word`, pointers as LLVM values. What it returns is made into the declared type: a

@@ -1,4 +1,4 @@
-"""Which operation a declaration of HIP stands for, by families of names; and why others have no body here."""
+"""Maps HIP's declarations to operations, by families of names, and gives the reason for those without a body here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""When HIP may be asked whether work is done.
+"""Keeps questions about work and captures apart, as a question would end a capture.
 
-A question about a stream that is being captured, and every wait for a whole device, costs the capture (``hipError_t``
-900 and 907), whichever thread asks. So threads ask within a gate, and a capture begins while nobody does.
+A query of a stream that is being captured, or a wait for a whole device, invalidates the capture (``hipError_t`` 900
+and 907), whichever thread makes it. So threads make them within a gate, and a capture begins while no thread is within
+it.
 """
 
 from __future__ import annotations

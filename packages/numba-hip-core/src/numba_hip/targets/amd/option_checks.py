@@ -1,4 +1,4 @@
-"""What options of `jit` ask for that an AMD GPU, or LLVM for it, does not have."""
+"""Rejects options of `jit` that an AMD GPU, or LLVM's code for it, does not support."""
 
 from __future__ import annotations
 

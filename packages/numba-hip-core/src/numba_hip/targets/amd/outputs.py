@@ -1,4 +1,4 @@
-"""What is made of a kernel's bitcode for an AMD GPU: assembly, objects, and linked code objects."""
+"""Outputs for AMD GPUs: assembly, objects and linked code objects."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The CPU device: lowering to SPMD bitcode, and what makes code of it."""
+"""The CPU device: lowering to SPMD bitcode, and its outputs."""

@@ -1,4 +1,4 @@
-"""Code that tells what it does: calls of ``spmd.observe`` at every access of memory, and where threads wait.
+"""Instrumentation: calls of ``spmd.observe`` at every access of memory and at every point where threads wait.
 
 They are put in on llvmlite's objects, when the module of a function is complete. Left out is memory that is the
 thread's own for sure, stack slots and results; what is reached through a pointer is told apart when the kernel runs.

@@ -1,4 +1,4 @@
-"""What the CPU device makes of a kernel's bitcode: it loads that itself, and finalises it for each shape of blocks."""
+"""Outputs for the CPU device: the bitcode itself, which the device loads and finalises for each block shape."""
 
 from __future__ import annotations
 

@@ -16,15 +16,17 @@ def function_of(kernel: Any, device: Device, signature: Any = None) -> Function:
         return kernel
     if not hasattr(kernel, "overloads"):
         raise KernelArgumentError(f"a kernel or a function of a device is needed, got {kernel!r}")
-    code: KernelCode
     if signature is not None:
-        code = kernel.compile(signature)
-        return device.load(code.code_object).function(code.name)
+        return _load(kernel.compile(signature), device)
     codes = [code for code in kernel.overloads.values() if code.target.name == device.target]
     if not codes:
         raise NotCompiledError(
             f"kernel {kernel.__name__} was not compiled yet: launch it before, or name a signature, such as "
             "'void(float32[:], int64)'"
         )
-    code = codes[-1]
-    return device.load(code.code_object).function(code.name)
+    return _load(codes[-1], device)
+
+
+def _load(code: KernelCode, device: Device) -> Function:
+    loaded: Function = device.load(code.code_object).function(code.name)
+    return loaded

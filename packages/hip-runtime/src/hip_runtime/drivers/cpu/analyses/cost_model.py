@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.float_divisions import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
@@ -31,7 +32,9 @@ _GATHER, _SCATTER, _GATHER_ROWS = 1.5, 2.0, 3.5
 """A load or a store whose lanes are not contiguous; and one where each lane reads a row of its own with unit stride,
 which keeps as many cache lines in use as there are lanes."""
 
-_DIVISION = 2.0
+_DIVISION, _FLOAT_DIVISION = 2.0, 0.6
+"""An integer division of a thread; and of a lane, if all lanes divide as floats."""
+
 _OPAQUE, _SCALARIZED = 5.0, 5.5
 """What is scalarized: for a thread that runs alone, and for a lane."""
 
@@ -105,7 +108,7 @@ class _Estimate:
         if self._shapes.at_definition(value) is not VARYING:
             return _SCALAR, _SCALAR / self._width
         if value.opcode in ("sdiv", "udiv", "srem", "urem"):
-            return _DIVISION, _DIVISION
+            return _DIVISION, _FLOAT_DIVISION if divides_as_floats(value, self._width) else _DIVISION
         if value.callee in spmd.WAVE_WIDE:  # threads that run alone exchange values through memory
             return _OPAQUE, _LANE
         if value.elementwise is not None:

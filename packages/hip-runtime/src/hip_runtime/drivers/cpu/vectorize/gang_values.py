@@ -47,13 +47,15 @@ class GangValues:
         self.values: dict[Instruction, ir.Value] = {}
         """Values that are available in this block: the base if the value is strided, all lanes if it varies."""
         self._spread: dict[Value, ir.Value] = {}
+        self._divided: dict[tuple[Value, Value, bool], tuple[ir.Value, ir.Value]] = {}
+        """Quotients and remainders of this block, by operands and whether these have a sign."""
         self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
         self._speculated = SpeculativeBases(shapes, lanes, entry, self.scalar)
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
         self.block, self.mask = block, mask
-        self.values, self._spread = {}, {}
+        self.values, self._spread, self._divided = {}, {}, {}
         self._speculated.begin(block)
 
     def variable(self, value: Instruction, varying: bool) -> ir.Value:

@@ -55,6 +55,10 @@ class VectorBuilder:
         first = builder.insert_element(self.undefined(kind), value, I32(0))
         return self.shuffle(first, self.step_vector(I32, 0))
 
+    def freeze(self, value: ir.Value) -> ir.Value:
+        """*value*, with some number in the place of poison."""
+        return self.emit(value.type, ["freeze ", *typed(value)])
+
     def shuffle(self, whole: ir.Value, order: ir.Value) -> ir.Value:
         """The elements of *whole* with the indices *order*, a constant vector."""
         result = ir.VectorType(whole.type.element, order.type.count)

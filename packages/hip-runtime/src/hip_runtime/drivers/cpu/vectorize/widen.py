@@ -9,6 +9,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.float_divisions import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
@@ -19,6 +20,7 @@ from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, RESULT, Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
+from hip_runtime.drivers.cpu.vectorize.division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.shared_atomics import write_shared_atomic
@@ -128,11 +130,27 @@ class Widener(GangValues):
         return replace(instruction, type=self.lanes.type_of(instruction.type), ranges=())
 
     def _write_elementwise(self, instruction: Instruction) -> ir.Value:
+        if divides_as_floats(instruction, self.lanes.width):
+            return self._divide(instruction)
         operands = [self.vector(value) for value in instruction.operands]
         if instruction.opcode in DIVISIONS and self.mask is not None and not _is_safe_divisor(instruction):
             ones = self.lanes.splat(ir.Constant(instruction.type, 1))
             operands[1] = self.builder.select(self.mask, operands[1], ones)
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
+
+    def _divide(self, division: Instruction) -> ir.Value:
+        """A quotient or a remainder. The other one of the same operands, if it is needed, comes with it."""
+        dividend, divisor = division.operands
+        signed = division.opcode in ("sdiv", "srem")
+        key = (dividend, divisor, signed)
+        if key not in self._divided:
+            operands = [self.vector(dividend), self.vector(divisor)]
+            if self.mask is not None:
+                rest = [self.lanes.splat(ir.Constant(division.type, number)) for number in (0, 1)]
+                operands = [self.builder.select(self.mask, *both) for both in zip(operands, rest, strict=True)]
+            dividends, divisors = map(self.lanes.freeze, operands)
+            self._divided[key] = write_quotient(self.lanes, dividends, divisors, signed)
+        return self._divided[key][division.opcode in ("srem", "urem")]
 
     def _select(self, instruction: Instruction) -> ir.Value:
         condition, *others = instruction.operands

@@ -282,6 +282,19 @@ def test_equal_functions_are_compiled_once():
     assert scan_from(7).tolist() == [0, 7, 7, 7, 7, 7, 7, 7, 8]
 
 
+FACTOR = 1
+
+
+@pytest.mark.long
+def test_functions_are_compiled_anew_when_what_they_refer_to_has_changed():
+    global FACTOR
+    table, x = np.array([1, 2]), np.arange(3)
+    for FACTOR in (3, 5):
+        table[1] = FACTOR + 1
+        found = algorithms.transform(lambda value: value * FACTOR + table[1], x)  # noqa: B023 - likewise
+        assert found.tolist() == [FACTOR + 1, 2 * FACTOR + 1, 3 * FACTOR + 1]
+
+
 X = np.arange(9, dtype=np.int32)
 MISTAKES = [
     (lambda: algorithms.inclusive_scan(np.zeros((2, 2))), "source has 2 axes"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from hashlib import sha256
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
 
@@ -17,15 +18,15 @@ KEPT = 512
 
 
 class _Known:
-    """A Python function, which equals others of the same code with the same captured values: a ``lambda`` in a loop is
-    a new function each time, and means the same."""
+    """A Python function, which equals others of the same code with the same values of what it refers to: a ``lambda``
+    in a loop is a new function each time, and mostly means the same."""
 
     def __init__(self, function: FunctionType) -> None:
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+        known = function.__globals__
+        referred = [(name, _identity(known[name])) for name in _names_in(function.__code__) if name in known]
         self.function = function
-        self._key: tuple[CodeType, tuple[Any, ...], Any, int] = (
-            function.__code__, tuple(map(_identity, cells)), _identity(function.__defaults__), id(function.__globals__)
-        )  # fmt: skip
+        self._key = function.__code__, *map(_identity, (cells, function.__defaults__)), tuple(referred)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -34,12 +35,23 @@ class _Known:
         return isinstance(other, _Known) and self._key == other._key
 
 
+def _names_in(code: CodeType) -> Iterator[str]:
+    """The names of globals, and of attributes, in *code* and in the functions that it defines."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
 def _identity(value: Any) -> Any:
-    """What stands for a captured *value*: itself with its type for numbers, the object otherwise."""
+    """What stands for *value*, which a kernel takes as a constant: numbers and the contents of arrays of the host, as
+    both may change until another function refers to them, and the object otherwise."""
     if isinstance(value, (int, float, complex, np.generic, str, type(None))):
         return type(value), repr(value)
     if isinstance(value, tuple):
-        return tuple(map(_identity, value))
+        return type(value), tuple(map(_identity, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, sha256(value.tobytes()).digest()
     return _Same(value)
 
 

@@ -8,6 +8,7 @@ import pytest
 from numba.core.errors import TypingError
 
 import numba_hip as hip
+from numba_hip import config
 
 Affine = namedtuple("Affine", "slope shift")
 
@@ -68,6 +69,21 @@ def test_values_of_every_type_are_exchanged(dtype):
     for row, source in enumerate([np.full(lanes, 3), np.where(place < 2, place, place - 2), above, place ^ 1]):
         np.testing.assert_array_equal(out[row], x[source])
     assert (out[4] == x[5]).all()
+
+
+def test_in_the_simulator():
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def combine(x, out):
+            i = hip.threadIdx.x
+            out[i, 0] = hip.wave.reduce(x[i], operator.add, 5)
+            out[i, 1] = hip.wave.shuffle_up((x[i], i), 1)[1]
+            out[i, 2] = hip.wave.rank(x[i] > 3)[0]
+
+        x, out = np.arange(8), np.zeros((8, 3), int)
+        combine[1, 8](x, out)
+    assert out.T.tolist() == [[10] * 8, [0, 0, 1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 0, 1, 2, 3]]
 
 
 def test_arrays_are_not_exchanged():

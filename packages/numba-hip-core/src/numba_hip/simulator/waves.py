@@ -87,6 +87,10 @@ _shuffle("shfl", _from_group)
 _shuffle("shfl_up", _from_below)
 _shuffle("shfl_down", _from_above)
 _shuffle("shfl_xor", _from_other)
+_shuffle("wave.shuffle", _from_group)
+_shuffle("wave.shuffle_up", _from_below)
+_shuffle("wave.shuffle_down", _from_above)
+_shuffle("wave.shuffle_xor", _from_other)
 
 
 @means("match_any_sync")

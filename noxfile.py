@@ -305,8 +305,14 @@ def check_installed(session: nox.Session, dist: Path, *options: str) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks against peers in environments of their own; ``nox -s bench -- --quick`` only shows that they run."""
+    """Benchmarks against peers in environments of their own; ``nox -s bench -- --quick`` only shows that they run.
+
+    ``-- --against REV`` compares with another revision of this repository instead, and fails where that is faster.
+    """
     session.install(*local(*PACKAGES), "matplotlib>=3.9")
+    if any(argument.startswith("--against") for argument in session.posargs):
+        session.run("python", "-m", "benchmarks.regressions", *session.posargs, env={"NUMBA_HIP_DEVICE": "cpu"})
+        return
     peers = str(session.cache_dir / "bench-peers")
     session.run("python", "-m", "benchmarks.environments", peers)
     plot = str(Path(session.create_tmp()) / "benchmarks.svg")

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: run benchmarks, print medians and ratios, and keep everything as JSON."""
+"""``python -m benchmarks``: run benchmarks, print medians, ratios and a summary, and keep everything as JSON."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(error, file=sys.stderr)
             return 1
         print(report.table(benchmark, results[name], unmeasured[name]), flush=True)
+    if len(results) > 1 and (summary := report.summarise(results)):
+        print(summary)
     output = options.output or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}.json"
     report.save(output, results, quick=options.quick, unmeasured=unmeasured, environments=peers)
     if options.plot:

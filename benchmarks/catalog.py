@@ -44,3 +44,13 @@ BENCHMARKS: dict[str, Benchmark] = {
         empty_launch.LAUNCH_FORMS,
     )
 }
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "elementwise": ("saxpy", "stencil", "elementwise-ij", "elementwise-ji", "elementwise-ijk"),
+    "arithmetic": ("black-scholes", "mandelbrot", "n-body", "integration"),
+    "matrices": ("matmul-naive", "matmul-tiled"),
+    "reductions": ("tree-reduction", "warp-reduction", "reduce"),
+    "atomics": ("histogram", "atomic-sum", "atomic-places"),
+    "few elements": ("saxpy-few", "reduce-few"),
+}
+"""Benchmarks that have something in common. Those of launches are in none: their peers do not do the same."""

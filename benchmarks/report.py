@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from benchmarks.case import Benchmark
-from benchmarks.catalog import BENCHMARKS
+from benchmarks.catalog import BENCHMARKS, FAMILIES
 from benchmarks.environments import Environment
 
 
@@ -27,6 +28,37 @@ def table(benchmark: Benchmark, results: dict[str, Any], unmeasured: Mapping[str
             f"wall {wall:9.3f} {benchmark.unit} ({result['ratio']['wall']:5.2f}x)   on {result['device']}"
         )
     lines += [f"  {name:16} not measured: {reason}" for name, reason in (unmeasured or {}).items()]
+    return "\n".join(lines)
+
+
+WORST = 5
+"""How many benchmarks a summary names."""
+
+
+def means(results: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """For each family of which there is something in *results*, the geometric mean of our ratios of processor time."""
+    ratios = _our_ratios(results)
+    found = {family: [ratios[name] for name in names if name in ratios] for family, names in FAMILIES.items()}
+    return {family: geometric_mean(those) for family, those in found.items() if those}
+
+
+def _our_ratios(results: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Our ratio of processor time to the peer's in each benchmark of a family."""
+    names = [name for family in FAMILIES.values() for name in family if name in results]
+    return {name: results[name]["hip"]["ratio"]["cpu"] for name in names}
+
+
+def summarise(results: dict[str, dict[str, Any]]) -> str:
+    """The geometric mean of each family, that of everything in one, and the benchmarks with the largest ratios; empty
+    where *results* have nothing in a family."""
+    ratios = _our_ratios(results)
+    if not ratios:
+        return ""
+    lines = ["geometric means of the ratios of hip's processor time to the peer's"]
+    lines += [f"  {family:16}{mean:6.2f}" for family, mean in means(results).items()]
+    lines.append(f"  {'all of these':16}{geometric_mean(ratios.values()):6.2f}")
+    worst = sorted(ratios, key=ratios.__getitem__, reverse=True)[:WORST]
+    lines.append(f"largest: {', '.join(f'{name} {ratios[name]:.2f}' for name in worst)}")
     return "\n".join(lines)
 
 
@@ -78,11 +110,25 @@ def save(
 
 
 def plot(path: Path, results: dict[str, dict[str, Any]]) -> None:
-    """Draw the ratios of processor time to the peer's into *path*, with the aims; a format that matplotlib writes."""
+    """Draw the ratios of processor time to the peer's into *path*, with the aims, and the geometric means of families;
+    a format that matplotlib writes."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 5), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(12, 9), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=(2, 1))
+    _plot_ratios(above, results)
+    families = means(results)
+    bars = below.bar(list(families), list(families.values()), 0.5)
+    below.bar_label(bars, fmt="%.2f")
+    below.axhline(1, color="black", linewidth=0.8)
+    below.set_yscale("log")
+    below.set_ylabel("geometric mean of hip")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+
+
+def _plot_ratios(axes: Any, results: dict[str, dict[str, Any]]) -> None:
+    """A bar for each implementation of each benchmark, and a line for each aim."""
     names = list(results)
     kinds = [*dict.fromkeys(kind for result in results.values() for kind in result)]
     width = 0.8 / len(kinds)
@@ -94,8 +140,6 @@ def plot(path: Path, results: dict[str, dict[str, Any]]) -> None:
     starts, ends = [at - 0.4 for at, _ in aims], [at + 0.4 for at, _ in aims]
     axes.hlines([aim for _, aim in aims], starts, ends, "black", label="aim of hip")
     axes.set_yscale("log")
-    axes.set_xticks(range(len(names)), names, rotation=20)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_ylabel("processor time, as a ratio to the peer written by hand")
     axes.legend(ncols=3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from benchmarks import __main__, compile_growth, compile_time, environments, report, runner, worker
+from benchmarks import __main__, compile_growth, compile_time, environments, regressions, report, runner, worker
 from benchmarks.case import Case
-from benchmarks.catalog import BENCHMARKS
+from benchmarks.catalog import BENCHMARKS, FAMILIES
 from benchmarks.empty_launch import HipForm
 from benchmarks.environments import ON_GPUS, REQUIREMENTS, Environment
 from benchmarks.problem import PEERS
@@ -312,3 +312,75 @@ def test_growth_of_nothing_is_an_error(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit):
         compile_growth.main(["lines", "gemm"])
     assert "gemm: no kind" in capsys.readouterr().err
+
+
+def test_a_regression_is_what_differs_by_more_than_a_revision_does_from_itself() -> None:
+    quiet = [[(1.1, 1.0, 1.01), (1.3, 1.2, 1.2), (1.1, 1.0, 0.99)]]  # the machine slows down for all of them
+    verdict = regressions.judge(quiet)
+    assert verdict.ratio == pytest.approx(1.1)
+    assert verdict.limit == pytest.approx(1 + regressions.LEAST)
+    assert verdict.is_slower
+    assert not verdict.is_faster
+    noisy = regressions.judge([*quiet, [(1.1, 1.0, 0.8)] * 3, [(1.1, 1.0, 1.0)] * 3])
+    assert noisy.ratio == pytest.approx(1.1)
+    assert noisy.limit == pytest.approx(1.25**2)
+    assert not noisy.is_slower
+    luck = regressions.judge([[(2.0, 1.0, 1.0)], [(1.0, 1.0, 1.0)], [(1.0, 1.0, 1.0)]])
+    assert not luck.is_slower
+    faster = regressions.judge([[(0.9, 1.0, 1.0)]])
+    assert faster.is_faster
+    assert not faster.is_slower
+
+
+def test_what_looks_slower_is_measured_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = {"saxpy": iter([2.0, 0.5]), "stencil": iter([2.0, 2.0]), "n-body": iter([1.0])}
+    monkeypatch.setattr(
+        regressions, "measure", lambda name, other, rounds, groups, quick: [[(next(times[name]), 1.0, 1.0)]] * groups
+    )
+    assert regressions.compare(list(times), Environment("none"), 1, 1, False) == ["stencil"]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(times)
+    assert [line.split()[-1] for line in lines] == ["same", "SLOWER", "same"]
+
+
+def test_another_revision_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def git(*command: str) -> None:
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *command], cwd=tmp_path, check=True)
+
+    package = tmp_path / "packages" / "hip-runtime" / "src" / "hip_runtime"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("told = 'first'\n")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    (package / "__init__.py").write_text("told = 'second'\n")
+    monkeypatch.setattr(regressions, "ROOT", tmp_path)
+    with regressions.environment_of("HEAD") as other:
+        script = "import hip_runtime, numpy; print(hip_runtime.told, numpy.__version__)"
+        said = subprocess.run([other.python, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["first", np.__version__]
+    listed = subprocess.run(["git", "worktree", "list"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert len(listed.stdout.splitlines()) == 1
+    assert regressions.main(["--against", "no-such-revision"]) == 2
+
+
+def test_every_benchmark_but_those_of_launches_is_in_one_family() -> None:
+    names = [name for family in FAMILIES.values() for name in family]
+    assert len(names) == len(set(names))
+    assert set(BENCHMARKS) - set(names) == {"empty-launch", "launch-forms"}
+    assert all({"hip", BENCHMARKS[name].peer} <= BENCHMARKS[name].implementations.keys() for name in names)
+
+
+def test_the_summary_has_the_mean_of_each_family_and_the_largest_ratios() -> None:
+    ratios = {"saxpy": 0.5, "stencil": 2.0, "histogram": 4.0, "reduce": 1.5, "n-body": 1.25, "saxpy-few": 3.0}
+    results = {name: {"hip": {"ratio": {"cpu": ratio}}} for name, ratio in ratios.items()}
+    results["launch-forms"] = {"plain": {"ratio": {"cpu": 9.0}}}
+    assert report.means(results) == pytest.approx(
+        {"elementwise": 1.0, "arithmetic": 1.25, "reductions": 1.5, "atomics": 4.0, "few elements": 3.0}
+    )
+    lines = report.summarise(results).splitlines()
+    assert lines[-2].split() == ["all", "of", "these", f"{22.5 ** (1 / 6):.2f}"]
+    assert lines[-1] == "largest: histogram 4.00, saxpy-few 3.00, stencil 2.00, reduce 1.50, n-body 1.25"
+    assert report.summarise({"launch-forms": results["launch-forms"]}) == ""

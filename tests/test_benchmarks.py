@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from benchmarks import __main__, compile_growth, compile_time, environments, regressions, report, runner, worker
+from benchmarks import __main__, compile_growth, compile_time, environments, nas, regressions, report, runner, worker
 from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS, FAMILIES
 from benchmarks.empty_launch import HipForm
@@ -384,3 +384,37 @@ def test_the_summary_has_the_mean_of_each_family_and_the_largest_ratios() -> Non
     assert lines[-2].split() == ["all", "of", "these", f"{22.5 ** (1 / 6):.2f}"]
     assert lines[-1] == "largest: histogram 4.00, saxpy-few 3.00, stencil 2.00, reduce 1.50, n-body 1.25"
     assert report.summarise({"launch-forms": results["launch-forms"]}) == ""
+
+
+def test_what_a_nas_program_prints_is_read() -> None:
+    text = (
+        " Time in seconds =                     0.06\n Verification    =             UNSUCCESSFUL\n NPB Version = 4.1"
+    )
+    ours = nas.read(text, 3.25)
+    assert ours == (0.06, "unsuccessful", 3.25)
+    failed = nas.read("Traceback\nValueError: x", 1.0)
+    assert failed == (None, "ended: ValueError: x", 1.0)
+    assert nas.read("", 1.0).verdict == "ended: silently"
+    words = nas.describe("LU", ours, failed).split()
+    assert words[:6] == ["LU", "0.06", "-", "3.2", "1.0", "unsuccessful"]
+
+
+@pytest.mark.long
+def test_nas_programs_run_posed_and_serially(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = """
+import sys
+sys.path.append(None)
+print(" Time in seconds = 1.5\\n Verification = SUCCESSFUL" if sys.argv[1:] == ["-c", "S"] else sys.argv)
+sys.exit(1 if POSED != ("numba_hip_cuda" in sys.modules) else 0)
+"""
+    for part in (nas.OURS, nas.PEER):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "EP.py").write_text(f"POSED = {part == nas.OURS}\n{program}")
+    assert nas.main([str(tmp_path), "EP"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.split()[:3] == ["EP", "1.50", "1.50"]
+    assert line.endswith("successful | successful")
+    with pytest.raises(SystemExit):
+        nas.main([str(tmp_path / "none")])
+    with pytest.raises(SystemExit):
+        nas.main([str(tmp_path), "XX"])

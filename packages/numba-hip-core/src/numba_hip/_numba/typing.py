@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any, cast
 
 from numba.core import sigutils, typeinfer, types
@@ -105,8 +106,15 @@ class DeclarationsForKernels(RegistryLoader):
 
 def _is_host_only(template: Any) -> bool:
     defined = getattr(template, "_overload_func", None) or getattr(template, "_definition_func", template)
-    modules = [getattr(value, "__module__", None) or "" for value in (defined, getattr(template, "key", None))]
-    return any(module == name or module.startswith(f"{name}.") for module in modules for name in HOST_ONLY)
+    return any(
+        _is_of_host(getattr(value, "__module__", None) or "") for value in (defined, getattr(template, "key", None))
+    )
+
+
+@cache
+def _is_of_host(module: str) -> bool:
+    """Whether *module* is one of `HOST_ONLY`, or in one. There are thousands of declarations in a hundred modules."""
+    return any(module == name or module.startswith(f"{name}.") for name in HOST_ONLY)
 
 
 class TypingContext(BaseContext):

@@ -2,6 +2,7 @@
 
 import operator
 from collections import namedtuple
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -72,6 +73,7 @@ def test_values_of_every_type_are_exchanged(dtype):
 
 
 def test_in_the_simulator():
+    assert not isinstance(hip.wave.reduce, FunctionType), "decorated to be compiled, before"
     with config.simulator.scope(True):
 
         @hip.jit

@@ -36,6 +36,7 @@ from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.print_output import PrintingLaunch, output_of
 from numba_hip.dispatch.transfer import Transfer, check_capture
 from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, without_own_frames
+from numba_hip.language.stub import interpreter
 
 Types = tuple[types.Type, ...]
 
@@ -142,9 +143,12 @@ class Dispatcher(Overloads, Explained):
         """
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
-    def __call__(self, *args: Any, **kws: Any) -> None:
-        """Raises an error: a kernel needs a grid, and a device function is called from kernels."""
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        """Raises an error: a kernel needs a grid, and a device function is called from kernels. In the simulator a
+        device function is its Python function, also if it was decorated to be compiled."""
         if self.is_device_function:
+            if interpreter() is not None:
+                return self.py_func(*args, **kws)
             raise DeviceFunctionError(f"{self.__name__} is a device function: it can be called from a kernel only")
         raise LaunchError(
             f"kernel {self.__name__}: launch configuration was not specified; write {self.__name__}[grid, block](...)"

@@ -15,9 +15,7 @@ from numba_hip.algorithms.operands import Operands, count_of
 from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.reductions import transform_reduce
 from numba_hip.decorators import jit
-from numba_hip.language import thread_index
-
-grid: Any = thread_index.grid  # what it means in a kernel, a type checker cannot know
+from numba_hip.language.untyped_names import grid
 
 THREADS = 256
 

@@ -13,16 +13,7 @@ from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.operands import Operands, count_of, is_count
 from numba_hip.algorithms.operators import KEPT
 from numba_hip.decorators import jit
-from numba_hip.language import atomic, shared, sync, thread_index
-
-# What these mean in a kernel, a type checker cannot know.
-add: Any = atomic.add
-blockDim: Any = thread_index.blockDim
-grid: Any = thread_index.grid
-gridsize: Any = thread_index.gridsize
-shared_array: Any = shared.array
-syncthreads: Any = sync.syncthreads
-threadIdx: Any = thread_index.threadIdx
+from numba_hip.language.untyped_names import atomic_add, blockDim, grid, gridsize, shared_array, syncthreads, threadIdx
 
 THREADS = 256
 MOST_BLOCKS = 1024
@@ -90,11 +81,11 @@ def _block_kernel(find: Any, place: int, bins: int) -> Any:
         for i in range(grid(1), count, gridsize(1)):
             chosen = find(leaves, i)
             if chosen >= 0:
-                add(found, chosen, 1)
+                atomic_add(found, chosen, 1)
         syncthreads()
         for one in range(threadIdx.x, bins, blockDim.x):
             if found[one] > 0:
-                add(leaves[place], one, types.int64(found[one]))
+                atomic_add(leaves[place], one, types.int64(found[one]))
 
     return count_in_blocks
 
@@ -106,7 +97,7 @@ def _grid_kernel(find: Any, place: int) -> Any:
         for i in range(grid(1), count, gridsize(1)):
             chosen = find(leaves, i)
             if chosen >= 0:
-                add(leaves[place], chosen, types.int64(1))
+                atomic_add(leaves[place], chosen, types.int64(1))
 
     return count_in_memory
 

@@ -19,9 +19,7 @@ from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.operands import Operands, Operator, count_of
 from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
-from numba_hip.language import thread_index
-
-grid: Any = thread_index.grid  # what it means in a kernel, a type checker cannot know
+from numba_hip.language.untyped_names import grid
 
 RUN = 16
 """Elements that a thread sorts by insertion, and that it merges."""

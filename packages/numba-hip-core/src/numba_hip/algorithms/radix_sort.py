@@ -22,18 +22,17 @@ from numba_hip.algorithms.ordered_bits import ordering, word_dtype
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
 from numba_hip.decorators import jit
-from numba_hip.language import bits, local, shared, thread_index, warp
-
-# What these mean in a kernel, a type checker cannot know.
-blockDim: Any = thread_index.blockDim
-blockIdx: Any = thread_index.blockIdx
-threadIdx: Any = thread_index.threadIdx
-ballot: Any = warp.ballot
-lanemask_lt: Any = warp.lanemask_lt
-local_array: Any = local.array
-popc: Any = bits.popc
-shared_array: Any = shared.array
-syncwarp: Any = warp.syncwarp
+from numba_hip.language.untyped_names import (
+    ballot,
+    blockDim,
+    blockIdx,
+    lanemask_lt,
+    local_array,
+    popc,
+    shared_array,
+    syncwarp,
+    threadIdx,
+)
 
 DIGIT_BITS = 8
 DIGITS = 1 << DIGIT_BITS

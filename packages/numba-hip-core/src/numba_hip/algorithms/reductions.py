@@ -19,12 +19,7 @@ from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.tiled_scan import total_kernel
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
 from numba_hip.decorators import jit
-from numba_hip.language import thread_index
-
-# What these mean in a kernel, a type checker cannot know.
-blockDim: Any = thread_index.blockDim
-blockIdx: Any = thread_index.blockIdx
-threadIdx: Any = thread_index.threadIdx
+from numba_hip.language.untyped_names import blockDim, blockIdx, threadIdx
 
 
 def reduce(

@@ -17,12 +17,7 @@ from numba_hip.algorithms.operands import Operands
 from numba_hip.algorithms.operators import KEPT
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, Tiles
 from numba_hip.decorators import jit
-from numba_hip.language import thread_index
-
-# What these mean in a kernel, a type checker cannot know.
-blockDim: Any = thread_index.blockDim
-blockIdx: Any = thread_index.blockIdx
-threadIdx: Any = thread_index.threadIdx
+from numba_hip.language.untyped_names import blockDim, blockIdx, threadIdx
 
 
 def scan_tiles(

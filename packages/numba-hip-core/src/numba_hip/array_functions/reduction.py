@@ -24,13 +24,7 @@ from hip_runtime.stream import find_stream
 from numba_hip._numba.typing import from_dtype
 from numba_hip.decorators import jit
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.language import shared, sync, thread_index
-
-# What these mean in a kernel, a type checker cannot know.
-blockIdx: Any = thread_index.blockIdx
-threadIdx: Any = thread_index.threadIdx
-syncthreads: Any = sync.syncthreads
-shared_array: Any = shared.array
+from numba_hip.language.untyped_names import blockIdx, shared_array, syncthreads, threadIdx
 
 LANES = 32
 """Columns of a row of an array: a thread for each combines what is in it, so that the threads of a row walk through

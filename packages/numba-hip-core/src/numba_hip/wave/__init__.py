@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from numba_hip.decorators import jit
-from numba_hip.language import bits, value_exchange
+from numba_hip.language import value_exchange
 from numba_hip.language import warp as warp_operations
+from numba_hip.language.untyped_names import ballot, lanemask_lt, popc
 
 shuffle: Any = value_exchange.exchange
 shuffle_up: Any = value_exchange.exchange_up
@@ -24,9 +25,6 @@ shuffle_xor: Any = value_exchange.exchange_xor
 
 # What these mean in a kernel, a type checker cannot know.
 warp: Any = warp_operations
-ballot: Any = warp.ballot
-lanemask_lt: Any = warp.lanemask_lt
-popc: Any = bits.popc
 
 __all__ = ["aggregate_of", "broadcast", "exclusive_scan", "inclusive_scan", "rank", "reduce", "shuffle",
            "shuffle_down", "shuffle_up", "shuffle_xor"]  # fmt: skip
@@ -40,7 +38,8 @@ def broadcast(value, lane=0):  # type: ignore[no-untyped-def]  # for kernels alo
 
 @jit(device=True)
 def reduce(value, operator, count=64):  # type: ignore[no-untyped-def]
-    """The values of the first *count* lanes combined by *operator*, for every lane; *count* is 1 at least."""
+    """The values of the first *count* lanes combined by *operator*, for every lane. *count* is at least 1, and at most
+    as many as the wave has, which are fewer in the last wave of a block that is not a multiple of waves."""
     lane = warp.laneid
     end = min(count, warp.warpsize)
     distance = 1

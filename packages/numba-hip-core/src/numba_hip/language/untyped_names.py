@@ -1,0 +1,25 @@
+"""Names of the kernel language for the kernels and device functions of this package: what they mean there, a type
+checker cannot know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba_hip.language import atomic, bits, local, shared, sync, thread_index, warp
+
+__all__ = ["atomic_add", "ballot", "blockDim", "blockIdx", "grid", "gridsize", "lanemask_lt", "local_array", "popc",
+           "shared_array", "syncthreads", "syncwarp", "threadIdx"]  # fmt: skip
+
+atomic_add: Any = atomic.add
+ballot: Any = warp.ballot
+blockDim: Any = thread_index.blockDim
+blockIdx: Any = thread_index.blockIdx
+grid: Any = thread_index.grid
+gridsize: Any = thread_index.gridsize
+lanemask_lt: Any = warp.lanemask_lt
+local_array: Any = local.array
+popc: Any = bits.popc
+shared_array: Any = shared.array
+syncthreads: Any = sync.syncthreads
+syncwarp: Any = warp.syncwarp
+threadIdx: Any = thread_index.threadIdx

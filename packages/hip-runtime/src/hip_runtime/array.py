@@ -11,12 +11,11 @@ from hip_runtime import copying
 from hip_runtime import layout as layouts
 from hip_runtime.array_methods import ArrayMethods
 from hip_runtime.config import transpose_copies
-from hip_runtime.copying import HostArray
 from hip_runtime.cuda_array_names import ArrayNames
 from hip_runtime.device import Device
 from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.element_values import fill_record, host_value
 from hip_runtime.errors import ArrayError, CopyError
-from hip_runtime.foreign_arrays import host_array
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
 from hip_runtime.protocols import ArrayProtocols
@@ -193,7 +192,7 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
         elif isinstance(ary, np.void):
             host = self.copy_to_host(stream=stream)
             self._wait(stream)
-            return _fill_record(ary, host)
+            return fill_record(ary, host)
         elif not isinstance(ary, np.ndarray):
             raise CopyError(f"ary must be a NumPy array, not {type(ary).__name__}")
         copying.to_host(ary, self, self._handle(stream))
@@ -345,7 +344,7 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
             source = source.broadcast_to(target.shape)
             copying.on_device(target, source, self._handle(stream))
             return
-        copying.to_device(target, _host_value(value, target), self._handle(stream))
+        copying.to_device(target, host_value(value, target), self._handle(stream))
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -381,39 +380,3 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
 def _all_integers(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return all(hasattr(part, "__index__") for part in parts)
-
-
-def _fill_record(record: np.void, contents: HostArray) -> Any:
-    """Write *contents*, an array without axes, to the fields of *record*, which is returned."""
-    copying.check_fit(record, contents)
-    for name in contents.dtype.names or ():  # a record need not share its memory with any array
-        record[name] = contents[name]
-    return record
-
-
-def _host_value(value: Any, target: DeviceArray) -> HostArray:
-    try:
-        source = host_array(value)
-        while source.ndim > target.ndim and source.shape[0] == 1:  # which NumPy leaves out, too
-            source = source[0]
-        _check_broadcast(source.shape, target.shape)
-        if source.dtype != target.dtype:
-            source = source.astype(target.dtype, casting="same_kind" if isinstance(value, np.ndarray) else "unsafe")
-        return np.broadcast_to(source, target.shape)
-    except ArrayError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise CopyError(
-            f"cannot store {value!r} in an array of shape {target.shape} and type {target.dtype}: {error}"
-        ) from None
-
-
-def _check_broadcast(source: Shape, target: Shape) -> None:
-    """Raises `CopyError`, with NumPy's message, unless shape *source* can be broadcast to *target*."""
-    try:
-        fits = np.broadcast_shapes(source, target) == target
-    except ValueError:
-        fits = False
-    if not fits:
-        shown = [str(shape).replace(" ", "") for shape in (source, target)]
-        raise CopyError(f"could not broadcast input array from shape {shown[0]} into shape {shown[1]}")

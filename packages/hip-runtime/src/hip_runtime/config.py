@@ -16,14 +16,22 @@ from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
 from hip_runtime.errors import SettingError
+from hip_runtime.setting_values import (
+    byte_count,
+    count,
+    dumps,
+    one_of,
+    ratio,
+    switch,
+    threads,
+    vector_width,
+    wave_size,
+)
 
 T = TypeVar("T")
 
 PREFIX = "NUMBA_HIP_"
 """What the variables of all layers begin with."""
-
-MAX_THREADS = 65536
-"""Threads of the processor at most: more than any machine has, and fewer than a C int counts."""
 
 _LIKENESS = 0.6
 """How alike, from 0 to 1 as `difflib` counts, a name has to be to pass for another one that is misspelt."""
@@ -114,106 +122,6 @@ def misspelt_variables() -> dict[str, str]:
     return {PREFIX + name: PREFIX + meant[0] for name, meant in near.items() if meant}
 
 
-def _device(text: str) -> str:
-    if text not in ("auto", "hip", "cpu"):
-        raise ValueError("must be one of 'auto', 'hip' and 'cpu'")
-    return text
-
-
-def _cpu_form(text: str) -> str:
-    if text not in ("auto", "loop", "regions", "vectors"):
-        raise ValueError("must be one of 'auto', 'loop', 'regions' and 'vectors'")
-    return text
-
-
-def _cpu_lanes(text: str) -> str:
-    if text not in ("auto", "x", "y", "z"):
-        raise ValueError("must be one of 'auto', 'x', 'y' and 'z'")
-    return text
-
-
-def _races(text: str) -> str:
-    if text not in ("0", "1", "warn"):
-        raise ValueError("must be one of '0', '1' and 'warn'")
-    return text
-
-
-def _wave_size(text: str) -> int:
-    if text not in ("32", "64"):
-        raise ValueError("must be 32 or 64")
-    return int(text)
-
-
-def _width(text: str) -> int:
-    if text not in ("1", "2", "4", "8", "16", "32", "64"):
-        raise ValueError("must be a power of two up to 64")
-    return int(text)
-
-
-def _whole_number(text: str) -> int:
-    """The number in *text*, which consists of digits only; -1 if there is none, or one of hundreds of digits."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 100 else -1
-
-
-def _positive(text: str) -> int:
-    value = _whole_number(text)
-    if value < 1:
-        raise ValueError("must be a whole number, 1 or more")
-    return value
-
-
-def _threads(text: str) -> int:
-    value = _positive(text)
-    if value > MAX_THREADS:
-        raise ValueError(f"must be {MAX_THREADS} or less")
-    return value
-
-
-def _bytes(text: str) -> int:
-    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-    unit = units.get(text[-1:].upper(), 0)
-    value = _whole_number(text[:-1] if unit else text) * (unit or 1)
-    if not 0 < value < 1 << 63:
-        raise ValueError("must be a number of bytes, from 1 to 2**63 - 1, with an optional unit K, M, G or T")
-    return value
-
-
-def switch(text: str) -> bool:
-    """Whether *text* is 1. Raises `ValueError` unless it is 0 or 1."""
-    if text not in ("0", "1"):
-        raise ValueError("must be 0 or 1")
-    return text == "1"
-
-
-def _count(text: str) -> int:
-    value = _whole_number(text)
-    if value < 0:
-        raise ValueError("must be a whole number, 0 or more")
-    return value
-
-
-def _ratio(text: str) -> float:
-    try:
-        value = float(text) if text.isascii() else -1.0
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:  # nor is NaN
-        raise ValueError("must be a number from 0 to 1")
-    return value
-
-
-DUMPS = ("ir", "graph", "passes", "asm")
-"""What can be seen of a kernel while it is compiled."""
-
-
-def _dump(text: str) -> frozenset[str]:
-    chosen = frozenset(part.strip() for part in text.split(","))
-    unknown = sorted(chosen.difference(DUMPS))
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is none of {', '.join(map(repr, DUMPS))}; it takes some of them, with commas")
-    return chosen
-
-
 def usable_processors() -> int:
     """Processors that this process can keep busy; see `hip_runtime.processors`."""
     from hip_runtime import processors  # an import needs none
@@ -230,7 +138,7 @@ device = Setting(
     "NUMBA_HIP_DEVICE",
     "Which devices there are: 'auto' (AMD GPUs where there are any, else the CPU device), 'hip' (AMD GPUs or an "
     "error), 'cpu' (the CPU device). Read when the devices are first asked for.",
-    _device,
+    one_of("auto", "hip", "cpu"),
     lambda: "auto",
 )
 
@@ -239,7 +147,7 @@ cpu_threads = Setting(
     "How many threads of the processor the CPU device runs blocks on; by default as many as this process may use: "
     "those that it may run on, and no more than its control groups (a container's limit) give time for. Read when the "
     "first kernel is launched.",
-    _threads,
+    threads,
     usable_processors,
 )
 
@@ -247,7 +155,7 @@ cpu_memory = Setting(
     "NUMBA_HIP_CPU_MEMORY",
     "Bytes of memory that the CPU device has (512M, 4G, ...); by default the physical memory of the machine. Read when "
     "the devices are first asked for.",
-    _bytes,
+    byte_count,
     physical_memory,
 )
 
@@ -255,7 +163,7 @@ cpu_wave_size = Setting(
     "NUMBA_HIP_CPU_WAVE_SIZE",
     "Lanes of a wave on the CPU device: 64, as on AMD's CDNA GPUs, or 32, as on RDNA GPUs and what CUDA calls a warp. "
     "Read when the attributes of the device are asked for, and when a kernel is loaded.",
-    _wave_size,
+    wave_size,
     lambda: 64,
 )
 
@@ -265,7 +173,7 @@ cpu_form = Setting(
     "kernels whose threads wait for one another), 'vectors' (several threads at a time, as lanes of vectors; kernels "
     "that cannot be run so fall to another form, with a reason), 'regions' (all threads from one barrier to the next), "
     "'auto' (the best that can run the kernel). Read when a kernel is first launched with a shape of blocks.",
-    _cpu_form,
+    one_of("auto", "loop", "regions", "vectors"),
     lambda: "auto",
 )
 
@@ -274,7 +182,7 @@ cpu_width: Setting[int | None] = Setting(
     "How many threads the form 'vectors' runs at a time on the CPU device: a power of two up to 64, less where blocks "
     "are not as wide; by default 32 with AVX-512, 16 with AVX, else 8, and 16 in kernels with barriers. Read when a "
     "kernel is first launched with a shape of blocks.",
-    _width,
+    vector_width,
     lambda: None,
 )
 
@@ -283,7 +191,7 @@ cpu_lanes: Setting[str] = Setting(
     "Along which axis of a block neighbours run together on the CPU device, as lanes of vectors: 'x', 'y', 'z', or "
     "'auto' for the one along which memory is accessed in order. Kernels with operations of waves, and whose threads "
     "wait for one another in loops, are run along x. Read when a kernel is first launched with a shape of blocks.",
-    _cpu_lanes,
+    one_of("auto", "x", "y", "z"),
     lambda: "auto",
 )
 
@@ -302,7 +210,7 @@ cpu_races = Setting(
     "wrote: the launch raises RaceError; 'warn' makes it a warning, and the program goes on; the default is 0. AMD "
     "GPUs report nothing of the kind. Read when the devices are first asked for, and when a kernel is compiled and "
     "launched.",
-    _races,
+    one_of("0", "1", "warn"),
     lambda: "0",
 )
 
@@ -319,7 +227,7 @@ cpu_stall_seconds = Setting(
     "NUMBA_HIP_CPU_STALL_SECONDS",
     "After how many seconds without an end of a block the CPU device looks whether the threads of a kernel go round in "
     "circles, and warns if they do; by default 10, and 0 for never. Read when the first kernel is launched.",
-    _count,
+    count,
     lambda: 10,
 )
 
@@ -337,7 +245,7 @@ dump: Setting[frozenset[str]] = Setting(
     "device and optimised), 'asm' (assembly), and on the CPU device 'graph' (what machine code is written from, with "
     "how each value differs among lanes) and 'passes' (the graph after each pass). Machine code that was kept on disk "
     "is made anew meanwhile. Read when a kernel is compiled.",
-    _dump,
+    dumps,
     frozenset,
 )
 
@@ -361,7 +269,7 @@ pending_releases = Setting(
     "NUMBA_HIP_PENDING_RELEASES",
     "How many allocations of a device may wait to be given back, together with later ones; by default 0: each is given "
     "back at once, which on AMD GPUs makes the driver wait for work now and then. Read when one is given back.",
-    _count,
+    count,
     lambda: 0,
 )
 
@@ -369,7 +277,7 @@ pending_release_ratio = Setting(
     "NUMBA_HIP_PENDING_RELEASE_RATIO",
     "Which part of a device's memory, 0 to 1, may wait to be given back; by default 0.2. Read when memory is given "
     "back.",
-    _ratio,
+    ratio,
     lambda: 0.2,
 )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hip_runtime.config import Setting, switch
+from hip_runtime.config import Setting
+from hip_runtime.setting_values import switch
 
 
 def _user_cache() -> Path:

@@ -52,7 +52,7 @@ BY_WIDTH = {
 MODULES: Mapping[str, Module] = {
     MLIR: Module(
         names={
-            "__version__": f"{HERE}.identity:VERSION",
+            "__version__": f"{HERE}.posed_version:VERSION",
             **from_module("numba", "carray", "farray"),
         },
         absent=dict.fromkeys(COMPILER_MODULES, NO_MLIR),

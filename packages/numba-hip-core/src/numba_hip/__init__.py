@@ -31,7 +31,6 @@ from hip_runtime import (
 from numba_hip import _alias
 from numba_hip.arguments.transfer_hints import In, InOut, Out
 from numba_hip.array_functions.guvectorize import guvectorize
-from numba_hip.array_functions.reduction import Reduce, reduce
 from numba_hip.array_functions.vectorize import vectorize
 from numba_hip.decorators import jit
 from numba_hip.host.api import (
@@ -163,6 +162,8 @@ _PROBED_NAMES = ("name", "_name", "_numba_type_")
 reading of HIP's declarations and of what is installed."""
 
 LATE_NAMES = {
+    "Reduce": "numba_hip.array_functions.reduction",
+    "reduce": "numba_hip.array_functions.reduction",
     "autotune": "numba_hip.tuning",
     "benchmark": "hip_runtime.profiling",
     "suggest_block_size": "numba_hip.host.occupancy",

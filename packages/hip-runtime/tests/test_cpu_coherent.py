@@ -14,7 +14,7 @@ from test_cpu_region_vectors import WithoutWaves
 from test_cpu_vectors import WithoutWaiting
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.strategies.forms import default_lanes
+from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import gangs
 
 WIDTH, BLOCK = 8, 32

@@ -22,7 +22,7 @@ from hip_runtime.drivers.cpu import finalise
 from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.drivers.cpu.object_code import program
 from hip_runtime.drivers.cpu.object_code.object_file import read_object
-from hip_runtime.drivers.cpu.strategies import request
+from hip_runtime.drivers.cpu.strategies import kernel_request
 
 
 def run(device: Device, text: str, parameters: list[tuple[str, str]], *values: Any, threads: int = 1) -> None:
@@ -313,14 +313,14 @@ def test_what_interrupts_compiling_may_compile(monkeypatch: pytest.MonkeyPatch) 
         driver.get_function(driver.load_module(0, code), code.kernels[0])
         for code in (spmd_kernels.sample("saxpy"), spmd_kernels.sample("count"))
     )
-    survey, compiled = request.survey, []
+    survey, compiled = kernel_request.survey, []
 
     def interrupted(module: Any, kernel: str) -> Any:
         if kernel == "saxpy" and not compiled:
             compiled.append(inner.worker((4, 1, 1)))
         return survey(module, kernel)
 
-    monkeypatch.setattr(request, "survey", interrupted)
+    monkeypatch.setattr(kernel_request, "survey", interrupted)
     thread = threading.Thread(target=lambda: compiled.append(outer.worker((4, 1, 1))), daemon=True)
     thread.start()
     thread.join(60)

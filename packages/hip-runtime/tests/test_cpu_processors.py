@@ -15,7 +15,7 @@ from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.object_code import host_machine
-from hip_runtime.drivers.cpu.strategies.forms import default_lanes
+from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"

@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.ir.metadata import MetadataTable
 from hip_runtime.drivers.cpu.ir.model import Constant, Function, Instruction, Symbol
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule, split_blocks
 from hip_runtime.drivers.cpu.ir.reader import read_function
-from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.types import TypeTable
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 
@@ -138,7 +138,7 @@ def write_again(module: Any, function: Function) -> str:
     """The instruction at the start of *function* in a module of its own, as LLVM prints it."""
     target = ir.Module(context=ir.Context())
     graph = read_function(PrintedModule(module), "k", target.context)
-    symbols = Symbols(target, module)
+    symbols = SymbolDeclarations(target, module)
     kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in graph.arguments])
     written = ir.Function(target, kind, "k")
     builder = ir.IRBuilder(written.append_basic_block("entry"))

@@ -13,7 +13,7 @@ from spmd_blocks import kernel, launch
 from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.strategies.forms import default_lanes
+from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.errors import BarrierDivergenceError, KernelFault
 
 BARRIERS_ONLY = frozenset({"ballot", "shuffle", "active", "meet"})

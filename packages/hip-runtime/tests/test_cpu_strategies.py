@@ -7,7 +7,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.strategies.forms import default_lanes
+from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 
 ROW = f"""
 define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{

@@ -25,7 +25,7 @@ from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
 from numba_hip.dispatch.argument_extensions import Extension, StandIn, prepare
 from numba_hip.dispatch.argument_mismatch import explain_writing
-from numba_hip.dispatch.explained import Explained
+from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.index_faults import RecordedLaunch

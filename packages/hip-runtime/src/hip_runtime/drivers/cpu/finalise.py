@@ -25,8 +25,8 @@ from hip_runtime.drivers.cpu.object_code.jit import emit_assembly, emit_object, 
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 from hip_runtime.drivers.cpu.passes.optimize import optimise
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.plan import Plan
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.selection import select_plan
 from hip_runtime.errors import ModuleLoadError
 

@@ -52,7 +52,7 @@ class CpuFunction:
 
     @property
     def forms(self) -> dict[Dim3, tuple[str, str]]:
-        """The form of its code (see `strategies.forms`) for each block shape it was compiled for, and why."""
+        """The form of its code (see `strategies.form_choice`) for each block shape it was compiled for, and why."""
         return {block: (program.form, program.reason) for block, program in self.workers.items()}
 
     def keep_code(self, directory: Path, variable: str) -> None:

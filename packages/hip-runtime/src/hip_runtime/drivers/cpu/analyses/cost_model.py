@@ -12,10 +12,10 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
-from hip_runtime.drivers.cpu.analyses.float_divisions import divides_as_floats
+from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
 from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
+from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
@@ -114,7 +114,7 @@ class _Estimate:
         if value.elementwise is not None:
             count = sum(1 for _ in value.elementwise.instructions())
             return _SCALAR * count, _LANE * count
-        if is_shared_load(value, block, self._shapes):
+        if is_uniform_load(value, block, self._shapes):
             return _SCALAR, _SCALAR / self._width
         if is_combinable(value, block, self._shapes):
             return _OPAQUE, _COMBINED * _LANE + _OPAQUE / self._width

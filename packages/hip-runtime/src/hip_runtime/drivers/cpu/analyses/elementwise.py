@@ -1,7 +1,7 @@
 """Elementwise functions: callees of a kernel that compute a number from numbers, and do nothing else.
 
 Such a function accesses no memory but constants, returns, and does not depend on the thread, so that all lanes of a
-gang can call a vector variant of it at once, see `vectorize.variants`. LLVM infers which functions these are
+gang can call a vector variant of it at once, see `vectorize.vector_variants`. LLVM infers which functions these are
 (``memory(none)``, ``willreturn``). It inlines most of them; those that are left are marked ``noinline``, or large."""
 
 from __future__ import annotations

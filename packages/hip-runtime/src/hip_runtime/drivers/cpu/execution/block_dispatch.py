@@ -21,8 +21,8 @@ from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRA
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.python_signals import define_poll
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
-from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, INTERRUPTED, SLOT, SlotsBuilder
-from hip_runtime.drivers.cpu.execution.trap_handlers import TrapsBuilder
+from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, INTERRUPTED, SLOT, ThreadSlotsBuilder
+from hip_runtime.drivers.cpu.execution.trap_handlers import TrapHandlersBuilder
 from hip_runtime.drivers.cpu.execution.watcher import WatcherBuilder
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, allocate
 
@@ -62,8 +62,8 @@ def build_dispatch(machine: str) -> ir.Module:
     *machine*. The result is null, or a fault to read and free."""
     module = ir.Module(name="spmd.dispatcher")
     python = {name: ir.Function(module, kind, name) for name, kind in PYTHON_FUNCTIONS.items()}
-    slots = SlotsBuilder(module, this_machine())
-    traps = TrapsBuilder(module, this_machine(), slots, define_poll(module, python))
+    slots = ThreadSlotsBuilder(module, this_machine())
+    traps = TrapHandlersBuilder(module, this_machine(), slots, define_poll(module, python))
     pool = PoolBuilder(module, machine, slots, traps)
     WatcherBuilder(module, slots)
     now = _define_now(module)
@@ -139,7 +139,7 @@ def _define_now(module: ir.Module) -> ir.Function:
     return now
 
 
-def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: SlotsBuilder) -> ir.Function:
+def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: ThreadSlotsBuilder) -> ir.Function:
     """``i1 run_small_grid(program, frame, count, slot)``: run a grid that should be cheap; 0 if it is not, and some of
     its blocks are left."""
     false, true = ir.IntType(1)(0), ir.IntType(1)(1)
@@ -173,7 +173,9 @@ def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: SlotsBuil
     return function
 
 
-def _define_run_chunks(module: ir.Module, now: ir.Function, slots: SlotsBuilder, traps: TrapsBuilder) -> ir.Function:
+def _define_run_chunks(
+    module: ir.Module, now: ir.Function, slots: ThreadSlotsBuilder, traps: TrapHandlersBuilder
+) -> ir.Function:
     """``i64 run_chunks(frame, own, slot)``: the launching thread's loop over chunks, with signal handlers in between;
     returns how many blocks it ran. ``own`` is space for the frame of one chunk."""
     function = ir.Function(module, ir.FunctionType(I64, [PTR] * 3), "spmd.run_chunks")

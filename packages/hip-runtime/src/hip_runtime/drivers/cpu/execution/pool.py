@@ -19,8 +19,8 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, MUTEX, SEMAPHORE
 from hip_runtime.drivers.cpu.execution.previous_handlers import POKE
-from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SLOT, SlotsBuilder
-from hip_runtime.drivers.cpu.execution.trap_handlers import GRACE, TrapsBuilder
+from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SLOT, ThreadSlotsBuilder
+from hip_runtime.drivers.cpu.execution.trap_handlers import GRACE, TrapHandlersBuilder
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Struct, allocate, function_address
 
 SPINS = 200
@@ -38,7 +38,7 @@ _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", []), "aarch64": ("llvm.aarch64.hint
 class PoolBuilder:
     """Puts the pool into a module: its state, and functions to start, use and reset it."""
 
-    def __init__(self, module: ir.Module, machine: str, slots: SlotsBuilder, traps: TrapsBuilder) -> None:
+    def __init__(self, module: ir.Module, machine: str, slots: ThreadSlotsBuilder, traps: TrapHandlersBuilder) -> None:
         self.module = module
         self._slots = slots
         self._traps = traps

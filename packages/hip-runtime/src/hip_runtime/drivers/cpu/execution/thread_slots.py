@@ -86,7 +86,7 @@ _STACK_OFF = 2  # SS_DISABLE
 _STACK = Struct(address=PTR, flags=I32, nbytes=I64)  # a stack_t
 
 
-class SlotsBuilder:
+class ThreadSlotsBuilder:
     """Puts the list of slots into a module, and the functions to find a slot and to run a worker."""
 
     def __init__(self, module: ir.Module, machine: Machine | None) -> None:

@@ -26,7 +26,7 @@ from hip_runtime.drivers.cpu.execution.thread_slots import (
     SAMPLES,
     SLOT,
     TAKE_SAMPLE,
-    SlotsBuilder,
+    ThreadSlotsBuilder,
 )
 from hip_runtime.drivers.cpu.llvmir import I8, I32, I64, PTR, VOID, Struct, allocate, function_address
 
@@ -47,10 +47,12 @@ _STACK_STEP = 1 << 20  # how far from the stack pointer a function may write fir
 _MESSAGE = b"hip: signal %d while kernel %s was running; bounds checks find indices out of range\n\0"
 
 
-class TrapsBuilder:
+class TrapHandlersBuilder:
     """Puts the handlers into a module, and ``spmd.abort(thread)``, which ends another thread's launch."""
 
-    def __init__(self, module: ir.Module, machine: Machine | None, slots: SlotsBuilder, poll: ir.Function) -> None:
+    def __init__(
+        self, module: ir.Module, machine: Machine | None, slots: ThreadSlotsBuilder, poll: ir.Function
+    ) -> None:
         self._module = module
         self._slots = slots
         self.poll = poll

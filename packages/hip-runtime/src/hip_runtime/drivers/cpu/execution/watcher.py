@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.execution.pool import loop
 from hip_runtime.drivers.cpu.execution.previous_handlers import POKE
-from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SAMPLES, SLOT, TAKE_SAMPLE, SlotsBuilder
+from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SAMPLES, SLOT, TAKE_SAMPLE, ThreadSlotsBuilder
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, allocate, function_address
 
 TICK = 50_000_000
@@ -31,7 +31,7 @@ class WatcherBuilder:
     *main*. After *ticks* in the same call of a worker, where that is not 0, it takes samples of what the threads do.
     """
 
-    def __init__(self, module: ir.Module, slots: SlotsBuilder) -> None:
+    def __init__(self, module: ir.Module, slots: ThreadSlotsBuilder) -> None:
         self._module = module
         self._slots = slots
         self._main, self._patience = (self._variable(f"spmd.watcher.{name}") for name in ("main", "patience"))

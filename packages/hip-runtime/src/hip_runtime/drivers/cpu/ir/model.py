@@ -139,7 +139,7 @@ of threads that run together; see `vectorize.coherent`. LLVM has no such instruc
 
 PARAMETER = "parameter"
 RESULT = "result"
-"""Opcodes of what an elementwise function is given and gives, for all lanes of a group, see `vectorize.variants`."""
+"""The opcodes of an elementwise function's parameters and result, for all lanes; see `vectorize.vector_variants`."""
 
 
 @dataclass(eq=False, slots=True)

@@ -20,7 +20,7 @@ class Spelled(ir.FormattedConstant):
         self.type = kind
 
 
-class Symbols:
+class SymbolDeclarations:
     """Declares in *module* the symbols that code refers to and that *source*, a module of the binding layer, declares
     or defines."""
 

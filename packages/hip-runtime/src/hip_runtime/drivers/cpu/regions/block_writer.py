@@ -14,7 +14,7 @@ from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
-from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import find_private_atomics
 from hip_runtime.drivers.cpu.regions.context_values import Transfer, plan_transfers
@@ -57,7 +57,7 @@ class BlockWriter:
         self.waves = graph.wave_scheduled
         self.returned = len(graph.points)
         self.states = self._place_states()
-        self.ctx = self._plan(Symbols(item.module, source))
+        self.ctx = self._plan(SymbolDeclarations(item.module, source))
         self.selected = self.storage.per_thread(I1, "selected")
         self.next = allocate(self.entry, I32, "next")
 
@@ -67,7 +67,7 @@ class BlockWriter:
         kind = ir.IntType(8 * state_bytes(self.returned))
         return self.storage.per_thread(kind, "waiting.at")
 
-    def _plan(self, symbols: Symbols) -> RegionContext:
+    def _plan(self, symbols: SymbolDeclarations) -> RegionContext:
         graph, storage = self.graph, self.storage
         transfers = plan_transfers(graph)
         kept = {

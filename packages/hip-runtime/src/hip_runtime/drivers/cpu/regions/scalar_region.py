@@ -10,7 +10,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
-from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I32, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
@@ -24,7 +24,7 @@ class RegionContext:
     """What the regions of a block function share."""
 
     graph: RegionGraph
-    symbols: Symbols
+    symbols: SymbolDeclarations
     arguments: list[ir.Value]
     entry: ir.IRBuilder
     """Builds the function's entry block, for stack slots."""

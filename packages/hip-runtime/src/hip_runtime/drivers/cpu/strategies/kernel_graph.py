@@ -17,9 +17,9 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
-from hip_runtime.drivers.cpu.strategies.forms import check_callees
+from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
 @dataclass(frozen=True)

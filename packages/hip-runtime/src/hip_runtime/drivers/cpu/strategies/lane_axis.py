@@ -25,7 +25,7 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Call, Function, Instruction, Symbol
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I64, PTR
-from hip_runtime.drivers.cpu.strategies.forms import MIN_LANES, choose_width, default_lanes
+from hip_runtime.drivers.cpu.strategies.form_choice import MIN_LANES, choose_width, default_lanes
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 
 _WORTHWHILE = 0.5

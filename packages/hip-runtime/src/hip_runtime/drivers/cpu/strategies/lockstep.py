@@ -20,11 +20,11 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import prepare_in_order
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.forms import LOOP, REGIONS
+from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 from hip_runtime.errors import UnsupportedError
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.forms import LOOP
+from hip_runtime.drivers.cpu.strategies.form_choice import LOOP
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinning
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
 def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:

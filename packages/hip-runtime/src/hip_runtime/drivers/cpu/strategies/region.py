@@ -12,11 +12,11 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.formation import cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.forms import LOOP, MIN_LANES, REGIONS
+from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 
 
 def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:

@@ -6,8 +6,7 @@ from hip_runtime import config
 from hip_runtime.drivers.cpu.abi import operation_counters
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.counting import plan_counting
-from hip_runtime.drivers.cpu.strategies.forms import (
+from hip_runtime.drivers.cpu.strategies.form_choice import (
     MIN_LANES,
     REGIONS,
     VECTORS,
@@ -16,11 +15,12 @@ from hip_runtime.drivers.cpu.strategies.forms import (
     explain_refusal,
     fit_stack,
 )
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lockstep import plan_lockstep
 from hip_runtime.drivers.cpu.strategies.loop import plan_loop, plan_unread_loop
+from hip_runtime.drivers.cpu.strategies.operation_counting import plan_counting
 from hip_runtime.drivers.cpu.strategies.plan import Plan, attempt
 from hip_runtime.drivers.cpu.strategies.region import plan_regions
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.vector import plan_vectors
 from hip_runtime.drivers.cpu.vectorize.wave_operations import waves_are_gangs
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.forms import AUTO, MIN_LANES, VECTORS
+from hip_runtime.drivers.cpu.strategies.form_choice import AUTO, MIN_LANES, VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_spinning
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.vectorize.gangs import GangBody
 from hip_runtime.errors import UnsupportedError
 

@@ -9,14 +9,14 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
-from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import allocate
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 
 class FindsVariants(Protocol):
-    """Provides vector variants of functions, see `vectorize.variants`."""
+    """Provides vector variants of functions, see `vectorize.vector_variants`."""
 
     def find(self, function: Function, width: int) -> ir.Function | None:
         """The variant of *function* for *width* lanes; ``None`` if there is none."""
@@ -26,8 +26,8 @@ class GangValues:
     """Values of one gang. ``mask`` is that of the block that is being written, ``None`` if all lanes run it."""
 
     def __init__(
-        self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: Symbols, entry: ir.IRBuilder,
-        arguments: list[ir.Value], privates: dict[Instruction, ir.Value], variants: FindsVariants,
+        self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: SymbolDeclarations,
+        entry: ir.IRBuilder, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], variants: FindsVariants,
         demotable: frozenset[Instruction] = frozenset(), lockstep: bool = False,
     ) -> None:  # fmt: skip
         self.lanes = lanes

@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction
-from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
@@ -28,8 +28,8 @@ from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_r
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
-from hip_runtime.drivers.cpu.vectorize.variants import Variants
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
+from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 from hip_runtime.errors import UnsupportedError
 
@@ -73,7 +73,7 @@ class GangBody:
 
     def __call__(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
         item = self._item
-        symbols = Symbols(item.module, self._source)
+        symbols = SymbolDeclarations(item.module, self._source)
         make = partial(GangFunction, self._function, item, self._kind.args, symbols, self._size_of)
         made = make_gang(make, self._width, self._widens)
         width = self._width = made.width
@@ -142,8 +142,8 @@ class GangFunction:
     """
 
     def __init__(
-        self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: Symbols, size_of: SizeOf,
-        width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
+        self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: SymbolDeclarations,
+        size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
         lockstep: bool = False,
     ) -> None:  # fmt: skip
         self._graph = function

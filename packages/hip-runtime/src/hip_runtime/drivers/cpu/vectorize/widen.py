@@ -9,9 +9,9 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
-from hip_runtime.drivers.cpu.analyses.float_divisions import divides_as_floats
+from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.shared_atomics import is_combinable, is_shared_load
+from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir import remarks
@@ -20,11 +20,11 @@ from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, RESULT, Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
-from hip_runtime.drivers.cpu.vectorize.division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
+from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
-from hip_runtime.drivers.cpu.vectorize.shared_atomics import write_shared_atomic
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
+from hip_runtime.drivers.cpu.vectorize.uniform_atomics import write_uniform_atomic
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
 from hip_runtime.drivers.cpu.vectorize.wave_operations import write_wave_operation
@@ -90,13 +90,13 @@ class Widener(GangValues):
         elif instruction.elementwise is not None and (variant := self._variant(instruction.elementwise)) is not None:
             mask = self.lanes.all_lanes() if self.mask is None else self.mask
             result = self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
-        elif is_shared_load(instruction, self.block, self.shapes):
+        elif is_uniform_load(instruction, self.block, self.shapes):
             self._form = remarks.COMBINED
             loaded = write_instruction(self.builder, instruction, [self.scalar(instruction.operands[0])])
             result = self.lanes.splat(loaded)
         elif is_combinable(instruction, self.block, self.shapes):
             self._form = remarks.COMBINED
-            result = write_shared_atomic(self, instruction)
+            result = write_uniform_atomic(self, instruction)
         else:
             result = self._scalarize(instruction)
         if remarks.are_wanted():

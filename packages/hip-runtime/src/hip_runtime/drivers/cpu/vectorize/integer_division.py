@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.float_divisions import EXACT_BITS
+from hip_runtime.drivers.cpu.analyses.integer_division import EXACT_BITS
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 

@@ -19,7 +19,7 @@ SUMS = frozenset({"add", "sub"})
 """Operations for which a lane's result follows from the old value and the operands of the lanes before it."""
 
 
-def is_shared_load(instruction: Instruction, block: Block, shapes: VectorShapes) -> bool:
+def is_uniform_load(instruction: Instruction, block: Block, shapes: VectorShapes) -> bool:
     """Whether *instruction* in *block* is an atomic load from an address that is the same for all lanes, which can be
     made once for all of them."""
     if instruction.opcode != "load" or instruction.volatile or instruction.atomic is None:

@@ -10,7 +10,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize.variants import Variants
+from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
 
 FUNCTIONS = """
 @table = internal constant [4 x i64] [i64 3, i64 -7, i64 11, i64 -5]

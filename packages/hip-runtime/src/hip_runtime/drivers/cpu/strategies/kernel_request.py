@@ -16,7 +16,7 @@ from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
-from hip_runtime.drivers.cpu.strategies.forms import LOOP, REGIONS, choose_width
+from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode
 from hip_runtime.errors import ModuleLoadError
 

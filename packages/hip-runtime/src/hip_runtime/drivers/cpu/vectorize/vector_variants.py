@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import RESULT, Function
-from hip_runtime.drivers.cpu.ir.symbol_declarations import Symbols
+from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I1, allocate
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -26,7 +26,7 @@ from hip_runtime.errors import UnsupportedError
 class Variants:
     """The variants in the module of *item*, each written when it is first needed."""
 
-    def __init__(self, item: WorkItem, symbols: Symbols, size_of: Callable[[ir.Type], int]) -> None:
+    def __init__(self, item: WorkItem, symbols: SymbolDeclarations, size_of: Callable[[ir.Type], int]) -> None:
         self._item = item
         self._symbols = symbols
         self._size_of = size_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.shared_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS, SUMS
+from hip_runtime.drivers.cpu.analyses.uniform_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS, SUMS
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, allocate
@@ -18,8 +18,8 @@ from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle
 
 
-def write_shared_atomic(code: GangValues, instruction: Instruction) -> ir.Value | None:
-    """Write an atomic operation that `analyses.shared_atomics` found combinable; its result in each lane, if used."""
+def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value | None:
+    """Write an atomic operation that `analyses.uniform_atomics` found combinable; its result in each lane, if used."""
     builder, lanes = code.builder, code.lanes
     is_used = code.shapes.uses[instruction] > 0
     old_place = allocate(code.entry, instruction.type, "old") if is_used else None

@@ -1,4 +1,4 @@
-"""Which integer divisions are better made as float64 if all lanes divide at once, see `vectorize.division`."""
+"""Which integer divisions are better made as float64 if all lanes divide at once, see `vectorize.integer_division`."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from hip_runtime.drivers.cpu.abi.operation_counters import BYTES, FLOAT32, FLOAT
 from hip_runtime.drivers.cpu.ir.model import Atomic, Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.llvmir import I64, PTR
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.forms import REGIONS
+from hip_runtime.drivers.cpu.strategies.form_choice import REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions
-from hip_runtime.drivers.cpu.strategies.request import KernelRequest
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
 REASON = "what its threads compute is counted"

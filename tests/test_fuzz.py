@@ -16,8 +16,9 @@ from hip_runtime.errors import TrapError, UnsupportedError
 from numba_hip import config
 from tools.fuzz import OverdueError, check, limit_time
 from tools.fuzz.__main__ import main
+from tools.fuzz.case import Case, Emitted, make_lines
 from tools.fuzz.check import Mismatch, check_case, check_typed
-from tools.fuzz.generator import MOST_DEPTH, Case, Emitted, make_case, make_lines
+from tools.fuzz.generator import MOST_DEPTH, make_case
 from tools.fuzz.program import TypedCase
 from tools.fuzz.reduction import shorter
 from tools.fuzz.runs import CompiledCase, forms_of

@@ -8,8 +8,8 @@ from llvmlite import ir
 
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Instruction, UnknownInstruction
-from tools.amd_executor.frames import LONG, WORD, Frame, long, word
-from tools.amd_executor.values import Values
+from tools.amd_executor.instruction_frame import LONG, WORD, Frame, long, word
+from tools.amd_executor.pseudocode.values import Values
 
 _NOTHING = re.compile(
     r"BUFFER_(WBL2|INV|INVL2|GL[01]_INV|WBINVL1(_VOL)?)|GLOBAL_(INV|WB|WBINV)|S_DCACHE_\w+|S_ICACHE_INV|S_GL1_INV|S_PREFETCH_\w+|S_SET_GPR_IDX_OFF"

@@ -14,7 +14,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from tools.amd_executor.pseudocode import Statement, parse
+from tools.amd_executor.pseudocode.parser import parse
+from tools.amd_executor.pseudocode.tree import Statement
 
 FAMILIES = {"gfx942": "cdna", "gfx1100": "rdna3", "gfx1201": "rdna4"}
 """Of the targets that code is executed for."""

@@ -25,10 +25,10 @@ from hip_devicelib.elf import read_elf
 from tools.amd_executor import layout, memory
 from tools.amd_executor.control import build_control, is_control
 from tools.amd_executor.decoding import Instruction, Operand, UnknownInstruction, decode
-from tools.amd_executor.frames import BIT, LONG, POINTER, SIGNATURE, WITHIN, WORD, Frame, long
-from tools.amd_executor.indexed import build_indexed, is_indexed
+from tools.amd_executor.indexed_registers import build_indexed, is_indexed
+from tools.amd_executor.instruction_frame import BIT, LONG, POINTER, SIGNATURE, WITHIN, WORD, Frame, long
 from tools.amd_executor.lanes import build_cross_lane
-from tools.amd_executor.pseudocode import PseudocodeError
+from tools.amd_executor.pseudocode.tree import PseudocodeError
 from tools.amd_executor.scalar import build_scalar, build_scalar_load, reads_memory
 from tools.amd_executor.vector import build_vector, is_cross_lane
 
@@ -109,7 +109,7 @@ class Engine:
     def record(self, data: bytes, family: str, place: int, index_mode: int = 0) -> tuple[bytes, Instruction]:
         """What the loop needs of the instruction in *data*; the record will be at the address *place*.
 
-        *index_mode* says which operands of vector instructions are counted from M0; see `indexed`.
+        *index_mode* says which operands of vector instructions are counted from M0; see `indexed_registers`.
         """
         instruction = decode(data, family)
         if index_mode and instruction.format.startswith("VOP"):

@@ -10,8 +10,8 @@ from typing import Protocol
 from hip_devicelib.errors import CodeObjectError
 from tools.amd_executor.decoding import UnknownInstruction
 from tools.amd_executor.images import ImageError
+from tools.amd_executor.initial_state import Launch
 from tools.amd_executor.machine import EndlessError, ExecutionError, Machine, MemoryFault
-from tools.amd_executor.start import Launch
 
 _ILLEGAL_ADDRESS, _TIMEOUT, _LAUNCH_FAILURE, _NOT_SUPPORTED = 700, 702, 719, 801
 

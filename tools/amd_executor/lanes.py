@@ -8,10 +8,10 @@ from llvmlite import ir
 
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Operand, UnknownInstruction, meaning
-from tools.amd_executor.frames import BIT, LONG, WORD, Frame, long, word
-from tools.amd_executor.lowering import Lowering
-from tools.amd_executor.pseudocode import Expression, Name, PseudocodeError, View
-from tools.amd_executor.values import Value, constant, on_stack
+from tools.amd_executor.instruction_frame import BIT, LONG, WORD, Frame, long, word
+from tools.amd_executor.pseudocode.lowering import Lowering
+from tools.amd_executor.pseudocode.tree import Expression, Name, PseudocodeError, View
+from tools.amd_executor.pseudocode.values import Value, constant, on_stack
 
 
 class Swizzle:

@@ -17,8 +17,8 @@ from tools.amd_executor import layout
 from tools.amd_executor.decoding import FAMILIES, UnknownInstruction
 from tools.amd_executor.engine import Engine, engine
 from tools.amd_executor.images import Image, ImageError, KernelImage, load_image
-from tools.amd_executor.indexed import index_mode
-from tools.amd_executor.start import Block, Launch, Start
+from tools.amd_executor.indexed_registers import index_mode
+from tools.amd_executor.initial_state import Block, Launch, Start
 
 TURN = 200_000
 """Instructions of a wave before the next one runs."""

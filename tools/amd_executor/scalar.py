@@ -8,10 +8,10 @@ from llvmlite import ir
 
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Instruction, UnknownInstruction, meaning
-from tools.amd_executor.frames import LONG, POINTER, WORD, Frame, long
-from tools.amd_executor.lowering import Lowering
-from tools.amd_executor.pseudocode import Expression, PseudocodeError
-from tools.amd_executor.values import Value, constant
+from tools.amd_executor.instruction_frame import LONG, POINTER, WORD, Frame, long
+from tools.amd_executor.pseudocode.lowering import Lowering
+from tools.amd_executor.pseudocode.tree import Expression, PseudocodeError
+from tools.amd_executor.pseudocode.values import Value, constant
 
 _MASKS = {"EXEC": layout.EXEC, "VCC": layout.VCC, "EXEC_LO": layout.EXEC, "EXEC_HI": layout.EXEC + 1}
 _LOAD = re.compile(r"S_LOAD_(?:DWORD(?:X(\d+))?|B(\d+)|([UI])(8|16))$")

@@ -12,11 +12,11 @@ from llvmlite import ir
 
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Instruction, Operand, UnknownInstruction, meaning
-from tools.amd_executor.frames import LONG, WORD, Frame, long, word
+from tools.amd_executor.instruction_frame import LONG, WORD, Frame, long, word
 from tools.amd_executor.lanes import Swizzle
-from tools.amd_executor.lowering import Lowering, Variable
-from tools.amd_executor.pseudocode import Expression, Name, PseudocodeError
-from tools.amd_executor.values import FLOATS, Value, Values, constant, on_stack
+from tools.amd_executor.pseudocode.lowering import Lowering, Variable
+from tools.amd_executor.pseudocode.tree import Expression, Name, PseudocodeError
+from tools.amd_executor.pseudocode.values import FLOATS, Value, Values, constant, on_stack
 
 _SOURCES = re.compile(r"[sy]\d$")
 _KEEPS_HIGH_HALF = re.compile(r"V_(FMA|MAD|MAC|FMAC|DIV_FIXUP)_|V_(FMA|MAD)_MIX")

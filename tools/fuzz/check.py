@@ -12,7 +12,7 @@ import numpy as np
 
 from numba_hip import config
 from tools.fuzz import limit_time
-from tools.fuzz.generator import PARAMETERS, Case
+from tools.fuzz.case import PARAMETERS, Case
 from tools.fuzz.program import TypedCase
 from tools.fuzz.reduction import AnyCase, reduce_case
 from tools.fuzz.runs import LACKING, SIMULATOR, Arrays, CompiledCase, Form, device_name, forms_of, load_program

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from tools.fuzz.generator import Case
+from tools.fuzz.case import Case
 from tools.fuzz.program import Line, TypedCase
 
 AnyCase = TypeVar("AnyCase", Case, TypedCase)

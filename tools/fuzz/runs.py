@@ -18,7 +18,7 @@ from numba_hip import config
 from numba_hip.arguments.argument_types import argument_type
 from numba_hip.arguments.packing import packers
 from tools.fuzz import limit_time
-from tools.fuzz.generator import Case
+from tools.fuzz.case import Case
 from tools.fuzz.program import TypedCase
 
 Arrays = list[np.ndarray[Any, Any]]

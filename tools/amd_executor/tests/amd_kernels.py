@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 
 from hip_devicelib import link, object_code, optimise
+from tools.amd_executor.initial_state import Launch
 from tools.amd_executor.machine import Machine
-from tools.amd_executor.start import Launch
 
 TARGETS = ("gfx942", "gfx1100", "gfx1201")
 

@@ -17,8 +17,8 @@ from tinygrad.renderer.amd.dsl import s, src, v
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import FAMILIES, UnknownInstruction
 from tools.amd_executor.engine import engine
-from tools.amd_executor.frames import SIGNATURE
 from tools.amd_executor.images import ImageError
+from tools.amd_executor.instruction_frame import SIGNATURE
 from tools.amd_executor.machine import RegisterFault
 
 pytestmark = pytest.mark.parametrize("target", TARGETS)

@@ -1,4 +1,4 @@
-"""Coefficients and constants of the CPU device's math. Written by ``tools/fit_math.py``: do not edit."""
+"""Coefficients and constants of the CPU device's math, written by ``python -m tools.fit_math``."""
 
 from __future__ import annotations
 

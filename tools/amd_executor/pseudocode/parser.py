@@ -1,166 +1,40 @@
-"""A reader for the pseudocode in which AMD's manuals say what an instruction does.
+"""A parser for pseudocode.
 
-A small language: assignments, ``if``, ``for``, functions of one expression or of a body, numbers that carry their
-width (``16'4U``), and views of bits (``S0.u32[4 : 0]``, ``D0.f64``). What it does not know is a `PseudocodeError`.
+The language is small: assignments, ``if``, ``for``, functions that are one expression or a body, numbers that carry
+their width (``16'4U``), and views of bits (``S0.u32[4 : 0]``, ``D0.f64``). Text that is not in it is a
+`PseudocodeError`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NoReturn
 
-
-class PseudocodeError(Exception):
-    """Text that is no pseudocode as this reader knows it, or whose meaning is not known."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A literal. ``kind`` is u, i or f, or n for a whole number that takes the kind of what it meets."""
-
-    value: int | float
-    kind: str
-    bits: int
-    is_pattern: bool = False  # written in hexadecimal: converted to a float, its bits are meant
-
-
-@dataclass(frozen=True)
-class Name:
-    name: str
-
-
-@dataclass(frozen=True)
-class View:
-    """*value* as a type, ``.u32``: the bits are the same."""
-
-    value: Expression
-    kind: str
-    bits: int
-
-
-@dataclass(frozen=True)
-class Field:
-    """A named part of a register, ``WAVE_MODE.IEEE``."""
-
-    value: Expression
-    name: str
-
-
-@dataclass(frozen=True)
-class Slice:
-    value: Expression
-    high: Expression
-    low: Expression
-
-
-@dataclass(frozen=True)
-class Index:
-    value: Expression
-    index: Expression
-
-
-@dataclass(frozen=True)
-class Call:
-    name: str
-    arguments: tuple[Expression, ...]
-
-
-@dataclass(frozen=True)
-class Cast:
-    """*value* converted: ``64'U(x)``."""
-
-    kind: str
-    bits: int
-    value: Expression
-
-
-@dataclass(frozen=True)
-class Concat:
-    """Bits side by side, the highest first."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True)
-class Unary:
-    operator: str
-    value: Expression
-
-
-@dataclass(frozen=True)
-class Binary:
-    operator: str
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Choice:
-    condition: Expression
-    then: Expression
-    otherwise: Expression
-
-
-Expression = Number | Name | View | Field | Slice | Index | Call | Cast | Concat | Unary | Binary | Choice
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """All *targets* get the value of the expression; with an operator, they are operated upon."""
-
-    targets: tuple[Expression, ...]
-    operator: str
-    value: Expression
-
-
-@dataclass(frozen=True)
-class Conditional:
-    branches: tuple[tuple[Expression, tuple[Statement, ...]], ...]
-    otherwise: tuple[Statement, ...]
-
-
-@dataclass(frozen=True)
-class Loop:
-    variable: str
-    first: Expression
-    last: Expression
-    body: tuple[Statement, ...]
-
-
-@dataclass(frozen=True)
-class Declaration:
-    name: str
-    kind: str
-    bits: int
-    count: int
-
-
-@dataclass(frozen=True)
-class Function:
-    name: str
-    parameters: tuple[str, ...]
-    body: tuple[Statement, ...]
-
-
-@dataclass(frozen=True)
-class Return:
-    value: Expression
-
-
-@dataclass(frozen=True)
-class Break:
-    pass
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """An expression for what it does."""
-
-    value: Expression
-
-
-Statement = Assignment | Conditional | Loop | Declaration | Function | Return | Break | Evaluation
+from tools.amd_executor.pseudocode.tree import (
+    Assignment,
+    Binary,
+    Break,
+    Call,
+    Cast,
+    Choice,
+    Concat,
+    Conditional,
+    Declaration,
+    Evaluation,
+    Expression,
+    Field,
+    Function,
+    Index,
+    Loop,
+    Name,
+    Number,
+    PseudocodeError,
+    Return,
+    Slice,
+    Statement,
+    Unary,
+    View,
+)
 
 _KINDS = {"U": "u", "I": "i", "F": "f", "B": "u", "BF": "bf"}
 _TOKEN = re.compile(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from tools.amd_executor.pseudocode import PseudocodeError
-from tools.amd_executor.values import Value, Values, constant, real
+from tools.amd_executor.pseudocode.tree import PseudocodeError
+from tools.amd_executor.pseudocode.values import Value, Values, constant, real
 
 _FIELDS = {16: (10, 5), 32: (23, 8), 64: (52, 11)}
 """Bits of the fraction and of the exponent of each float."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from tools.amd_executor.pseudocode import PseudocodeError
+from tools.amd_executor.pseudocode.tree import PseudocodeError
 
 FLOATS = {16: ir.HalfType(), 32: ir.FloatType(), 64: ir.DoubleType()}
 _NAMES = {16: "f16", 32: "f32", 64: "f64"}

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Instruction, UnknownInstruction
-from tools.amd_executor.frames import LONG, WORD, Frame, long, word
+from tools.amd_executor.instruction_frame import LONG, WORD, Frame, long, word
 
 SOURCE_BIT, TARGET_BIT = 1, 8
 """Bits of the mode of S_SET_GPR_IDX_ON: which operands are counted from M0."""

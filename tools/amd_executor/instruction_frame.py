@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Instruction, Operand
-from tools.amd_executor.values import Value
+from tools.amd_executor.pseudocode.values import Value
 
 BYTE, WORD, LONG, POINTER, BIT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.IntType(1)
 SIGNATURE = ir.FunctionType(LONG, [POINTER, POINTER])

@@ -57,6 +57,17 @@ def test_results_that_stay_on_the_device():
     assert add(a[::2]) == np.arange(1000.0)[::-1][::2].sum()
 
 
+def test_results_of_several_reductions_in_order():
+    arrays = [hip.to_device(np.arange(count, dtype=np.int64)) for count in (40_000, 17_000, 40_000)]
+    res = [hip.to_device(np.zeros(1, np.int64)) for _ in arrays]
+    for array, place in zip(arrays, res, strict=True):
+        add(array, res=place, init=5)
+    wanted = [5 + array.size * (array.size - 1) // 2 for array in arrays]
+    assert [place.copy_to_host()[0] for place in res] == wanted
+    (space,) = add._in_order[res[0].device, np.dtype(np.int64)]
+    assert space._made, "no array was kept for the next reduction"
+
+
 def test_host_arrays_of_every_kind():
     """Where the device is the processor they are used in place, which not all can be."""
     a = np.arange(3000.0)

@@ -32,17 +32,15 @@ memory side by side, from one end of the row to the other. That is quick on proc
 
 ROWS_IN_BLOCK = 8
 
-ROWS, FEW_ROWS = 1024, 64
-"""Into how many rows an array is cut: as many as keep a GPU busy, or as few as leave one block's work."""
+ROWS, FEW_ROWS, ROWS_FOR_PROCESSORS = 1024, 64, 512
+"""Into how many rows an array is cut: as many as keep a GPU busy, or as few as leave one block's work; for a processor,
+which runs a block without waiting for memory, as many as both."""
 
 MANY = 1 << 17
 """Elements from which on they are cut into many rows."""
 
 BLOCK = 256
 """Threads that combine what is left."""
-
-FEW = FEW_ROWS * LANES
-"""Elements that are left to one block."""
 
 
 class Workspace:
@@ -71,6 +69,9 @@ class Reduce:
         self._functor = jit(device=True)(functor)
         self._kernels: dict[Any, tuple[Dispatcher, Dispatcher]] = {}
         self._spare: dict[tuple[Device, Any], list[Workspace]] = {}
+        """Workspaces that nothing uses."""
+        self._in_order: dict[tuple[Device, Any], list[Workspace]] = {}
+        """Workspaces that nothing but work of the default stream uses."""
 
     def __repr__(self) -> str:
         return f"<hip reduction by {self._functor.__qualname__}>"
@@ -97,10 +98,12 @@ class Reduce:
         start = arr.dtype.type(init)
         if res is None:
             return self._combine_for_host(arr, count, start, on) if count else start
-        if count:
+        if not count:
+            res[:1].copy_to_device(np.full(1, start, arr.dtype), stream=on)
+        elif on is not None:
             self._launch(_on_device(arr, on), count, res, start, on, Workspace(res.device, arr.dtype))
         else:
-            res[:1].copy_to_device(np.full(1, start, arr.dtype), stream=on)
+            self._combine_in_order(_on_device(arr, on), count, res, start)
         return None
 
     def _combine_for_host(self, arr: Any, count: int, start: Any, on: Stream | None) -> Any:
@@ -117,13 +120,23 @@ class Reduce:
         spare.append(space)  # which nothing uses any more
         return host[0]
 
+    def _combine_in_order(self, arr: DeviceArray, count: int, target: DeviceArray, start: Any) -> None:
+        """Combine on the default stream, which runs what it is given in order: so the workspace is there for the next
+        reduction on it before this one is done."""
+        spare = self._in_order.setdefault((target.device, arr.dtype), [])
+        space = spare.pop() if spare else Workspace(target.device, arr.dtype)
+        self._launch(arr, count, target, start, None, space)
+        spare.append(space)
+
     def _launch(
         self, arr: DeviceArray, count: int, target: DeviceArray, start: Any, on: Stream | None, space: Workspace
     ) -> None:
         columns, last = self._kernels_for(arr.dtype)
         stream = 0 if on is None else on
-        while count > FEW:
-            most = (ROWS if count >= MANY else FEW_ROWS) * LANES
+        is_processor = target.device.is_cpu
+        few = (ROWS_FOR_PROCESSORS if is_processor else FEW_ROWS) * LANES
+        while count > few:
+            most = ROWS * LANES if count >= MANY and not is_processor else few
             length = -(-count // most) * LANES
             left = count // length * LANES + min(count % length, LANES)
             partial = space.array(most)

@@ -7,7 +7,8 @@
 From a shell: ``python -m numba_hip_cuda script.py arguments``.
 """
 
-from numba_hip_cuda import _lower_layer as _lower_layer  # first: those below would fail where it says why
+# before the imports below, which would fail without an explanation
+from numba_hip_cuda import _lower_layer as _lower_layer
 
 # isort: split
 import hip_runtime.device

@@ -1,4 +1,4 @@
-"""``python -m numba_hip_cuda script.py arguments``: run a program written for `numba.cuda` as it is."""
+"""``python -m numba_hip_cuda script.py arguments``: run a program written for `numba.cuda` unchanged."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Runs SCRIPT or MODULE as Python would, with numba.cuda standing for numba.hip.""
 
 
 def run(arguments: list[str]) -> None:
-    """Run the program that *arguments* name, as ``__main__`` and with what follows as its own arguments.
+    """Run the program that *arguments* name as ``__main__``, with the arguments that follow it.
 
-    Raises `SystemExit` with a message where that is not possible, and lets through what the program raises.
+    Raises `SystemExit` with a message if that is not possible. Exceptions of the program pass through.
     """
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
@@ -38,7 +38,7 @@ def run(arguments: list[str]) -> None:
         runpy.run_module(program[0], run_name="__main__", alter_sys=True)
         return
     if not getattr(sys.flags, "safe_path", False):
-        # `python -m` put the current folder there; `python script.py` would have put the folder of the script.
+        # `python -m` put the current folder there; `python script.py` would have put the script's folder.
         sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
     runpy.run_path(program[0], run_name="__main__")
 

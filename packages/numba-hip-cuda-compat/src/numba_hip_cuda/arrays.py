@@ -1,4 +1,4 @@
-"""Functions on memory that programs import from the insides of `numba.cuda`, over device arrays of `numba_hip`."""
+"""Memory functions that programs import from internal modules of `numba.cuda`, for device arrays of `numba_hip`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HostArray = np.ndarray[Any, Any]
 
 
 def auto_device(obj: Any, stream: Any = 0, copy: bool = True, user_explicit: bool = False) -> tuple[DeviceArray, bool]:
-    """*obj* on the device, and whether that is a new array, which has to be copied back for changes to be seen."""
+    """*obj* on the device, and whether that is a new array. Changes to a new array must be copied back to be seen."""
     del user_explicit
     if isinstance(obj, DeviceArray):
         return obj, False
@@ -31,7 +31,7 @@ def auto_device(obj: Any, stream: Any = 0, copy: bool = True, user_explicit: boo
 
 
 def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceArray:
-    """A new device array of the shape, element type and order of *ary*, or a view of that shape of *gpu_data*."""
+    """A new device array with the shape, element type and order of *ary*, or a view of *gpu_data* with that shape."""
     if gpu_data is None:
         return numba_hip.device_array_like(ary, stream=stream)
     whole = verify_cuda_ndarray_interface(gpu_data)
@@ -41,7 +41,8 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceAr
 
 
 def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None, *, contents: Any = None) -> DeviceArray:
-    """A record on the device of the type of *rec*: new, with *contents* if given, or at the start of *gpu_data*."""
+    """A record on the device with the type of *rec*: a new one, with *contents* if given, or the start of
+    *gpu_data*."""
     if gpu_data is not None:
         return DeviceRecord(rec.dtype, stream, gpu_data)
     record = DeviceRecord(rec.dtype, stream)
@@ -51,7 +52,7 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None, *, content
 
 
 class DeviceNDArray(metaclass=Standin):
-    """Every device array is one of these; calling it makes one of given strides, in *gpu_data* where that is given."""
+    """The class of every device array. Calling it makes one with the given strides, in *gpu_data* if given."""
 
     stands_for = (DeviceArray,)
 
@@ -74,7 +75,7 @@ class DeviceNDArray(metaclass=Standin):
 
 
 class DeviceRecord(metaclass=Standin):
-    """A device array without axes of structured elements; calling it makes one."""
+    """The class of device arrays without axes whose element is a record. Calling it makes one."""
 
     stands_for = (DeviceArray,)
 
@@ -84,7 +85,7 @@ class DeviceRecord(metaclass=Standin):
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> DeviceArray:
-    """*obj* as a device array; `TypeError` where it has no memory on a device."""
+    """*obj* as a device array; `TypeError` if it has no device memory."""
     if not is_device_array(obj):
         raise TypeError(f"expected an array on a device, got {type(obj).__name__}")
     return numba_hip.as_device_array(obj)
@@ -97,7 +98,7 @@ def require_cuda_ndarray(obj: Any) -> None:
 
 
 def is_contiguous(ary: Any) -> bool:
-    """Whether the elements of *ary* follow each other in C's order, axes that repeat or have one element aside."""
+    """Whether the elements of *ary* are contiguous in C order, not counting axes of stride 0 or of one element."""
     kept = [
         (extent, stride) for extent, stride in zip(ary.shape, ary.strides, strict=True) if extent > 1 and stride != 0
     ]
@@ -106,7 +107,7 @@ def is_contiguous(ary: Any) -> bool:
 
 
 def array_core(ary: Any) -> Any:
-    """The part of *ary* that repeats along axes of stride 0: the first element of each of them."""
+    """*ary* without its repetitions: along each axis of stride 0, the first element only."""
     if not ary.strides or not ary.size:
         return ary
     return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
@@ -122,11 +123,11 @@ def transpose(a: Any, b: DeviceArray | None = None) -> DeviceArray:
     return b
 
 
-# Memory by its address.
+# Functions on memory addresses.
 
 
 def device_pointer(obj: Any) -> int:
-    """The address on the device of an array, a buffer, or of what is an address already."""
+    """The device address of an array or a buffer, or *obj* itself if it is an address."""
     if isinstance(obj, int):
         return obj
     address = getattr(obj, "address", None)
@@ -152,19 +153,19 @@ def require_device_memory(obj: Any) -> None:
 
 
 def device_memory_size(obj: Any) -> int:
-    """Bytes of an array, a buffer or a `MemoryPointer` on a device."""
+    """The size in bytes of a device array, a buffer or a `MemoryPointer`."""
     return int(obj.nbytes if hasattr(obj, "nbytes") else obj.size)
 
 
 def host_memory_extents(obj: Any) -> tuple[int, int]:
-    """Addresses of the first byte of *obj* (an array, or anything with a buffer) and of the one after its last."""
+    """The addresses of the first byte of *obj* (an array or any buffer) and of the byte after its last."""
     array = _host_array(obj)
     first, end = host_layout(array).extent
     return array.ctypes.data + first, array.ctypes.data + end
 
 
 def host_memory_size(obj: Any) -> int:
-    """Bytes from the first to the last of *obj*, an array or anything with a buffer."""
+    """The number of bytes from the first to the last of *obj* (an array or any buffer)."""
     low, high = host_memory_extents(obj)
     return high - low
 
@@ -174,7 +175,7 @@ def _host_array(obj: Any) -> HostArray:
 
 
 def host_pointer(obj: Any, readonly: bool = False) -> int:
-    """Address of the host memory of *obj*: an address, an array, or anything with a buffer."""
+    """The address of the host memory of *obj*: an address, an array or any buffer."""
     if isinstance(obj, int):
         return obj
     array = _host_array(obj)
@@ -184,23 +185,23 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copy *size* bytes of the host's *src* to the device's *dst*."""
+    """Copy *size* bytes from *src* on the host to *dst* on the device."""
     target, source = device_pointer(dst), host_pointer(src, readonly=True)
     bytes_to_device(_device(), target, source, size, stream_handle(stream), (dst, src))
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copy *size* bytes of the device's *src* to the host's *dst*."""
+    """Copy *size* bytes from *src* on the device to *dst* on the host."""
     bytes_to_host(_device(), host_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
 
 
 def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copy *size* bytes from one place on the device to another."""
+    """Copy *size* bytes within the device's memory."""
     _device().driver.copy(device_pointer(dst), device_pointer(src), size, stream_handle(stream), (dst, src))
 
 
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
-    """Set *size* bytes of the device's *dst* to *val*, 0 to 255."""
+    """Set *size* bytes at *dst* on the device to *val*, 0 to 255."""
     if not 0 <= val <= 255:
         raise ValueError(f"val is {val}; a byte is 0 to 255")
     _device().driver.fill(device_pointer(dst), val, size, stream_handle(stream))

@@ -1,4 +1,4 @@
-"""``numba.cuda.cudadrv.drvapi``: what ctypes calls the types of CUDA's driver, by which programs declare functions."""
+"""``numba.cuda.cudadrv.drvapi``: the types of CUDA's driver for ctypes, with which programs declare functions."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ cu_occupancy_b2d_size = CFUNCTYPE(c_size_t, c_int)
 CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD = DEFAULT_STREAM, LEGACY_STREAM, PER_THREAD_STREAM
 
 FuncAttr = namedtuple("FuncAttr", "regs shared local const maxthreads")
-"""What a kernel needs, as CUDA's driver tells it."""
+"""The resources that a kernel uses, as CUDA's driver reports them."""
 
 
 class cu_ipc_mem_handle(Structure):
-    """What another process opens memory with."""
+    """The handle with which another process opens memory."""
 
     _fields_ = [("reserved", c_uint8 * 64)]

@@ -1,4 +1,5 @@
-"""What each module of `numba.cuda` consists of: data for `numba_hip_cuda.name_lookup` and `numba_hip_cuda.pose`."""
+"""Catalog of the modules of `numba.cuda` and their names, read by `numba_hip_cuda.name_lookup` and
+`numba_hip_cuda.pose`."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ SAME = """
     set_memory_manager BaseCUDAMemoryManager HostOnlyCUDAMemoryManager GetIpcHandleMixin MemoryInfo MemoryPointer
     MappedMemory PinnedMemory IpcHandle bfloat16
 """.split()
-"""Names that mean the same under `numba_hip`."""
+"""Names that mean the same in `numba_hip`."""
 
 VECTOR_TYPES = [
     *(
@@ -48,16 +49,16 @@ TYPES = """
     float16 float32 float64 double f2 f4 f8 complex64 complex128 c8 c16 optional ffi_forced_object ffi
     deferred_type
 """.split()
-"""Names of Numba's types that `numba.cuda` has, too."""
+"""Names of Numba's types that are also in `numba.cuda`."""
 
 RENAMED = {
     "as_cuda_array": "numba_hip:as_device_array",
     "is_cuda_array": "numba_hip:is_device_array",
 }
-"""Names that `numba_hip` has under another name."""
+"""Names that are different in `numba_hip`."""
 
 ASKED = "detect is_float16_supported is_bfloat16_supported is_fp8_supported".split()
-"""Functions of `numba.cuda.api` that are about devices."""
+"""Functions of `numba.cuda.api` for devices."""
 
 SHIMS = """
     implementation is_supported_version cuda_error HAS_NUMBA config_default_cc numba_cuda_default_ptx_cc
@@ -102,7 +103,7 @@ ADDED = {
     "is_signature": "numba.core.sigutils:is_signature",
     "literal": "numba.core.types:literal",
 }
-"""Names that `numba.cuda` has because it imports them, or by a module of its own."""
+"""Names that are in `numba.cuda` because it imports them, or because a submodule has the name."""
 
 _MODULES: Mapping[str, Module] = {
     CUDA: Module(
@@ -398,7 +399,7 @@ _MODULES: Mapping[str, Module] = {
     ),
     f"{CUDA}.testing": Module(names={}, rest="numba_hip_cuda.testing", beyond="numba_hip_cuda.amd.testing"),
 }
-"""The modules that numba-cuda did not copy."""
+"""The modules that numba-cuda uses from Numba rather than copying them."""
 
 _ALL = {**_MODULES, **catalog_of_duplicates.MODULES}
 
@@ -407,7 +408,7 @@ MODULES: Mapping[str, Module] = {
     **catalog_of_duplicates.simulated(_ALL),
     f"{CUDA}.device_init": Module(names={}, like=CUDA),
 }
-"""The modules that a posed `numba.cuda` is made of, by their full names."""
+"""The modules that are posed name by name, by their full names."""
 
 FORWARDED: Mapping[str, str] = {
     **catalog_of_duplicates.FORWARDED,
@@ -424,4 +425,4 @@ FORWARDED: Mapping[str, str] = {
     f"{CUDA}.typeconv": "numba.core.typeconv",
     f"{CUDA}.utils": "numba.core.utils",
 }
-"""Modules of `numba.cuda` that a whole module of `numba_hip`, or of Numba, stands for, with all that is beneath it."""
+"""Modules of `numba.cuda` that are replaced as a whole by a module of `numba_hip` or Numba, with their submodules."""

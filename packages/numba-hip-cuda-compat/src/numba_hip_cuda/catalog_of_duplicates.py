@@ -1,7 +1,7 @@
-"""The posed modules that duplicate others: copies of Numba's modules, and those of the simulator.
+"""Catalog of the posed modules that duplicate others: copies of Numba's modules, and the simulator's modules.
 
-Copies are Numba's own modules, and where those lack names, ours. The simulator has the names of what it simulates: it
-is a setting here.
+For a copy, Numba's own module is used, and ours for names that it lacks. The simulator's modules have the names of the
+modules that they simulate, as the simulator is a setting here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LOWERED = """
     cpython.slicing cpython.tupleobj cpython.unicode np.arraymath np.arrayobj np.npdatetime
     np.polynomial.polynomial_core
 """.split()
-"""Copies with a ``registry`` of functions to lower, which Numba's modules register elsewhere: here it is that of all
+"""Copies with a ``registry`` for lowering. Numba's modules register elsewhere; here it is the registry of all
 kernels."""
 
 TYPED = "arraydecl builtins collections".split()
 """Modules of ``typing`` with a ``registry`` of templates."""
 
 TYPES = "abstract common containers function_type functions iterators misc npytypes scalars".split()
-"""Modules of ``types``, which are there twice: with and without ``cuda_`` before the name."""
+"""Modules of ``types`` that exist twice: with and without ``cuda_`` before the name."""
 
 PACKAGES = {
     "core": "numba.core",
@@ -38,7 +38,8 @@ PACKAGES = {
     "np.math": "numba.np.math",
     "typing": "numba.core.typing",
 }
-"""Packages with modules beneath that are not Numba's. If they were Numba's own, importing those would change them."""
+"""Packages with submodules that Numba does not have. If Numba's own packages were used for these, importing the
+submodules would change them."""
 
 MODULES: Mapping[str, Module] = {
     **{f"{CUDA}.{name}": Module(names={}, rest=source) for name, source in PACKAGES.items()},
@@ -70,7 +71,7 @@ MODULES: Mapping[str, Module] = {
     f"{CUDA}.types": Module(
         names={
             "bfloat16": "numba_hip:bfloat16",
-            "complex32": "numba_hip._numba.typing:COMPLEX32",  # of numba_cuda_mlir, whose copy of these types this is
+            "complex32": "numba_hip._numba.typing:COMPLEX32",  # numba_cuda_mlir has a copy of these types
             "float_": "numba.core.types:float64",
             "GridGroup": "numba_hip.language.cg:GridGroupType",
             "Dim3": "numba_hip.language.thread_index:Dim3Type",
@@ -95,7 +96,7 @@ MODULES: Mapping[str, Module] = {
         names=from_module("numba.core.types", "NPDatetime", "NPTimedelta"), rest="numba.core.types.scalars"
     ),
 }
-"""Copies with names that Numba's modules lack."""
+"""Copies that have names which Numba's modules lack."""
 
 FORWARDED: Mapping[str, str] = {
     **{f"{CUDA}.{name}": source for name, source in PACKAGES.items()},
@@ -110,7 +111,7 @@ FORWARDED: Mapping[str, str] = {
         for name in ("manager", "models", "packer", "registry", "testing")
     },
 }
-"""What is beneath the packages, and copies whose names differ from Numba's."""
+"""Submodules of the packages, and copies whose names differ from Numba's."""
 
 SIMULATOR = f"{CUDA}.simulator"
 
@@ -118,16 +119,16 @@ SIMULATED = """
     api args compiler cudadrv.devicearray cudadrv.devices cudadrv.driver cudadrv.drvapi cudadrv.dummyarray
     cudadrv.error cudadrv.linkable_code cudadrv.runtime dispatcher vector_types
 """.split()
-"""Modules of the simulator that have the names of those that they stand for."""
+"""Modules of the simulator with the same names as the modules that they stand for."""
 
 ARRAYS = """
     device_array device_array_like managed_array mapped_array pinned pinned_array pinned_array_like to_device
 """.split()
-"""What the simulator defines beside its arrays."""
+"""The simulator's own names, besides its arrays."""
 
 
 def simulated(modules: Mapping[str, Module]) -> dict[str, Module]:
-    """The modules beneath ``numba.cuda.simulator``, from all the others; kernels of its ``jit`` are left to Python."""
+    """The modules below ``numba.cuda.simulator``, derived from all others. Its ``jit`` runs kernels in plain Python."""
     found = {f"{SIMULATOR}.{name}": modules[f"{CUDA}.{name}"] for name in SIMULATED}
     api = f"{SIMULATOR}.api"
     found[api] = Module(
@@ -146,6 +147,6 @@ def simulated(modules: Mapping[str, Module]) -> dict[str, Module]:
     found[f"{SIMULATOR}.cudadrv"] = Module(names={"config": "numba.core:config"})
     found[f"{SIMULATOR}.bf16"] = Module(names={"bfloat16": "numba_hip:bfloat16"})
     found[f"{SIMULATOR}.reduction"] = Module(names=from_module("numba_hip", "Reduce", "reduce"))
-    # Importing it is what chooses the simulator in Numba CUDA, as a whole; here it is a setting.
+    # In Numba CUDA, importing it turns on the simulator for everything; here the simulator is a setting.
     found[f"{CUDA}.simulator_init"] = Module(names={}, like=SIMULATOR)
     return found

@@ -1,6 +1,6 @@
-"""Posing in the processes that a program starts: they find a ``sitecustomize`` of ours on their path.
+"""Posing in child processes: a ``sitecustomize`` module of ours is on their path.
 
-It costs them nothing before they import `numba.cuda`, and runs another ``sitecustomize`` that it stands before.
+It costs nothing until they import `numba.cuda`, and it also runs the ``sitecustomize`` that it hides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _path() -> list[str]:
 
 
 def begin() -> None:
-    """Let processes that are started from now on pose, too."""
+    """Make processes that are started from now on pose."""
     if FOLDER not in _path():
         os.environ[PATH] = os.pathsep.join([FOLDER, *_path()])
 

@@ -1,4 +1,4 @@
-"""Names of `numba.cuda` without a counterpart in `numba_hip`, as they are of use only to programs written for CUDA."""
+"""Functions of `numba.cuda` that only make sense for CUDA, and have no counterpart in `numba_hip`."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from hip_runtime.errors import DeviceUnavailableError
 from numba_hip import config
 
 implementation = "HIP"
-"""Which `numba.cuda` this is; NVIDIA's say ``"Built-in"`` or ``"NVIDIA"``."""
+"""The implementation of `numba.cuda`; NVIDIA's are ``"Built-in"`` and ``"NVIDIA"``."""
 
 
 def is_supported_version() -> bool:
-    """Whether the version of the CUDA toolkit is one that works: none is needed here, so any is."""
+    """Whether the CUDA toolkit's version is supported. No toolkit is needed here, so it always is."""
     return True
 
 
 def is_float16_supported() -> bool:
-    """Whether kernels can work with float16: every device can."""
+    """Whether kernels can use float16: on every device."""
     return bool(numba_hip.get_current_device().supports_float16)
 
 
 def is_bfloat16_supported() -> bool:
-    """Whether kernels can work with bfloat16: on every device, as its arithmetic is made of that of float32."""
+    """Whether kernels can use bfloat16: on every device, as it is computed in float32."""
     return bool(numba_hip.get_current_device().supports_bfloat16)
 
 
 def is_fp8_supported() -> bool:
-    """Whether kernels can work with the floats of eight bits of NVIDIA's GPUs: on no device."""
+    """Whether kernels can use the 8-bit floats of NVIDIA's GPUs: on no device."""
     return bool(numba_hip.get_current_device().supports_fp8)
 
 
 config_default_cc = numba_config.CUDA_DEFAULT_PTX_CC
-"""The compute capability that Numba compiles PTX for where nobody names one."""
+"""The compute capability that Numba compiles PTX for by default."""
 
 numba_cuda_default_ptx_cc = (7, 5)
-"""The one that numba-cuda 0.30 does it for."""
+"""The default of numba-cuda 0.30."""
 
 
 def cuda_error() -> str | None:
-    """Why there is no device to use, or None if there is one."""
+    """Why no device can be used, or None if one can."""
     try:
         numba_hip.get_current_device()
     except DeviceUnavailableError as error:
@@ -52,11 +52,11 @@ def cuda_error() -> str | None:
 
 
 HAS_NUMBA = True
-"""Whether Numba is installed beside: numba-cuda can do without, numba-hip-core is built on it."""
+"""Whether Numba is installed. numba-cuda works without it; numba-hip-core is built on it."""
 
 
 def simulated_jit(function_or_signature: Any = None, **options: Any) -> Any:
-    """`numba_hip.jit` that leaves kernels to Python whatever the settings say: ``numba.cuda.simulator.jit``."""
+    """``numba.cuda.simulator.jit``: `numba_hip.jit` that runs kernels in plain Python, whatever the settings are."""
     if isinstance(function_or_signature, FunctionType):
         with config.simulator.scope(True):
             return numba_hip.jit(function_or_signature, **options)
@@ -64,7 +64,7 @@ def simulated_jit(function_or_signature: Any = None, **options: Any) -> Any:
 
 
 def detect() -> bool:
-    """Print which devices there are, with the words of `numba.cuda`; returns whether there is one."""
+    """Print the devices in the format of `numba.cuda`; returns whether there is one."""
     try:
         found = numba_hip.list_devices()
     except DeviceUnavailableError as error:

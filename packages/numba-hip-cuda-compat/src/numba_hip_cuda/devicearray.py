@@ -1,4 +1,4 @@
-"""``numba.cuda.cudadrv.devicearray``: the classes of arrays, and what copies of Numba CUDA's check of them."""
+"""``numba.cuda.cudadrv.devicearray``: the array classes, and the checks that Numba CUDA's copies make."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ errmsg_contiguous_buffer = "the array is not contiguous; numpy.ascontiguousarray
 
 
 class DeviceNDArrayBase(DeviceNDArray):
-    """Every device array is one of these."""
+    """The class of every device array."""
 
 
 class _NotManaged(Standin):
@@ -27,26 +27,27 @@ class _NotManaged(Standin):
 
 
 class MappedNDArray(metaclass=_NotManaged):
-    """Every array of `numba_hip.mapped_array` is one of these."""
+    """The class of every array made by `numba_hip.mapped_array`."""
 
     stands_for = (MappedArray,)
 
 
 class ManagedNDArray(metaclass=Standin):
-    """Every array of `numba_hip.managed_array` is one of these."""
+    """The class of every array made by `numba_hip.managed_array`."""
 
     stands_for = (ManagedArray,)
 
 
 def sentry_contiguous(ary: Any) -> None:
-    """`ValueError` unless the elements of *ary* follow each other in memory, but for axes along which it repeats."""
+    """`ValueError` unless the elements of *ary* are contiguous, not counting axes along which it repeats."""
     flags = array_core(ary).flags
     if not (flags["C_CONTIGUOUS"] or flags["F_CONTIGUOUS"]):
         raise ValueError(errmsg_contiguous_buffer)
 
 
 def check_array_compatibility(ary1: Any, ary2: Any) -> None:
-    """`TypeError` or `ValueError` unless the two have one element type, and shape and strides but for axes of one."""
+    """`TypeError` or `ValueError` unless both have the same element type, shape and strides. Strides of axes with one
+    element do not count."""
     if ary1.dtype != ary2.dtype:
         raise TypeError(f"incompatible dtype: {ary1.dtype} vs. {ary2.dtype}")
     one, other = ary1.squeeze(), ary2.squeeze()
@@ -57,24 +58,24 @@ def check_array_compatibility(ary1: Any, ary2: Any) -> None:
 
 
 def ndarray_device_allocate_data(ary: Any) -> hip_runtime.Buffer:
-    """New memory on the current device, of as many bytes as lie between the first and the last of *ary*."""
+    """New memory on the current device, as large as the memory from the first to the last byte of *ary*."""
     return hip_runtime.current_device().allocate(memory_size_from_info(ary.shape, ary.strides, ary.itemsize))
 
 
 def memory_size_from_info(shape: Iterable[int], strides: Iterable[int], itemsize: int) -> int:
-    """Bytes from the first to the last of an array."""
+    """The number of bytes from the first to the last of an array."""
     first, end = Layout(tuple(shape), tuple(strides), itemsize).extent
     return end - first
 
 
 def device_extents(devmem: Any) -> tuple[int, int]:
-    """Where the whole allocation that *devmem* lies in begins, and where it ends."""
+    """The start and the end of the allocation that *devmem* is in."""
     start, size = hip_runtime.current_device().driver.find_allocation(device_pointer(devmem))
     return start, start + size
 
 
 def device_ctypes_pointer(obj: Any) -> Any:
-    """The address of *obj* on the device as an integer of ctypes."""
+    """The device address of *obj* as a ctypes integer."""
     from ctypes import c_size_t
 
     return c_size_t(0 if obj is None else device_pointer(obj))

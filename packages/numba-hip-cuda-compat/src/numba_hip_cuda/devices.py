@@ -1,4 +1,4 @@
-"""``Device`` of ``numba.cuda.cudadrv.driver``, and what that module tells about devices and versions."""
+"""``Device`` of ``numba.cuda.cudadrv.driver``, and the module's functions for devices and versions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from numba_hip.host.contexts import Context, DeviceScope
 from numba_hip_cuda.standin_classes import Standin
 
 TOOLKIT = (13, 0)
-"""The release of CUDA that programs are told of: the newest whose interface numba-cuda 0.30 follows, as this does."""
+"""The CUDA release that programs see: the newest one whose interface numba-cuda 0.30 follows."""
 
 SUPPORTED_TOOLKIT_MAJOR_VERSIONS = (12, 13)
-"""The releases that numba-cuda 0.30 works with."""
+"""The releases that numba-cuda 0.30 supports."""
 
 MIN_REQUIRED_CC = (3, 5)
-"""The compute capability that numba-cuda asks for; every device answers with a higher one."""
+"""The lowest compute capability that numba-cuda supports; every device reports a higher one."""
 
 CU_STREAM_DEFAULT = 0
 """The handle of the default stream."""
 
 SUPPORTS_IPC = os.name == "posix"
-"""Whether memory can be shared with other processes by handles; a device may refuse it all the same."""
+"""Whether memory can be shared between processes by handles. A device may still not support it."""
 
 ERROR_MAP = {
     0: "CUDA_SUCCESS",
@@ -70,11 +70,11 @@ ERROR_MAP = {
     907: "CUDA_ERROR_CAPTURED_EVENT",
     999: "CUDA_ERROR_UNKNOWN",
 }
-"""What the numbers in ``code`` of errors mean, by CUDA's names; HIP has them by the same numbers."""
+"""The meaning of the numbers in the ``code`` of errors, by CUDA's names. HIP uses the same numbers."""
 
 
 class Device(metaclass=Standin):
-    """Every device is one of these; ``Device(devnum)`` is the device with that number."""
+    """The class of every device; ``Device(devnum)`` is the device with that number."""
 
     stands_for = (hip_runtime.Device,)
 
@@ -83,7 +83,8 @@ class Device(metaclass=Standin):
 
     @classmethod
     def from_identity(cls, identity: dict[str, int]) -> hip_runtime.Device:
-        """The device that gave *identity* by ``get_device_identity``; `hip_runtime.errors.UnknownDeviceError`."""
+        """The device whose ``get_device_identity`` returned *identity*; otherwise
+        `hip_runtime.errors.UnknownDeviceError`."""
         for device in hip_runtime.devices():
             if device.get_device_identity() == identity:
                 return device
@@ -91,12 +92,12 @@ class Device(metaclass=Standin):
 
 
 def context_of(device: hip_runtime.Device | DeviceScope) -> Context:
-    """The context of *device*: there is one for each, and it is always there."""
+    """The context of *device*. Each device has one, which always exists."""
     return Context(device.device if isinstance(device, DeviceScope) else device)
 
 
 class ActiveContext:
-    """``with driver.get_active_context() as active``: the device that this thread works with."""
+    """``with driver.get_active_context() as active``: the current device of this thread."""
 
     def __enter__(self) -> ActiveContext:
         self.devnum = hip_runtime.current_device().id
@@ -113,14 +114,14 @@ class ActiveContext:
 
 
 class Runtime:
-    """What ``numba.cuda.runtime`` tells."""
+    """``numba.cuda.runtime``."""
 
     def get_version(self) -> tuple[int, int]:
         """`TOOLKIT`."""
         return TOOLKIT
 
     def is_supported_version(self) -> bool:
-        """Whether `TOOLKIT` is one that works: none is needed here."""
+        """Whether `TOOLKIT` is a supported version. No toolkit is needed here."""
         return TOOLKIT[0] in SUPPORTED_TOOLKIT_MAJOR_VERSIONS
 
 
@@ -129,14 +130,14 @@ get_version = runtime.get_version
 
 
 def initialize_all() -> None:
-    """Make the target ready: it is from the moment that posing begins."""
+    """Make the target ready, which it is as soon as posing begins."""
 
 
 def get_devptr_for_active_ctx(ptr: int) -> int:
-    """Where the device reaches what is at *ptr* for the host: at the same address."""
+    """The device's address of the host memory at *ptr*: the same address."""
     return ptr
 
 
 def device_memory_depends(devmem: Any, *objs: Any) -> None:
-    """Keep *objs* alive as long as *devmem*, a `numba_hip.MemoryPointer` or another object with attributes."""
+    """Keep *objs* alive as long as *devmem*, a `numba_hip.MemoryPointer` or another object that can have attributes."""
     devmem._depends_ = [*getattr(devmem, "_depends_", ()), *objs]

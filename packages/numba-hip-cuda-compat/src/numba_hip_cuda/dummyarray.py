@@ -13,7 +13,7 @@ from hip_runtime.layout import Layout, Shape
 
 
 class Extent(NamedTuple):
-    """Addresses of the first byte, and of that behind the last."""
+    """The addresses of the first byte and of the byte after the last."""
 
     begin: int
     end: int
@@ -29,18 +29,18 @@ class Element:
 
     @property
     def extent(self) -> Extent:
-        """Where it lies."""
+        """The byte range of the element."""
         return self._extent
 
     def iter_contiguous_extent(self) -> Iterator[Extent]:
-        """Its bytes, in one piece."""
+        """The same as a list of contiguous ranges, of which there is one."""
         yield self.extent
 
 
 class Array:
-    """Where elements would lie from the address *start* on. Parts of it, and its other shapes, are such arrays.
+    """The layout of an array whose memory would start at the address *start*. Slicing and reshaping give such arrays.
 
-    `from_desc` makes one. What does not fit is a `hip_runtime.errors.ArrayError`, a ``ValueError``.
+    Made by `from_desc`. Operations that do not fit raise `hip_runtime.errors.ArrayError`, a ``ValueError``.
     """
 
     is_array = True
@@ -51,58 +51,58 @@ class Array:
 
     @classmethod
     def from_desc(cls, offset: int, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Array:
-        """Elements of *itemsize* bytes from the address *offset* on, *strides* bytes apart along each axis."""
+        """An array of elements of *itemsize* bytes from the address *offset* on, with *strides* in bytes."""
         extents = layouts.normalise_shape(shape)
         return cls(offset, Layout(extents, layouts.normalise_strides(strides, len(extents)), itemsize))
 
     @property
     def shape(self) -> Shape:
-        """Elements along each axis."""
+        """The extent of each axis."""
         return self.layout.shape
 
     @property
     def strides(self) -> Shape:
-        """Bytes from one element to the next along each axis."""
+        """The distance in bytes between elements along each axis."""
         return self.layout.strides
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """The size of an element in bytes."""
         return self.layout.itemsize
 
     @property
     def ndim(self) -> int:
-        """Axes."""
+        """The number of axes."""
         return self.layout.ndim
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """The number of elements."""
         return self.layout.size
 
     @property
     def is_c_contig(self) -> bool:
-        """Whether elements follow each other, the last axis fastest."""
+        """Whether the elements are contiguous in C order."""
         return self.layout.is_c_contiguous
 
     @property
     def is_f_contig(self) -> bool:
-        """Whether elements follow each other, the first axis fastest."""
+        """Whether the elements are contiguous in Fortran order."""
         return self.layout.is_f_contiguous
 
     @property
     def flags(self) -> dict[str, bool]:
-        """Which orders the elements are contiguous in."""
+        """The orders in which the elements are contiguous."""
         return {"C_CONTIGUOUS": self.is_c_contig, "F_CONTIGUOUS": self.is_f_contig}
 
     @property
     def extent(self) -> Extent:
-        """The addresses that all elements lie within."""
+        """The address range that contains all elements."""
         first, end = self.layout.extent
         return Extent(self.start + first, self.start + end)
 
     def iter_contiguous_extent(self) -> Iterator[Extent]:
-        """The pieces of memory in which elements follow each other, from the first element on."""
+        """The ranges of contiguous elements, from the first element on."""
         if self.is_c_contig or self.is_f_contig:
             yield self.extent
             return
@@ -127,26 +127,27 @@ class Array:
         return f"<Array shape={self.shape} strides={self.strides} itemsize={self.itemsize} at {self.start:#x}>"
 
     def reshape(self, *newdims: Any, order: str = "C") -> tuple[Array, list[Extent]]:
-        """The same elements in another shape, and the pieces of memory that they lie in; one extent may be -1."""
+        """The same elements in another shape, and their contiguous ranges; one extent may be -1."""
         given = newdims[0] if len(newdims) == 1 and isinstance(newdims[0], Sequence) else newdims
         _check_unknown(given, self.size)
         made = Array(self.start, layouts.reshape(self.layout, given, order))
         return made, list(made.iter_contiguous_extent())
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> tuple[Array, list[Extent]]:
-        """Without axes of extent 1, all or those in *axis*, and the pieces of memory."""
+        """The array without axes of extent 1 (all of them, or those in *axis*), and its contiguous ranges."""
         made = Array(self.start, layouts.squeeze(self.layout, axis))
         return made, list(made.iter_contiguous_extent())
 
     def ravel(self, order: str = "C") -> tuple[Array, list[Extent]]:
-        """All elements along one axis, in *order*, and the pieces of memory; what is not contiguous lies elsewhere."""
+        """All elements along one axis in *order*, and their contiguous ranges. Elements that are not contiguous would
+        have to be copied."""
         if self.is_c_contig if order == "C" else self.is_f_contig:
             return self.reshape(self.size, order=order)
         return Array(0, layouts.dense((self.size,), self.itemsize)), list(self.iter_contiguous_extent())
 
 
 def is_element_indexing(item: Any, ndim: int) -> bool:
-    """Whether *item* is an index for each of *ndim* axes, and so gives one element."""
+    """Whether *item* has an index for each of *ndim* axes, and so selects one element."""
     items = item if isinstance(item, tuple) else (item,)
     whole = any(isinstance(part, slice) or part is None or part is Ellipsis for part in items)
     return len(items) == ndim and not whole
@@ -158,7 +159,7 @@ def _part(layout: Layout, first: int) -> Layout:
 
 
 def _check_unknown(shape: Sequence[int], size: int) -> None:
-    """Refuse, in the words of Numba CUDA, a new *shape* whose extent -1 cannot be told."""
+    """Reject a *shape* whose extent -1 is ambiguous, with Numba CUDA's message."""
     unknown = sum(extent == -1 for extent in shape)
     if unknown > 1:
         raise ArrayError(f"can only specify one unknown dimension; the new shape is {tuple(shape)}")

@@ -1,7 +1,7 @@
-"""Classes of errors that programs written for `numba.cuda` name in ``except``, and that nothing here raises.
+"""Error classes that programs for `numba.cuda` name in ``except`` clauses. Nothing here raises them.
 
-They are those of NVIDIA's compilers and of states that do not occur; each is a class of its own, so that catching one
-never catches an error of `hip_runtime` by accident.
+They belong to NVIDIA's compilers, or to situations that do not arise here. Each is separate from the errors of
+`hip_runtime`, so that catching one never catches those by accident.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NvrtcError(Exception):
 
 
 class NvrtcCompilationError(NvrtcError):
-    """CUDA C++ that NVRTC refused."""
+    """CUDA C++ that NVRTC rejected."""
 
 
 class NvrtcBuiltinOperationFailure(NvrtcError):
@@ -40,4 +40,4 @@ class CCSupportError(RuntimeError):
 
 
 class DeadMemoryError(RuntimeError):
-    """Memory that was freed already."""
+    """Memory that has already been freed."""

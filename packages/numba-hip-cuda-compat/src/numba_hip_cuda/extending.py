@@ -1,4 +1,4 @@
-"""``numba.cuda.extending``: Numba's own decorators, which here hold for kernels where no target is named."""
+"""``numba.cuda.extending``: Numba's decorators, which apply to kernels if no target is given."""
 
 from __future__ import annotations
 

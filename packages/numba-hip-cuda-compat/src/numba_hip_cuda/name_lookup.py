@@ -1,8 +1,8 @@
-"""How the names of `numba.cuda` and `numba_cuda_mlir` are looked up in the catalogs of them.
+"""Looks up names of `numba.cuda` and `numba_cuda_mlir` in their catalogs.
 
-A name means one of three things: it stands for an object (of `numba_hip`, of Numba, or of `numba_hip_cuda` where the
-two behave differently); it is a name of CUDA that HIP has no counterpart for, with the reason; or `numba.cuda` has no
-such name at all.
+There are three kinds of names: those that stand for an object (of `numba_hip`, of Numba, or of `numba_hip_cuda` where
+the two behave differently); those of CUDA without a counterpart in HIP, with the reason; and those that `numba.cuda`
+does not have.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from numba_hip_cuda.mlir.catalog import MLIR
 from numba_hip_cuda.posed_module import Module
 
 ORIGIN = "numba_hip_cuda"
-"""Where the specs of posed modules say that they come from."""
+"""The origin in the import specs of posed modules."""
 
 ROOTS = (CUDA, MLIR)
-"""The names that are posed as, with all that is beneath them."""
+"""The top-level names that are posed as, with everything below them."""
 
 MODULES: Mapping[str, Module] = {**catalog.MODULES, **mlir_catalog.MODULES}
-"""The modules that are made of a table of names, by their full names."""
+"""The modules that are posed name by name, by their full names."""
 
 FORWARDED: Mapping[str, str] = {**catalog.FORWARDED, **mlir_catalog.FORWARDED}
-"""Modules that another module stands for as a whole, with all that is beneath."""
+"""Modules that another module replaces as a whole, with everything below them."""
 
 
 def table_of(module: str) -> Module:
-    """What *module* is made of: a key of `MODULES`, or one of AMD's numba-hip, whose table most programs never need."""
+    """The table of *module*: a key of `MODULES`, or a module of AMD's numba-hip, whose table most programs never
+    need."""
     if module in MODULES:
         return MODULES[module]
     from numba_hip_cuda.amd import catalog as amd_catalog
@@ -44,7 +45,7 @@ def table_of(module: str) -> Module:
 class UnknownNameError(AttributeError):
     """`numba.cuda` has no such name, as far as this package knows.
 
-    What may have been meant is looked for when the message is read: to ask for a name in vain has to be quick.
+    Suggestions are computed when the message is read, as a failed lookup has to be quick.
     """
 
     def __init__(self, module: str, attribute: str) -> None:
@@ -61,13 +62,13 @@ class UnknownNameError(AttributeError):
 
 
 class UnavailableNameError(AttributeError):
-    """A name of `numba.cuda` that has no counterpart, or none in the `numba_hip` that is installed."""
+    """A name of `numba.cuda` that has no counterpart, or none in the installed `numba_hip`."""
 
 
 def look_up(module: str, name: str) -> object:
-    """The object that *name* of *module* (which `table_of` knows) stands for.
+    """The object that *name* of *module* stands for; *module* must be known to `table_of`.
 
-    Raises `UnknownNameError` or `UnavailableNameError`, which say that this is not NVIDIA's module and what it has.
+    Raises `UnknownNameError` or `UnavailableNameError`, which say that this is not NVIDIA's module, and what it has.
     """
     table = table_of(module)
     where = table.names.get(name)
@@ -81,7 +82,7 @@ def look_up(module: str, name: str) -> object:
         try:
             return look_up(table.like, name)
         except UnknownNameError:
-            pass  # the error of the module that was asked for says more
+            pass  # the error for the requested module says more
     if not name.startswith("__"):
         rest = _rest_of(table)
         if hasattr(rest, name):
@@ -96,7 +97,8 @@ def look_up(module: str, name: str) -> object:
 
 
 def _rest_of(table: Module) -> ModuleType | None:
-    """The module that has the other names of *table*; ``None`` where there is none, or not in the installed Numba."""
+    """The module that has the remaining names of *table*; ``None`` if there is none, or the installed Numba lacks
+    it."""
     if table.rest is None:
         return None
     try:
@@ -108,14 +110,14 @@ def _rest_of(table: Module) -> ModuleType | None:
 
 
 def why_left_out(name: str) -> str | None:
-    """Why *name* of `numba.cuda`, a module or of one, is left out; ``None`` where it is not."""
+    """Why *name*, a module of `numba.cuda` or a name in one, is left out; ``None`` if it is not."""
     from numba_hip_cuda.omitted_names import reason  # a long table that most programs never need
 
     return reason(name)
 
 
 def describe_left_out(name: str, reason: str) -> str:
-    """The message for *name*, a module or one of it, that there is not for that *reason*."""
+    """The message for *name*, a module or a name in one, which is missing for *reason*."""
     return f"{name} has no counterpart on HIP ({_role(name)}): {reason}"
 
 
@@ -125,7 +127,7 @@ def _places_of(name: str, root: str) -> list[str]:
 
 
 def _resolve(module: str, name: str, where: str) -> object:
-    """What *where*, ``module:name``, stands for."""
+    """The object at *where*, ``module:name``."""
     source, _, attribute = where.partition(":")
     if not attribute:
         return _module_beneath(module, name, source)
@@ -139,7 +141,7 @@ def _resolve(module: str, name: str, where: str) -> object:
 
 
 def _module_beneath(module: str, name: str, source: str) -> object:
-    """The posed module *source*: to import it when posing has ended would give that of Numba."""
+    """The posed module *source*. If it were imported after posing has ended, that would give Numba's module."""
     if not root_of(source):
         return importlib.import_module(source)
     if not any(_is_posed(root) for root in ROOTS):
@@ -150,18 +152,18 @@ def _module_beneath(module: str, name: str, source: str) -> object:
 
 
 def _is_posed(root: str) -> bool:
-    """Whether the module *root* was imported, and is ours."""
+    """Whether the module *root* was imported and is ours."""
     spec = getattr(sys.modules.get(root), "__spec__", None)
     return spec is not None and spec.origin == ORIGIN
 
 
 def _role(module: str) -> str:
-    """What this package does where *module* is asked for."""
+    """A note on what this package does for programs that import *module*."""
     return f"numba_hip_cuda poses as {root_of(module)}" if root_of(module) else f"{module} is that of numba-hip-core"
 
 
 def root_of(module: str) -> str:
-    """Which of `ROOTS` *module* is or is beneath; an empty string where it is none of ours."""
+    """The name in `ROOTS` that *module* is or is below; an empty string if there is none."""
     for root in ROOTS:
         if module == root or module.startswith(root + "."):
             return root
@@ -169,7 +171,7 @@ def root_of(module: str) -> str:
 
 
 def available(module: str) -> list[str]:
-    """The names of *module* (a key of `MODULES`) that stand for something in the packages that are installed."""
+    """The names of *module*, a key of `MODULES`, that are available with the installed packages."""
     table = table_of(module)
     present: dict[str, set[str]] = {}
     names = set()

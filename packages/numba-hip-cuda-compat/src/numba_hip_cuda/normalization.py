@@ -1,5 +1,4 @@
-"""``numba.cuda.api_util`` and the like: bring shapes, strides, indices and launch configurations into their normal
-form."""
+"""``numba.cuda.api_util`` and the like: normal forms of shapes, strides, indices and launch configurations."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ A kernel is launched over a grid: kernel[blocks, threads_per_block](argument, ..
 
 
 def prepare_shape_strides_dtype(shape: Any, strides: Any, dtype: Any, order: str) -> tuple[Ints, Ints, np.dtype[Any]]:
-    """*shape* and *strides* as tuples of integers, and *dtype*; where no strides are given, those of *order*."""
+    """*shape* and *strides* as tuples of integers, and *dtype*. If strides are missing, they follow from *order*."""
     kind = np.dtype(dtype)
     extents = normalise_shape(shape)
     if strides is None or strides == ():
@@ -28,7 +27,8 @@ def prepare_shape_strides_dtype(shape: Any, strides: Any, dtype: Any, order: str
 
 
 def normalize_indices(context: Any, builder: Any, indty: Any, inds: Any, aryty: Any, valty: Any) -> tuple[Any, Any]:
-    """Type and values of the indices *inds* as a tuple of ``intp``, one for each axis of an array of *valty*."""
+    """The type and the values of the indices *inds* as a tuple of ``intp``, one for each axis of an array of
+    *valty*."""
     if indty in types.integer_domain:
         indty, values = types.UniTuple(indty, 1), [inds]
     else:
@@ -41,5 +41,5 @@ def normalize_indices(context: Any, builder: Any, indty: Any, inds: Any, aryty: 
 
 
 def normalize_kernel_dimensions(griddim: Any, blockdim: Any) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Grid and block along three axes. `hip_runtime.errors.LaunchError`, also where one of them is ``None``."""
+    """Grid and block with three extents each. `hip_runtime.errors.LaunchError` if they are invalid or ``None``."""
     return dim3("griddim", griddim), dim3("blockdim", blockdim)

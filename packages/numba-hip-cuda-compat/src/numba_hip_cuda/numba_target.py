@@ -1,5 +1,4 @@
-"""The meaning of ``target="cuda"`` for Numba's own decorators: `numba_hip` while posing, and afterwards what it was
-before."""
+"""The meaning of ``target="cuda"`` for Numba's own decorators: `numba_hip` while posing, Numba's own afterwards."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from numba_hip.targets.numba_target import HIP
 NAME = "cuda"
 
 _numbas: dict[Any, Callable[[], Any]] = {}
-"""How each of Numba's decorators of ufuncs would get at `numba.cuda`, kept while posing lasts."""
+"""How Numba's ufunc decorators reach `numba.cuda`, saved while posing lasts."""
 
 
 def begin() -> None:
-    """Let ``"cuda"`` stand for `numba_hip`."""
+    """Let ``"cuda"`` mean `numba_hip`."""
     _set(HIP)
     for decorator, builder in ((Vectorize, "CUDAVectorize"), (GUVectorize, "CUDAGUFuncVectorize")):
         registry = decorator.target_registry
@@ -33,13 +32,13 @@ def end() -> None:
     for decorator, numbas in _numbas.items():
         registry = decorator.target_registry
         registry.pop(NAME, None)
-        registry.ondemand.pop(NAME, None)  # gone if it was asked for
+        registry.ondemand.pop(NAME, None)  # it was deleted if asked for
         registry.ondemand[NAME] = numbas
     _numbas.clear()
 
 
 def _set(target: type) -> None:
-    target_registry.pop(NAME, None)  # Numba's registries refuse to have an entry changed
+    target_registry.pop(NAME, None)  # Numba's registries do not allow an entry to be changed
     target_registry[NAME] = target
 
 

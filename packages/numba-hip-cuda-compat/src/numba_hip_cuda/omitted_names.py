@@ -1,6 +1,6 @@
-"""The names of `numba.cuda` that are left out, with the reasons: data, read when a program asks for one of them.
+"""The names of `numba.cuda` that are left out, with the reasons. This data is read when a program uses such a name.
 
-Names are those of numba-cuda 0.30. A test walks all that it has: each exists while posing, or is here.
+The names are those of numba-cuda 0.30. A test checks that each of them exists while posing, or is listed here.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from numba_hip_cuda.catalog import CUDA
 
 
 class Reason(NamedTuple):
-    """Why there are not: whole *modules*, and *names*, each behind the module or class that they would be in.
+    """A reason, and what is left out for it: whole *modules*, and *names*, each after the module or class that it is
+    in.
 
-    Without the beginning ``numba.cuda``; a word with a colon says what the words behind it are in.
+    ``numba.cuda`` is left out of the full names. A word that ends in a colon is the place of the words after it.
     """
 
     why: str
@@ -265,12 +266,12 @@ LEFT_OUT = (
 
 @lru_cache(1)
 def left_out() -> dict[str, str]:
-    """The reason of each module and name that is left out, by its full name; that of a class's is ``Class.name``."""
+    """The reason for each omitted module and name, by its full name; attributes of classes are ``Class.name``."""
     return {name: reason.why for reason in LEFT_OUT for name in _full_names(reason)}
 
 
 def of_copies() -> set[str]:
-    """Those that depend on which names the installed Numba has."""
+    """The names that depend on the installed Numba."""
     return set(_full_names(COPIES_LACK))
 
 
@@ -285,7 +286,7 @@ def _full_names(reason: Reason) -> list[str]:
 
 
 def reason(name: str) -> str | None:
-    """Why *name*, or the module that it is in, is left out; ``None`` where it is not."""
+    """Why *name*, or the module that it is in, is left out; ``None`` if it is not."""
     table = left_out()
     while name not in table:
         name, _, _ = name.rpartition(".")

@@ -1,8 +1,8 @@
-"""Posing: while it lasts, importing `numba.cuda` or `numba_cuda_mlir` gives names that stand for those of `numba_hip`.
+"""Posing: imports of `numba.cuda` and `numba_cuda_mlir` give names that stand for those of `numba_hip`.
 
-No module of Numba is changed. A finder is put before the others, and what it found is taken out of `sys.modules` when
-the pose ends, as is the entry by which Numba's registry of targets takes ``"cuda"`` for ours. Objects are handed out
-as they are, so that inside a kernel `cuda.grid` is `numba_hip.grid`.
+No module of Numba is changed. A finder is put before the others. When the pose ends, the modules that it found are
+removed from `sys.modules`, and so is the entry in Numba's registry of targets that makes ``"cuda"`` ours. Objects are
+used as they are: inside a kernel, `cuda.grid` is `numba_hip.grid`.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from numba_hip_cuda.name_lookup import (
 )
 
 REDIRECTOR = "_numba_cuda_redirector"
-"""The module by which the distribution numba-cuda, at every start of Python, takes over the name `numba.cuda`."""
+"""The module by which the distribution numba-cuda takes over the name `numba.cuda` whenever Python starts."""
 
 
 class PoseError(ImportError):
-    """Posing is not possible, because somebody else has one of the names already."""
+    """Posing is not possible because another package has one of the names."""
 
 
 class PosedModuleNotFoundError(ModuleNotFoundError):
-    """A module of `numba.cuda` that this package does not stand in for, or not with this `numba_hip`.
+    """A module of `numba.cuda` that this package does not provide, or not with the installed `numba_hip`.
 
-    Its ``name`` stays empty: Python would take the place of the message where a name is imported from a module.
+    Its ``name`` stays empty: if it is set and a name is imported from the module, Python replaces the message.
     """
 
 
 class PosedLoader(Loader):
-    """Fills a module whose names are looked up in the table each time, so that it never holds anything stale."""
+    """Loads a module whose names are looked up in the table at each use, so that it never holds outdated objects."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
@@ -63,13 +63,13 @@ class PosedLoader(Loader):
             return look_up(name, attribute)
 
         module.__doc__ = f"Names of {name} that stand for those of numba_hip."
-        # A plain module with functions in its dictionary (PEP 562), rather than a subclass: Numba takes it for the
-        # module that it is, and it is pickled by name.
+        # A plain module with functions in its dictionary (PEP 562) rather than a subclass: Numba treats it as a module,
+        # and it is pickled by name.
         vars(module).update(__getattr__=get, __dir__=lambda: [*vars(module), *available(name)])
 
 
 class ForwardingLoader(Loader):
-    """Hands out a module of `numba_hip`, and leaves it as it was."""
+    """Returns a module of `numba_hip` unchanged."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -79,11 +79,11 @@ class ForwardingLoader(Loader):
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import system has just set that of the other name
+        module.__spec__ = self._spec  # the import system has just set the spec of the other name
 
 
 class _PoseFinder(MetaPathFinder):
-    """Answers for `numba.cuda`, `numba_cuda_mlir` and everything beneath them, and for nothing else."""
+    """Finds `numba.cuda`, `numba_cuda_mlir` and everything below them, and nothing else."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -101,12 +101,12 @@ class _PoseFinder(MetaPathFinder):
 
 
 def _posed_modules() -> list[str]:
-    """The names under which something of what is posed as was imported."""
+    """The names under which parts of the posed packages were imported."""
     return [name for name in sys.modules if name.startswith(ROOTS) and root_of(name)]
 
 
 def _import_forwarded(fullname: str) -> ModuleType | None:
-    """The module that stands for *fullname*, by the key of `FORWARDED` that this is or is beneath; else ``None``."""
+    """The module that stands for *fullname*, by the key of `FORWARDED` that it is or is below; otherwise ``None``."""
     known, beneath = fullname, ""
     while known not in FORWARDED:
         known, _, last = known.rpartition(".")
@@ -118,7 +118,7 @@ def _import_forwarded(fullname: str) -> ModuleType | None:
         return importlib.import_module(source)
     except PosedModuleNotFoundError:
         if root_of(source):
-            return None  # one posed module stands for another: the message is to name what was asked for
+            return None  # one posed module stands for another: the message names the one that was asked for
         raise
     except ModuleNotFoundError as error:
         if error.name != source:
@@ -131,7 +131,7 @@ def _import_forwarded(fullname: str) -> ModuleType | None:
 
 
 def _describe_missing(fullname: str) -> str:
-    """Why there is no module *fullname*. Where a name was to be imported from a module, the name's reason."""
+    """Why there is no module *fullname*. If a name was to be imported from a module, the reason for that name."""
     reason = why_left_out(fullname)
     if reason is not None:
         return describe_left_out(fullname, reason)
@@ -155,22 +155,22 @@ _finder = _PoseFinder()
 
 
 def is_posing() -> bool:
-    """Whether `numba.cuda` is ours just now."""
+    """Whether `numba.cuda` is ours at the moment."""
     return _finder in sys.meta_path
 
 
 def pose_as_cuda(*, children: bool = False) -> None:
-    """Let `numba.cuda` stand for `numba_hip` from now on, in this process; to do it twice is to do it once.
+    """Let `numba.cuda` stand for `numba_hip` from now on in this process. Calling it again has no effect.
 
-    So does `numba_cuda_mlir`, the package that succeeds numba-cuda, whether it is installed or not.
+    The same holds for `numba_cuda_mlir`, the successor of numba-cuda, whether it is installed or not.
 
-    With *children*, also in the processes that it starts, by an entry in ``PYTHONPATH``. Waves of the CPU device have
-    32 lanes from now on, as CUDA's warps do, unless ``NUMBA_HIP_CPU_WAVE_SIZE`` is set; kernels that were loaded
-    before keep theirs. Settings of Numba CUDA's hold where there is a counterpart, see `numba_hip_cuda.settings`.
+    With *children*, processes that it starts pose, too, by an entry in ``PYTHONPATH``. From now on, waves of the CPU
+    device have 32 lanes, as CUDA's warps do, unless ``NUMBA_HIP_CPU_WAVE_SIZE`` is set; kernels that are already loaded
+    keep their wave size. Settings of Numba CUDA apply if they have a counterpart, see `numba_hip_cuda.settings`.
     ``target="cuda"`` in Numba's decorators means kernels of `numba_hip`.
 
-    To be called before anything imports either. Raises `PoseError`, and changes nothing, if that has happened, or
-    if the distribution numba-cuda is installed.
+    To be called before either package is imported. If one was, or if the distribution numba-cuda is installed, this
+    raises `PoseError` and changes nothing.
     """
     with _lock:
         if not is_posing():
@@ -183,7 +183,7 @@ def pose_as_cuda(*, children: bool = False) -> None:
 
 
 def stop_posing() -> None:
-    """Give the name `numba.cuda` back, if it was ours. Modules that a program holds by then go on working."""
+    """Give the name `numba.cuda` back if it was ours. Modules that a program already holds keep working."""
     with _lock:
         if not is_posing():
             return
@@ -200,7 +200,7 @@ def stop_posing() -> None:
 
 @contextmanager
 def posing(*, children: bool = False) -> Iterator[ModuleType]:
-    """Pose within a ``with`` block, which gets the module that `numba.cuda` then is; afterwards all is as before."""
+    """Pose within a ``with`` block, whose target is the posed module. Afterwards everything is as before."""
     already = is_posing()
     pose_as_cuda(children=children)
     try:
@@ -211,7 +211,7 @@ def posing(*, children: bool = False) -> Iterator[ModuleType]:
 
 
 def _check_name_is_free() -> None:
-    """Raise `PoseError` if `numba.cuda` is somebody else's, naming the file that is in the way."""
+    """Raise `PoseError` if another package has the name `numba.cuda`, with its file."""
     for name in sorted(_posed_modules()):
         file = getattr(sys.modules[name], "__file__", None) or "an unknown place"
         raise PoseError(

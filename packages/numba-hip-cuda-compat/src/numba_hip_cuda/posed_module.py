@@ -1,4 +1,4 @@
-"""The description of one posed module, for the catalogues."""
+"""The description of a posed module in a catalog."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 
 class Module:
-    """One posed module: what its names stand for, as ``module:name``, and which HIP cannot have, and why.
+    """A posed module: the object that each name stands for, as ``module:name``, and the names that HIP cannot have,
+    with the reasons.
 
-    Names that are in neither are those of the posed module *like*, and then of the module *rest*, where they are given.
-    Those of the module *beyond* can be used and are not listed: programs for AMD's numba-hip find them in `numba.cuda`.
-    Why names of `numba.cuda` are left out is in `numba_hip_cuda.omitted_names`.
+    Names that are in neither are looked up in the posed module *like* and then in the module *rest*, if given. Names of
+    the module *beyond* can be used but are not listed: programs for AMD's numba-hip find them in `numba.cuda`. The
+    reasons for omitted names of `numba.cuda` are in `numba_hip_cuda.omitted_names`.
     """
 
     __slots__ = (
@@ -19,7 +20,7 @@ class Module:
         "like",
         "names",
         "rest",
-    )  # a dataclass would take longer to make than all the modules
+    )  # creating a dataclass would take longer than creating all the modules
 
     def __init__(
         self,
@@ -37,5 +38,5 @@ class Module:
 
 
 def from_module(module: str, *names: str) -> dict[str, str]:
-    """Each of *names* as *module* has it."""
+    """Each of *names* as the name of the same object in *module*."""
     return {name: f"{module}:{name}" for name in names}

@@ -1,4 +1,4 @@
-"""The registries by which libraries extend `numba.cuda`, and the object that holds its contexts."""
+"""The registries with which libraries extend `numba.cuda`, and the object that holds its contexts."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ grid_group = GridGroupType()
 
 
 class CudaTarget:
-    """What ``numba.cuda.descriptor.cuda_target`` is used for: the contexts, here those of the current device."""
+    """``numba.cuda.descriptor.cuda_target``, used for its contexts: here those of the current device."""
 
     @property
     def typing_context(self) -> Any:
-        """How names are typed in kernels for the current device."""
+        """The typing context of kernels for the current device."""
         return compile_target(numba_hip.get_current_device().target).typing_context
 
     @property
     def target_context(self) -> Any:
-        """How typed code is lowered for the current device."""
+        """The target context, which lowers typed code for the current device."""
         return compile_target(numba_hip.get_current_device().target).target_context
 
 

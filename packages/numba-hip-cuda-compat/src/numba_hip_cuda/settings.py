@@ -1,6 +1,6 @@
-"""Settings of Numba CUDA that have a counterpart: while posing, ours follow Numba's unless a value was chosen for them.
+"""Settings of Numba CUDA that have a counterpart here: while posing, they apply unless ours was set explicitly.
 
-So both ``NUMBA_CUDA_...`` variables and what programs assign to `numba.core.config` hold.
+This holds for ``NUMBA_CUDA_...`` variables and for assignments to `numba.core.config`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hip_runtime.device import withhold_devices
 from numba_hip import advisory_warnings, config
 
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
-    (runtime_config.cpu_wave_size, lambda: 32),  # threads of a warp on every GPU of NVIDIA's
+    (runtime_config.cpu_wave_size, lambda: 32),  # the size of a warp on every NVIDIA GPU
     (runtime_config.pending_releases, lambda: numba_config.CUDA_DEALLOCS_COUNT),
     (runtime_config.pending_release_ratio, lambda: numba_config.CUDA_DEALLOCS_RATIO),
     (config.simulator, lambda: bool(numba_config.ENABLE_CUDASIM)),
     (config.low_occupancy_warnings, lambda: bool(numba_config.CUDA_LOW_OCCUPANCY_WARNINGS)),
     (config.implicit_copy_warnings, lambda: bool(numba_config.CUDA_WARN_ON_IMPLICIT_COPY)),
     (config.option_warnings, lambda: True),
-    (config.truncate_arguments, lambda: True),  # as C's conversions do, which Numba CUDA passes numbers by
+    (config.truncate_arguments, lambda: True),  # as C converts numbers, and so does Numba CUDA
     (config.print_six_digits, lambda: True),
     (config.inspect_launched, lambda: False),  # code of Numba CUDA does not depend on launches
     (config.debug, lambda: bool(numba_config.CUDA_DEBUGINFO_DEFAULT)),
@@ -32,7 +32,7 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_array_interface, lambda: True),  # every array of Numba CUDA has one
     (runtime_config.array_interface_sync, lambda: bool(numba_config.CUDA_ARRAY_INTERFACE_SYNC)),
 )
-"""Our settings, and what they are while posing lasts."""
+"""Our settings, and their defaults while posing."""
 
 
 DISABLED = (
@@ -42,7 +42,7 @@ DISABLED = (
 
 
 def begin() -> None:
-    """Let our settings follow."""
+    """Make our settings follow Numba CUDA's."""
     advisory_warnings.speak_of("CUDA")
     for setting, source in FOLLOWERS:
         setting.follow(source)
@@ -51,7 +51,7 @@ def begin() -> None:
 
 
 def end() -> None:
-    """Bring their defaults back."""
+    """Restore the defaults."""
     advisory_warnings.speak_of("HIP")
     for setting, _ in FOLLOWERS:
         setting.follow(None)

@@ -1,4 +1,4 @@
-"""Stand-ins for classes of Numba CUDA, under their names: for `isinstance`, objects of ours are instances of them."""
+"""Stand-ins for Numba CUDA's classes, under their names: `isinstance` accepts our objects as their instances."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import ClassVar
 
 
 class Standin(type):
-    """Makes a class of which all objects of the classes in its ``stands_for`` are instances, but none is made of it.
+    """The metaclass of stand-ins: objects of the classes in ``stands_for`` count as instances, but it cannot be
+    instantiated.
 
-    A class below it is one in its ``stands_for``, too. Attributes that it does not define are those of the first.
+    Subclasses of the classes in ``stands_for`` count as subclasses. Attributes that the stand-in does not define come
+    from the first of them.
     """
 
     stands_for: ClassVar[tuple[type, ...]]

@@ -1,6 +1,6 @@
-"""``numba.cuda.testing``: what tests of programs for `numba.cuda` are derived from, and decorated with.
+"""``numba.cuda.testing``: base classes and decorators for tests of programs for `numba.cuda`.
 
-Conditions on NVIDIA's tools are answered as they are here: there are none.
+Conditions that ask for NVIDIA's tools are false, as there are none.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ skip_unless_cudasim = skip_unless_hipsim
 
 
 class CUDATestCase(HIPTestCase):
-    """A test that uses the device; without advice on its performance."""
+    """A test that uses the device, without performance advice."""
 
     FLOAT16_RTOL = np.finfo(np.float16).eps
 
     def setUp(self) -> None:
-        """Turn the advice off by Numba CUDA's settings, which a test may change back."""
+        """Turn the advice off with Numba CUDA's settings, which a test may change back."""
         silence_numba(self)
 
     def assertFileCheckAsm(self, *args: Any, **options: Any) -> None:
-        """Patterns of NVIDIA's assembly are not compared with ours."""
+        """Does nothing: patterns of NVIDIA's assembly do not apply to ours."""
         self.fail("the test compares assembly with patterns of PTX")
 
     def assertFileCheckLLVM(self, *args: Any, **options: Any) -> None:
-        """Patterns of the LLVM IR that numba-cuda makes for NVVM are not compared with ours."""
+        """Does nothing: patterns of numba-cuda's LLVM IR for NVVM do not apply to ours."""
         self.fail("the test compares LLVM IR with patterns of what is made for NVVM")
 
     assertFileCheckMatches = assertFileCheckLLVM
 
 
 def xfail_unless_cudasim(test: Any) -> Any:
-    """Expected to fail where kernels are compiled."""
+    """Expected to fail if kernels are compiled."""
     return test if config.simulator() else unittest.expectedFailure(test)
 
 
 def skip_on_standalone_numba_cuda(test: Decorated) -> Decorated:
-    """Numba is always there."""
+    """Never skips: Numba is always installed."""
     return test
 
 
 def skip_on_wsl2(reason: str) -> Decorator:
-    """Not where Windows runs Linux."""
+    """Skip on Windows Subsystem for Linux."""
     return unittest.skipIf("wsl2" in platform.release().lower(), reason)
 
 
@@ -89,17 +89,17 @@ def skip_if_curand_kernel_missing(test: Any) -> Any:
 
 
 def cudadevrt_missing() -> bool:
-    """Whether CUDA's library for cooperative launches is missing, where it is needed: it is not."""
+    """Whether CUDA's library for cooperative launches is missing. It is not, as none is needed."""
     return False
 
 
 def skip_if_cudadevrt_missing(test: Decorated) -> Decorated:
-    """Cooperative launches need no library here."""
+    """Never skips: cooperative launches need no library here."""
     return test
 
 
 def cc_X_or_above(major: int, minor: int) -> bool:
-    """Whether the device answers with that compute capability or a higher one; the simulator has all."""
+    """Whether the device reports at least that compute capability. The simulator has all of them."""
     return config.simulator() or tuple(numba_hip.get_current_device().compute_capability) >= (major, minor)
 
 

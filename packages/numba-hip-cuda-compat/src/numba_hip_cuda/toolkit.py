@@ -1,6 +1,6 @@
-"""Functions of `numba.cuda` that only NVIDIA's toolkit can do: they can be imported, and calling one says why not.
+"""Functions of `numba.cuda` that need NVIDIA's toolkit: they can be imported, and raise an error when called.
 
-So a program that has a use for PTX in one place runs in all others.
+A program that uses PTX in one place therefore still runs in all others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NO_CUDA_DRIVER = "there is no CUDA driver beneath; hip_runtime has devices, stre
 
 
 def refused(name: str, reason: str, place: str = "numba.cuda") -> Callable[..., NoReturn]:
-    """A function *name* of the module *place* that says, when it is called, the *reason* why it cannot be had here."""
+    """A function *name* of the module *place* that raises an error with *reason* when it is called."""
 
     def function(*args: Any, **kws: Any) -> NoReturn:
         raise UnsupportedError(f"{place}.{name} has no counterpart on HIP (numba_hip_cuda poses as it): {reason}")
@@ -30,7 +30,7 @@ def refused(name: str, reason: str, place: str = "numba.cuda") -> Callable[..., 
 
 
 def refused_output(name: str, *, device: bool, abi: str, place: str = "numba.cuda") -> Callable[..., NoReturn]:
-    """A function that would compile to PTX: wrong arguments are refused as they are in CUDA, right ones as such."""
+    """A function that would compile to PTX. Wrong arguments raise the same errors as in CUDA."""
 
     def function(pyfunc: Any, sig: Any, *args: Any, **kws: Any) -> NoReturn:
         output, chosen = kws.get("output", "ptx"), kws.get("abi", abi)
@@ -55,7 +55,7 @@ compile_ptx_for_current_device = refused_output("compile_ptx_for_current_device"
 
 
 class _Refused:
-    """A class of things that only NVIDIA's tools can work with: it can be named, and making one is refused."""
+    """A class that only NVIDIA's tools could use. Programs can refer to it; creating an instance raises an error."""
 
     reason = "it is code for NVIDIA's GPUs; numba_hip.LinkedCode takes LLVM bitcode and IR, and HIP C++"
 
@@ -64,9 +64,9 @@ class _Refused:
 
 
 class _Code:
-    """Code for NVIDIA's GPUs: it can be named and kept, so that a module with some can be imported; not linked.
+    """Code for NVIDIA's GPUs. Objects can be created, so that modules with some can be imported, but not linked.
 
-    What has no code in it can be: its callbacks are told of the modules of kernels. ``nrt`` changes nothing.
+    Objects without code can be linked: their callbacks are called with the modules of kernels. ``nrt`` has no effect.
     """
 
     default_name: str
@@ -93,7 +93,7 @@ class _Code:
 
     @property
     def data(self) -> Any:
-        """What it was made of; of a file in memory, what is in that now."""
+        """The data that it was made of; for a file in memory, its contents now."""
         return self._data.getvalue() if isinstance(self._data, (io.StringIO, io.BytesIO)) else self._data
 
 
@@ -132,12 +132,12 @@ class _Linker(_Refused):
 
 
 def _have_nvjitlink() -> bool:
-    """Whether NVIDIA's linker is there: it is not."""
+    """Whether NVIDIA's linker is available: never."""
     return False
 
 
 class Driver:
-    """What ``numba.cuda.cudadrv.driver.driver`` can tell about devices; functions of CUDA's driver are refused."""
+    """``numba.cuda.cudadrv.driver.driver``: information about devices. Functions of CUDA's driver raise errors."""
 
     @property
     def is_available(self) -> bool:
@@ -154,7 +154,7 @@ class Driver:
         return None
 
     def get_device_count(self) -> int:
-        """Number of devices."""
+        """The number of devices."""
         return len(numba_hip.list_devices())
 
     def get_device(self, devnum: int = 0) -> Any:
@@ -172,28 +172,28 @@ class Driver:
 
     @property
     def is_initialized(self) -> bool:
-        """Whether devices were looked for: they are when somebody asks."""
+        """Whether the driver is initialised. It is as soon as it is asked."""
         return True
 
     def ensure_initialized(self) -> None:
-        """Look for devices; `hip_runtime.errors.DeviceUnavailableError` says why there is none."""
+        """Find the devices; `hip_runtime.errors.DeviceUnavailableError` with the reason if there is none."""
         numba_hip.list_devices()
 
     @property
     def pid(self) -> int:
-        """The process that devices were looked for in: this one."""
+        """The process that initialised the driver: this one."""
         return os.getpid()
 
     def get_version(self) -> tuple[int, int]:
-        """The release of CUDA's interface that this follows."""
+        """The release of CUDA's interface that is provided."""
         return get_version()
 
     def get_active_context(self) -> ActiveContext:
-        """``with`` this: the device that the thread works with."""
+        """A ``with`` block for the current device of the thread."""
         return ActiveContext()
 
     def reset(self) -> None:
-        """Wait for all devices; memory lives as long as its objects."""
+        """Wait for all devices. Memory is freed with the objects that own it."""
         for device in numba_hip.list_devices():
             device.reset()
 

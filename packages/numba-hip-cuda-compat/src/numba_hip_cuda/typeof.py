@@ -1,6 +1,6 @@
-"""``typeof_impl`` of `numba.cuda`: what is registered there holds for kernels, whatever Numba knows of the class.
+"""``typeof_impl`` of `numba.cuda`: types registered here apply in kernels, whatever type Numba has for the class.
 
-A class that Numba knows nothing of, it knows from then on, too: so did Numba CUDA when it was a part of Numba.
+A class without a type in Numba gets this one there, too, as it did when Numba CUDA was part of Numba.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Function = Callable[[Any, Any], Any]
 
 
 class TypeofImpl:
-    """Answers as the dispatcher of `functools.singledispatch` that it stands for."""
+    """Behaves like the `functools.singledispatch` function that it stands for."""
 
     def __call__(self, value: Any, context: Any) -> Any:
         return kernel_typeof_impl(value, context)
 
     def register(self, cls: type, func: Function | None = None) -> Any:
-        """Let kernels know values of class *cls* by the type that *func* gives; without that, a decorator."""
+        """Register *func*, which gives the type of values of class *cls* in kernels. Without *func*, a decorator."""
         if func is None:
             return lambda function: self.register(cls, function)
         kernel_typeof_impl.register(cls, func)
@@ -36,7 +36,7 @@ class TypeofImpl:
 
     @property
     def registry(self) -> Any:
-        """The functions by their classes, those of Numba's among them."""
+        """The registered functions by class, including Numba's."""
         return {**numbas.registry, **{cls: of for cls, of in kernel_typeof_impl.registry.items() if cls is not object}}
 
 

@@ -1,4 +1,4 @@
-"""``cuda.vectorize`` and ``cuda.guvectorize``, which take a *target* that can only be theirs."""
+"""``cuda.vectorize`` and ``cuda.guvectorize``, which also accept *target*."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numba_hip.errors import OptionError
 
 
 class CUDAVectorize(VectorizeBuilder):
-    """What ``numba.vectorize(..., target="cuda")`` drives while posing."""
+    """The builder behind ``numba.vectorize(..., target="cuda")`` while posing."""
 
     target = "cuda"
 
 
 def vectorize(ftylist_or_function: Any = (), target: str = "cuda", **options: Any) -> Any:
-    """`numba_hip.array_functions.vectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
+    """`numba_hip.array_functions.vectorize`; `OptionError` if *target* is neither ``"cuda"`` nor ``"hip"``."""
     _check(target)
     return vectorize_by(CUDAVectorize, ftylist_or_function, **options)
 
 
 def guvectorize(*signatures: Any, target: str = "cuda", **options: Any) -> Any:
-    """`numba_hip.array_functions.guvectorize`; `OptionError` for another *target* than ``"cuda"`` or ``"hip"``."""
+    """`numba_hip.array_functions.guvectorize`; `OptionError` if *target* is neither ``"cuda"`` nor ``"hip"``."""
     _check(target)
     return numba_hip.guvectorize(*signatures, **options)
 

@@ -1,4 +1,4 @@
-"""``numba.cuda.vector_types``: the types of vectors, by their names, and what can be asked of them."""
+"""``numba.cuda.vector_types``: vector types by name, with their attributes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba_hip.language.vector_types import VECTORS, VectorStub
 
 
 class VectorType(NamedTuple):
-    """One type of vectors: of *num_elements* numbers of type *base_type*; kernels call *user_facing_object*."""
+    """A vector type of *num_elements* numbers of type *base_type*. Kernels construct it with *user_facing_object*."""
 
     name: str
     base_type: types.Type
@@ -26,6 +26,6 @@ class VectorType(NamedTuple):
 vector_types = {
     stub.kind.name: VectorType(stub.kind.name, stub.kind.base, stub.kind.count, stub)
     for stub in VECTORS.values()
-    if stub.kind.base != types.float16  # which `numba.cuda` has no vectors of
+    if stub.kind.base != types.float16  # no vectors of these in `numba.cuda`
 }
-"""Each type once, by its own name; the others are ``user_facing_object.aliases``."""
+"""Each type once, by its own name. Its other names are in ``user_facing_object.aliases``."""

@@ -1,4 +1,4 @@
-"""Benchmarks of launches: measured on the device, often enough to know the variation."""
+"""Benchmarks of launches, measured on the device and repeated to show the variation."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from hip_runtime.event import Event
 from hip_runtime.stream_handle import stream_handle
 
 BATCH_SECONDS = 2e-4
-"""Launches that take less are measured several at once: two events take some microseconds themselves."""
+"""Shorter launches are measured several at a time, as the two events take some microseconds themselves."""
 
 LEAST_BATCHES, MOST_BATCHES = 5, 1000
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What was measured: seconds of a launch in each batch."""
+    """The measurement: seconds per launch in each batch."""
 
     name: str
     seconds: tuple[float, ...]
     launches: int
-    """How many launches that were, without the first ones."""
+    """The number of launches, without the warm-up."""
     nbytes: int
-    """Bytes that a launch moves: of its arrays, unless that was said."""
+    """The bytes that a launch moves: those of its arrays, unless given."""
 
     @property
     def median(self) -> float:
-        """Seconds of a launch in the median batch."""
+        """Seconds per launch in the median batch."""
         return statistics.median(self.seconds)
 
     @property
     def least(self) -> float:
-        """Seconds of a launch in the fastest batch."""
+        """Seconds per launch in the fastest batch."""
         return min(self.seconds)
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """Seconds between which the middle half of the batches lies."""
+        """The first and the third quartile of the batches, in seconds per launch."""
         first, _, third = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return first, third
 
     @property
     def bytes_per_second(self) -> float:
-        """`nbytes` over the median."""
+        """`nbytes` divided by the median."""
         return self.nbytes / self.median if self.median > 0 else 0.0
 
     def __str__(self) -> str:
@@ -65,14 +65,14 @@ class Benchmark:
 def benchmark(
     work: Callable[..., object], *args: Any, seconds: float = 0.5, nbytes: int | None = None, stream: Any = None
 ) -> Benchmark:
-    """Measure *work*, which is called with *args*: a configured kernel, ``kernel[grid, block]``, or anything else that
-    asks the current device for work.
+    """Measure *work*, which is called with *args*: a configured kernel, ``kernel[grid, block]``, or any other callable
+    that launches work on the current device.
 
-    It is called once before, which compiles what has to be compiled, and then again and again for about *seconds*: use
-    kernels that give the same however often they run, and arrays that are on the device, as copies are measured, too.
-    *nbytes* is what one call moves, by default the bytes of all arrays in *args*. *stream* is where *work* puts its
-    work, by default the stream of a configured kernel, or the default stream. Raises what *work* raises, and
-    `ProfileError` for *seconds* that are not positive.
+    It is called once before the measurement, to compile it, and then repeatedly for about *seconds*. Use kernels whose
+    result does not depend on how often they run, and arrays on the device, as copies would be measured, too. *nbytes*
+    is the number of bytes that one call moves, by default those of all arrays in *args*. *stream* is the stream on
+    which *work* launches, by default that of a configured kernel, or the default stream. Raises the errors of *work*,
+    and `ProfileError` if *seconds* is not positive.
     """
     if not seconds > 0:
         raise ProfileError(f"seconds is {seconds!r}; it has to be more than 0")
@@ -90,14 +90,14 @@ def benchmark(
 
 
 class _Batches:
-    """Calls of *work* between two events."""
+    """The number of calls of *work* between two events."""
 
     def __init__(self, device: Device, stream: int, work: Callable[..., object], args: Sequence[Any]) -> None:
         self._stream, self._work, self._args = stream, work, args
         self._start, self._end = Event(device), Event(device)
 
     def batch(self, count: int) -> float:
-        """Seconds of *count* calls."""
+        """The time of *count* calls in seconds."""
         self._start.record(self._stream)
         for _ in range(count):
             self._work(*self._args)
@@ -116,7 +116,7 @@ def _name_of(work: Any) -> str:
 
 
 def _shown(seconds: float) -> str:
-    """*seconds* with three digits, in the unit that fits."""
+    """*seconds* with three digits, in a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -14,7 +14,8 @@ from hip_runtime.device import devices
 from hip_runtime.profiling.spans import Span
 
 PROGRAM = -1
-"""The process that the host's spans are shown in; devices are processes, too, by their numbers, and streams threads."""
+"""The number of the process for the host's spans. Devices are shown as processes by their numbers, streams as
+threads."""
 
 
 def write(spans: Sequence[Span], path: Path) -> Path:
@@ -38,7 +39,7 @@ def _event(span: Span) -> dict[str, Any]:
 
 
 def _names(spans: Sequence[Span]) -> list[dict[str, Any]]:
-    """Metadata events that name the processes and threads."""
+    """Metadata events with the names of processes and threads."""
     known = {device.id: device.name for device in devices()}
     events = []
     for device, stream in sorted({(span.device, span.stream) for span in spans}, key=str):

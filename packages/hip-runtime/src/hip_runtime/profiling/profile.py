@@ -1,4 +1,4 @@
-"""Profiles: the work on devices during a block of a program, with start and duration."""
+"""Profiles: the start and duration of the work on devices during a block of a program."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ _lock = threading.Lock()
 
 
 class _Measured:
-    """Work that was asked for, between two events on its stream."""
+    """One piece of work, between two events on its stream."""
 
     def __init__(self, activity: Activity, start: Event, end: Event) -> None:
         self.activity, self.start, self.end = activity, start, end
 
 
 class Profile:
-    """What devices did within a ``with`` block, from all threads.
+    """The work on devices within a ``with`` block, from all threads.
 
-    Events are recorded before and behind each kernel, copy and graph on its stream, which costs some microseconds for
-    each. The block begins when the devices have done what they were given before, and its end waits for the work; an
-    error of that work is raised there. What is captured into graphs is measured when these are launched, as one.
+    Events are recorded before and after each kernel, copy and graph on its stream, which costs some microseconds each.
+    The block begins when the devices have finished earlier work, and its end waits for its own work; errors of that
+    work are raised there. Work that is captured into a graph is measured when the graph is launched, as a whole.
     """
 
     def __init__(self) -> None:
         self._measured: list[_Measured] = []
         self._on_host: list[Span] = []
-        self._origins: dict[Device, tuple[Event, float]] = {}  # a point of each device, and the host's time then
+        # an event on each device, and the host's time at that event
+        self._origins: dict[Device, tuple[Event, float]] = {}
         self._began = 0.0
         self._spans: list[Span] | None = None
 
@@ -78,13 +79,13 @@ class Profile:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """All that was measured, in the order in which it began; `ProfileError` before the end of the block."""
+        """All spans, in the order in which they began; `ProfileError` before the end of the block."""
         if self._spans is None:
             raise ProfileError("the profile is still being taken: look at it behind its with block")
         return tuple(self._spans)
 
     def sums(self) -> list[Sum]:
-        """The spans by kind, name and stream, the longest first."""
+        """Sums of the spans by kind, name and stream, the longest first."""
         return add_up(self.spans)
 
     def __str__(self) -> str:
@@ -108,24 +109,24 @@ class Profile:
         return write(self.spans, Path(path))
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the spans along time, one row for each stream, on matplotlib's *axes*, new ones by default; returns
-        them. `ProfileError` where matplotlib is not installed."""
+        """Draw the spans along time, one row per stream, on matplotlib's *axes*, by default new ones; returns them.
+        `ProfileError` if matplotlib is not installed."""
         from hip_runtime.profiling.timeline import draw
 
         return draw(self.spans, axes)
 
     def add(self, kind: str, name: str, start: float, end: float) -> None:
-        """Note what the program did, a range or compiling: from *start* to *end* in seconds of `time.perf_counter`."""
+        """Record a span of the host, a range or a compilation: *start* and *end* are seconds of `time.perf_counter`."""
         self._on_host.append(Span(kind, name, (start - self._began) * 1e3, (end - self._began) * 1e3))
 
     def begin(self, work: Activity) -> Event | None:
-        """An event before *work* on its stream; ``None`` where the stream only records what it is given."""
+        """Record an event before *work* on its stream; returns ``None`` if the stream is being captured."""
         if work.device.driver.is_capturing(work.stream):
             return None
         return _recorded(work.device, work.stream)
 
     def end(self, work: Activity, start: Event) -> None:
-        """Note *work*, which was asked for since *start*."""
+        """Record *work*, which was launched between *start* and now."""
         self._measured.append(_Measured(work, start, _recorded(work.device, work.stream)))
 
     def _finished(self) -> list[Span]:
@@ -133,7 +134,7 @@ class Profile:
         for measured in self._measured:
             work = measured.activity
             if not measured.end.query():
-                continue  # of a stream that was given up
+                continue  # the stream was abandoned
             origin, offset = self._origins[work.device]
             start, end = (offset + origin.elapsed_time(event) for event in (measured.start, measured.end))
             spans.append(
@@ -143,12 +144,12 @@ class Profile:
 
 
 def profile() -> Profile:
-    """A profile to be taken: ``with hip.profile() as p: ...``, then ``print(p)``."""
+    """A new profile: ``with hip.profile() as p: ...``, then ``print(p)``."""
     return Profile()
 
 
 def running() -> list[Profile]:
-    """The profiles that are being taken."""
+    """The profiles that are active."""
     return list(_running)
 
 
@@ -159,17 +160,17 @@ def _recorded(device: Device, stream: int) -> Event:
 
 
 class _Observer:
-    """Tells each profile that is being taken."""
+    """Passes activity on to each active profile."""
 
     def measure(self, activity: Activity, ask: Callable[[], None]) -> None:
-        """Ask for the work between two events."""
+        """Launch the work between two events."""
         started = [(taken, start) for taken in running() if (start := taken.begin(activity)) is not None]
         ask()
         for taken, start in started:
             taken.end(activity, start)
 
     def compiled(self, kernel: str, start: float, end: float) -> None:
-        """Note the time."""
+        """Record the time."""
         for taken in running():
             taken.add("compile", kernel, start, end)
 

@@ -12,8 +12,8 @@ from hip_runtime.profiling.profile import running
 
 @contextmanager
 def range(name: str) -> Iterator[None]:
-    """Call what is done within ``with hip.range("name"):`` by that name, in profiles that are being taken and, where
-    ROCm's library for that is there, in the traces of its profilers. Ranges may be nested."""
+    """Give the work within ``with hip.range("name"):`` a name in active profiles and, if ROCm's library for that is
+    installed, in the traces of its profilers. Ranges may be nested."""
     library = roctx.library()
     taken = running()
     if library is not None:

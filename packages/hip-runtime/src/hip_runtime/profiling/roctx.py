@@ -1,7 +1,7 @@
-"""ROCTX, the library by which ROCm's profilers learn of ranges in a program.
+"""ROCTX, the library through which ROCm's profilers learn of a program's ranges.
 
 ``roctxRangePushA`` and ``roctxRangePop``: https://rocm.docs.amd.com/projects/roctracer. ``librocprofiler-sdk-roctx``
-has the same functions for rocprofv3, ``libroctx64`` for the tools before it.
+has the same functions for rocprofv3, ``libroctx64`` for older tools.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Roctx:
         self._push(name.encode())
 
     def pop(self) -> None:
-        """End the range that began last in this thread."""
+        """End the innermost range of this thread."""
         self._pop()
 
 
 @cache
 def library() -> Roctx | None:
-    """The library, if this machine has one and its device is an AMD GPU; it is looked for once."""
+    """The library, if it is installed and the device is an AMD GPU; looked for once."""
     from hip_runtime.device import current_device
 
     if current_device().is_cpu:

@@ -10,32 +10,32 @@ from hip_runtime.driver import Dim3
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What a device or the program did, from ``start`` to ``end``, in milliseconds from the start of the profile."""
+    """Something that a device or the program did, from ``start`` to ``end``, in milliseconds since the profile
+    began."""
 
     kind: str
-    """``"kernel"``, ``"copy"`` or ``"graph"`` for what a device did; for what the host did ``"compile"``, or
-    ``"range"`` for what the program named."""
+    """``"kernel"``, ``"copy"`` or ``"graph"`` for devices, ``"compile"`` or ``"range"`` for the host."""
     name: str
     start: float
     end: float
     device: int | None = None
     """The number of the device in `hip_runtime.devices`; ``None`` for the host."""
     stream: int | None = None
-    """The number of the stream, 0 for the default one; ``None`` for the host."""
+    """The number of the stream, 0 for the default stream; ``None`` for the host."""
     nbytes: int | None = None
-    """Bytes that a copy moved."""
+    """The bytes that a copy moved."""
     grid: Dim3 | None = None
     block: Dim3 | None = None
 
     @property
     def duration(self) -> float:
-        """Milliseconds."""
+        """The duration in milliseconds."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The spans of one kind and name on one stream together; times in milliseconds."""
+    """The sum of all spans of one kind and name on one stream; times in milliseconds."""
 
     kind: str
     name: str
@@ -48,17 +48,17 @@ class Sum:
 
     @property
     def mean(self) -> float:
-        """Milliseconds of one of them."""
+        """The mean duration in milliseconds."""
         return self.total / self.count
 
     @property
     def bytes_per_second(self) -> float | None:
-        """How fast they moved bytes; ``None`` where they moved none, or took no time that can be measured."""
+        """The rate at which they moved bytes; ``None`` if they moved none, or took no measurable time."""
         return self.nbytes / (self.total * 1e-3) if self.nbytes and self.total > 0 else None
 
 
 def add_up(spans: Iterable[Span]) -> list[Sum]:
-    """*spans* by kind, name, device and stream; those of devices first, and those that took longest together."""
+    """*spans* by kind, name, device and stream; devices before the host, the longest total first."""
     groups: dict[tuple[str, str, int | None, int | None], list[Span]] = {}
     for span in spans:
         groups.setdefault((span.kind, span.name, span.device, span.stream), []).append(span)

@@ -8,11 +8,11 @@ from html import escape
 from hip_runtime.profiling.spans import Sum
 
 HEADINGS = ("what", "name", "stream", "count", "total ms", "mean us", "min us", "GB/s", "share")
-_TO_THE_LEFT = 2  # columns of text; those of numbers are aligned to the right
+_TO_THE_LEFT = 2  # the text columns; columns of numbers are aligned to the right
 
 
 def as_text(sums: Sequence[Sum]) -> str:
-    """One line for each of *sums* under a heading; a sentence where there are none."""
+    """One line for each of *sums* below a heading; a sentence if there are none."""
     if not sums:
         return "nothing was done on a device"
     rows = [HEADINGS, *_rows(sums)]
@@ -21,7 +21,7 @@ def as_text(sums: Sequence[Sum]) -> str:
 
 
 def as_html(sums: Sequence[Sum]) -> str:
-    """The same as a table."""
+    """The same as an HTML table."""
     if not sums:
         return f"<p>{as_text(sums)}</p>"
     head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
@@ -37,7 +37,7 @@ def _cells(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _rows(sums: Sequence[Sum]) -> list[tuple[str, ...]]:
-    """The cells of each of *sums*. Shares are of the time that devices worked."""
+    """The cells for each of *sums*. Shares are relative to the time that devices worked."""
     worked = sum(found.total for found in sums if found.device is not None)
     several = len({found.device for found in sums if found.device is not None}) > 1
     return [

@@ -1,4 +1,4 @@
-"""What modules beneath `numba.hip` that AMD's numba-hip has, and numba-hip-core has not, are made of."""
+"""Catalog of the modules below `numba.hip` that exist in AMD's numba-hip and not in numba-hip-core."""
 
 from __future__ import annotations
 
@@ -105,4 +105,4 @@ ALIASES: Mapping[str, str] = {
     f"{HIP}.cudadecl": f"{HIP}.hipdecl",
     f"{HIP}.cudaimpl": f"{HIP}.hipimpl",
 }
-"""Second names of modules, and of what is beneath them."""
+"""Second names of modules and of everything below them."""

@@ -1,4 +1,4 @@
-"""What ``numba.hip.hipdrv.driver`` of AMD's numba-hip has, and that of numba-cuda by now has not."""
+"""Names of AMD's ``numba.hip.hipdrv.driver`` that numba-cuda's driver no longer has."""
 
 USE_NV_BINDING = True
-"""Whether handles of streams and the like are plain numbers to `int`, rather than numbers of `ctypes`: they are."""
+"""Whether handles of streams and the like are Python integers rather than `ctypes` objects. They are."""

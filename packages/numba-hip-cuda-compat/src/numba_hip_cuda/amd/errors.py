@@ -1,4 +1,4 @@
-"""Classes of errors that programs for AMD's numba-hip name in ``except``, and that nothing here raises."""
+"""Error classes that programs for AMD's numba-hip name in ``except`` clauses. Nothing here raises them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class HiprtcError(Exception):
 
 
 class HiprtcCompilationError(HiprtcError):
-    """HIP C++ that HIPRTC refused."""
+    """HIP C++ that HIPRTC rejected."""
 
 
 class HiprtcSupportError(ImportError):
@@ -18,7 +18,7 @@ class HiprtcSupportError(ImportError):
 
 
 class KernelRuntimeError(RuntimeError):
-    """An exception that a kernel raised for a reason of its own; here the host gets the exception itself."""
+    """An exception raised by a kernel. Here the host gets the original exception instead."""
 
     def __init__(self, msg: str, tid: Any = None, ctaid: Any = None) -> None:
         super().__init__(f"An exception was raised in thread={tid} block={ctaid}\n\t{msg}")

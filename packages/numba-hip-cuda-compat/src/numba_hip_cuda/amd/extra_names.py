@@ -1,4 +1,4 @@
-"""Names of `numba.hip` that a posed `numba.cuda` has beyond its own: AMD's numba-hip lets one be the other."""
+"""Names of `numba.hip` that a posed `numba.cuda` also has, as in AMD's numba-hip one can stand for the other."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def __getattr__(name: str) -> object:
     known = name in vars(numba_hip) or name in numba_hip.LATE_NAMES or name in MODULES[HIP].names
     if not name.startswith("_") and (known or hip_extensions.find(name) or find(name)):
         return getattr(numba_hip, name)
-    raise AttributeError(name)  # what may have been meant, whoever asked will say
+    raise AttributeError(name)  # the caller adds what may have been meant

@@ -1,4 +1,4 @@
-"""Answers for what `numba.hip` lacks and AMD's numba-hip has; `numba_hip` finds it by its entry point."""
+"""The names that AMD's numba-hip has and `numba.hip` lacks; `numba_hip` finds this module by its entry point."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numba_hip_cuda.pose import ForwardingLoader, PosedLoader
 
 
 def look_up(name: str) -> object:
-    """The object that *name* of `numba.hip` stands for; `LookupError` for a name that AMD's numba-hip does not have,
-    `AttributeError` for one that cannot be had here."""
+    """The object for *name* of `numba.hip`. `LookupError` if AMD's numba-hip has no such name, `AttributeError` if it
+    has one that is not available here."""
     try:
         return look_up_in(HIP, name)
     except UnknownNameError:
@@ -21,9 +21,9 @@ def look_up(name: str) -> object:
 
 
 def find_spec(fullname: str) -> ModuleSpec | None:
-    """How to import *fullname*, a module beneath `numba.hip`; None for one that AMD's numba-hip does not have, either.
+    """The import spec of *fullname*, a module below `numba.hip`, or None if AMD's numba-hip has no such module either.
 
-    `ModuleNotFoundError` for one that it has, and that cannot be had here.
+    Raises `ModuleNotFoundError` if it has one that is not available here.
     """
     if fullname in MODULES:
         return ModuleSpec(fullname, PosedLoader(), origin=ORIGIN, is_package=True)
@@ -41,5 +41,5 @@ def find_spec(fullname: str) -> ModuleSpec | None:
 
 
 def names() -> list[str]:
-    """The names of `numba.hip` that stand for something."""
+    """The names of `numba.hip` that are available."""
     return sorted(MODULES[HIP].names)

@@ -1,4 +1,4 @@
-"""``numba.hip.testing`` of AMD's numba-hip: what tests of programs are derived from and decorated with."""
+"""``numba.hip.testing`` of AMD's numba-hip: base classes and decorators for tests."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from numba_hip.host.memory_managers import DriverMemory
 Decorator = Callable[[Any], Any]
 
 ADVICE = ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY")
-"""Settings of Numba's that advice follows while posing."""
+"""Numba's settings that control performance advice while posing."""
 
 
 def silence_numba(test: TestCase) -> None:
-    """Turn the advice off that Numba's settings ask for, until *test* is over; it may turn some on again."""
+    """Turn off the advice that Numba's settings ask for until *test* is over. The test may turn it on again."""
     for name in ADVICE:
         test.addCleanup(setattr, numba_config, name, getattr(numba_config, name))
         setattr(numba_config, name, 0)
 
 
 class HIPTestCase(SerialMixin, TestCase):
-    """A test that uses the device; without advice on its performance, as the grids of tests are small."""
+    """A test that uses the device, without performance advice, as the grids of tests are small."""
 
     def setUp(self) -> None:
-        """Turn the advice off, until the test is over."""
+        """Turn the advice off until the test is over."""
         scopes = ExitStack()
         self.addCleanup(scopes.close)
         for setting in (config.low_occupancy_warnings, config.implicit_copy_warnings):
@@ -48,7 +48,7 @@ CUDATestCase = HIPTestCase
 
 
 class ContextResettingTestCase(HIPTestCase):
-    """A test after which the device is as it was before any use of it."""
+    """A test that resets the device afterwards."""
 
     def tearDown(self) -> None:
         """Close the device."""
@@ -57,7 +57,7 @@ class ContextResettingTestCase(HIPTestCase):
 
 
 class ForeignArray:
-    """An array of another library: nothing but the array interface of the one that it hides."""
+    """Another library's array: it has only the array interface of the array that it wraps."""
 
     def __init__(self, arr: Any) -> None:
         self._arr = arr
@@ -65,7 +65,7 @@ class ForeignArray:
 
 
 def skip_on_hipsim(reason: str) -> Decorator:
-    """Not under the simulator."""
+    """Skip under the simulator."""
     return unittest.skipIf(config.simulator(), reason)
 
 
@@ -73,32 +73,32 @@ skip_on_cudasim = skip_on_hipsim
 
 
 def skip_unless_hipsim(reason: str) -> Decorator:
-    """Under the simulator alone."""
+    """Run under the simulator only."""
     return unittest.skipUnless(config.simulator(), reason)
 
 
 def skip_if_external_memmgr(reason: str) -> Decorator:
-    """Not where a plugin manages memory."""
+    """Skip if a plugin manages memory."""
     return unittest.skipIf(not isinstance(numba_hip.current_context().memory_manager, DriverMemory), reason)
 
 
 def skip_under_hip_memcheck(reason: str) -> Decorator:
-    """Not under a checker of memory."""
+    """Skip under a memory checker."""
     return unittest.skipIf("CUDA_MEMCHECK" in os.environ, reason)
 
 
 def skip_on_arm(reason: str) -> Decorator:
-    """Not on ARM processors."""
+    """Skip on ARM processors."""
     return unittest.skipIf(platform.machine().lower().startswith(("arm", "aarch")), reason)
 
 
 def skip_with_cuda_python(reason: str) -> Decorator:
-    """Not where NVIDIA's bindings are in use, for which AMD's numba-hip takes its own: never."""
+    """Skip if NVIDIA's bindings are used. AMD's numba-hip counts its own as those; here it never skips."""
     return unittest.skip(reason)
 
 
 def skip_if_hip_includes_missing(test: Any) -> Any:
-    """Only where ROCm has its headers."""
+    """Skip unless ROCm has its headers."""
     try:
         found = (find_rocm().root / "include" / "hip" / "hip_runtime.h").exists()
     except NotFoundError:

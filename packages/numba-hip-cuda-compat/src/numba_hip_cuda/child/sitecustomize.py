@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 
 
 class _PoseWhenAsked:
-    """Answers for both by posing, which puts a finder in its own place."""
+    """Finds either module by posing first, which replaces this finder by that of the pose."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if not f"{fullname}.".startswith(("numba.cuda.", "numba_cuda_mlir.")):
@@ -24,7 +24,7 @@ class _PoseWhenAsked:
 
 
 def _run_the_next() -> None:
-    """Run the ``sitecustomize`` that would have been found without this one."""
+    """Run the ``sitecustomize`` that this one hides."""
     here = os.path.dirname(os.path.abspath(__file__))
     others = [entry for entry in sys.path if os.path.abspath(entry) != here]
     spec = PathFinder.find_spec("sitecustomize", others)

@@ -1,1 +1,1 @@
-"""`numba_cuda_mlir`, the successor of numba-cuda: its names, and what it has beyond `numba.cuda`."""
+"""The names of `numba_cuda_mlir`, the successor of numba-cuda, and its features beyond `numba.cuda`."""

@@ -1,4 +1,4 @@
-"""Annotations of parameters as the signature of a function, as `numba_cuda_mlir` takes them."""
+"""Annotated parameters as a signature, as in `numba_cuda_mlir`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numba.np.numpy_support import from_dtype
 
 
 def annotated_signature(function: Callable[..., Any]) -> Signature | None:
-    """The signature that the annotations of *function* are, or None where a parameter has none that is a type.
+    """The signature that the annotations of *function* give, or None if a parameter has no type as annotation.
 
-    None, too, for one with ``*args``, which has many.
+    Also None for functions with ``*args``, which have many signatures.
     """
     described = inspect.signature(function)
     if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in described.parameters.values()):
@@ -30,7 +30,7 @@ def annotated_signature(function: Callable[..., Any]) -> Signature | None:
 
 
 def annotated_type(annotation: Any) -> types.Type | None:
-    """The type that *annotation* names: one of Numba's, of NumPy's scalars or of `ctypes`; None for anything else."""
+    """The type for *annotation*: a type of Numba, a NumPy scalar type or a `ctypes` type. None for anything else."""
     if isinstance(annotation, types.Type):
         return annotation
     if isinstance(annotation, np.dtype):

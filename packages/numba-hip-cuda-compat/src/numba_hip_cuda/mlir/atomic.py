@@ -1,4 +1,4 @@
-"""``cuda.atomic`` of `numba_cuda_mlir`: that of `numba_hip`, but `max` and `min` take NaN for a missing value."""
+"""``cuda.atomic`` of `numba_cuda_mlir`: as in `numba_hip`, but `max` and `min` ignore NaN."""
 
 from numba_hip.language.atomic import add, and_, cas, compare_and_swap, dec, exch, inc, nanmax, nanmin, or_, sub, xor
 

@@ -1,6 +1,6 @@
-"""What each module of `numba_cuda_mlir` is made of, where it is not what `numba.cuda` has under the same name.
+"""Catalog of the modules of `numba_cuda_mlir` that differ from the modules of the same names in `numba.cuda`.
 
-The package carries a copy of numba-cuda as ``numba_cuda_mlir.numba_cuda``, and puts ``numba_cuda_mlir.cuda`` over it.
+The package has a copy of numba-cuda as ``numba_cuda_mlir.numba_cuda``, and ``numba_cuda_mlir.cuda`` builds on it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BY_WIDTH = {
     **{f"u{bits}": f"numba.core.types:uint{bits}" for bits in (8, 16, 32, 64)},
     **{f"f{bits}": f"numba.core.types:float{bits}" for bits in (16, 32, 64)},
 }
-"""Names of types by bits, where those of Numba count bytes: `i8` has 8 bits in ``numba_cuda_mlir.types``."""
+"""Type names that count bits where Numba's count bytes: `i8` has 8 bits in ``numba_cuda_mlir.types``."""
 
 MODULES: Mapping[str, Module] = {
     MLIR: Module(
@@ -124,7 +124,7 @@ MODULES: Mapping[str, Module] = {
         like=f"{CUDA}.types",
     ),
 }
-"""The modules of `numba_cuda_mlir` that are not modules of `numba.cuda`, by their full names."""
+"""The modules of `numba_cuda_mlir` that `numba.cuda` does not have, by their full names."""
 
 FORWARDED: Mapping[str, str] = {
     f"{MLIR}.numba_cuda": CUDA,
@@ -132,4 +132,4 @@ FORWARDED: Mapping[str, str] = {
     f"{MLIR}.cuda.vector": "numba_hip.language.vector",
     f"{MLIR}.typing": "numba.core.typing",
 }
-"""Modules of `numba_cuda_mlir` that another one stands for, with what is beneath and is not in `MODULES`."""
+"""Modules of `numba_cuda_mlir` that another module replaces as a whole, with submodules that are not in `MODULES`."""

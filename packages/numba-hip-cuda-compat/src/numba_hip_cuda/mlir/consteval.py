@@ -1,4 +1,4 @@
-"""``consteval`` in the source of a kernel: its expressions become constants, its loops are unrolled, its blocks run."""
+"""``consteval`` in a kernel's source: expressions become constants, loops are unrolled, blocks run at compile time."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ NAME = consteval.__name__
 OPTIONS = current_target_options.__name__
 
 WRITTEN = (int, float, complex, str, bytes, bool, type(None))
-"""Types of values that stand in the source as they are, alone or in tuples."""
+"""Types whose values can be written as literals, alone or in tuples."""
 
 
 class Constants:
-    """What is known when a kernel is compiled: globals, closure, the types of parameters, and what was evaluated."""
+    """The compile-time environment of a kernel: globals, closure, parameter types and evaluated variables."""
 
     def __init__(self, known: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         self._known = {**known, OPTIONS: lambda: dict(options)}
         self._options = options
         self.locals: dict[str, Any] = {}
-        """Variables of the kernel whose values are known from here on."""
+        """Variables of the kernel with values that are known at this point."""
         self.stored: dict[str, Any] = {}
-        """Values that cannot be written down, by names for them."""
+        """Values that cannot be written as literals, by the names that stand for them."""
 
     def evaluate(self, node: ast.expr) -> Any:
-        """The value of an expression; `ConstevalError`."""
+        """The value of an expression; `ConstevalError` if it cannot be evaluated."""
         source = ast.unparse(node)
         expression = ast.fix_missing_locations(ast.Expression(body=_Plain().visit(copy.deepcopy(node))))
         try:
@@ -37,7 +37,7 @@ class Constants:
             raise ConstevalError(f"Cannot evaluate consteval argument {source!r} at compile time: {error}") from error
 
     def run(self, body: list[ast.stmt]) -> None:
-        """Run statements; the variables that they assign to are known then."""
+        """Run statements. The variables that they assign become known."""
         module = _Plain().visit(ast.Module(body=copy.deepcopy(body), type_ignores=[]))
         surroundings = self._surroundings()
         before = dict(surroundings)
@@ -51,7 +51,7 @@ class Constants:
         self.locals.pop("__builtins__", None)
 
     def write(self, value: Any) -> ast.expr:
-        """The expression for *value*: a literal, or a name that the kernel finds it by."""
+        """An expression for *value*: a literal, or a name under which the kernel finds it."""
         if isinstance(value, WRITTEN) and type(value) in WRITTEN:
             return ast.Constant(value=value)
         if type(value) is tuple:
@@ -69,7 +69,7 @@ class Constants:
 
 
 class _WithOptions:
-    """A module of `numba_cuda_mlir` that knows the options of the kernel, too."""
+    """A module of `numba_cuda_mlir` that also knows the options of the kernel."""
 
     def __init__(self, module: Any, options: Mapping[str, Any]) -> None:
         self._module = module
@@ -80,7 +80,7 @@ class _WithOptions:
 
 
 class _Plain(ast.NodeTransformer):
-    """Takes ``consteval`` away where everything is evaluated in any case."""
+    """Removes calls of ``consteval`` from code that is evaluated anyway."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -102,13 +102,13 @@ def is_consteval(node: ast.AST) -> bool:
 
 
 class Folder(ast.NodeTransformer):
-    """Goes through a kernel from its first statement to its last, and evaluates what it finds."""
+    """Visits the statements of a kernel in order and evaluates ``consteval``."""
 
     def __init__(self, constants: Constants) -> None:
         self._constants = constants
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """The kernel, or a function within it."""
+        """The kernel, or a function defined in it."""
         node.body = self._block(node.body)
         return node
 
@@ -119,14 +119,14 @@ class Folder(ast.NodeTransformer):
         return ast.copy_location(self._constants.write(self._evaluate(node)), node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        """A statement that is an expression; one that was evaluated for what it does is gone."""
+        """An expression statement. If it is evaluated for its effects, it is removed."""
         if is_consteval(node.value):
             self._evaluate(node.value)
             return None
         return self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
-        """``name = consteval(...)`` lets later expressions know the value."""
+        """``name = consteval(...)``: later expressions know the value."""
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and is_consteval(node.value):
             name, value = node.targets[0].id, self._evaluate(node.value)
             self._constants.locals[name] = value
@@ -140,13 +140,13 @@ class Folder(ast.NodeTransformer):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """``name += ...``: what it is now is not known."""
+        """``name += ...``: the value is no longer known."""
         self.generic_visit(node)
         self._forget([node.target])
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """A variable whose value is known, and that no variable of a kernel can have."""
+        """A variable with a known value that a variable of a kernel cannot hold."""
         known = self._constants.locals
         if isinstance(node.ctx, ast.Load) and node.id in known:
             written = self._constants.write(known[node.id])
@@ -155,12 +155,12 @@ class Folder(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        """``if consteval(condition)`` leaves one branch."""
+        """``if consteval(condition)`` keeps one branch."""
         if is_consteval(node.test):
             return self._block(node.body if self._evaluate(node.test) else node.orelse)
         node.test = self.visit(node.test)
         before = dict(self._constants.locals)
-        assigned = copy.deepcopy(node)  # also what is known of it alone, and is gone from the branches then
+        assigned = copy.deepcopy(node)  # also what is known of it alone; the branches no longer contain it
         node.body = self._block(node.body) or [ast.copy_location(ast.Pass(), node)]
         self._constants.locals = before.copy()
         node.orelse = self._block(node.orelse)
@@ -169,14 +169,14 @@ class Folder(ast.NodeTransformer):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """``a if consteval(condition) else b`` leaves one of them."""
+        """``a if consteval(condition) else b`` keeps one of the two."""
         if is_consteval(node.test):
             chosen: ast.AST = self.visit(node.body if self._evaluate(node.test) else node.orelse)
             return chosen
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
-        """``for name in consteval(items)`` repeats its body."""
+        """``for name in consteval(items)``: the loop is unrolled."""
         if not is_consteval(node.iter):
             return self._loop(node)
         items = self._evaluate(node.iter)
@@ -193,7 +193,7 @@ class Folder(ast.NodeTransformer):
         return self._loop(node)
 
     def visit_With(self, node: ast.With) -> ast.AST | None:
-        """``with consteval()`` runs its block."""
+        """``with consteval()``: the block runs at compile time."""
         if not any(is_consteval(item.context_expr) for item in node.items):
             return self.generic_visit(node)
         if node.items[0].optional_vars is not None:
@@ -215,7 +215,7 @@ class Folder(ast.NodeTransformer):
         return made
 
     def _loop(self, node: ast.For | ast.While) -> ast.AST:
-        """A loop of the kernel: what its body changes is not known in it, whichever round it is."""
+        """A loop that stays in the kernel: variables that its body assigns are unknown in every iteration."""
         self._forget([node])
         if isinstance(node, ast.For):
             node.iter = self.visit(node.iter)
@@ -227,7 +227,7 @@ class Folder(ast.NodeTransformer):
         return node
 
     def _repeat(self, node: ast.For, item: Any) -> list[ast.stmt]:
-        """The body of a loop for one *item*."""
+        """The body of an unrolled loop for one *item*."""
         values = _unpack(node.target, item)
         for name in values:
             if any(
@@ -247,7 +247,7 @@ class Folder(ast.NodeTransformer):
         return made
 
     def _forget(self, targets: Iterable[ast.AST]) -> None:
-        """What is assigned to within *targets* is not known from there on."""
+        """Variables that are assigned within *targets* become unknown."""
         for target in targets:
             for one in ast.walk(target):
                 if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
@@ -255,7 +255,7 @@ class Folder(ast.NodeTransformer):
 
 
 class _Substitute(ast.NodeTransformer):
-    """Puts expressions in the place of names, but within ``consteval``, which knows the values themselves."""
+    """Replaces names by expressions, except within ``consteval``, which uses the values themselves."""
 
     def __init__(self, expressions: Mapping[str, ast.expr]) -> None:
         self._expressions = expressions
@@ -269,7 +269,7 @@ class _Substitute(ast.NodeTransformer):
 
 
 def _unpack(target: ast.expr, item: Any) -> dict[str, Any]:
-    """The values that the names in the *target* of a loop get."""
+    """The values that the names in a loop's *target* get."""
     if isinstance(target, ast.Name):
         return {target.id: item}
     if not isinstance(target, (ast.Tuple, ast.List)):
@@ -291,7 +291,7 @@ def _unpack(target: ast.expr, item: Any) -> dict[str, Any]:
 
 
 def _refuse_control(body: list[ast.stmt]) -> None:
-    """`ConstevalError` for a ``break`` or ``continue`` of the loop that is unrolled."""
+    """`ConstevalError` if the loop to be unrolled has a ``break`` or ``continue``."""
     for statement in body:
         if isinstance(statement, (ast.Break, ast.Continue)):
             kind = "break" if isinstance(statement, ast.Break) else "continue"

@@ -1,5 +1,5 @@
-"""Classes of errors of NVIDIA's compiler that programs name, and that nothing here raises."""
+"""Error classes of NVIDIA's compiler that programs name. Nothing here raises them."""
 
 
 class InternalCompilerError(RuntimeError):
-    """A fault of NVIDIA's compiler."""
+    """An internal error of NVIDIA's compiler."""

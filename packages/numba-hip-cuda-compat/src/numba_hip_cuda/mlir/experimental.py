@@ -1,6 +1,6 @@
-"""``cuda.experimental`` of `numba_cuda_mlir`: expressions and statements that are evaluated when a kernel is compiled.
+"""``cuda.experimental`` of `numba_cuda_mlir`: expressions and statements that are evaluated at compile time.
 
-What these names do in kernels is in `numba_hip_cuda.mlir.rewriting`; elsewhere they are refused.
+`numba_hip_cuda.mlir.rewriting` gives them their meaning in kernels. Outside of kernels they raise errors.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _ABSENT = object()
 
 
 class ConstevalError(Exception):
-    """What ``consteval`` is given cannot be evaluated when the kernel is compiled."""
+    """The argument of ``consteval`` cannot be evaluated at compile time."""
 
 
 class _Block:
-    """``with consteval():`` outside of a kernel that is compiled."""
+    """``with consteval():`` outside of a compiled kernel."""
 
     def __enter__(self) -> None:
         if interpreter() is None:
@@ -29,25 +29,24 @@ class _Block:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is to be ended."""
+        """Does nothing."""
 
 
 def consteval(value: Any = _ABSENT) -> Any:
-    """The value of an expression when the kernel is compiled: a constant of it. The names of parameters stand for their
-    Numba types.
+    """The value of an expression at compile time, as a constant. Names of parameters stand for their Numba types.
 
-    ``for i in consteval(items)`` repeats its body for each of them, ``if consteval(condition)`` leaves one branch, and
-    ``with consteval():`` runs a block, of whose variables later expressions in ``consteval`` know.
+    ``for i in consteval(items)`` unrolls the loop, ``if consteval(condition)`` keeps one branch, and
+    ``with consteval():`` runs a block whose variables later ``consteval`` expressions can use.
     """
     if value is _ABSENT:
         return _Block()
     if interpreter() is None:
         _refuse("consteval()")
-    return value  # the simulator runs the source as it is
+    return value  # the simulator runs the original source
 
 
 def local_array_from(iterable: Iterable[Any], dtype: Any) -> Any:
-    """A local array of what a generator expression over a tuple or an array of constant length gives."""
+    """A local array with the values of a generator expression over a tuple or an array of constant length."""
     if interpreter() is None:
         _refuse("local_array_from()")
     import numpy as np
@@ -56,7 +55,7 @@ def local_array_from(iterable: Iterable[Any], dtype: Any) -> Any:
 
 
 def current_target_options() -> Any:
-    """The options that the kernel was decorated with; for expressions in ``consteval`` alone."""
+    """The options that the kernel was decorated with, for use in ``consteval``."""
     _refuse("current_target_options()")
 
 
@@ -68,6 +67,6 @@ def _refuse(what: str) -> NoReturn:
 
 
 MARKERS = (consteval, local_array_from, current_target_options)
-"""What makes the source of a kernel that uses it be rewritten."""
+"""A name whose use makes the kernel's source be rewritten."""
 
 __all__ = ["ConstevalError", "consteval", "current_target_options", "inline_ptx", "local_array_from"]

@@ -1,6 +1,6 @@
-"""``numba_cuda_mlir.extending``: the decorators of Numba's extension API, which there name the registry to enter into.
+"""``numba_cuda_mlir.extending``: decorators of Numba's extension API, which there take the registry to use.
 
-There is one registry of types here, so that whichever is named is that. What lowers through MLIR cannot be had.
+There is only one registry of types here, which any of the names mean. Lowering through MLIR is not available.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ NO_LOWERING = (
 
 @runtime_checkable
 class ArgumentHandler(Protocol):
-    """What stands in ``extensions`` of a kernel: see `numba_hip.dispatch.argument_extensions`."""
+    """The objects in a kernel's ``extensions``: see `numba_hip.dispatch.argument_extensions`."""
 
     def prepare_args(self, ty: types.Type, val: Any, stream: Any = None, retr: list[Any] | None = None) -> Any:
-        """The type and the value to pass instead of *val* of type *ty*."""
+        """The type and the value to pass instead of *val*, whose type is *ty*."""
 
 
 class LoweringRegistry:
-    """Takes no implementations: they would use a builder of MLIR."""
+    """A registry that accepts no implementations, as they would use an MLIR builder."""
 
     def lower(self, *signature: Any) -> Decorator:
-        """Raises `UnsupportedError`: there is no builder of MLIR here."""
+        """Raises `UnsupportedError`: there is no MLIR builder here."""
         return _refuse("lower", signature)
 
     def lower_getattr(self, *signature: Any) -> Decorator:
-        """Raises `UnsupportedError`: there is no builder of MLIR here."""
+        """Raises `UnsupportedError`: there is no MLIR builder here."""
         return _refuse("lower_getattr", signature)
 
     def lower_getattr_generic(self, *signature: Any) -> Decorator:
-        """Raises `UnsupportedError`: there is no builder of MLIR here."""
+        """Raises `UnsupportedError`: there is no MLIR builder here."""
         return _refuse("lower_getattr_generic", signature)
 
     def lower_cast(self, *signature: Any) -> Decorator:
-        """Raises `UnsupportedError`: there is no builder of MLIR here."""
+        """Raises `UnsupportedError`: there is no MLIR builder here."""
         return _refuse("lower_cast", signature)
 
 
@@ -64,29 +64,29 @@ lower_cast = lowering_registry.lower_cast
 
 
 def overload(function: Any, jit_options: Any = None, *, typing_registry: Any = None, **options: Any) -> Decorator:
-    """Define what *function* is in kernels; see `numba_hip.extending.overload`."""
+    """Define the meaning of *function* in kernels; see `numba_hip.extending.overload`."""
     return extending.overload(function, jit_options, **options)
 
 
 def overload_method(kind: Any, name: str, *, typing_registry: Any = None, **options: Any) -> Decorator:
-    """Define method *name* of values of type *kind*; see `numba_hip.extending.overload_method`."""
+    """Define the method *name* of values of type *kind*; see `numba_hip.extending.overload_method`."""
     return extending.overload_method(kind, name, **options)
 
 
 def overload_classmethod(kind: Any, name: str, *, typing_registry: Any = None, **options: Any) -> Decorator:
-    """Define class method *name* of type *kind*; see `numba_hip.extending.overload_classmethod`."""
+    """Define the class method *name* of type *kind*; see `numba_hip.extending.overload_classmethod`."""
     return extending.overload_classmethod(kind, name, **options)
 
 
 def overload_attribute(
     kind: Any, name: str, *, typing_registry: Any = None, lowering_registry: Any = None, **options: Any
 ) -> Decorator:
-    """Define attribute *name* of values of type *kind*; see `numba_hip.extending.overload_attribute`."""
+    """Define the attribute *name* of values of type *kind*; see `numba_hip.extending.overload_attribute`."""
     return extending.overload_attribute(kind, name, **options)
 
 
 def register_jitable(*functions: Any, typing_registry: Any = None, **options: Any) -> Any:
-    """Let kernels call a plain function; with or without options, which are those of the function as an overload."""
+    """Let kernels call a plain function. Options, if given, are those of `overload`."""
 
     def register(function: Any) -> Any:
         inline = options.get("inline", "never")
@@ -104,7 +104,7 @@ def type_callable(function: Any, typing_registry: Any = None) -> Decorator:
 
 
 def refresh_registries(**chosen: bool) -> None:
-    """Nothing is to be done: what is defined holds from then on, also in kernels that were compiled before."""
+    """Does nothing: definitions take effect at once."""
     del chosen
 
 

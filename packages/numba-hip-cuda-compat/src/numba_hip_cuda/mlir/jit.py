@@ -1,4 +1,4 @@
-"""``@cuda.jit`` of `numba_cuda_mlir`: that of `numba_hip`, with the options and the annotations that it takes there."""
+"""``@cuda.jit`` of `numba_cuda_mlir`: `numba_hip.jit` with that decorator's options and annotations."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ PASSED_ON = frozenset(
 """Options that `numba_hip.jit` has under the same name."""
 
 OURS = frozenset("annotations_as_signatures experimental_ast_transforms fast_math help opt_level signature".split())
-"""Options that are dealt with here."""
+"""Options that this module handles."""
 
 WITHOUT_EFFECT = frozenset(
     "abi abi_info capi cc chip dump dump_ast dump_ast_after_all dump_cubin dump_llvmir dump_mlir dump_numba_ir "
     "dump_ptx features lto no_cpython_wrapper nopython print_after_all print_before_all "
     "profile_jit ptxas_options _dbg_optnone _nrt".split()
 )
-"""Options that say for which GPU of NVIDIA's, and how, to make code, or what of that to show."""
+"""Options for NVIDIA's compiler and GPUs, without effect here."""
 
 
 class _Chosen(NamedTuple):
-    """What the options of one use of `jit` come to."""
+    """The options of one use of `jit`, sorted."""
 
     given: dict[str, Any]
     options: dict[str, Any]
     signatures: Any
     annotated: bool
-    """Whether the annotations of a function are its signature."""
+    """Whether a function's annotations are used as its signature."""
     inferred: bool
-    """Whether they have to be."""
+    """Whether they must give a signature."""
 
 
 def jit(function_or_signature: Any = None, **options: Any) -> Any:
     """`numba_hip.jit`, for programs of `numba_cuda_mlir`.
 
-    A function whose parameters are all annotated with types (Numba's, NumPy's scalars, those of `ctypes`) is compiled
-    for these at once, unless ``annotations_as_signatures=False``; a signature beside them is a `KernelSignatureError`.
-    ``opt_level`` is ``opt``; options for NVIDIA's compiler have no effect. An unknown one is an `OptionError`.
+    If all parameters are annotated with types (of Numba, NumPy or `ctypes`), the function is compiled for them at once,
+    unless ``annotations_as_signatures=False``. A signature in addition is a `KernelSignatureError`. ``opt_level`` is
+    ``opt``. Options for NVIDIA's compiler have no effect. An unknown option is an `OptionError`.
     """
     chosen = _choose(options)
     if callable(function_or_signature) and not _is_signature(function_or_signature):
@@ -63,7 +63,7 @@ def _is_signature(given: Any) -> bool:
 
 
 def _choose(given: dict[str, Any]) -> _Chosen:
-    """Sort the options; `OptionError` for those that contradict each other or do not exist."""
+    """Sort the options; `OptionError` if they contradict each other or do not exist."""
     if "help" in given:
         raise SystemExit(_explain("help was specified"))
     unknown = given.keys() - PASSED_ON - OURS - WITHOUT_EFFECT
@@ -96,7 +96,7 @@ def _check_level(level: Any) -> int:
 
 
 def _explain(reason: str) -> str:
-    """The options, and the *reason* to tell them."""
+    """The options, and *reason*, which goes into the message."""
     return (
         f"Printing the options because: {reason}\nnumba_cuda_mlir.cuda.jit takes\n"
         f"  {', '.join(sorted(PASSED_ON | OURS - {'help'}))}\n"

@@ -1,4 +1,4 @@
-"""``local_array_from(expression for name in items)`` as statements: a local array, and a loop that fills it."""
+"""Turns ``local_array_from(expression for name in items)`` into statements: a local array and a loop that fills it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ NAME = "local_array_from"
 
 
 class LocalArrays(ast.NodeTransformer):
-    """Puts the statements in front of the one that ``local_array_from`` is called in."""
+    """Inserts the statements before the statement that calls ``local_array_from``."""
 
     def __init__(self) -> None:
         self.count = 0
-        """How many arrays there are."""
+        """The number of arrays so far."""
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         """``name = local_array_from(...)``."""
@@ -32,7 +32,7 @@ class LocalArrays(ast.NodeTransformer):
         return made
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """A call anywhere else."""
+        """A call in any other place."""
         if _is_call(node):
             raise ConstevalError(f"{NAME}() is assigned to one name: name = {NAME}(...)")
         return self.generic_visit(node)

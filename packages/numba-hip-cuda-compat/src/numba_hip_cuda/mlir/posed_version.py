@@ -1,4 +1,4 @@
-"""The release of `numba_cuda_mlir` that posing stands for."""
+"""The release of `numba_cuda_mlir` that is posed as."""
 
 VERSION = "0.6.0"
-"""The release whose names and behaviour these are."""
+"""The release whose names and behaviour are provided."""

@@ -1,6 +1,6 @@
-"""Kernels that use ``cuda.experimental``: their source is rewritten for each tuple of argument types, then compiled.
+"""Rewrites the source of kernels that use ``cuda.experimental``, for each tuple of argument types.
 
-The new function has the file, the lines, the globals, the defaults and the closure of the one that was decorated.
+The new function keeps the file, the lines, the globals, the defaults and the closure of the original.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ FACTORY = "__numba_hip_factory__"
 
 @dataclass(frozen=True, eq=False)
 class Rewriter:
-    """The option ``rewrite`` of one kernel: what is compiled for arguments of some types, and the source of that."""
+    """The option ``rewrite`` of a kernel: the function to compile for given argument types, and its source."""
 
     options: Mapping[str, Any]
-    """What ``current_target_options()`` gives."""
+    """The result of ``current_target_options()``."""
     sources: dict[Types, str] = field(default_factory=dict)
 
     def __call__(self, function: PyFunc, args: Types) -> PyFunc:
-        """*function* with everything evaluated that can be known for *args*; `ConstevalError`."""
+        """*function* with all ``consteval`` evaluated for *args*; `ConstevalError` if that is not possible."""
         definition = _parse(function)
         parameters = dict(zip(inspect.signature(function, follow_wrapped=False).parameters, args, strict=False))
         known = {**function.__globals__, **_closure(function), **parameters}
@@ -55,14 +55,14 @@ class Rewriter:
 
 
 def _with_local_arrays() -> ModuleType:
-    """What the statements of `LocalArrays` call ``cuda`` where the kernel has no such name."""
+    """The name of ``cuda`` in the statements of `LocalArrays`, for kernels without such a name."""
     made = ModuleType("cuda")
     vars(made)["local_array"] = local.array
     return made
 
 
 def needs_rewriting(function: PyFunc) -> bool:
-    """Whether *function* uses a name of ``cuda.experimental`` that only a compiler gives its meaning."""
+    """Whether *function* uses a name of ``cuda.experimental`` that only a compiler can give a meaning."""
     if not isinstance(function, FunctionType):
         return False
     reachable = {**function.__globals__, **_closure(function)}
@@ -81,18 +81,18 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _closure(function: PyFunc) -> dict[str, Any]:
-    """The variables of functions around *function* that it uses, as far as they have values."""
+    """The variables of enclosing functions that *function* uses, if they have values."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             found[name] = cell.cell_contents
-        except ValueError:  # nothing was assigned to it yet
+        except ValueError:  # not assigned yet
             continue
     return found
 
 
 def _parse(function: PyFunc) -> ast.FunctionDef:
-    """The definition of *function*, at its lines; `ConstevalError` where its source cannot be read."""
+    """The definition of *function* at its original lines; `ConstevalError` if its source cannot be read."""
     try:
         lines, first = inspect.getsourcelines(function)
         (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
@@ -110,7 +110,7 @@ def _parse(function: PyFunc) -> ast.FunctionDef:
 
 
 def _build(function: PyFunc, definition: ast.FunctionDef, stored: Mapping[str, Any]) -> PyFunc:
-    """The function of *definition*, with the surroundings of *function* and the values *stored* by name."""
+    """The function for *definition*, with the globals and closure of *function* and the values *stored* by name."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: CellType(value) for name, value in stored.items()}
     (factory,) = ast.parse(f"def {FACTORY}({', '.join(cells)}):\n    return {definition.name}").body
@@ -127,5 +127,5 @@ def _build(function: PyFunc, definition: ast.FunctionDef, stored: Mapping[str, A
 
 
 def target_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``current_target_options()`` gives where a kernel was decorated with *given*."""
+    """The result of ``current_target_options()`` for a kernel that was decorated with *given*."""
     return {"opt_level": 3, "fastmath": False, "debug": False, **given}

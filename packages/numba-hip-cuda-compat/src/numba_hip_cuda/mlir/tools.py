@@ -1,4 +1,4 @@
-"""``numba_cuda_mlir.tools``: what it tells programs about the device. There is no CUDA toolkit to tell about."""
+"""``numba_cuda_mlir.tools``: information about the device. There is no CUDA toolkit to report on."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def format_arch(cc: tuple[int, int]) -> str:
 
 
 def get_gpu_compute_capability(as_type: type = str) -> str | tuple[int, int]:
-    """The compute capability that the current device answers with, as a string or a tuple."""
+    """The compute capability that the current device reports, as a string or a tuple."""
     major, minor = numba_hip.get_current_device().compute_capability
     return (major, minor) if as_type is tuple else format_arch((major, minor))

@@ -1,4 +1,4 @@
-"""What ``numba_cuda_mlir.types`` has beside Numba's types."""
+"""Names of ``numba_cuda_mlir.types`` beyond Numba's types."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numba.core import types
 Kind = TypeVar("Kind", bound=types.Type)
 
 ptr = types.CPointer(types.void)
-"""A pointer to anything."""
+"""A pointer to any type."""
 
 
 def grid_constant(kind: Kind) -> Kind:
-    """*kind* as a parameter that no thread changes, which says nothing new to a compiler for AMD GPUs."""
+    """*kind* as a read-only parameter, which makes no difference to a compiler for AMD GPUs."""
     return kind
 
 
 def alignas(kind: Kind, align: int) -> Kind:
-    """*kind* as a parameter at a multiple of *align* bytes: parameters have the places that HIP's rules give them."""
+    """*kind* as a parameter aligned to *align* bytes, which has no effect: HIP's rules place parameters."""
     del align
     return kind

@@ -1,4 +1,4 @@
-"""Functions of `numba_cuda_mlir` that only NVIDIA's compiler can do: they can be imported, and calling one says why."""
+"""Functions of `numba_cuda_mlir` that need NVIDIA's compiler: they can be imported, and raise an error when called."""
 
 from __future__ import annotations
 

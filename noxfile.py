@@ -235,9 +235,9 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def editors(session: nox.Session) -> None:
-    """What mypy, pyright and jedi see of ``numba.hip`` where it is installed as users install it."""
-    session.install(*local(*PACKAGES), MYPY, "pyright", "jedi", *PYTEST)
-    run_pytest(session, "tests/test_editors.py", "--cases", "all")
+    """What mypy, pyright, jedi and notebooks see of ``numba.hip`` where it is installed as users install it."""
+    session.install(*local(*PACKAGES), MYPY, "pyright", "jedi", "ipykernel", "ipywidgets", "tqdm", *PYTEST)
+    run_pytest(session, "tests/test_editors.py", "tests/test_notebook.py", "--cases", "all")
 
 
 @nox.session

@@ -346,3 +346,18 @@ def test_code_without_a_source() -> None:
     with pytest.raises(UnsupportedCodeError, match='File "<string>", line 2:\ncompiling') as caught:
         hip.jit(namespace["kernel"])[1, 1](np.zeros(1))
     assert LIST in str(caught.value)
+
+
+@pytest.mark.cpu_device("what a kernel raises is known when the host waits for it")
+@pytest.mark.parametrize(
+    ("body", "launch", "says"),
+    [
+        ("if a[0] == 0:\n    raise ValueError('too little')", "kernel[1, 1](np.zeros(4))", "too little"),
+        ("a[4] = 0", "kernel.forall(1)(np.zeros(4))", "index 4 is out of range"),
+    ],
+)
+def test_what_a_kernel_raises_has_no_frames_of_ours(folder: Path, body: str, launch: str, says: str) -> None:
+    decorated = "@hip.jit(exceptions=True, boundscheck=True)"
+    error, shown = run(folder, kernel_of(body).replace("@hip.jit\n", decorated + "\n") + launch + "\n")
+    check(shown, says)
+    assert vars(error)["kernel_fault"].thread == (0, 0, 0)

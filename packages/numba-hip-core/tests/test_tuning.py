@@ -1,5 +1,8 @@
 """`hip.autotune`: which configurations are tried, what is chosen, what is kept, and what arrays hold afterwards."""
 
+import io
+import sys
+
 import numpy as np
 import pytest
 
@@ -174,3 +177,24 @@ def test_what_does_not_fit(how, decorated, message):
 def test_a_function_that_makes_no_kernel():
     with pytest.raises(TuningError, match="no_constants returned None"):
         hip.autotune(block=[1])(no_constants)[1](np.zeros(1))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("watched", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_a_progress_bar_for_who_watches(measured, monkeypatch, watched, shown):
+    monkeypatch.setattr(sys, "stderr", watched)
+    make_adder()[blocks_for(100)](np.zeros(100))
+    assert ("autotune adder:" in watched.getvalue()) == ("0/6" in watched.getvalue()) == shown
+
+
+def test_without_tqdm_there_is_no_bar(measured, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    make_adder()[blocks_for(100)](np.zeros(100))
+    assert terminal.getvalue() == ""
+    assert len(measured) == 6

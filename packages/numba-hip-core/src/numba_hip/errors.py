@@ -20,6 +20,7 @@ from numba.core.errors import (
     UnsupportedError,
 )
 
+from hip_runtime.errors import HipRuntimeError
 from numba_hip import config
 
 if TYPE_CHECKING:
@@ -166,10 +167,19 @@ R = TypeVar("R")
 SHORTENED = (NumbaError, UnsupportedBytecodeError, HipError)
 """Errors whose frames say nothing to whoever wrote the kernel."""
 
+FAULT_ATTRIBUTE = "kernel_fault"
+"""Of an exception that a kernel raised: the `hip_runtime.errors.KernelFault`, which has its thread and block."""
+
 
 def are_full() -> bool:
     """Whether everything is shown: one of the settings says so."""
     return bool(numba_config.FULL_TRACEBACKS) or config.full_tracebacks()
+
+
+def says_enough(error: BaseException) -> bool:
+    """Whether a launch's *error* needs no frames: one of ours, what the kernel raised, or Ctrl-C while it ran."""
+    ours = isinstance(error, (KeyboardInterrupt, HipRuntimeError, *SHORTENED))
+    return ours or FAULT_ATTRIBUTE in getattr(error, "__dict__", ())
 
 
 def hide_frames(error: BaseException) -> None:

@@ -10,6 +10,7 @@ from numba_hip import config
 from numba_hip.abi.fault import Fault
 from numba_hip.abi.index_record import MESSAGE
 from numba_hip.dispatch.index_faults import IndexRecord, describe_index
+from numba_hip.errors import FAULT_ATTRIBUTE
 
 
 def exception_describer(
@@ -41,7 +42,9 @@ def exception_describer(
         message = f"{thread}: {first}" if first != "" else thread
         if fault.location is not None:
             message += f" ({fault.location})"
-        return fault.exception(message, *others)
+        raised = fault.exception(message, *others)
+        raised.__dict__[FAULT_ATTRIBUTE] = reported  # classes may refuse to set attributes
+        return raised
 
     return describe
 

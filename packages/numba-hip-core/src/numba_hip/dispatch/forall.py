@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hip_runtime import Stream
 from hip_runtime.errors import LaunchError
-from numba_hip.errors import SHORTENED, hide_frames
+from numba_hip.errors import hide_frames, says_enough
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
@@ -51,6 +51,7 @@ class ForAll:
         configured = self.dispatcher[grid, block, self.stream, self.sharedmem]
         try:
             configured(*args, **named)
-        except SHORTENED as error:
-            hide_frames(error)
+        except BaseException as error:
+            if says_enough(error):
+                hide_frames(error)
             raise

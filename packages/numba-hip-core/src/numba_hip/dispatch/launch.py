@@ -13,7 +13,7 @@ from hip_runtime.module import dim3
 from hip_runtime.stream import find_stream
 from numba_hip.arguments.packing import Packer
 from numba_hip.compilation.kernel_code import KernelCode
-from numba_hip.errors import SHORTENED, hide_frames
+from numba_hip.errors import SHORTENED, hide_frames, says_enough
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
@@ -144,8 +144,9 @@ class ConfiguredKernel:
             if named:
                 args = self.dispatcher.parameters.place(args, named)
             self.dispatcher.launch(self, args)
-        except SHORTENED as error:
-            hide_frames(error)
+        except BaseException as error:
+            if says_enough(error):
+                hide_frames(error)
             raise
 
 

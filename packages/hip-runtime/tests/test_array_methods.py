@@ -91,6 +91,12 @@ def test_arithmetic_says_what_to_use(operation: Callable[[Any, Any], Any]) -> No
     assert array.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("operation", [operator.neg, operator.pos, operator.invert, abs])
+def test_arithmetic_of_one_says_what_to_use(operation: Callable[[Any], Any]) -> None:
+    with pytest.raises(ArrayTypeError, match=r"has no operator .*: .*np.asarray\(array\).*hip.algorithms"):
+        operation(rt.zeros(3))
+
+
 def test_arithmetic_of_others_is_theirs() -> None:
     class Theirs:
         def __radd__(self, other: Any) -> str:

@@ -48,6 +48,7 @@ def accesses(x: Any, index: Any, out: Any) -> None:
 def test_how_each_line_is_executed() -> None:
     told = accesses.explain(f"({VECTOR}, int64[::1], {VECTOR})")
     assert (told.form, told.lanes > 1, told.block, told.target) == ("vectors", True, (256, 1, 1), "the CPU device")
+    assert notes_at(told, "i = hip.grid(1)") == "linear in the lane"
     assert notes_at(told, "near = x[i]") == "load of float32: contiguous"
     assert notes_at(told, "same = x[3]") == "load of float32: uniform"
     assert notes_at(told, "pair =") == "load of float32: strided, every second element"

@@ -63,6 +63,8 @@ def test_a_kernel_below_the_roof() -> None:
     found = Roofline("k", 2.0, 400_000_000_000, 50_000_000_000, None, True, PEAKS)
     assert (found.intensity, found.limit, found.attainable) == (8.0, "arithmetic", 400e9)
     assert "200 of 400 Gflop/s (50 %)" in str(found)
+    found = Roofline("k", 0.5, 400_000_000_000, 100_000_000_000, None, False, PEAKS)
+    assert str(found).endswith("limited by memory: 200 of 100 GB/s (200 %; the data are in a cache)")
 
 
 class Axes:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from hip_runtime.stream import Stream
 
 INSTEAD = (
-    "a device array is memory for kernels; np.asarray(array) is a copy of it for NumPy, a kernel or a ufunc of "
-    "vectorize computes on the device, and other libraries, as CuPy and PyTorch, take the array as it is"
+    "a device array is memory for kernels; np.asarray(array) is a copy of it for NumPy, a kernel, "
+    "hip.algorithms or a ufunc of vectorize computes on the device, and other libraries, as CuPy and PyTorch, take the "
+    "array as it is"
 )
 
 NUMPY_METHODS = frozenset(
@@ -31,6 +32,7 @@ OPERATIONS = {
     "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
 }  # fmt: skip
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs()"}
 
 
 class ArrayMethods:
@@ -97,6 +99,13 @@ def _refusing(symbol: str) -> Callable[[Any, Any], Any]:
     return operation
 
 
+def _refusing_alone(symbol: str) -> Callable[[Any], NoReturn]:
+    def operation(array: Any) -> NoReturn:
+        raise ArrayTypeError(f"a device array has no operator {symbol}: {INSTEAD}")
+
+    return operation
+
+
 for _name in NUMPY_METHODS:
     setattr(ArrayMethods, _name, _MissingMethod(_name))
 for _name, _symbol in OPERATIONS.items():
@@ -104,3 +113,5 @@ for _name, _symbol in OPERATIONS.items():
         setattr(ArrayMethods, f"__{_kind}{_name}__", _refusing(_symbol + "=" * (_kind == "i")))
 for _name, _symbol in COMPARISONS.items():
     setattr(ArrayMethods, f"__{_name}__", _refusing(_symbol))
+for _name, _symbol in UNARY.items():
+    setattr(ArrayMethods, f"__{_name}__", _refusing_alone(_symbol))

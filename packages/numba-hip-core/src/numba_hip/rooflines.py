@@ -95,10 +95,11 @@ class Roofline:
             else (self.operations_per_second, self.arithmetic_peak)
         )  # fmt: skip
         unit = "GB/s" if self.limit == "memory" else "Gflop/s"
+        cached = "; the data are in a cache" if self.limit == "memory" and reached > peak else ""
         return (
             f"{self.name}: {self.operations_per_second / 1e9:.3g} Gflop/s (float{width}), "
             f"{self.bytes_per_second / 1e9:.3g} GB/s, {self.intensity:.3g} flop/byte; limited by {self.limit}: "
-            f"{reached / 1e9:.3g} of {peak / 1e9:.3g} {unit} ({100 * reached / peak:.0f} %)"
+            f"{reached / 1e9:.3g} of {peak / 1e9:.3g} {unit} ({100 * reached / peak:.0f} %{cached})"
         )
 
     __repr__ = __str__

@@ -83,13 +83,19 @@ def _describe(instructions: list[WrittenInstruction]) -> Iterable[str]:
         yield f"{_times(count, f'call of {name}', f'calls of {name}')}: {remarks.SCALARIZED}"
     computing = [one for one in instructions if one.operation in (ARITHMETIC, PROMOTION)]
     if not any(one.element for one in instructions) and computing:
-        yield "uniform" if all(one.form == remarks.UNIFORM for one in computing) else "varying"
+        yield _describe_values({one.form for one in computing})
     if any(one.operation == "branch" and one.form == remarks.DIVERGENT for one in instructions):
         yield "lanes diverge"
     if all(one.masked for one in instructions):
         yield "masked"
     elif any(one.masked for one in instructions):
         yield "masked where lanes diverge"
+
+
+def _describe_values(forms: set[str]) -> str:
+    if forms <= {remarks.UNIFORM}:
+        return remarks.UNIFORM
+    return remarks.LINEAR if forms <= {remarks.UNIFORM, remarks.LINEAR} else "varying"
 
 
 def _describe_accesses(instructions: Iterable[WrittenInstruction]) -> Iterable[str]:

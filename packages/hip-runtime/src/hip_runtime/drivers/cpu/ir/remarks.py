@@ -14,6 +14,9 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction
 UNIFORM = "uniform"
 """Once for all lanes."""
 
+LINEAR = "linear in the lane"
+"""Once for all lanes, for the first one: those of the others follow by a constant step."""
+
 CONTIGUOUS = "contiguous"
 """A vector that is loaded or stored as it is."""
 

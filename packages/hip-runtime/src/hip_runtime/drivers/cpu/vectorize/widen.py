@@ -13,7 +13,7 @@ from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, Shape
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
@@ -54,7 +54,7 @@ class Widener(GangValues):
         """Write *instruction*, and remember its value."""
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
-        self._form, self._stride = remarks.COMPUTED if shape is VARYING else remarks.UNIFORM, 0
+        self._form, self._stride = _form_of(shape), 0
         opcode = instruction.opcode
         result: ir.Value | None
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
@@ -274,6 +274,13 @@ class Widener(GangValues):
             kinds.insert(0, mangle(self.lanes.type_of(instruction.type)))
         whole = ".".join([base, *kinds])
         return self.lanes.call(whole, self.lanes.type_of(instruction.type), operands, instruction.flags)
+
+
+def _form_of(shape: Shape) -> str:
+    """How a value of *shape* is computed; for remarks."""
+    if shape is VARYING:
+        return remarks.COMPUTED
+    return remarks.LINEAR if shape else remarks.UNIFORM
 
 
 def _without_types(name: str) -> str:

@@ -44,6 +44,7 @@ kernel:
 	v_mov_b32 v0, 0
 .LBB0_2:                    ; =>This Inner Loop
 	v_add_f32 v0, v0, v1
+	s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_2)
 	v_fma_f32 v1, v0, v0, v1
 	v_fma_f32 v1, v0, v0, v1
 	s_cbranch_scc1 .LBB0_2
@@ -55,7 +56,7 @@ kernel:
 """
 
 
-def test_the_longest_innermost_loop() -> None:
+def test_the_longest_innermost_loop_without_hints() -> None:
     instructions, loop = isa_report.hot_loop(LOOPS, "")
     assert len(instructions) == 10
     assert [line.split()[0] for line in loop] == ["v_add_f32", "v_fma_f32", "v_fma_f32", "s_cbranch_scc1"]

@@ -117,9 +117,10 @@ KERNEL histogram(const unsigned char *values, long size, int *counts) {
     __hip_atomic_fetch_add(&counts[t], bins[t], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
-KERNEL stencil(const float *s, float *target, long rows, long columns) {
+// Each array has its own row length, as arrays of NumPy have.
+KERNEL stencil(const float *s, float *target, long rows, long columns, long target_columns) {
     long j = grid_x(), i = grid_y();
     if (!(0 < i && i < rows - 1 && 0 < j && j < columns - 1)) return;
     const float *at = s + i * columns + j;
-    target[i * columns + j] = (at[0] + at[-columns] + at[columns] + at[-1] + at[1]) * 0.2f;
+    target[i * target_columns + j] = (at[0] + at[-columns] + at[columns] + at[-1] + at[1]) * 0.2f;
 }

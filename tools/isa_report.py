@@ -33,6 +33,8 @@ FIGURES = {
     "occupancy": "Occupancy",
 }
 """How LLVM calls each in the comments after a kernel; sizes are bytes, occupancy is waves per SIMD."""
+HINTS = ("s_delay_alu",)
+"""Not counted: they tell the sequencer how long to wait for a result, which it does without them, too."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def hot_loop(body: str, once: str) -> tuple[list[str], list[str]]:
         code = line.partition(";")[0].strip()
         if code.endswith(":"):
             labels[code[:-1]] = len(instructions)
-        elif code and not code.startswith("."):
+        elif code and not code.startswith((".", *HINTS)):
             instructions.append(code)
             if code.startswith(("s_cbranch", "s_branch")) and (start := labels.get(code.split()[-1])) is not None:
                 loops[start] = len(instructions)

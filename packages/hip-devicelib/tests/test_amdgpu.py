@@ -132,7 +132,7 @@ def test_a_target_newer_than_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
 
     target = hip.parse_target("gfx90a")
     object.__setattr__(target, "since_llvm", 99)
-    with pytest.raises(UnsupportedError, match=f"needs LLVM 99; llvmlite brings LLVM {llvm.llvm_version_info[0]}"):
+    with pytest.raises(UnsupportedError, match=f"needs LLVM 99; llvmlite has LLVM {llvm.llvm_version_info[0]}"):
         hip.optimise(SAXPY, target)
 
 

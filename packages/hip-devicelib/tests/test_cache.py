@@ -402,7 +402,8 @@ def test_a_cache_directory_without_a_root(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv(DIRECTORY_VARIABLE, raising=False)
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name, appauthor: Path("~") / name)
     with pytest.raises(
-        CacheError, match=f"directory, ~/hip-devicelib, is no absolute path; set {DIRECTORY_VARIABLE} to a directory"
+        CacheError,
+        match=f"directory, ~/hip-devicelib, is not an absolute path; set {DIRECTORY_VARIABLE} to a directory",
     ):
         Cache()
 

@@ -195,7 +195,7 @@ def test_results_behind_pointers(loops, function):
 
 def test_a_function_without_a_body():
     with pytest.raises(
-        UnsupportedError, match=r"int __shfl\(int var, .*is not there on the CPU device: it works across"
+        UnsupportedError, match=r"the CPU device does not have int __shfl\(int var, .*: it works across"
     ):
         functions.bitcode_of(["hipdl___shfl__i32_i32_i32"])
 

@@ -362,7 +362,7 @@ def test_arrays_that_cannot_be(device: Device) -> None:
     with pytest.raises(ArrayError, match="no bytes"):
         rt.device_array(3, "S0")
     with pytest.raises(
-        ArrayError, match="dtype .* is an array itself; give the array its axes, and the elements int32"
+        ArrayError, match="dtype .* has axes of its own, .*; add them to the array's shape, and use int32"
     ):
         rt.device_array(3, "3i4")
     with pytest.raises(ArrayError, match="-3"):

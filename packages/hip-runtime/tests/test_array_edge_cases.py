@@ -258,7 +258,7 @@ def test_errors_of_layouts_say_what_is_wrong() -> None:
         reinterpret(Layout((3,), (8,), 4), 2)
     with pytest.raises(ArrayError, match="^When changing to a larger dtype, .* of the array.$"):
         reinterpret(dense((3,), 4), 8)
-    with pytest.raises(ArrayError, match=r"strides\[1\] of x has 64 bits; the numbers of an array have 63"):
+    with pytest.raises(ArrayError, match=r"strides\[1\] of x has 64 bits; at most 63 are possible"):
         check_numbers(Layout((1, 1), (0, -(1 << 63)), 1), "of x")
     with pytest.raises(ArrayError, match="larger than any address space"):
         check_numbers(Layout((1 << 62, 0, 2), (0, 0, 0), 1))

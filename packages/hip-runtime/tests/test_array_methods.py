@@ -119,5 +119,5 @@ def test_methods_of_numpys_arrays_are_told() -> None:
     with pytest.raises(AttributeError, match="'DeviceArray' object has no attribute 'smu'"):
         array.smu()
     if array.device.is_cpu:
-        with pytest.raises(AttributeError, match="is in memory of the host"):
+        with pytest.raises(AttributeError, match="is in host memory"):
             array.__cuda_array_interface__  # noqa: B018 - the property's own words

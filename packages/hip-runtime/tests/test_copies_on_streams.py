@@ -265,7 +265,7 @@ def test_what_stands_for_the_default_stream(default: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("stream", "'stream', a str; it has to come from hip.stream"),
+        ("stream", "'stream', a str; it must be a stream of hip.stream"),
         (True, "a bool"),
         (1.5, "a float"),
         (-1, "a int"),
@@ -273,7 +273,7 @@ def test_what_stands_for_the_default_stream(default: Any) -> None:
         (np.zeros(2), "a ndarray"),
         (SimpleNamespace(cuda_stream="0x0"), "a SimpleNamespace"),
         (SimpleNamespace(ptr=ctypes.c_void_p(1)), "a SimpleNamespace"),
-        (Protocol((1, 5)), "gives \\(1, 5\\); it has to give \\(0, handle\\)"),
+        (Protocol((1, 5)), "gives \\(1, 5\\); it must give \\(0, handle\\)"),
         (Protocol(5), "gives 5"),
         (Protocol((0, None)), "a Protocol"),
     ],

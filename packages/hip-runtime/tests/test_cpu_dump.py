@@ -103,7 +103,7 @@ def test_what_was_kept_is_made_anew_to_be_seen(
 
 @pytest.mark.parametrize("text", ["llvm", "ir;asm", "ir,,asm"])
 def test_kinds_that_do_not_exist(text: str) -> None:
-    with pytest.raises(SettingError, match="is none of 'ir', 'graph', 'passes', 'asm'; it takes some of them"):  # noqa: SIM117
+    with pytest.raises(SettingError, match="is none of 'ir', 'graph', 'passes', 'asm'; give some of these"):  # noqa: SIM117
         with config.dump.scope(text):
             pass
 

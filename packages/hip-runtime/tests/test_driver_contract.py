@@ -641,7 +641,7 @@ def test_handles_for_other_processes_name_an_allocation(bench: Bench) -> None:
         with pytest.raises(InvalidAddressError):
             bench.driver.free(opened)
     else:
-        with pytest.raises(InvalidHandleError, match="of this very process"):
+        with pytest.raises(InvalidHandleError, match="this process made the IPC handle"):
             bench.driver.open_ipc_handle(0, handle)
     assert bench.get(place, np.zeros(4, np.int64)).tolist() == [0, 1, 2, 3]
     bench.driver.free(place)

@@ -165,7 +165,7 @@ def on_cpu() -> None:
         ({"shape": None, "ndim": 2}, "shape .* is a null pointer; ndim is 2"),
         ({"shape": (3, 2), "data": None}, r"data .* is a null pointer for 6 elements, shape \(3, 2\)"),
         ({"data": None, "byte_offset": 64}, "data .* is a null pointer"),
-        ({"byte_offset": 2**64 - 8}, r"data \+ byte_offset .* is 18446744073709555704, which is no address"),
+        ({"byte_offset": 2**64 - 8}, r"data \+ byte_offset .* is 18446744073709555704; addresses are from 0"),
         ({"byte_offset": 2**63 - 4104}, "to outside of the address space"),
         ({"strides": (2**62,)}, r"strides\[0\] .* has 66 bits"),
         ({"strides": (-(2**62),)}, r"strides\[0\] .* has 66 bits"),
@@ -179,8 +179,8 @@ def on_cpu() -> None:
         ({"bits": 255}, "255 bits"),
         ({"code": 6, "bits": 64}, "code 6, 64 bits"),
         ({"lanes": 0}, "0 lanes"),
-        ({"major": 2}, "version 2.0; 1.x is understood"),
-        ({"major": 0}, "version 0.0; 1.x is understood"),
+        ({"major": 2}, "version 2.0; only 1.x is supported"),
+        ({"major": 0}, "version 0.0; only 1.x is supported"),
     ],
     ids=str,
 )
@@ -194,11 +194,11 @@ def test_tensors_that_cannot_be(fields: dict[str, Any], says: str) -> None:
 def test_capsules_that_are_none() -> None:
     used = Tensor()
     rt.from_dlpack(used)
-    with pytest.raises(ArrayError, match="'used_dltensor_versioned'|no unused DLPack capsule"):
+    with pytest.raises(ArrayError, match="'used_dltensor_versioned'|not an unused DLPack capsule"):
         rt.from_dlpack(used)
     for capsule in (None, 5, Unspeakable(), np.zeros(2)):
         used.capsule = capsule
-        with pytest.raises(ArrayError, match="no unused DLPack capsule"):
+        with pytest.raises(ArrayError, match="not an unused DLPack capsule"):
             rt.from_dlpack(used)
 
 
@@ -291,7 +291,7 @@ def test_arrays_of_the_host_by_their_interface() -> None:
             Host(data=(0, False)),
             "of __array_interface__ of an object of type Host(: ValueError| is address 0 for 6 elements)",
         ),
-        (Host(data=(2**64 - 16, False)), r"data\[0\] .* is 18446744073709551600, which is no address"),
+        (Host(data=(2**64 - 16, False)), r"data\[0\] .* is 18446744073709551600; addresses are from 0"),
         (Host(strides=(-(2**62), 8), data=(4096, False)), "to outside of the address space"),
         (Host(shape=(-1, 3)), "NumPy makes no array of __array_interface__ of an object of type Host"),
         (Host(typestr="<f7"), "NumPy makes no array .*f7"),

@@ -277,7 +277,7 @@ def test_words_about_numbers() -> None:
     with pytest.raises(ArrayError, match=r"^strides \(4, 8\) are for 2 axes; the shape has 1$"):
         layout.normalise_strides((4, 8), 1)
     most = 1 << 63
-    with pytest.raises(ArrayError, match=r"^shape\[1\] of it has 64 bits; the numbers of an array have 63$"):
+    with pytest.raises(ArrayError, match=r"^shape\[1\] of it has 64 bits; at most 63 are possible$"):
         layout.check_numbers(Layout((0, most), (0, 0), 1), "of it")
     with pytest.raises(ArrayError, match=r"^strides\[0\] has 64 bits"):
         layout.check_numbers(Layout((1,), (-most,), 1))

@@ -118,7 +118,7 @@ def test_reductions(size):
 @pytest.mark.long
 def test_sums_of_nothing():
     assert algorithms.reduce(np.zeros(0, np.int32), init=5) == 5
-    with pytest.raises(AlgorithmError, match="source has no values: say with init= what nothing comes to"):
+    with pytest.raises(AlgorithmError, match="source has no values: pass init=, the result for no values"):
         algorithms.reduce(np.zeros(0))
 
 

@@ -122,7 +122,7 @@ def test_every_operation_can_be_compiled(kind, target):
 
 def test_an_llvm_that_does_not_know_memory_of_the_host(monkeypatch):
     monkeypatch.setattr(option_checks, "HOST_ATOMICS_SINCE", 1000)
-    with pytest.raises(TypingError, match=r"host_atomics=True: needs LLVM 1000; llvmlite brings LLVM \d+") as caught:
+    with pytest.raises(TypingError, match=r"host_atomics=True: needs LLVM 1000; llvmlite has LLVM \d+") as caught:
         hip.compile(kernel_of("add"), "(int32[::1], int32)", target="gfx90a", host_atomics=True)
     assert "(kernel kernel)" in str(caught.value)
     assert hip.compile(kernel_of("add"), "(int32[::1], int32)", target="cpu", host_atomics=True, output="llvm")

@@ -46,7 +46,7 @@ def values():
         ((True, 64), r"griddim must be a sequence of integers, got \[True\]"),
         (((1, 1, 1, 1), 64), r"griddim must be a sequence of 1, 2 or 3 integers, got \[1, 1, 1, 1\]"),
         (((), 64), r"griddim must be a sequence of 1, 2 or 3 integers, got \[\]"),
-        ((1, 64, "stream"), "stream is 'stream', a str; it has to come from hip.stream"),
+        ((1, 64, "stream"), "stream is 'stream', a str; it must be a stream of hip.stream"),
         ((1, 64, 0, -8), "-8"),
         ((1, 64, 0, 2**40), "1099511627776.*at most 65536"),
         ((1, 64, 0, 1.5), "dynamic_shared.*1.5"),
@@ -162,7 +162,7 @@ def test_kernels_and_device_functions_are_not_called_from_python(values):
         device_function(1)
     with pytest.raises(TypeError, match="kernels call device_function, only they are launched"):
         device_function[1, 1]
-    with pytest.raises(TypeError, match="hip.grid means something in a kernel only"):
+    with pytest.raises(TypeError, match="hip.grid can be called in kernels only"):
         hip.grid(1)
 
 

@@ -83,7 +83,7 @@ DICT = "a kernel has no dictionaries"
 SET = "a kernel has no sets"
 TEXT = "a kernel makes no text while it runs"
 TRY = "a kernel has no try: test what could go wrong"
-CONSTANTS = r"has to be made of constants.*\n.*<function shared.array of hip>"
+CONSTANTS = r"must consist of constants.*\n.*<function shared.array of hip>"
 OBJECT = "a kernel has no objects of classes"
 
 MISTAKES = [

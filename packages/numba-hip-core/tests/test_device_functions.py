@@ -203,7 +203,9 @@ class TestReturnedArrays:
         namespace = {"hip": hip, "np": np}
         source = f"def function(n):\n    x = hip.local.array(4, np.float32)\n    y = {result}\n    return y\n"
         exec(source, namespace)
-        with pytest.raises(TypingError, match="returns an array of hip.local.array, which ends with the function"):
+        with pytest.raises(
+            TypingError, match="returns an array of hip.local.array, whose memory ends with the function"
+        ):
             hip.jit("(int64,)", device=True)(namespace["function"])
 
     def test_for_amd_gpus(self):

@@ -173,7 +173,7 @@ def test_named_for_the_first_time_by_a_later_kernel(monkeypatch):
 
 def test_what_there_is_not():
     for name in ("dadd_rx", "iadd_rd", "dfma_rd", "dlog_rd"):
-        with pytest.raises(AttributeError, match=f"HIP has no function for libdevice.{name}"):
+        with pytest.raises(AttributeError, match=f"HIP has no counterpart of libdevice.{name}"):
             getattr(libdevice, name)
     with pytest.raises(TypingError, match=r"libdevice.dadd_rd takes numbers, not a complex128"):
         hip.compile(lambda out: libdevice.dadd_rd(out[0], 1), "(complex128[::1],)", target="cpu", output="llvm")

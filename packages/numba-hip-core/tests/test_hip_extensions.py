@@ -87,7 +87,7 @@ def _store(out: Any, value: Any) -> None:
 def test_what_is_wrong_is_told_and_changes_nothing() -> None:
     code = "__device__ int my_number() { return 1; }"
     hip.set_hip_extensions(code=code)
-    with pytest.raises(HipExtensionError, match="^set_hip_extensions takes one of code and filepath, and got both$"):
+    with pytest.raises(HipExtensionError, match="^set_hip_extensions takes either code or filepath; got both$"):
         hip.set_hip_extensions(code=code, filepath="mine.hip")
     with pytest.raises(KeyError, match="got neither"):
         hip.set_hip_extensions()

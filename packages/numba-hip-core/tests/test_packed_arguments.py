@@ -119,7 +119,9 @@ def test_parts_that_do_not_fit_are_named_by_the_argument(kind, leaves, value):
 
 @pytest.mark.parametrize("address", [-1, 2**64])
 def test_addresses_that_no_memory_has(address):
-    with pytest.raises(KernelArgumentError, match=f"^argument 'a0': {address} is no address: a pointer is passed as"):
+    with pytest.raises(
+        KernelArgumentError, match=f"^argument 'a0': {address} is not an address: a pointer is passed as"
+    ):
         pack([types.CPointer(types.int8)], "ptr", [address], exact=False)
 
 

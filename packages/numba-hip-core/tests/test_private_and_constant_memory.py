@@ -66,9 +66,9 @@ def test_constant_arrays():
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("hip.local.array(n, float32)", "the shape has to be made of constants"),
-        ("hip.local.array(-1, float32)", "extent -1; it can be integers from 0 on"),
-        ("hip.local.array((2, 2.5), float32)", "made of constants|extent 2.5"),
+        ("hip.local.array(n, float32)", "the shape must consist of constants"),
+        ("hip.local.array(-1, float32)", "extent -1; it must be an integer, 0 or more"),
+        ("hip.local.array((2, 2.5), float32)", "consist of constants|extent 2.5"),
         ("hip.local.array(4, 'no type')", "Invalid NumPy dtype specified: 'no type'"),
         ("hip.local.array(4, 7)", "the dtype has to be a type of numbers"),
         ("hip.local.array(2**40, float32)", "4398046511104 bytes; at most"),

@@ -707,7 +707,7 @@ def test_options_that_cannot_be():
         hip.jit(debug="races")(kernel)
     with pytest.raises(Exception, match="only the CPU device reports races, not gfx942"):
         hip.compile(hip.jit(debug="race")(kernel), "(float64[::1],)", target="gfx942")
-    with config.simulator.scope(True), pytest.raises(OptionError, match="races are found by the CPU device"):
+    with config.simulator.scope(True), pytest.raises(OptionError, match="only the CPU device finds races"):
         hip.jit(debug="race")(kernel)
     with runtime_config.cpu_races.scope("1"):  # which is of the CPU device alone
         assert "s_endpgm" in hip.jit(kernel).inspect_asm("(float64[::1],)", target="gfx942")

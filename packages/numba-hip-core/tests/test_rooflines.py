@@ -95,7 +95,7 @@ def test_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.allclose(roof[intensities < 8], 100 * intensities[intensities < 8])
     assert axes.drawn["float64: 400 Gflop/s"][1].max() == 400
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ProfileError, match="matplotlib draws rooflines, and cannot be imported"):
+    with pytest.raises(ProfileError, match="rooflines need matplotlib, which cannot be imported"):
         found.plot()
 
 
@@ -104,5 +104,5 @@ def test_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
         hip.roofline(compute)
     configured = compute[1, 32]
     monkeypatch.setattr(type(current_device()), "is_cpu", False)
-    with pytest.raises(ProfileError, match="pass operations=, those of one launch, on this GPU"):
+    with pytest.raises(ProfileError, match="on this GPU, pass operations=, the number in one launch"):
         hip.roofline(configured)

@@ -247,7 +247,7 @@ MISTAKES = [
     (lambda a: valeus, NameError, "name 'valeus' is not defined; did you mean 'values'"),  # noqa: F821 - is the mistake
     (lambda a: hip.atomic.add(a, 0), TypeError, r"hip.atomic.add takes \(ary, idx, val, scope\); this call passes"),
     (lambda a: hip.syncthreads(1), TypeError, r"hip.syncthreads takes \(\); this call passes \(1\)"),
-    (lambda a: hip.sinf(1.0), NotImplementedError, "the simulator does not know hip.sinf, a function of HIP's"),
+    (lambda a: hip.sinf(1.0), NotImplementedError, "the simulator does not have HIP's function hip.sinf"),
     (lambda a: a[9], IndexError, "index 9 is out of bounds for axis 0 with size 4"),
 ]
 

@@ -160,11 +160,11 @@ def no_constants():
 @pytest.mark.parametrize(
     ("how", "decorated", "message"),
     [
-        ({"block": []}, no_constants, r"block=\[\]: has to be a list of the values to try"),
-        ({"block": 64}, no_constants, "block=64: has to be a list"),
-        ({"block": [64], "TILE": "ab"}, no_constants, "TILE='ab': has to be a list"),
+        ({"block": []}, no_constants, r"block=\[\]: must be a list of the values to try"),
+        ({"block": 64}, no_constants, "block=64: must be a list"),
+        ({"block": [64], "TILE": "ab"}, no_constants, "TILE='ab': must be a list"),
         ({"block": [64], "TILE": [1]}, no_constants, r"takes \(\), and autotune has values for \(TILE\)"),
-        ({"block": [64]}, lambda values: None, r"takes \(values\).*put hip.jit beneath autotune"),
+        ({"block": [64]}, lambda values: None, r"takes \(values\).*put hip.jit below autotune"),
         ({"block": [64], "TILE": [1]}, hip.jit(no_constants), "is a kernel, which takes no constants"),
         ({"block": [64]}, 5, "not 5"),
     ],

@@ -93,7 +93,7 @@ def test_bounds_are_checked():
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("hip.vector.load(a, 0, n)", "the shape has to be made of constants"),
+        ("hip.vector.load(a, 0, n)", "the shape must consist of constants"),
         ("hip.vector.load(a, 0, 0)", "a vector has 1 to 256 components"),
         ("hip.vector.load(a, 0, 1000)", "a vector has 1 to 256 components"),
         ("hip.vector.load(a, (0, 0), 2)", "an array of 1 dimensions cannot be indexed"),

@@ -1,6 +1,6 @@
-"""Code objects for AMD GPUs, and HIP's device functions, made without a GPU.
+"""Code objects for AMD GPUs, and HIP's device functions, built without a GPU.
 
-The names below are loaded when they are first used: importing this package costs next to nothing.
+The names below are loaded on first use, so that importing this package takes little time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """LLVM's AMDGPU backend: from LLVM IR to optimised bitcode, assembly and relocatable objects, without a GPU.
 
-Every function may be called from any thread; each works in an LLVM context of its own, so that names, and therefore
-bytes, do not depend on what was compiled before. Targets are names (``"gfx90a:xnack+"``) or `Target` values.
-Kernels are the functions with the calling convention ``amdgpu_kernel``.
+Every function can be called from any thread. Each uses its own LLVM context, so that names, and therefore bytes, do not
+depend on what was compiled before. Targets are names (``"gfx90a:xnack+"``) or `Target` values. Kernels are the
+functions with the calling convention ``amdgpu_kernel``.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Source = str | bytes
 """A module: the text of LLVM IR, or bitcode."""
 
 _VERSION_FLAG = "amdhsa_code_object_version"
-_FLAG_ERROR = 1  # llvm::Module::Error: linking modules whose values differ is an error
+_FLAG_ERROR = 1  # llvm::Module::Error: modules with different values cannot be linked
 _STRONGER = {
     llvm.Linkage.linkonce_any: llvm.Linkage.weak_any,
     llvm.Linkage.linkonce_odr: llvm.Linkage.weak_odr,
 }
-"""Linkages that let a definition be dropped when nothing refers to it, and those that do not."""
+"""Linkages of definitions that may be dropped if nothing refers to them, and those of definitions that may not."""
 
 _USED_LISTS = ("llvm.used", "llvm.compiler.used")
 
@@ -64,13 +64,13 @@ def optimise(
 ) -> bytes:
     """Link *modules* and *libraries*, keep what the kernels need, optimise for *target*, and return bitcode.
 
-    What stays visible is every kernel of *modules* and every symbol named in *keep*; everything else becomes internal
-    and goes if nothing needs it. Kernels of *libraries* are not looked for. The module flag
-    ``amdhsa_code_object_version`` is added where it is missing. *level* is LLVM's optimisation level, 0 to 3.
+    Every kernel of *modules* and every symbol named in *keep* stays visible. Everything else becomes internal, and is
+    removed if nothing needs it. Kernels of *libraries* are ignored. The module flag ``amdhsa_code_object_version`` is
+    added if it is missing. *level* is LLVM's optimisation level, 0 to 3.
 
     Raises `UnknownTargetError`, `UnsupportedError`, and `InvalidIRError` for IR that does not parse, link or verify,
-    that holds no kernel and nothing to keep, or that is for another machine. Bitcode must come from LLVM: damage is
-    noticed where LLVM notices it.
+    that contains no kernel and nothing to keep, or that is for another machine. Bitcode must come from LLVM, as damaged
+    bitcode is only detected where LLVM detects it.
     """
     resolved = _resolve(target)
     if level not in (0, 1, 2, 3):
@@ -92,9 +92,9 @@ def optimise(
 
 
 def make_library(modules: Source | Sequence[Source], target: str | Target, *, keep: Collection[str]) -> bytes:
-    """Link *modules* into a library for *target*: the functions named in *keep*, and what they need.
+    """Link *modules* into a library for *target*: the functions named in *keep*, and everything that they need.
 
-    What is kept can be dropped again: linking the library takes of it only what is needed. Raises as `optimise` does.
+    A kernel that is linked with the library takes only the functions that it needs. Raises as `optimise` does.
     """
     resolved = _resolve(target)
     context = llvm.create_context()
@@ -113,9 +113,9 @@ def make_library(modules: Source | Sequence[Source], target: str | Target, *, ke
 
 
 def object_code(bitcode: bytes, target: str | Target) -> bytes:
-    """The relocatable ELF object of *bitcode* for *target*. Symbols that it lacks are left for a linker.
+    """The relocatable ELF object of *bitcode* for *target*. Undefined symbols are left for a linker.
 
-    Raises `UnsupportedError` for what the processor cannot do, naming it, and `InvalidIRError`.
+    Raises `UnsupportedError` for operations that the processor does not have, naming them, and `InvalidIRError`.
     """
     return _emit(bitcode, _resolve(target), "object")
 
@@ -126,31 +126,34 @@ def assembly(bitcode: bytes, target: str | Target) -> str:
 
 
 def occupancy(bitcode: bytes, target: str | Target, kernel: str) -> int:
-    """How many waves of *kernel* a SIMD unit of *target* holds at a time: LLVM's figure for its registers and LDS.
+    """The number of waves of *kernel* that a SIMD unit of *target* holds at a time, which LLVM computes from registers
+    and LDS.
 
-    It is for the largest block that the kernel may have. Raises `InvalidIRError` for a kernel that is not there,
-    `UnsupportedError` for one that calls functions that are not there, and as `assembly` does.
+    The number is for the largest block that the kernel may have. Raises `InvalidIRError` if there is no such kernel,
+    `UnsupportedError` if it calls functions that are not defined, and as `assembly` does.
     """
     _, found, rest = assembly(bitcode, target).partition(f"\n{kernel}:")
     _, told, figure = rest.partition("\n; Occupancy: ")
     if not found or not told:
         raise InvalidIRError(f"bitcode for {_resolve(target).id} has no kernel {kernel!r}")
     word = figure.split()[0]
-    if not word.isdigit():  # a formula, with the registers of what is not there
-        raise UnsupportedError(f"the occupancy of {kernel!r} depends on functions that it calls and that are not there")
+    if not word.isdigit():  # a formula with the registers of undefined functions
+        raise UnsupportedError(
+            f"the occupancy of {kernel!r} is unknown, as it calls functions that are not defined here"
+        )
     return int(word)
 
 
 def llvm_text(bitcode: bytes) -> str:
-    """The text of LLVM IR that *bitcode* stands for. Raises `InvalidIRError`."""
+    """*bitcode* as the text of LLVM IR. Raises `InvalidIRError`."""
     return str(_parse(bitcode, llvm.create_context(), "bitcode"))
 
 
 def undefined_symbols(bitcode: bytes) -> tuple[str, ...]:
-    """Names, sorted, of the functions and variables that *bitcode* uses and that neither it nor LLVM defines."""
+    """The sorted names of the functions and variables that *bitcode* uses and that neither it nor LLVM defines."""
     module = _parse(bitcode, llvm.create_context(), "bitcode")
     values: Iterable[llvm.ValueRef] = (*module.functions, *module.global_variables)
-    # Shared memory whose size a launch decides is an external array of no elements: it needs no definition.
+    # Shared memory whose size is set at the launch is an external array without elements: it needs no definition.
     return tuple(
         sorted(
             value.name
@@ -187,10 +190,10 @@ def _verify(module: llvm.ModuleRef, what: str) -> None:
 
 
 def _kernels(module: llvm.ModuleRef) -> list[str]:
-    """Names of the kernels that *module* defines."""
+    """The names of the kernels that *module* defines."""
     names = []
     for function in module.functions:
-        # A kernel returns nothing; printing a function to read its calling convention is the dear part.
+        # Kernels return void. That is checked first, as printing a function to read its calling convention takes long.
         if function.is_declaration or not str(function.global_value_type).startswith("void"):
             continue
         if "amdgpu_kernel" in _header_words(function):
@@ -203,7 +206,7 @@ def _kernels(module: llvm.ModuleRef) -> list[str]:
 
 
 def _header_words(function: llvm.ValueRef) -> list[str]:
-    """The words of a printed definition that stand before its name: linkage, visibility, calling convention, type."""
+    """The words of a printed definition before its name: linkage, visibility, calling convention, type."""
     for line in str(function).splitlines():
         if line.startswith("define "):
             return line.partition("@")[0].split()
@@ -236,7 +239,8 @@ def _internalise(module: llvm.ModuleRef, kernels: Collection[str], keep: Collect
             value.linkage = _STRONGER.get(value.linkage, value.linkage)
             value.visibility = llvm.Visibility.protected if value.name in kernels else value.visibility
         elif value.linkage is not llvm.Linkage.appending or value.name in _USED_LISTS:
-            # The lists of used names keep alive what only a host compiler needs; internal, they are unused too.
+            # The lists of used names keep alive what only a host compiler needs; as internal variables they are unused,
+            # too.
             value.visibility = llvm.Visibility.default
             value.linkage = llvm.Linkage.internal
     if missing:
@@ -255,7 +259,7 @@ def _drop_unused(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
 
 
 def _flag_version(module: llvm.ModuleRef, target: Target, context: llvm.ContextRef) -> None:
-    """See to it that *module* says which version of code objects it is for, one that *target* can have."""
+    """Make sure that *module* states a code object version, and one that *target* supports."""
     number = ir.IntType(32)
     _, found, rest = str(module).rpartition(f'!"{_VERSION_FLAG}", i32 ')
     if not found:
@@ -275,7 +279,7 @@ def _flag_version(module: llvm.ModuleRef, target: Target, context: llvm.ContextR
 
 def _optimise_linked(module: llvm.ModuleRef, target: Target, level: int, context: llvm.ContextRef) -> None:
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-    tuning.slp_vectorization = level > 1  # llvmlite leaves it off; CDNA has packed instructions for two floats
+    tuning.slp_vectorization = level > 1  # llvmlite does not enable it; CDNA has packed instructions for two floats
     builder = llvm.create_pass_builder(make_machine(target, level), tuning)
     _drop_unused(module, builder)
     check_source(module, target)

@@ -1,10 +1,10 @@
 """Limits of LLVM's AMDGPU backend: code on which it would end the process, found before it is compiled.
 
-The backend ends the process, or aborts it, on IR that verifies but that it has no instruction for. Three answers are
-given here about a module: it certainly cannot be compiled (an error that says what to do), it certainly can (nothing in
-it that was not tried), or nobody knows (the reasons, and then `hip_devicelib.isolated_codegen` compiles it in a process
-of its own). The tables were found by compiling each intrinsic with LLVM 20 and LLVM 22; the tests compile every one
-that is said to work for every processor again.
+The backend ends the process on IR that verifies but for which it has no instruction. A module is therefore checked
+first, with three possible results: it cannot be compiled (an error with advice), it can (everything in it was tried),
+or that is unknown (the reasons; `hip_devicelib.isolated_codegen` then compiles it in another process). The tables were
+made by compiling each intrinsic with LLVM 20 and LLVM 22. The tests compile all those that are listed as supported by
+every processor.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ FLOAT_INTRINSICS = frozenset(
     "sqrt fabs floor ceil trunc rint nearbyint round roundeven canonicalize copysign minnum maxnum minimum maximum "
     "minimumnum maximumnum ldexp fma fmuladd frexp is.fpclass fptosi.sat fptoui.sat".split()
 )
-"""Intrinsics that every processor has for half, bfloat, float and double."""
+"""Intrinsics that every processor supports for half, bfloat, float and double."""
 
 FLOAT_INTRINSICS_NOT_DOUBLE = frozenset("sin cos exp exp2 exp10 log log2 log10 pow powi sincos".split())
-"""Intrinsics that every processor has for half, bfloat and float, and none has for double."""
+"""Intrinsics that every processor supports for half, bfloat and float, and none for double."""
 
 FLOAT_INTRINSICS_NOT_BFLOAT = frozenset("lround llround lrint llrint".split())
-"""Intrinsics that every processor has for half, float and double, and none has for bfloat."""
+"""Intrinsics that every processor supports for half, float and double, and none for bfloat."""
 
 MISSING_INTRINSICS = frozenset("tan asin acos atan sinh cosh atan2 modf sincospi".split())
-"""Math intrinsics of LLVM that no processor has, whatever the type."""
+"""LLVM's math intrinsics that no processor supports for any type."""
 
 INTEGER_INTRINSICS = frozenset(
     "abs smax smin umax umin bswap bitreverse ctpop ctlz cttz fshl fshr sadd.sat uadd.sat ssub.sat usub.sat sshl.sat "
     "ushl.sat sadd.with.overflow uadd.with.overflow ssub.with.overflow usub.with.overflow smul.with.overflow "
     "umul.with.overflow expect is.constant".split()
 )
-"""Intrinsics that every processor has for integers of 1, 8, 16, 32 and 64 bits."""
+"""Intrinsics that every processor supports for integers of 1, 8, 16, 32 and 64 bits."""
 
 PLAIN_INTRINSICS = frozenset(
     "memcpy memmove memset lifetime.start lifetime.end assume dbg.declare dbg.value dbg.label invariant.start "
     "invariant.end experimental.noalias.scope.decl trap debugtrap readcyclecounter readsteadycounter ptrmask "
     "objectsize donothing sideeffect stacksave stackrestore launder.invariant.group strip.invariant.group".split()
 )
-"""Intrinsics on memory, pointers and control that every processor has."""
+"""Intrinsics for memory, pointers and control flow that every processor supports."""
 
 AMDGCN_INTRINSICS = frozenset(
     "workitem.id.x workitem.id.y workitem.id.z workgroup.id.x workgroup.id.y workgroup.id.z dispatch.ptr dispatch.id "
@@ -59,49 +59,50 @@ AMDGCN_INTRINSICS = frozenset(
     "perm cvt.pkrtz cvt.pknorm.i16 cvt.pknorm.u16 cvt.pk.i16 cvt.pk.u16 mul.i24 mul.u24 "
     "wqm.vote is.shared is.private".split()
 )
-"""Intrinsics of the AMDGPU backend, without ``llvm.amdgcn.``, that every processor of the table has."""
+"""Intrinsics of the AMDGPU backend, without ``llvm.amdgcn.``, that every processor in the table supports."""
 
 _DOUBTFUL_WORDS = (
     " asm ", "fp128", "x86_fp80", "invoke ", "landingpad", "thread_local", "ifunc", "callbr", "indirectbr", "x86_amx",
     '"amdgpu-num-vgpr"', '"amdgpu-num-sgpr"', "musttail", "llvm.global_ctors", "llvm.global_dtors",
     "target(", "vscale", "cleanuppad", "catchswitch", "swiftcc", "amdgpu_gfx", "amdgpu_cs",
 )  # fmt: skip
-"""Words of printed IR that stand for something that was not tried for every processor.
+"""Words in printed IR for features that were not tried on every processor.
 
-They are only looked for, in the whole text: one inside of a name costs a compilation in another process, no more.
+The whole text is searched for them. A match within a name only costs a compilation in another process.
 """
 
 WIDEST_INTEGER = 512
-"""Bits of an integer at most: three products take LLVM 0.2 s with as many, 20 s with twice as many, 60 s with three
+"""The most bits of an integer: three products take LLVM 0.2 s with as many, 20 s with twice as many, 60 s with three
 times as many."""
 
 _MOST_VECTOR_WORDS = 2048
-"""Elements of a vector at most, of up to 64 bits: LLVM's time grows with the square of their number."""
+"""The most elements of a vector, of up to 64 bits each: LLVM's time grows with the square of their number."""
 
 _INTEGER = re.compile(r"(?<![\w%@.$\"-])i(\d{3,})\b")
 _VECTOR = re.compile(r"<(\d+) x (?:i(\d+))?")
 
 _PRIVATE_BYTES_TRIED = 64 * 1024
-"""Half of the least limit (131056 bytes of a thread) that the backend was seen to have."""
+"""Half of the lowest limit of private memory (131056 bytes of a thread) that was observed for the backend."""
 
 _FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 
 _SCOPES = frozenset("singlethread wavefront workgroup cluster agent one-as".split())
-"""Synchronisation scopes of the backend, each also with ``-one-as`` at its end; no scope is the whole system."""
+"""Synchronisation scopes of the backend, each also with ``-one-as`` appended. Without a scope, the whole system is
+meant."""
 
 _CONVENTION = re.compile(
     r"(?:^(?:define|declare) (?:[^@\n]* )?| call )(cc ?\d+|\w*cc|(?:spir|ptx|amdgpu)_\w+) ", re.MULTILINE
 )
 _CONVENTIONS = frozenset({"ccc", "fastcc", "coldcc", "amdgpu_kernel"})
-"""How functions are called that every processor can call."""
+"""Calling conventions that every processor supports."""
 
 _ADDRESS_SPACE = re.compile(r"addrspace\((\d+)\)")
 _ADDRESS_SPACES = frozenset("01345")
-"""Where memory of every processor lies: anywhere, on the device, in the block, constants, and of a thread."""
+"""Address spaces of every processor: generic, global, shared, constant and private."""
 
 
 def check_source(module: llvm.ModuleRef, target: Target) -> None:
-    """Check *module* for what the optimisation pipeline for *target* does not survive, or would compile wrongly.
+    """Check *module* for IR on which the optimisation pipeline for *target* crashes, or which it compiles wrongly.
 
     Raises `UnsupportedError` and `InvalidIRError`.
     """
@@ -120,17 +121,17 @@ def check_source(module: llvm.ModuleRef, target: Target) -> None:
 
 
 def vector_limit(bits: int) -> int:
-    """How many elements of *bits* bits a vector has at most."""
+    """The most elements that a vector of *bits* bits may have."""
     return _MOST_VECTOR_WORDS // -(-bits // 64)
 
 
 def integer_widths(text: str) -> set[int]:
-    """Bits of the integers of 100 bits and more in the module that is printed as *text*."""
+    """The sizes of the integers of 100 bits and more in the module printed as *text*."""
     return set(map(int, _INTEGER.findall(text)))
 
 
 def find_oversized(text: str) -> str | None:
-    """What of the module that is printed as *text* would take LLVM minutes, in words, with what it may be."""
+    """A description of what would take LLVM minutes in the module printed as *text*, with the limit."""
     widest = max(integer_widths(text), default=0)
     if widest > WIDEST_INTEGER:
         return f"integers of {widest} bits, and LLVM is given {WIDEST_INTEGER} at most"
@@ -141,10 +142,10 @@ def find_oversized(text: str) -> str | None:
 
 
 def check_module(module: llvm.ModuleRef, target: Target) -> tuple[str, ...]:
-    """Reasons to doubt that *module* compiles for *target*; none if everything in it is known to.
+    """The reasons for doubt whether *module* compiles for *target*; empty if everything in it is known to.
 
-    *module* has been verified and has the data layout of *target*. Raises `UnsupportedError` for what is known not to
-    compile and `InvalidIRError` for IR that compiles to something else than it says.
+    *module* has been verified and has the data layout of *target*. Raises `UnsupportedError` for code that is known not
+    to compile, and `InvalidIRError` for IR that is compiled to something else than it means.
     """
     check_source(module, target)
     names = [function.name for function in module.functions if function.is_declaration]
@@ -174,7 +175,7 @@ def _quoted_value(attributes: str, key: str) -> str | None:
 
 
 def _check_intrinsic(name: str, target: Target) -> str | None:
-    """Why the intrinsic called *name* (``llvm.sin.f64``) may not compile, or None if it will."""
+    """Why the intrinsic called *name* (``llvm.sin.f64``) may not compile, or None if it does."""
     if name.startswith("llvm.amdgcn."):
         base, _ = _split_name(name.removeprefix("llvm.amdgcn."))
         return None if base in AMDGCN_INTRINSICS else f"the intrinsic {name}"
@@ -196,7 +197,7 @@ def _check_intrinsic(name: str, target: Target) -> str | None:
 
 
 def _split_name(name: str) -> tuple[str, list[str]]:
-    """Split ``fma.v2f32`` into the intrinsic's name and the types that it is overloaded on."""
+    """Split ``fma.v2f32`` into the intrinsic's name and its overloaded types."""
     parts = name.split(".")
     types: list[str] = []
     while len(parts) > 1 and _is_type(parts[-1]):
@@ -221,7 +222,7 @@ def _scalar(text: str) -> str:
 def _check_shared_memory(module: llvm.ModuleRef, target: Target) -> list[str]:
     reasons = []
     for variable in shared_variables(module):
-        # The hardware initialises nothing, so a definition has to end in one of these two words.
+        # The hardware does not initialise shared memory, so a definition has to end in one of these two words.
         definition = str(variable).split(", align")[0].rstrip()
         if not variable.is_declaration and not definition.endswith(("poison", "undef")):
             reasons.append(f"an initial value of shared memory {variable.name!r}")
@@ -243,7 +244,7 @@ def _check_allocas(module: llvm.ModuleRef, target: Target) -> list[str]:
                 )
         texts = [str(instruction) for instruction in allocas]
         least = sum(map(_least_bytes, texts))
-        if least > target.private_bytes:  # LLVM reckons in 32 bits, and makes code that uses what is not its own
+        if least > target.private_bytes:  # LLVM computes offsets in 32 bits, and the code would access memory of others
             raise UnsupportedError(
                 f"{least} bytes of private memory in {function.name!r}; a thread on {target.name} has at most "
                 f"{target.private_bytes}"
@@ -254,8 +255,8 @@ def _check_allocas(module: llvm.ModuleRef, target: Target) -> list[str]:
 
 
 def _least_bytes(text: str) -> int:
-    """At most as many bytes as a printed alloca takes: the product of the extents that are in front, and of the size of
-    what is in the arrays, where that is a number; none where the text does not tell."""
+    """An upper bound of the bytes of a printed alloca: the product of the extents before the element type and of its
+    size, if that is a number. None if the text does not tell."""
     kind, _, rest = text.partition(" alloca ")[2].partition(",")
     total = 1
     while kind.startswith("["):
@@ -263,16 +264,16 @@ def _least_bytes(text: str) -> int:
         total *= int(extent)
     kind = kind.rstrip("]")
     bits = int(kind[1:]) if kind[:1] == "i" and kind[1:].isdigit() else _FLOAT_BITS.get(kind, 0)
-    words = rest.split(",")[0].split()  # the type of the number of elements, and that, or something else
+    words = rest.split(",")[0].split()  # the number of elements with its type, or something else
     count = int(words[1]) if len(words) == 2 and words[0][:1] == "i" and words[1].isdigit() else 1
     return total * count * bits // 8
 
 
 def _most_bytes(text: str) -> int:
-    """At least as many bytes as a printed alloca takes: eight for each member, times all the numbers that are in it."""
+    """A lower bound of the bytes of a printed alloca: eight for each member, times all the numbers in it."""
     kind = text.partition(" alloca ")[2]
     if kind.startswith("%") or "x %" in kind:
-        return _PRIVATE_BYTES_TRIED + 1  # a named structure, of which the text does not tell the size
+        return _PRIVATE_BYTES_TRIED + 1  # a named structure, whose size is not in the text
     numbers = [int(word) for word in kind.replace("[", " ").replace(",", " ").split() if word.isdigit()]
     return 8 * (kind.count(",") + 1) * math.prod(max(number, 1) for number in numbers)
 

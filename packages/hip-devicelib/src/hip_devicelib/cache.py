@@ -1,9 +1,10 @@
 """A cache of bytes in the user's cache directory: content-addressed, checksummed, bounded, shared by processes.
 
-An entry is one file under the SHA-256 of all that its content depends on. It is written beside its place and moved
-there, so that nobody sees half of one; its own SHA-256 stands in it, and an entry that does not match is removed and
-counts as absent, and so is what is no file of this user's own. Nothing is unpickled. A directory that other users can
-write to is refused, the cache's own as well as those below it, in which the entries are.
+An entry is one file whose name is the SHA-256 of everything that its content depends on. It is written to another file
+that is then renamed, so that nobody reads a partial entry. The file contains the SHA-256 of its content. An entry that
+does not match is removed and treated as absent, and so is anything that is not a file of this user. Nothing is
+unpickled. A directory that other users can write to is rejected; this holds for the cache's directory and for those in
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ DIRECTORY_VARIABLE = "HIP_DEVICELIB_CACHE_DIR"
 """The environment variable that names another directory for the cache."""
 
 DEFAULT_LIMIT = 512 << 20
-"""Bytes that the entries of a cache may take together."""
+"""The most bytes that the entries of a cache may take together."""
 
 _MAGIC = b"hip-devicelib cache 1\n"
 _DIGEST_BYTES = 32
@@ -33,15 +34,15 @@ _SUFFIX = ".entry"
 _PART_SUFFIX = ".part"
 _ABANDONED_SECONDS = 3600.0
 
-# No link is followed, no named pipe is waited for, and no program that is started meanwhile gets the file.
+# Links are not followed, named pipes are not waited for, and child processes do not inherit the file.
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_OURS = {errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM, errno.ENODEV}
-"""What opening a link, a socket, a file that may not be read and a device without a driver fails with."""
+"""The error numbers of opening a link, a socket, a file without permission to read, and a device without a driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a cache: its file, the bytes that it takes, and when it was last used (seconds since 1970)."""
+    """An entry of a cache: its file, its size in bytes, and when it was last used (seconds since 1970)."""
 
     path: Path
     size: int
@@ -49,7 +50,7 @@ class Entry:
 
 
 def make_key(*parts: str | bytes) -> str:
-    """The key of what depends on *parts*: a SHA-256 in which no two lists of parts run into each other."""
+    """The key for something that depends on *parts*: a SHA-256 that differs for different lists of parts."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -59,34 +60,34 @@ def make_key(*parts: str | bytes) -> str:
 
 
 def default_directory() -> Path:
-    """Where the cache is: `DIRECTORY_VARIABLE`, or ``hip-devicelib`` in the user's cache directory."""
+    """The cache's directory: `DIRECTORY_VARIABLE`, or ``hip-devicelib`` in the user's cache directory."""
     if chosen := os.environ.get(DIRECTORY_VARIABLE):
         return Path(chosen)
     return user_directory("hip-devicelib", DIRECTORY_VARIABLE)
 
 
 def user_directory(name: str, variable: str) -> Path:
-    """The directory *name* in the user's cache directory: ``XDG_CACHE_HOME``, or ``~/.cache``. It is not made.
+    """The directory *name* in the user's cache directory: ``XDG_CACHE_HOME``, or ``~/.cache``. It is not created.
 
-    Raises `CacheError`, with the advice to set *variable*, where the user has no directory.
+    Raises `CacheError`, with the advice to set *variable*, if the user has no such directory.
     """
-    from platformdirs import user_cache_path  # its import takes as long as much of what is read from a cache
+    from platformdirs import user_cache_path  # importing it takes as long as reading many a cache entry
 
     try:
         found = user_cache_path(name, appauthor=False)
     except RuntimeError as error:
         raise CacheError(f"no directory for a cache: {error}; {_advice(variable)}") from None
     if not found.is_absolute():
-        raise CacheError(f"the user's cache directory, {found}, is no absolute path; {_advice(variable)}")
+        raise CacheError(f"the user's cache directory, {found}, is not an absolute path; {_advice(variable)}")
     return found
 
 
 class Cache:
-    """The cache in one directory, which is made if it is not there.
+    """A cache in one directory, which is created if necessary.
 
-    Raises `CacheError` if the directory cannot be made or written to, belongs to another user, or can be written to by
-    others. ``limit`` is in bytes; when entries take more, those that were not used for longest go. ``variable`` is the
-    environment variable that errors advise to set.
+    Raises `CacheError` if the directory cannot be created or written to, belongs to another user, or can be written to
+    by others. ``limit`` is in bytes: if entries take more, those that were not used for the longest time are removed.
+    ``variable`` is the environment variable that error messages advise to set.
     """
 
     def __init__(
@@ -98,9 +99,9 @@ class Cache:
         _prepare(self.directory, variable)
 
     def get(self, key: str) -> bytes | None:
-        """The bytes of *key*, or None if they are not there or damaged; a damaged entry is removed.
+        """The bytes for *key*, or None if there is no entry or it is damaged. A damaged entry is removed.
 
-        Raises `CacheError` where others can write to the directory that the entry is in, or it cannot be read.
+        Raises `CacheError` if others can write to the entry's directory, or if the entry cannot be read.
         """
         path = self._path(key)
         if not os.path.lexists(path.parent):
@@ -115,12 +116,13 @@ class Cache:
         if data is None:
             _remove(path)
             return None
-        with contextlib.suppress(OSError):  # when it was last used decides what goes first; not knowing is no harm
+        # this only decides which entries are removed first, so a failure does no harm
+        with contextlib.suppress(OSError):
             os.utime(path)
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep *data* under *key*, in place of what was there. Raises `CacheError` if that is not possible."""
+        """Store *data* under *key*, replacing an earlier entry. Raises `CacheError` if that is not possible."""
         path = self._path(key)
         try:
             with contextlib.suppress(FileExistsError):
@@ -131,7 +133,7 @@ class Cache:
                 with os.fdopen(handle, "wb") as file:
                     file.write(_MAGIC + _digest(key, data) + data)
                 if path.is_dir() and not path.is_symlink():
-                    _remove(path)  # a file cannot be moved over it; what is in one that is not empty stays
+                    _remove(path)  # a directory would prevent the renaming; it stays if it is not empty
                 os.replace(name, path)
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -145,7 +147,7 @@ class Cache:
         self._shrink(self.limit, spare=path)
 
     def entries(self) -> list[Entry]:
-        """All entries, those that were used last first."""
+        """All entries, the most recently used first."""
         return sorted(self._scan(), key=lambda entry: entry.used, reverse=True)
 
     def clear(self) -> int:
@@ -160,8 +162,7 @@ class Cache:
             yield Entry(path, status.st_size, status.st_mtime)
 
     def _files(self, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files in the directories below whose names end with *suffix*; no links, and nothing that cannot be
-        read."""
+        """The files in the subdirectories whose names end with *suffix*, without links and unreadable directories."""
         for shard in _listed(self.directory):
             if len(shard.name) == 2 and shard.is_dir(follow_symlinks=False):
                 for file in _listed(shard.path):
@@ -170,7 +171,7 @@ class Cache:
                             yield Path(file.path), file.stat(follow_symlinks=False)
 
     def _shrink(self, limit: int, *, spare: Path | None = None) -> int:
-        """Remove the entries that were not used for longest until *limit* is kept; *spare* stays."""
+        """Remove the least recently used entries until *limit* is met, but not *spare*."""
         self._remove_abandoned()
         entries = self.entries()
         total = sum(entry.size for entry in entries)
@@ -184,14 +185,14 @@ class Cache:
         return removed
 
     def _remove_abandoned(self) -> None:
-        """Remove what processes that were killed while they wrote have left behind."""
+        """Remove temporary files of processes that were killed while they wrote."""
         for path, status in self._files(_PART_SUFFIX):
             if time.time() - status.st_mtime > _ABANDONED_SECONDS:
                 _remove(path)
 
 
 def _listed(directory: Path | str) -> list[os.DirEntry[str]]:
-    """What is in *directory*; nothing where that cannot be told."""
+    """The contents of *directory*; empty if it cannot be read."""
     try:
         with os.scandir(directory) as found:
             return list(found)
@@ -200,7 +201,7 @@ def _listed(directory: Path | str) -> list[os.DirEntry[str]]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, a link or an empty directory; what cannot be removed stays."""
+    """Remove a file, a link or an empty directory. If that fails, it stays."""
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             path.rmdir()
@@ -209,9 +210,10 @@ def _remove(path: Path) -> None:
 
 
 def _read(path: Path, key: str) -> bytes | None:
-    """The bytes of *key* in the entry at *path*; None where that is damaged, or no file that only this user writes to.
+    """The bytes for *key* in the entry at *path*; None if it is damaged, or is not a file that only this user can write
+    to.
 
-    Raises `OSError` where it cannot be read, `FileNotFoundError` where there is none.
+    Raises `OSError` if it cannot be read, `FileNotFoundError` if it does not exist.
     """
     try:
         handle = os.open(path, _OPEN)
@@ -257,7 +259,7 @@ def _prepare(directory: Path, variable: str) -> None:
 
 
 def _check(directory: Path, variable: str, *, shard: bool = False) -> None:
-    """Refuse a directory that others can write to; a *shard*, which nobody but a cache makes, may be no link either."""
+    """Reject a directory that others can write to. A *shard*, which only a cache creates, must not be a link either."""
     advice = _advice(variable)
     try:
         status = directory.stat(follow_symlinks=not shard)

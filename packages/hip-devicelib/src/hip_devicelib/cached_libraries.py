@@ -1,4 +1,4 @@
-"""The device library and the declarations for this machine, made once and then read from the cache."""
+"""The device library and the declarations for this machine: built once, then read from the cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _LENGTH_BYTES = 8
 
 
 def supply_declarations(rocm: Rocm, cache: Cache | None = None) -> Declarations:
-    """The declarations of the header of *rocm*: the shipped ones if they are of this header, else its own, once made.
+    """The declarations of the header of *rocm*: the shipped ones if they are for this header, otherwise parsed once and
+    cached.
 
     Raises as `read_header` and `parse_header` do, and `CacheError`.
     """
@@ -48,7 +49,7 @@ def _declare(rocm: Rocm, header: Header, cache: Cache | None) -> Declarations:
         try:
             return load(kept)
         except ManifestError:
-            pass  # an entry that another build of this version wrote: made anew below
+            pass  # an entry written by another build of this version: it is rebuilt below
     with _saying(f"reading the HIP header of {rocm.root}"):
         declarations = parse_header(header)
     store.put(key, save(declarations))
@@ -56,7 +57,7 @@ def _declare(rocm: Rocm, header: Header, cache: Cache | None) -> Declarations:
 
 
 def _with_shipped(declarations: Declarations) -> Declarations:
-    """*declarations*, and behind them the shipped ones that are not among them."""
+    """*declarations*, followed by the shipped ones that are not among them."""
     lacking = [function for function in load_reference().functions if function.symbol not in declarations.by_symbol]
     return replace(declarations, functions=(*declarations.functions, *lacking))
 
@@ -64,13 +65,13 @@ def _with_shipped(declarations: Declarations) -> Declarations:
 def supply_library(
     target: str | Target, *, rocm: Rocm | None = None, compiler: Compiler | None = None, cache: Cache | None = None
 ) -> Library:
-    """The library of HIP's device functions for *target*, from the cache or built into it.
+    """The library of HIP's device functions for *target*, from the cache, or built and cached.
 
-    *rocm* and *compiler* are the first that are found unless given. It has the functions of the header and, for whoever
-    calls them as the shipped declarations say, those of these that the header has with other types (``__fns32`` takes
-    another mask from ROCm 7 on). Where the header is another one and cannot be read, for want of libclang or of one
-    that understands it, the library is made of the shipped declarations alone. What the header lacks is dropped.
-    Raises as `find_rocm`, `find_compiler` and `build_library` do, and `CacheError`.
+    *rocm* and *compiler* default to the first that are found. The library contains the functions of the header and, for
+    callers that use the shipped declarations, those of them that have other types in the header (``__fns32`` takes
+    another mask since ROCm 7). If it is another header that cannot be parsed, because libclang is missing or does not
+    understand it, the library is built from the shipped declarations alone. Functions that the header lacks are left
+    out. Raises as `find_rocm`, `find_compiler` and `build_library` do, and `CacheError`.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
     found = rocm if rocm is not None else find_rocm()
@@ -108,11 +109,11 @@ def supply_extension(
     compiler: Compiler | None = None,
     cache: Cache | None = None,
 ) -> Library:
-    """The library of the functions of *extension* for *target*, from the cache or built into it.
+    """The library of the functions of *extension* for *target*, from the cache, or built and cached.
 
-    It is made anew when the source, a file that it includes, an option, HIP's header or the compiler changes; to know,
-    the source is parsed each time. *rocm* and *compiler* are the first that are found unless given. Raises as
-    `find_rocm`, `find_compiler` and `build_extension` do, and `CacheError`.
+    It is rebuilt when the source, an included file, an option, HIP's header or the compiler changes; to find that out,
+    the source is parsed each time. *rocm* and *compiler* default to the first that are found. Raises as `find_rocm`,
+    `find_compiler` and `build_extension` do, and `CacheError`.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
     found = rocm if rocm is not None else find_rocm()
@@ -122,7 +123,7 @@ def supply_extension(
     try:
         declarations, included = declare_extension(extension, header)
     except HeaderError:
-        chosen.compile(extension.text, resolved, extension.flags)  # what it has to say is what the user knows
+        chosen.compile(extension.text, resolved, extension.flags)  # its messages are about the user's own code
         raise
     key = make_key(
         "extension",
@@ -149,7 +150,7 @@ def supply_extension(
 
 
 def _device_library_digest(folder: Path | None) -> str:
-    """What tells one set of device libraries from another: names, sizes and times, as reading all of it takes long."""
+    """An identity of a set of device libraries: names, sizes and times, as reading their contents takes long."""
     if folder is None:
         return ""
     files = sorted(folder.glob("*.bc"))
@@ -177,7 +178,7 @@ def _unpack(data: bytes, declarations: Declarations) -> Library:
 
 @contextmanager
 def _saying(what: str) -> Iterator[None]:
-    """Tell a user at a terminal what takes its time."""
+    """Tell a user at a terminal what takes so long."""
     shown = sys.stderr is not None and sys.stderr.isatty()
     if shown:
         print(f"hip-devicelib: {what} ...", file=sys.stderr, flush=True)

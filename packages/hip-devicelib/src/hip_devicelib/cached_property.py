@@ -1,7 +1,7 @@
-"""`cached_property` without a lock, as Python has it from 3.12 on.
+"""`cached_property` without a lock, as in Python 3.12 and later.
 
-Before, all objects of a class share a lock while one of them computes the property, in whatever thread, and a child
-that is forked meanwhile has that lock taken for good. Without it two threads may compute the same value.
+In earlier versions, all objects of a class share a lock while the property is computed, in any thread. In a child that
+is forked meanwhile, that lock is never released. Without the lock, two threads may compute the same value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property[T]):
-        """As Python's, without its lock."""
+        """Like Python's, without its lock."""
 
         def __init__(self, func: Callable[[Any], T]) -> None:
             super().__init__(func)

@@ -1,7 +1,7 @@
-"""A code object: the one value that a compiler hands to a runtime.
+"""A code object: the value that a compiler hands to a runtime.
 
-A code object holds machine code (or, for the CPU device, LLVM bitcode) of one or more kernels together with
-what a launch has to know about each. It is frozen, it can be pickled, and it means the same in every process.
+It contains the machine code (for the CPU device, LLVM bitcode) of one or more kernels, and what a launch needs to know
+about each. It is frozen, can be pickled, and has the same meaning in every process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCALAR_SIZES: dict[str, int] = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8,
     "half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8,
 }  # fmt: skip
-"""Bytes of each LLVM type that a kernel parameter can have; each is aligned to its own size."""
+"""The size of each LLVM type that a kernel parameter can have; each is aligned to its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What a launch has to know about one kernel.
+    """What a launch needs to know about one kernel.
 
     ``name`` is the symbol; sizes are in bytes. ``shared_bytes`` is the static part of shared memory (LDS),
-    ``private_bytes`` the scratch memory of one thread. Register counts are ``None`` where there are no
-    registers to count, as in bitcode.
+    ``private_bytes`` the scratch memory of one thread. Register counts are ``None`` for bitcode, which has no
+    registers.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Kernel:
     vector_registers: int | None = None
     scalar_registers: int | None = None
     has_dynamic_stack: bool = False
-    """Whether a thread may need more than ``private_bytes``: calls go round in circles, or their depth is not known."""
+    """Whether a thread may need more than ``private_bytes``, because calls are recursive or their depth is unknown."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class CodeObject:
     image: bytes = field(repr=False)
     kernels: tuple[Kernel, ...]
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
-    """Large constants that bitcode refers to, by symbols that hold the digests of their contents; see `constants`."""
+    """Large constants that bitcode refers to, by symbols that contain the digests of their contents; see
+    `constants`."""
 
     @cached_property
     def digest(self) -> str:
@@ -78,7 +79,7 @@ class CodeObject:
         return hashlib.sha256(self.target.encode() + b"\0" + self.image).hexdigest()
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel called *name*; `CodeObjectError` names those that there are."""
+        """The kernel called *name*; `CodeObjectError` with the names of the kernels if there is none."""
         for kernel in self.kernels:
             if kernel.name == name:
                 return kernel

@@ -1,7 +1,7 @@
 """Compilers of HIP C++ for devices: HIPRTC, the clang of ROCm, the clang in the wheel ``ziglang``.
 
-Each turns source, to which HIP's device header is already known, into bitcode for one target. A compiler runs in a
-process of its own; a rejection is a `CompileError` with what the compiler said.
+Each compiles source, for which HIP's device header is already included, to bitcode for one target. A compiler runs in
+another process. If it rejects the source, it raises `CompileError` with the compiler's messages.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _COMMON = (*(f"-D{macro}" for macro in MACROS), "-fgpu-rdc", "-ferror-limit=0")
 
 
 class Compiler(Protocol):
-    """What turns HIP C++ into bitcode."""
+    """A compiler from HIP C++ to bitcode."""
 
     @property
     def identity(self) -> str:
-        """Name and version: two compilers with one identity make the same of the same source."""
+        """Name and version: compilers with the same identity produce the same bitcode from the same source."""
 
     @property
     def device_libraries(self) -> Path | None:
-        """The folder of device libraries that fits, for functions of OCML and OCKL that `compile` left undefined."""
+        """The folder with matching device libraries, for functions of OCML and OCKL that `compile` left undefined."""
 
     def compile(self, source: str, target: Target, options: Sequence[str] = ()) -> bytes:
         """Bitcode of *source* for *target*; *options* are those of clang. Raises `CompileError`."""
@@ -43,7 +43,7 @@ class Compiler(Protocol):
 
 @dataclass(frozen=True)
 class Hiprtc:
-    """The HIPRTC of a ROCm. It brings the header with it, and the device libraries for the targets that it knows."""
+    """The HIPRTC of a ROCm. It contains the header, and the device libraries for the targets that it supports."""
 
     library: Path
     version: str | None
@@ -62,8 +62,8 @@ class Hiprtc:
 
 @dataclass(frozen=True)
 class Clang:
-    """A clang that supports HIP. ``header`` is inserted before the source; the device libraries are left to be
-    linked."""
+    """A clang that supports HIP. ``header`` is inserted before the source. Device libraries have to be linked
+    afterwards."""
 
     command: tuple[str, ...]
     header: Header = field(repr=False)
@@ -83,7 +83,7 @@ class Clang:
             "-nogpulib", *_target_flags(target), *_COMMON, *options,
         ]  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
-            # A line marker, so that the lines of messages are those of the source and not of what stands before it.
+            # A line marker, so that messages have the line numbers of the source alone.
             Path(folder, "program.hip").write_text(f'{self.header.text}\n#line 1 "program.hip"\n{source}')
             command = [*self.command, *flags, "-c", "program.hip", "-o", "program.bc"]
             done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
@@ -109,7 +109,7 @@ def _finish(done: subprocess.CompletedProcess[bytes], name: str, target: Target,
 
 
 def find_compilers(rocm: Rocm | None) -> Iterator[Compiler]:
-    """The compilers that there are, the best first: HIPRTC and clang of *rocm*, then the clang of ``ziglang``.
+    """The available compilers, best first: HIPRTC and clang of *rocm*, then the clang of ``ziglang``.
 
     Both clangs need the header of *rocm*.
     """
@@ -128,7 +128,7 @@ def find_compilers(rocm: Rocm | None) -> Iterator[Compiler]:
 
 
 def find_compiler(rocm: Rocm | None) -> Compiler:
-    """The first of `find_compilers`. `NotFoundError` says what would do if there is none."""
+    """The first of `find_compilers`. `NotFoundError` says what to install if there is none."""
     for compiler in find_compilers(rocm):
         return compiler
     raise NotFoundError(

@@ -1,7 +1,7 @@
-"""HIP's device functions as frozen values: what a header declares, and the C ABI by which each can be called.
+"""HIP's device functions as frozen values: the declarations of a header, and the C ABI with which each can be called.
 
-The C ABI is that of the wrappers (`hip_devicelib.wrappers`): scalars as they are, ``__half`` as LLVM's ``half``,
-``hip_bfloat16`` as its 16 bits, HIP's vector types as LLVM vectors, pointers and references as generic pointers.
+The C ABI is that of the wrappers (`hip_devicelib.wrappers`): scalars are unchanged, ``__half`` is LLVM's ``half``,
+``hip_bfloat16`` its 16 bits, HIP's vector types are LLVM vectors, pointers and references are generic pointers.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from hip_devicelib.cached_property import cached_property
 
 Kind = Literal["void", "bool", "integer", "float", "half", "bfloat16", "vector", "pointer", "reference"]
 Intent = Literal["value", "in", "out", "inout", "address"]
-"""What a parameter is for. ``value`` is passed by value. Through a pointer a function reads (``in``), writes (``out``),
-both (``inout``), or it works on the address itself, as atomics do (``address``, also where nothing else is known)."""
+"""The purpose of a parameter. ``value`` is passed by value. Through a pointer, a function reads (``in``), writes
+(``out``) or both (``inout``), or uses the address itself, as atomics do (``address``, also if nothing else is
+known)."""
 
 
 SYMBOL_PREFIX = "hipdl_"
-"""How the names of all wrappers begin."""
+"""The prefix of the names of all wrappers."""
 
 
 @dataclass(frozen=True, slots=True)
 class CType:
     """A type of HIP C++.
 
-    ``spelling`` is its canonical name in C++. ``bits`` is the size of a scalar, ``signed`` whether an integer is.
-    ``element`` is what a vector has ``count`` of, or what a pointer or reference leads to; ``const`` then tells whether
-    that is constant and ``space`` its address space (LLVM's number; 0 is generic). ``native`` tells a vector or half of
-    the compiler (``ext_vector_type``, ``_Float16``) from HIP's class of the same meaning.
+    ``spelling`` is its canonical name in C++. ``bits`` is the size of a scalar, ``signed`` whether an integer is
+    signed. ``element`` is the element type of a vector of ``count`` elements, or the target type of a pointer or
+    reference; ``const`` then tells whether the target is constant, and ``space`` is its address space (LLVM's number; 0
+    is generic). ``native`` distinguishes a vector or half type of the compiler (``ext_vector_type``, ``_Float16``) from
+    HIP's class with the same meaning.
     """
 
     spelling: str
@@ -45,7 +47,7 @@ class CType:
 
     @property
     def llvm(self) -> str:
-        """The LLVM type by which the C ABI passes it."""
+        """The LLVM type that the C ABI uses for it."""
         if self.kind == "integer":
             return f"i{self.bits}"
         if self.kind == "float":
@@ -58,13 +60,13 @@ class CType:
 
     @property
     def code(self) -> str:
-        """A few letters that stand for the type in the name of a wrapper."""
+        """A short code for the type in the name of a wrapper."""
         if self.kind in ("pointer", "reference") and self.element is not None:
             return f"p{self.space or ''}{self.element.code}"
         if self.kind == "vector" and self.element is not None:
             return f"v{self.count}{self.element.code}{'n' if self.native else ''}"
         if self.kind == "integer":
-            # C++ has two types of 64 bits (long, long long) and three of 8, and overloads tell them apart.
+            # C++ has two types of 64 bits (long, long long) and three of 8 bits, which overloads distinguish.
             twin = "l" if self.spelling.endswith("long long") else "c" if self.spelling == "char" else ""
             return f"{'i' if self.signed else 'u'}{self.bits}{twin}"
         half = "f16" if self.native else "h"
@@ -84,10 +86,10 @@ class Parameter:
 class Function:
     """A device function of HIP, or one instance of a function template.
 
-    ``name`` is as HIP spells it, ``namespace`` what it is in (``std``, or nothing). ``symbol`` is the name of its
-    wrapper with the C ABI. ``attributes`` are those of the header that matter to a compiler (``const``, ``convergent``,
-    ``noreturn``, ``pure``). ``defined`` tells that the header has its body; otherwise it is in a device library.
-    ``template_arguments`` are those of an instance, as C++ spells them.
+    ``name`` is HIP's spelling, ``namespace`` is ``std`` or empty. ``symbol`` is the name of its wrapper with the C ABI.
+    ``attributes`` are those of the header that matter to a compiler (``const``, ``convergent``, ``noreturn``,
+    ``pure``). ``defined`` tells whether the header has its body; otherwise it is in a device library.
+    ``template_arguments`` are those of a template instance, as C++ spells them.
     """
 
     name: str
@@ -101,7 +103,7 @@ class Function:
 
     @property
     def qualified(self) -> str:
-        """The name with its namespace and template arguments: how C++ calls it."""
+        """The name with its namespace and template arguments, as C++ calls it."""
         arguments = f"<{', '.join(self.template_arguments)}>" if self.template_arguments else ""
         return f"{self.namespace}::{self.name}{arguments}" if self.namespace else f"{self.name}{arguments}"
 
@@ -117,7 +119,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """A device function that is not among the declarations, and why."""
+    """A device function that was left out of the declarations, and why."""
 
     name: str
     signature: str
@@ -126,7 +128,7 @@ class Omission:
 
 @dataclass(frozen=True)
 class Declarations:
-    """What one header declares. ``header_digest`` is the SHA-256 of its text, ``version`` that of its ROCm."""
+    """The declarations of one header. ``header_digest`` is the SHA-256 of its text, ``version`` that of its ROCm."""
 
     functions: tuple[Function, ...]
     omissions: tuple[Omission, ...]
@@ -135,7 +137,7 @@ class Declarations:
 
     @cached_property
     def by_name(self) -> Mapping[str, tuple[Function, ...]]:
-        """The overloads and instances of each name, in the order of the header."""
+        """The overloads and instances of each name, in the header's order."""
         grouped: dict[str, list[Function]] = {}
         for function in self.functions:
             grouped.setdefault(function.name, []).append(function)
@@ -148,7 +150,7 @@ class Declarations:
 
 
 def make_symbol(name: str, namespace: str, types: tuple[CType, ...], template_arguments: tuple[str, ...] = ()) -> str:
-    """The name of the wrapper of a function: a C identifier that tells overloads and instances apart."""
+    """The name of a function's wrapper: a C identifier that is unique among overloads and instances."""
     path = f"{namespace}::{name}" if namespace else name
     parts = [path, *template_arguments]
     words = [

@@ -1,7 +1,7 @@
-"""ROCm's device libraries: OCML (math), OCKL (what the language needs), and the constants that configure them.
+"""ROCm's device libraries: OCML (math), OCKL (runtime support of the language), and the constants that configure them.
 
-They are bitcode in one folder (``amdgcn/bitcode``) and know nothing of a target but what these constants say: the ISA
-version, the wave size, the version of the code object ABI, and how precise math is.
+They are bitcode in one folder (``amdgcn/bitcode``) that depends on the target only through these constants: the ISA
+version, the wave size, the version of the code object ABI, and the precision of math.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _MATH = ("oclc_finite_only_off", "oclc_unsafe_math_off", "oclc_correctly_rounded
 def read_device_libraries(folder: Path, target: str | Target) -> tuple[bytes, ...]:
     """The bitcode of the device libraries in *folder*, configured for *target*: precise math, denormals kept.
 
-    Give them to `optimise` among its libraries. `NotFoundError` names the file that is missing: a folder that does not
-    know *target* lacks its ISA version.
+    For use among the libraries of `optimise`. `NotFoundError` names a missing file: a folder that does not support
+    *target* lacks its ISA version.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
     names = (

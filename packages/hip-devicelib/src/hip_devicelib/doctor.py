@@ -23,12 +23,12 @@ _PYTHON_PARTS = {
     "ziglang": "compiles HIP C++ and links code objects where there is no ROCm",
 }
 _OPTIONAL = {"libclang": EXTRA, "ziglang": "ziglang"}
-"""Those that not everybody needs, and what to install to have them."""
+"""Parts that only some users need, and what to install for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. ``detail`` says what was found where, or what to do."""
+    """One line of the report. ``detail`` says what was found and where, or what to do."""
 
     name: str
     verdict: Verdict
@@ -36,7 +36,7 @@ class Finding:
 
 
 def examine(root: str | None = None) -> tuple[Finding, ...]:
-    """Look at everything that this package uses. *root* is as for `find_rocm`. Nothing is loaded into this process."""
+    """Check everything that this package uses. *root* is as for `find_rocm`. Nothing is loaded into this process."""
     return (*_examine_python(), *_examine_rocm(root))
 
 
@@ -69,7 +69,7 @@ def _examine_rocm(root: str | None) -> Iterator[Finding]:
 
 
 def _try_to_load(path: str) -> str | None:
-    """Why the library at *path* does not load; tried in another process, which it may end."""
+    """Why the library at *path* does not load. It is tried in another process, which it may crash."""
     done = subprocess.run([sys.executable, "-c", _LOAD, path], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return None

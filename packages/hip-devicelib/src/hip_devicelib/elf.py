@@ -1,8 +1,8 @@
-"""A reader for the little of ELF that code objects and object files need: notes, sections, symbols, relocations, and
-what a loader puts into memory.
+"""A reader for the parts of ELF that code objects and object files need: notes, sections, symbols, relocations and
+segments.
 
-64-bit, little-endian files only (System V ABI, chapters 4 and 5). Nothing in the file is believed: every offset and
-size is checked against the bytes that there are.
+64-bit, little-endian files only (System V ABI, chapters 4 and 5). The file is not trusted: every offset and size is
+checked against its length.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IDENT = b"\x7fELF\x02\x01"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A row of the section table, its fields as the ABI has them."""
+    """A row of the section table, with the fields of the ABI."""
 
     name: int
     kind: int
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A symbol: the number of the section that defines it, 0 for none, with its value and size.
+    """A symbol: the number of the section that defines it (0 if none does), its value and its size.
 
     In a relocatable file ``value`` counts from the start of the section, in a linked one it is an address. ``kind`` is
     the ABI's number: 1 for an object, 2 for a function.
@@ -59,7 +59,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a loader puts at ``address``: bytes of the file, and zeros behind them up to ``size``."""
+    """A segment that a loader puts at ``address``: bytes of the file, then zeros up to ``size``."""
 
     address: int
     content: bytes
@@ -68,7 +68,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A place in memory that a loader fills, with the machine's number of how, and a symbol that it may need."""
+    """A relocation: a place in memory that a loader fills, the machine's code for how to fill it, and a symbol that it
+    may need."""
 
     place: int
     kind: int
@@ -78,10 +79,10 @@ class Relocation:
 
 @dataclass(frozen=True)
 class ElfFile:
-    """An ELF file whose header and section table have been checked. ``kind`` is the header's ``e_type``, ``flags``
-    are the machine's own.
+    """An ELF file whose header and section table have been checked. ``kind`` is the header's ``e_type``, ``flags`` are
+    specific to the machine.
 
-    Sections are known by their numbers. Whatever reads the file raises `CodeObjectError` where it is damaged.
+    Sections are identified by number. All methods that read the file raise `CodeObjectError` if it is damaged.
     """
 
     data: bytes
@@ -93,11 +94,11 @@ class ElfFile:
 
     @property
     def is_linked(self) -> bool:
-        """Whether a runtime can load the file; else it is a relocatable object."""
+        """Whether a runtime can load the file; otherwise it is a relocatable object."""
         return self.kind != _ET_REL
 
     def notes(self) -> Iterator[tuple[bytes, int, bytes]]:
-        """Owner, type and description of every note. Raises `CodeObjectError` where one does not fit."""
+        """The owner, type and description of every note. Raises `CodeObjectError` if a note is damaged."""
         for section in self.sections:
             if section.kind == _SHT_NOTE:
                 yield from _split_notes(self._content(section))
@@ -113,7 +114,7 @@ class ElfFile:
         raise CodeObjectError(f"this ELF file does not define {name!r}")
 
     def undefined_symbols(self) -> list[str]:
-        """The names of what the file refers to and does not define, in the order of its symbol tables."""
+        """The undefined names in the file, in the order of its symbol tables."""
         return [
             name
             for table in self._symbol_tables()
@@ -122,7 +123,7 @@ class ElfFile:
         ]
 
     def defined_symbols(self) -> list[Symbol]:
-        """All symbols that the file defines; one that stands in two tables is there twice."""
+        """All defined symbols; one that is in two tables is listed twice."""
         return [
             Symbol(self._name(table.link, start), section, value, size, kind)
             for table in self._symbol_tables()
@@ -131,7 +132,7 @@ class ElfFile:
         ]
 
     def segments(self) -> list[Segment]:
-        """What a loader puts into memory, in the order of the file."""
+        """The segments that a loader puts into memory, in the order of the file."""
         start, entry_size, count = *struct.unpack_from("<Q", self.data, 32), *struct.unpack_from("<HH", self.data, 54)
         if count and (entry_size != _SEGMENT.size or start + count * entry_size > len(self.data)):
             raise CodeObjectError("damaged ELF file: the table of segments lies outside of the file")
@@ -145,7 +146,7 @@ class ElfFile:
         return found
 
     def load_relocations(self) -> Iterator[Relocation]:
-        """What a loader has to fill in a linked file; places count as its addresses do."""
+        """The relocations of a linked file; places are addresses."""
         for section in self.sections:
             if section.kind == _SHT_RELA and section.flags & _SHF_ALLOC:
                 table = self._section(section.link)
@@ -159,9 +160,9 @@ class ElfFile:
                     yield Relocation(place, information & 0xFFFFFFFF, symbol, addend)
 
     def symbol_bytes(self, name: str, size: int, *, sized: bool = True) -> bytes:
-        """The *size* bytes that the symbol called *name* stands for. Raises `CodeObjectError` if it has fewer.
+        """The *size* bytes of the symbol called *name*. Raises `CodeObjectError` if it has fewer.
 
-        The symbols of an assembler often have no size: with *sized* false, only the end of the section is a limit.
+        Assemblers often leave symbols without a size: if *sized* is false, only the end of the section is a limit.
         """
         symbol = self.symbol(name)
         section = self._section(symbol.section)
@@ -179,13 +180,13 @@ class ElfFile:
         return next((number for number in numbers if names.startswith(wanted, self.sections[number].name)), None)
 
     def section_bytes(self, number: int) -> bytes:
-        """What is in section *number*."""
+        """The contents of section *number*."""
         return self._content(self._section(number))
 
     def relocations(self, number: int) -> dict[int, tuple[int, int]]:
-        """What the places in section *number* that are to be relocated refer to: a section, and an offset in it.
+        """The targets of the relocations in section *number*: a section, and an offset in it.
 
-        For relocatable files: the offsets of places count from the start of the section.
+        For relocatable files, in which places are offsets from the start of the section.
         """
         found = {}
         for section in self.sections:
@@ -200,7 +201,7 @@ class ElfFile:
         return (section for section in self.sections if section.kind in (_SHT_SYMTAB, _SHT_DYNSYM))
 
     def _symbols(self, table: Section) -> Iterator[tuple[int, int, int, int, int]]:
-        """Where the name begins, the kind, the section, the value and the size of each symbol of *table*."""
+        """The position of the name, the kind, the section, the value and the size of each symbol of *table*."""
         for start, information, _, section, value, size in self._entries(table, _SYMBOL):
             yield start, information & 15, section, value, size
 
@@ -260,7 +261,7 @@ def _split_notes(content: bytes) -> Iterator[tuple[bytes, int, bytes]]:
     position = 0
     while position < len(content):
         if position + _NOTE.size > len(content):
-            raise CodeObjectError("damaged ELF file: half a note")
+            raise CodeObjectError("damaged ELF file: a note is cut off")
         owner_size, size, kind = _NOTE.unpack_from(content, position)
         start = position + _NOTE.size
         description = start + _padded(owner_size)

@@ -1,10 +1,10 @@
 """Errors of the compile-time half.
 
-Three situations are kept apart, because a user does something different about each:
+Three situations are distinguished, as users respond to each in a different way:
 
 * :class:`UnknownTargetError`: the name does not exist;
-* :class:`UnsupportedError`: the name exists, this target or toolchain cannot do what was asked;
-* :class:`NotFoundError`: something that should be on this machine was looked for and is not there.
+* :class:`UnsupportedError`: the name exists, but this target or toolchain does not support what was requested;
+* :class:`NotFoundError`: something that should be on this machine was not found.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class UnknownTargetError(DevicelibError, ValueError):
 
 
 class UnsupportedError(DevicelibError):
-    """Something that exists, but that this target or toolchain cannot do."""
+    """Something that this target or toolchain does not support."""
 
 
 class NotFoundError(DevicelibError):
-    """A file, library or tool that was looked for and is not there."""
+    """A file, library or tool that was not found."""
 
 
 class MissingExtraError(NotFoundError):
-    """What an optional dependency is needed for; ``extra`` is what brings it, such as ``hip-devicelib[headers]``."""
+    """An optional dependency is missing; ``extra`` installs it, such as ``hip-devicelib[headers]``."""
 
     def __init__(self, message: str, extra: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class MissingExtraError(NotFoundError):
 
 
 class ForkWarning(RuntimeWarning):
-    """A process was forked while another of its threads compiled and did not come to an end."""
+    """A process was forked while another of its threads was still compiling."""
 
 
 class InvalidIRError(DevicelibError, ValueError):
@@ -50,13 +50,13 @@ class HeaderError(DevicelibError, ValueError):
 
 
 class ManifestError(DevicelibError, ValueError):
-    """A file of declarations that is damaged, or that another version of this package wrote."""
+    """A file of declarations that is damaged, or that was written by another version of this package."""
 
 
 class CompileError(DevicelibError):
-    """HIP C++ that a compiler rejects, or a compiler that fails.
+    """HIP C++ that a compiler rejects, or a compiler that does not work.
 
-    The message holds the first of what the compiler said, ``log`` all of it.
+    The message has the beginning of the compiler's output, ``log`` all of it.
     """
 
     def __init__(self, message: str, *, log: str = "") -> None:
@@ -65,7 +65,7 @@ class CompileError(DevicelibError):
 
 
 class LinkError(DevicelibError):
-    """An object that a linker rejects, or a linker that fails; the message holds what it said."""
+    """An object that a linker rejects, or a linker that does not work; the message has its output."""
 
 
 class CacheError(DevicelibError):
@@ -73,4 +73,4 @@ class CacheError(DevicelibError):
 
 
 class CodeObjectError(DevicelibError, ValueError):
-    """A code object that is damaged, or that lacks what was asked of it."""
+    """A code object that is damaged, or lacks something that was requested."""

@@ -1,4 +1,4 @@
-"""Device functions of a user, written in HIP C++, as a library like that of HIP's own functions."""
+"""Libraries of a user's own device functions, written in HIP C++, like the library of HIP's functions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ class Extension:
     """HIP C++ with ``__device__`` functions.
 
     ``source`` may include headers from ``include_paths``; ``options`` are further options of clang, such as
-    ``-DNAME=1``. ``intents`` says what pointers are for, by the name of the function and then of the parameter; those
-    that it does not name are ``in`` where they lead to something constant, else ``address``. ``name`` stands in
-    messages.
+    ``-DNAME=1``. ``intents`` gives the purpose of pointers, by the names of the function and the parameter. Other
+    pointers are ``in`` if they point to something constant, otherwise ``address``. ``name`` is used in messages.
     """
 
     source: str = field(repr=False)
@@ -39,26 +38,26 @@ class Extension:
 
     @property
     def text(self) -> str:
-        """The source as a compiler gets it behind HIP's header: its messages count the user's lines."""
+        """The source for a compiler, to be put after HIP's header: messages have the user's line numbers."""
         return f'#define __device__ __attribute__((device))\n#line 1 "{self.name}"\n{self.source}\n'
 
 
 def build_extension(extension: Extension, header: Header, compiler: Compiler, target: str | Target) -> Library:
-    """The library of the functions of *extension* for *target*; several such libraries can be linked at once.
+    """The library of the functions of *extension* for *target*. Several such libraries can be linked together.
 
-    Raises `CompileError`, with the compiler's message and the line of the user, for source that does not compile, and
-    `HeaderError` for source without a device function, or for intents of what is not there. `supply_extension` keeps
-    what it builds.
+    Raises `CompileError` with the compiler's message and the user's line for source that does not compile, and
+    `HeaderError` for source without a device function, or intents for something that does not exist. `supply_extension`
+    also caches the library.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
-    # Alone first: a message of the compiler is then about the source of the user and nothing else.
+    # It is compiled alone first, so that a message of the compiler can only be about the user's source.
     compiler.compile(extension.text, resolved, extension.flags)
     declarations, _ = declare_extension(extension, header)
     return build_declared(extension, declarations, compiler, resolved)
 
 
 def declare_extension(extension: Extension, header: Header) -> tuple[Declarations, tuple[Path, ...]]:
-    """What *extension* declares, and the files that it includes; `HeaderError`."""
+    """The declarations of *extension*, and the files that it includes; `HeaderError` if it cannot be parsed."""
     declarations, included = parse_extension(header, extension.text, extension.flags)
     functions = tuple(_with_intents(function, extension.intents) for function in declarations.functions)
     _check_intents(extension.intents, functions)
@@ -66,7 +65,7 @@ def declare_extension(extension: Extension, header: Header) -> tuple[Declaration
 
 
 def build_declared(extension: Extension, declarations: Declarations, compiler: Compiler, target: Target) -> Library:
-    """The library of *declarations*, which are those of *extension*."""
+    """The library of *declarations*, which belong to *extension*."""
     library = build_library(declarations, compiler, target, source=extension.text, options=extension.flags)
     return replace(library, dropped=(*declarations.omissions, *library.dropped))
 
@@ -97,4 +96,6 @@ def _check_intents(intents: Mapping[str, Mapping[str, Intent]], functions: tuple
                     f"intents: {name!r} has no pointer parameter {parameter!r}; it has: {', '.join(pointers) or 'none'}"
                 )
             if intent == "value" or intent not in get_args(Intent):
-                raise HeaderError(f"intents: {intent!r} of {name}.{parameter}: one of in, out, inout, address")
+                raise HeaderError(
+                    f"intents: {name}.{parameter} has {intent!r}; it must be 'in', 'out', 'inout' or 'address'"
+                )

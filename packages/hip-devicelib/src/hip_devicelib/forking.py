@@ -1,11 +1,12 @@
 """Forks and compiling: a process is not forked while another of its threads compiles.
 
-A forked child has the thread that forked and no other. A lock that another thread held stays taken there for good, and
-what that thread was changing stays half changed: LLVM's objects, Numba's tables. So a fork waits until nobody compiles:
-it takes the locks under which that is done, always in the same order, and gives them back in both processes.
+A forked child has only the thread that forked. Locks that other threads held are never released in it, and the objects
+that these threads were changing, such as LLVM's and Numba's tables, stay half changed. So a fork waits until no other
+thread compiles: it takes the locks that protect compiling, always in the same order, and releases them in both
+processes.
 
-Waiting ends after `PATIENCE`. The process is forked all the same then, with a warning, and the child gets locks that
-are free: it may meet a table of Numba or LLVM that is half changed, but does not hang.
+The wait ends after `PATIENCE`. The process is then forked with a warning, and the child gets new locks: it may find a
+table of Numba or LLVM half changed, but it does not hang.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from llvmlite import binding as llvm
 from hip_devicelib.errors import ForkWarning
 
 PATIENCE = 60.0
-"""Seconds that a fork waits, at most, for what other threads compile."""
+"""The most seconds that a fork waits for other threads to compile."""
 
 
 class Rank(IntEnum):
@@ -34,16 +35,15 @@ class Rank(IntEnum):
 
 
 compiling = threading.RLock()
-"""Held by whoever compiles; no lock but those of higher rank, and such as are renewed in a child, is taken outside of
-it."""
+"""Held while compiling. Within it, only locks of higher rank are taken, and locks that are renewed in a child."""
 
 _locks: dict[Rank, Any] = {Rank.COMPILING: compiling}
 _held: dict[int, list[Any]] = {}
-"""The locks that a thread took for its fork, by the number of the thread; it has the same in the child."""
+"""The locks that a thread took for its fork, by the number of the thread, which is the same in the child."""
 
 
 def hold_in_forks(rank: Rank, lock: Any) -> None:
-    """Have each fork wait for *lock*, an ``RLock``."""
+    """Make each fork wait for *lock*, an ``RLock``."""
     _locks[rank] = lock
 
 
@@ -77,7 +77,7 @@ def _release_in_child() -> None:
 
 
 def _lock_of_llvmlite() -> Any:
-    """The lock that llvmlite takes for each call of LLVM; ``None`` where this llvmlite has another one."""
+    """The lock that llvmlite takes for each call of LLVM; ``None`` if this llvmlite has another one."""
     return getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
 
 

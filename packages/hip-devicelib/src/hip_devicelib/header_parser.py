@@ -1,9 +1,9 @@
 """Parses the text of HIP's header into declarations, with libclang.
 
-One fixed GPU is parsed for: what the header declares does not depend on it, and PyPI's libclang (LLVM 18) refuses
-GPUs that are newer than it is. It does not know all that the bodies of functions in newer headers call, either, so
-errors in these are passed over: only declarations are read, and what compiles bodies is ROCm. libclang, which the extra
-`EXTRA` brings, is loaded when `parse_header` is called, not when this module is.
+The header is parsed for one fixed GPU: its declarations do not depend on it, and PyPI's libclang (LLVM 18) does not
+know newer GPUs. It does not know all functions that newer headers call in function bodies either, so errors there are
+ignored: only declarations are needed, and bodies are compiled by ROCm. libclang, which the extra `EXTRA` installs, is
+loaded when `parse_header` is called, not when this module is imported.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Cursor: TypeAlias = Any
 ClangType: TypeAlias = Any
 
 EXTRA = "hip-devicelib[headers]"
-"""What to install to have libclang."""
+"""The extra that installs libclang."""
 
 MACROS = ("HIP_ENABLE_WARP_SYNC_BUILTINS",)
-"""Macros that are defined wherever the header is compiled: it hides ``__shfl_sync`` and the like behind this one."""
+"""Macros that are always defined when the header is compiled: it hides ``__shfl_sync`` and the like behind this one."""
 
 FLAGS = (
     "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc", "-nostdinc", "-std=c++17",
@@ -48,11 +48,11 @@ INSTANCES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     },
     **{name: tuple((word,) for word in _WORDS) for name in ("__match_any", "__match_all")},
 }  # fmt: skip
-"""Function templates that are declared for some arguments: by name, the arguments of each instance."""
+"""Function templates that are declared for some arguments: the arguments of each instance, by name."""
 
 WRITING_FUNCTIONS = frozenset({"frexp", "modf", "remquo", "sincos", "sincospi"})
-"""Functions of C's math library whose pointer parameters are written and not read; also with the suffix for float, and
-under the names of the device library. Of any other pointer that is not constant nothing is guessed."""
+"""Functions of C's math library whose pointer parameters are written and not read. The same holds with the suffix for
+float, and under the names of the device library. Nothing is assumed about other pointers to non-constant targets."""
 
 _REMOVED_PREFIXES = ("__ocml_", "__")
 _EXCLUDED = {
@@ -62,14 +62,14 @@ _EXCLUDED = {
 
 
 def parse_header(header: Header) -> Declarations:
-    """The device functions that *header* declares.
+    """The declarations of the device functions in *header*.
 
-    Raises `HeaderError` if libclang finds an error in a declaration or no device function, and `MissingExtraError`
-    without libclang.
+    Raises `HeaderError` if libclang reports an error in a declaration or there is no device function, and
+    `MissingExtraError` without libclang.
     """
     plain = _collect(_parse(header.text))
     if plain.templates:
-        # An instance is parsed as a function of its own, in a namespace where the template's parameters are types.
+        # An instance is parsed as a function of its own, in a namespace in which the template's parameters are types.
         suffix, wanted = _spell_instances(plain.templates)
         instances = _collect(_parse(header.text + suffix)).instances
         plain.functions += [_as_instance(function, *wanted[function.namespace]) for function in instances]
@@ -80,11 +80,11 @@ def parse_header(header: Header) -> Declarations:
 
 
 def parse_extension(header: Header, source: str, options: Sequence[str] = ()) -> tuple[Declarations, tuple[Path, ...]]:
-    """The device functions that *source*, HIP C++ after *header*, declares itself or through what it includes, and the
-    files that it includes.
+    """The device functions that *source*, HIP C++ after *header*, declares itself or includes, and the files that it
+    includes.
 
-    *options* are those of clang, such as ``-I`` with an absolute path. A function template is an omission: what a
-    program can call is a function. Raises as `parse_header` does; lines in messages count from the start of *source*.
+    *options* are clang's, such as ``-I`` with an absolute path. Function templates are left out, as programs can only
+    call functions. Raises as `parse_header` does; line numbers in messages count from the start of *source*.
     """
     first = header.text.count("\n") + 2
     top = _parse(f"{header.text}\n{source}", options, own_line=first)
@@ -102,7 +102,7 @@ def parse_extension(header: Header, source: str, options: Sequence[str] = ()) ->
 
 
 def _is_after(cursor: Cursor, first_line: int) -> bool:
-    """Whether *cursor* is of a user: in another file than the header, or behind it."""
+    """Whether *cursor* is in the user's code: in another file than the header, or after it."""
     file = cursor.location.file
     return file is not None and (file.name != _FILE_NAME or cursor.location.line >= first_line)
 
@@ -116,11 +116,11 @@ class _Found:
 
 
 class _UnfitTypeError(Exception):
-    """A type that the C ABI of the wrappers does not know; the message is the reason of an omission."""
+    """A type that the wrappers' C ABI does not support; the message is the reason for leaving a function out."""
 
 
 def _parse(text: str, options: Sequence[str] = (), *, own_line: int | None = None) -> Cursor:
-    """What libclang reads in *text*, HIP's header and from *own_line* on, if that is given, the source of a user."""
+    """libclang's result for *text*: HIP's header and, from *own_line* on if that is given, a user's source."""
     try:
         from clang import cindex
     except ImportError as error:
@@ -129,7 +129,7 @@ def _parse(text: str, options: Sequence[str] = (), *, own_line: int | None = Non
         ) from None
 
     def errors_in(unit: Any) -> tuple[list[str], list[str]]:
-        """The errors in the source of a user, whose lines are counted from its start, and those in the header."""
+        """The errors in a user's source, with line numbers that count from its start, and those in the header."""
         own, others = [], []
         for item in unit.diagnostics:
             if item.severity < cindex.Diagnostic.Error:
@@ -147,7 +147,7 @@ def _parse(text: str, options: Sequence[str] = (), *, own_line: int | None = Non
         index = cindex.Index.create()
         unit = parse(0)
         own, others = errors_in(unit)
-        if others and not own:  # in bodies alone?
+        if others and not own:  # in bodies only?
             _, others = errors_in(parse(cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES))
     except (cindex.LibclangError, cindex.TranslationUnitLoadError) as error:
         raise HeaderError(f"libclang cannot read the header: {error}") from None
@@ -169,7 +169,7 @@ def _collect(top: Cursor, is_wanted: Callable[[Cursor], bool] = lambda cursor: T
         if not is_wanted(cursor):
             continue
         usr = cursor.get_usr()
-        # A redeclaration may lack the names of parameters and the attributes: the definition is the better witness.
+        # A redeclaration may lack parameter names and attributes, so the definition is preferred.
         if usr not in last or (cursor.is_definition() and usr not in defined):
             last[usr] = cursor, namespace
         if cursor.is_definition():
@@ -259,11 +259,12 @@ _HIP_VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d+)>")
 _EXT_VECTOR = re.compile(r"([A-Za-z0-9_ ]+) __attribute__\(\(ext_vector_type\((\d+)\)\)\)")
 _ADDRESS_SPACE = re.compile(r"__attribute__\(\(address_space\((\d+)\)\)\) ?")
 _SHORT_SPACES = (3, 5)
-_PRIVATE = "__private "  # how clang spells address space 5 where it knows it by that name
+_PRIVATE = "__private "  # clang's spelling of address space 5 if it knows the name
 
 
 def read_type(clang_type: ClangType) -> CType:
-    """The `CType` of a type of libclang. Its spelling is asked first: ``.kind`` raises for what it does not know."""
+    """The `CType` of a libclang type. Its spelling is looked at first, as ``.kind`` raises an error for unknown
+    kinds."""
     canonical = clang_type.get_canonical()
     spelling = canonical.spelling
     if spelling.endswith(" *"):
@@ -302,7 +303,7 @@ _INSTANCE = "hipdl_instance_"
 
 
 def _spell_instances(templates: Mapping[str, list[Cursor]]) -> tuple[str, dict[str, tuple[str, tuple[str, ...]]]]:
-    """C++ that declares each wanted instance, and what namespace it put which template and arguments into."""
+    """C++ that declares each instance, and the template and arguments of each namespace in it."""
     lines = [""]
     wanted: dict[str, tuple[str, tuple[str, ...]]] = {}
     for name, cursors in templates.items():
@@ -331,7 +332,7 @@ def _as_instance(function: Function, name: str, arguments: tuple[str, ...]) -> F
 
 
 def _without_twins(found: _Found) -> tuple[Function, ...]:
-    """The functions whose wrappers have different names; of two with one name the first stays."""
+    """The functions with distinct wrapper names; of those with the same name, the first."""
     kept: dict[str, Function] = {}
     for function in found.functions:
         if function.symbol in kept:

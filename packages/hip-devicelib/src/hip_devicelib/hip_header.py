@@ -1,7 +1,7 @@
 """The text of HIP's device header, which HIPRTC contains.
 
 ``libhiprtc-builtins.so`` exports the whole preprocessed header as the symbol ``__hipRTC_header`` and its length in
-bytes as ``__hipRTC_header_size``. The library is read, not loaded: that runs no code, and works where it does not load.
+bytes as ``__hipRTC_header_size``. The library is read and not loaded: no code runs, and it need not be loadable here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TEXT, _SIZE = "__hipRTC_header", "__hipRTC_header_size"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """HIP's device header: its text, and the version of its ROCm (``6.4.43484``) where that is known."""
+    """HIP's device header: its text, and the version of its ROCm (``6.4.43484``) if that is known."""
 
     text: str = field(repr=False)
     version: str | None
@@ -32,7 +32,7 @@ class Header:
 def read_header(rocm: Rocm) -> Header:
     """The header of *rocm*.
 
-    Raises `NotFoundError` if it has no builtins library, and `HeaderError` if that library holds no header.
+    Raises `NotFoundError` if it has no builtins library, and `HeaderError` if that library contains no header.
     """
     path = rocm.require("hiprtc-builtins")
     try:
@@ -44,7 +44,7 @@ def read_header(rocm: Rocm) -> Header:
     except CodeObjectError as error:
         raise HeaderError(f"{path} holds no HIP header: {error}") from None
     try:
-        # What follows a zero byte, if there is one, a compiler would not see.
+        # A compiler would not see anything after a zero byte.
         text = data.partition(b"\0")[0].decode()
     except UnicodeDecodeError as error:
         raise HeaderError(f"the header in {path} is not text: {error}") from None

@@ -1,8 +1,8 @@
-"""HIPRTC, in a process of its own: HIP C++ on the standard input, bitcode on the standard output.
+"""HIPRTC in a separate process: HIP C++ on standard input, bitcode on standard output.
 
-``python -m hip_devicelib.hiprtc LIBRARY OPTION...``: what the compiler says goes to the standard error stream. The exit
-status is 0, or 1 for a program that does not compile. A process of its own, since source that is wrong can
-end the compiler, and so that no second LLVM is loaded into the process of the user.
+``python -m hip_devicelib.hiprtc LIBRARY OPTION...`` writes the compiler's messages to standard error. The exit status
+is 0, or 1 for a program that does not compile. The process is separate since invalid source can crash the compiler, and
+to keep a second LLVM out of the user's process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _COMPILATION_FAILED = 6  # HIPRTC_ERROR_COMPILATION, hip/hiprtc.h
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The other process: see the module's documentation."""
+    """The separate process: see the module's docstring."""
     path, *options = arguments
     library = ctypes.CDLL(path)
     library.hiprtcGetErrorString.restype = ctypes.c_char_p

@@ -1,8 +1,8 @@
-"""Calls functions that may crash LLVM in a process of their own.
+"""Calls functions that may crash LLVM in a separate process.
 
-``python -m hip_devicelib.isolated_call`` reads a function, by its name, and its arguments from its standard input, and
-writes the result, or the error that the function raised, to its standard output. Both ends are this program, so what
-goes between them is pickled.
+``python -m hip_devicelib.isolated_call`` reads the name of a function and its arguments from standard input, and writes
+the result, or the error that the function raised, to standard output. Both ends are this program, so the data is
+pickled.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _LAST_WORDS = 2000
 
 
 def call_apart(function: Callable[..., T], *arguments: Any) -> T:
-    """What *function* of some module gives for *arguments*, in another process; what it raises is raised here.
+    """The result of *function*, a function of a module, for *arguments*, computed in another process. Its errors are
+    raised here.
 
-    `UnsupportedError` with LLVM's last words if the process does not survive it. Half a second more than a call.
+    `UnsupportedError` with LLVM's last message if the process crashes. Takes half a second longer than a plain call.
     """
     if not sys.executable:
         raise UnsupportedError(
-            "what LLVM may not survive is done in a process of its own, and this Python does not know the path of its "
-            "interpreter (sys.executable is empty)"
+            "code on which LLVM may crash is compiled in another process, and this Python does not know the path of "
+            "its interpreter (sys.executable is empty): start Python by its path"
         )
     command = [sys.executable, "-m", "hip_devicelib.isolated_call"]
     call = pickle.dumps((function, arguments))
@@ -52,7 +53,7 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
 
 
 def main() -> int:
-    """The other process: see the module's documentation."""
+    """The separate process: see the module's docstring."""
     answer = _call(*pickle.load(sys.stdin.buffer))
     sys.stdout.buffer.write(answer)
     return 0

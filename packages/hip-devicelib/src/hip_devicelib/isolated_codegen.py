@@ -1,9 +1,9 @@
-"""Generates machine code in a process of its own, for modules that may crash LLVM's code generator.
+"""Generates machine code in a separate process, for modules that may crash LLVM's code generator.
 
-``python -m hip_devicelib.isolated_codegen TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from its standard input
-and writes machine code to its standard output; the target ``cpu`` is the processor of this machine. If it dies, its
-last words become the text of an `UnsupportedError`. Without arguments it only reads the bitcode, which LLVM does not
-always survive either. ``... read`` reads LLVM IR as text, ``... optimise`` either, and optimises it.
+``python -m hip_devicelib.isolated_codegen TARGET-ID WAVE-SIZE object|assembly`` reads bitcode from standard input and
+writes machine code to standard output; the target ``cpu`` is this machine's processor. If it crashes, its last message
+becomes the text of an `UnsupportedError`. Without arguments it only reads the bitcode, which can crash LLVM, too.
+``... read`` reads the text of LLVM IR; ``... optimise`` reads either, and optimises it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TRIPLE = "amdgcn-amd-amdhsa"
 """The LLVM triple of all code for AMD GPUs."""
 
 BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-"""What files of bitcode begin with."""
+"""The first bytes of bitcode files."""
 
 Form = Literal["object", "assembly"]
 _LAST_WORDS = 2000
@@ -40,11 +40,11 @@ def _initialise() -> None:
 
 
 def make_machine(target: Target, level: int = 3) -> llvm.TargetMachine:
-    """LLVM's target machine for *target*. `UnsupportedError` if the LLVM of this llvmlite is too old to know it."""
+    """LLVM's target machine for *target*. `UnsupportedError` if llvmlite's LLVM is too old for it."""
     major = llvm.llvm_version_info[0]
     if major < target.since_llvm:
         raise UnsupportedError(
-            f"target {target.name!r} needs LLVM {target.since_llvm}; llvmlite brings LLVM {major}: install a newer one"
+            f"target {target.name!r} needs LLVM {target.since_llvm}; llvmlite has LLVM {major}: install a newer one"
         )
     _initialise()
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
@@ -55,7 +55,7 @@ def make_machine(target: Target, level: int = 3) -> llvm.TargetMachine:
 
 
 def make_host_machine(level: int = 3) -> llvm.TargetMachine:
-    """LLVM's target machine for code that is loaded into a process on this processor."""
+    """LLVM's target machine for code that is loaded into a process on this machine."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
@@ -65,10 +65,10 @@ def make_host_machine(level: int = 3) -> llvm.TargetMachine:
 
 
 def emit(bitcode: bytes, target: Target | None, form: Form) -> bytes:
-    """Machine code of *bitcode* for *target*, ``None`` for this processor, in this process, which dies if the backend
-    cannot do it."""
+    """Machine code of *bitcode* for *target* (``None`` for this processor), generated in this process, which crashes if
+    the backend does not support the code."""
     try:
-        # A module is emitted once only: emitting changes it, and the second time aborts. Hence a parse each time.
+        # Emitting changes a module, and emitting it a second time aborts: hence it is parsed each time.
         module = llvm.parse_bitcode(bitcode, llvm.create_context())
         module.verify()
     except RuntimeError as error:
@@ -80,14 +80,14 @@ def emit(bitcode: bytes, target: Target | None, form: Form) -> bytes:
 
 
 def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str]) -> bytes:
-    """Machine code of *bitcode*, made in another process; *reasons* say why that is needed.
+    """Machine code of *bitcode*, generated in another process; *reasons* say why that is needed.
 
-    Raises `UnsupportedError` with LLVM's message if that process does not survive it.
+    Raises `UnsupportedError` with LLVM's message if that process crashes.
     """
     if not sys.executable:
         raise UnsupportedError(
-            f"code for {target.id} with {'; '.join(reasons)} is compiled in a process of its own, and this Python does "
-            "not know the path of its interpreter (sys.executable is empty)"
+            f"code for {target.id} with {'; '.join(reasons)} is compiled in another process, as LLVM may crash, and "
+            "this Python does not know the path of its interpreter (sys.executable is empty): start Python by its path"
         )
     command = [sys.executable, "-m", "hip_devicelib.isolated_codegen", target.id, str(target.wave_size), form]
     done = subprocess.run(command, input=bitcode, capture_output=True, env=child_environment(), check=False)
@@ -98,8 +98,8 @@ def emit_apart(bitcode: bytes, target: Target, form: Form, reasons: Sequence[str
 
 
 def emit_for_host_apart(bitcode: bytes, form: Form, loads: bool = False) -> bytes:
-    """Machine code of *bitcode* for this processor, made in another process, which also *loads* it where asked to.
-    `UnsupportedError` with LLVM's message if that process does not survive it."""
+    """Machine code of *bitcode* for this processor, generated in another process, which also loads it if *loads* is
+    true. `UnsupportedError` with LLVM's message if that process crashes."""
     command = [
         sys.executable,
         "-m",
@@ -126,7 +126,7 @@ def check_apart(bitcode: bytes, what: str) -> None:
 
 
 def read_apart(text: str) -> None:
-    """Have another process read LLVM IR. `UnsupportedError` with LLVM's message if that does not survive it."""
+    """Let another process read LLVM IR. `UnsupportedError` with LLVM's message if that process crashes."""
     command = [sys.executable, "-m", "hip_devicelib.isolated_codegen", "read"]
     done = subprocess.run(command, input=text.encode(), capture_output=True, env=child_environment(), check=False)
     if done.returncode:
@@ -134,10 +134,10 @@ def read_apart(text: str) -> None:
 
 
 def optimise_apart(source: bytes) -> None:
-    """Have another process read and optimise *source*, bitcode or the text of LLVM IR that somebody else made: damaged
-    bitcode may end the process that reads it, or, where it can be read, the one that optimises it.
+    """Let another process read and optimise *source*: bitcode or the text of LLVM IR from elsewhere. Damaged bitcode
+    may crash the process that reads it or, if it can be read, the one that optimises it.
 
-    `UnsupportedError` with LLVM's message if that does not survive it.
+    `UnsupportedError` with LLVM's message if that process crashes.
     """
     command = [sys.executable, "-m", "hip_devicelib.isolated_codegen", "optimise"]
     done = subprocess.run(command, input=source, capture_output=True, env=child_environment(), check=False)
@@ -161,7 +161,8 @@ def _optimise(source: bytes) -> None:
 
 
 def _make_machine_of(module: llvm.ModuleRef) -> llvm.TargetMachine:
-    """The kind of machine that *module* is for: its functions name processors that another does not survive."""
+    """The kind of machine that *module* is for, as processor names in its functions can crash the backend of
+    another."""
     if module.triple.partition("-")[0] != TRIPLE.partition("-")[0]:
         return make_host_machine()
     _initialise()
@@ -169,15 +170,15 @@ def _make_machine_of(module: llvm.ModuleRef) -> llvm.TargetMachine:
 
 
 def simplify(bitcode: bytes, level: int) -> bytes:
-    """Bitcode of what LLVM's pipeline of *level* makes of *bitcode* for this processor, without vectors and loops that
-    are written out: both are for when more is known of the threads."""
+    """*bitcode* after LLVM's pipeline of *level* for this processor, without vectorisation and loop unrolling: both
+    come later, when more is known of the threads."""
     module = llvm.parse_bitcode(bitcode, llvm.create_context())
     run_simplification(module, make_host_machine(), level)
     return bytes(module.as_bitcode())
 
 
 def run_simplification(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int) -> None:
-    """What `simplify` does, in place."""
+    """The same as `simplify`, in place."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, tuning)
@@ -186,8 +187,8 @@ def run_simplification(module: llvm.ModuleRef, machine: llvm.TargetMachine, leve
 
 
 def _load(image: bytes) -> None:
-    """Load the object file *image* into this process, which dies if it cannot be loaded."""
-    with suppress(RuntimeError):  # of a system that has its math elsewhere
+    """Load the object file *image* into this process, which crashes if that is not possible."""
+    with suppress(RuntimeError):  # of a system whose math functions are elsewhere
         llvm.load_library_permanently("libm.so.6")
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), make_host_machine())
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(image))
@@ -195,12 +196,12 @@ def _load(image: bytes) -> None:
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of a child that has to find the modules that this process found, by whatever path."""
+    """The environment for a child process that has to find the same modules as this process."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The other process: see the module's documentation."""
+    """The separate process: see the module's docstring."""
     if not arguments:
         llvm.parse_bitcode(sys.stdin.buffer.read(), llvm.create_context()).verify()
         return 0

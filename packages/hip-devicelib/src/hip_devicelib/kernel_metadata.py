@@ -1,8 +1,8 @@
 """Kernels read back from an ELF object or a linked code object for an AMD GPU.
 
-What a launch needs stands in a note of the ELF file (``NT_AMDGPU_METADATA``, MessagePack) and in one kernel
-descriptor of 64 bytes for each kernel. Both are described in LLVM's "User Guide for AMDGPU Backend", sections "Code
-Object Metadata" and "Kernel Descriptor". Bytes that do not follow it are a `CodeObjectError`.
+The data for a launch is in a note of the ELF file (``NT_AMDGPU_METADATA``, MessagePack) and in a kernel descriptor of
+64 bytes for each kernel. LLVM's "User Guide for AMDGPU Backend" describes both, in the sections "Code Object Metadata"
+and "Kernel Descriptor". Bytes that do not follow it raise `CodeObjectError`.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ def read_target(image: bytes) -> str:
 def read_kernels(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]]] | None = None) -> tuple[Kernel, ...]:
     """The kernels of *image*, a relocatable object or a linked code object, in the order of its metadata.
 
-    Parameters are the explicit ones; ``argument_bytes`` ends with the last of them, so what a runtime adds (hidden
-    arguments) is not counted. Machine code does not know the type of a value that it is passed: the type is ``ptr``
-    where the metadata says so, else the integer of that size, or ``[N x i8]`` for a size that no scalar has.
-    *signatures* gives, for each kernel that it names, the names and LLVM types of the parameters, and these are taken
-    after a check that they lie where the code expects them. Raises `CodeObjectError` for a damaged image or a
-    signature that differs.
+    Parameters are the explicit ones. ``argument_bytes`` ends with the last of them, so hidden arguments, which the
+    runtime adds, are not counted. Machine code has no parameter types: the type is ``ptr`` if the metadata says so,
+    otherwise the integer of that size, or ``[N x i8]`` for a size that no scalar has. For the kernels that *signatures*
+    names, it gives the names and LLVM types of the parameters, which are used after a check that their positions match
+    the code. Raises `CodeObjectError` for a damaged image or a signature that does not match.
     """
     elf = read_elf(image)
     entries = _field(read_metadata(elf), "amdhsa.kernels", list)
@@ -57,8 +56,8 @@ def read_kernels(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]
 
 @dataclass(frozen=True)
 class Spills:
-    """Registers of a kernel that its code has no room for, and keeps in memory at times; and accumulation registers,
-    which CDNA GPUs have besides the vector registers."""
+    """The numbers of spilled vector and scalar registers, which code without enough registers keeps in memory at times,
+    and of accumulation registers, which CDNA GPUs have besides the vector registers."""
 
     vector: int
     scalar: int
@@ -66,7 +65,7 @@ class Spills:
 
 
 def read_spills(image: bytes, name: str) -> Spills:
-    """The spills of the kernel *name* of *image*, as its metadata has them. Raises `CodeObjectError`."""
+    """The spills of the kernel *name* of *image*, from its metadata. Raises `CodeObjectError`."""
     for item in _field(read_metadata(read_elf(image)), "amdhsa.kernels", list):
         entry = _checked(item, dict, "amdhsa.kernels[]")
         if _field(entry, ".name", str) == name:
@@ -81,7 +80,7 @@ def describe(image: bytes, signatures: Mapping[str, Sequence[tuple[str, str]]] |
 
 
 def read_metadata(elf: ElfFile) -> dict[str, Any]:
-    """The metadata of a file with code for AMD GPUs, of which nothing has been checked. Raises `CodeObjectError`."""
+    """The metadata of a file that has not been checked. Raises `CodeObjectError`."""
     for owner, kind, description in elf.notes():
         if owner == _NOTE_OWNER and kind == _NT_AMDGPU_METADATA:
             try:
@@ -129,7 +128,7 @@ def _read_parameters(entry: dict[str, Any]) -> list[Parameter]:
 
 
 def _check_descriptor(elf: ElfFile, symbol: str, shared: int, private: int) -> None:
-    """Check that the kernel descriptor is there and agrees with the metadata."""
+    """Check that the kernel descriptor exists and agrees with the metadata."""
     descriptor = elf.symbol_bytes(symbol, _DESCRIPTOR_BYTES)
     found = struct.unpack_from("<II", descriptor)
     if found != (shared, private):

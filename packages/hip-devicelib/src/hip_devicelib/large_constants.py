@@ -1,7 +1,7 @@
 """Large constants: a module refers to their bytes by a symbol, which is defined when machine code is generated.
 
-A module is read, printed and linked many times on its way to machine code, each time for as long as its constants are
-large. So a large one is left out (see `CodeObject.data`); its symbol holds the digest of its contents.
+A module is read, printed and linked many times on its way to machine code, which takes long if it has large constants.
+So these are left out (see `CodeObject.data`). A large constant's symbol contains the digest of its contents.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from llvmlite import ir
 
 PREFIX = "hip.data."
-"""What the symbols of large constants start with; the SHA-256 of the bytes follows."""
+"""The prefix of the symbols of large constants, which the SHA-256 of the bytes follows."""
 
 ALIGNMENT = 64
 """Alignment of each large constant."""
 
 LARGE = 64 << 10
-"""Bytes from which on a constant is large. LLVM sees the contents of smaller ones while it optimises."""
+"""The size in bytes from which a constant counts as large. LLVM's optimiser sees the contents of smaller ones."""
 
 
 def symbol_of_data(data: bytes) -> str:
@@ -27,7 +27,8 @@ def symbol_of_data(data: bytes) -> str:
 
 
 def spell_bytes(data: bytes) -> ir.FormattedConstant:
-    """The bytes *data* as a constant of llvmlite, which itself spells bytes one by one: seconds for some megabytes."""
+    """The bytes *data* as a constant of llvmlite. llvmlite's own class formats bytes one by one, which takes seconds
+    for some megabytes."""
     escaped = "\\" + data.hex("\\") if data else ""
     return ir.FormattedConstant(ir.ArrayType(ir.IntType(8), len(data)), f'c"{escaped}"')
 

@@ -1,7 +1,7 @@
-"""Checks that each package finds a release of the package beneath it that it works with.
+"""Checks that each package finds a compatible release of the package beneath it.
 
-pip sees to that where it installs them together. Installing without dependencies, or two environments in one
-``PYTHONPATH``, can bring others; what is missing then would be noticed by whatever line needs it first.
+pip ensures that if it installs them together. Installing without dependencies, or two environments in one
+``PYTHONPATH``, can lead to other combinations, whose errors would appear wherever something is missing first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 def check_layer(package: str, module: ModuleType, requirement: str) -> None:
-    """Raise `ImportError` unless *module* is of a release that *package* works with.
+    """Raise `ImportError` unless *module* is a release that *package* works with.
 
     *requirement* is the one of its pyproject.toml, such as ``hip-devicelib>=0.2,<0.3``.
     """

@@ -1,7 +1,7 @@
 """HIP's device functions as one bitcode library for one target, built from the wrappers of their declarations.
 
-A function that the compiler rejects, or whose implementation the device libraries lack, is dropped by name with the
-reason, and the rest is built. Of each that is left, the type in the bitcode is the one that its declaration says.
+A function that the compiler rejects, or that the device libraries do not implement, is left out with the reason, and
+the rest is built. The type of each function in the bitcode is checked against its declaration.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _MESSAGE = re.compile(rf"{re.escape(FILE_NAME)}:(\d+):\d+: (fatal error|error|no
 class Library:
     """Bitcode of device functions for one target.
 
-    ``functions`` are those that are in it, each under its ``symbol`` and with its ``llvm_type``; ``dropped`` are those
-    that are not. Linking takes only what a kernel needs: give ``bitcode`` to `optimise` among its libraries.
+    ``functions`` are those in the library, each under its ``symbol`` and with its ``llvm_type``; ``dropped`` are those
+    left out. Linking takes only what a kernel needs: pass ``bitcode`` to `optimise` among its libraries.
     """
 
     target: str
@@ -50,9 +50,9 @@ def build_library(
 ) -> Library:
     """The library of *declarations* for *target*.
 
-    *source* is HIP C++ that they need and the HIP header does not have; *options* are clang's.
-    Raises `CompileError` if *compiler* fails on something that is no function of its own, and `InvalidIRError` if this
-    LLVM cannot read what it made.
+    *source* is HIP C++ that they need in addition to the HIP header; *options* are clang's. Raises `CompileError` if
+    *compiler* fails for a reason that is not in one of the functions, and `InvalidIRError` if this LLVM cannot read its
+    output.
     """
     resolved = target if isinstance(target, Target) else parse_target(target)
     dropped: dict[str, str] = {}
@@ -82,7 +82,7 @@ def _compile(
     source: str,
     options: Sequence[str],
 ) -> bytes:
-    """Compile the wrappers of *functions*, without those that the compiler rejects: they go to *dropped*."""
+    """Compile the wrappers of *functions*, without those that the compiler rejects, which are added to *dropped*."""
     for _ in range(_ROUNDS):
         chosen = [function for function in functions if function.symbol not in dropped]
         try:
@@ -98,7 +98,7 @@ def _compile(
 
 
 def _read_rejections(log: str) -> dict[int, str]:
-    """Lines of the wrappers that a compiler complained of, and the first thing that it said about each."""
+    """The lines of the wrappers that have compiler errors, and the first message for each."""
     rejected: dict[int, str] = {}
     for found in _MESSAGE.finditer(log):
         rejected.setdefault(int(found.group(1)), f"the compiler rejects it{found.group(3)}")
@@ -106,7 +106,8 @@ def _read_rejections(log: str) -> dict[int, str]:
 
 
 def _check_types(bitcode: bytes, functions: Iterable[Function]) -> dict[str, str]:
-    """Functions that *bitcode* lacks, or defines with another type than the declaration says, and why they must go."""
+    """Functions that *bitcode* lacks, or defines with a type that differs from the declaration, with the reason to drop
+    them."""
     module = _parse(bitcode)
     found = {value.name: str(value.global_value_type) for value in module.functions if not value.is_declaration}
     reasons = {}
@@ -121,7 +122,8 @@ def _check_types(bitcode: bytes, functions: Iterable[Function]) -> dict[str, str
 
 
 def _needed_device_libraries(raw: bytes, compiler: Compiler, target: Target) -> tuple[bytes, ...]:
-    """The device libraries, if *raw* lacks any of it: the compiler may have linked them already, or not known how."""
+    """The device libraries, if *raw* needs any of them: the compiler may have linked them already, or not been able
+    to."""
     lacking = any(name.startswith(("__ocml_", "__ockl_")) for name in undefined_symbols(raw))
     if not lacking or compiler.device_libraries is None:
         return ()
@@ -129,7 +131,7 @@ def _needed_device_libraries(raw: bytes, compiler: Compiler, target: Target) -> 
 
 
 def _finish(modules: Sequence[bytes], functions: Sequence[Function], target: Target, dropped: dict[str, str]) -> bytes:
-    """The library of *modules* without *dropped*, to which go the functions that need what nothing defines."""
+    """The library of *modules* without *dropped*. Functions that need something undefined are added to *dropped*."""
     for attempt in range(3):
         kept = [function for function in functions if function.symbol not in dropped]
         if not kept:

@@ -1,6 +1,7 @@
-"""From a relocatable object to a code object that a runtime can load: comgr, ``ld.lld``, or the one in ``ziglang``.
+"""Links a relocatable object into a code object that a runtime can load, with comgr, ``ld.lld``, or the one in
+``ziglang``.
 
-The ELF object is the only thing that goes from this package to ROCm: its format is stable, that of bitcode is not.
+Only ELF objects are passed from this package to ROCm: their format is stable, that of bitcode is not.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from hip_devicelib.target import Target, parse_target
 
 
 class Linker(Protocol):
-    """What links relocatable objects into one code object."""
+    """A linker of relocatable objects into a code object."""
 
     @property
     def identity(self) -> str:
-        """Name of the linker, for messages and for keys of caches."""
+        """The name of the linker, for messages and cache keys."""
 
     def link(self, objects: Sequence[bytes], target: Target) -> bytes:
         """The linked ELF file of *objects*, all for *target*. Raises `LinkError`."""
@@ -38,7 +39,7 @@ class Linker(Protocol):
 
 @dataclass(frozen=True)
 class Lld:
-    """LLVM's linker as a program. ``command`` starts it."""
+    """LLVM's linker as a program, started by ``command``."""
 
     command: tuple[str, ...]
 
@@ -51,7 +52,8 @@ class Lld:
             names = [f"{number}.o" for number in range(len(objects))]
             for name, data in zip(names, objects, strict=True):
                 Path(folder, name).write_bytes(data)
-            # As clang links code objects; an undefined symbol would only be noticed when it is loaded.
+            # The options with which clang links code objects. Without them, an undefined symbol would only be noticed
+            # on loading.
             options = ["-shared", "--no-undefined", "--build-id=none", "-o", "linked"]
             try:
                 done = subprocess.run(
@@ -64,15 +66,15 @@ class Lld:
             return Path(folder, "linked").read_bytes()
 
 
-# From amd_comgr.h: statuses, kinds of data, and the action LINK_RELOCATABLE_TO_EXECUTABLE, to which version 3 gave
-# another number. Every handle is a structure of one 64-bit number.
+# From amd_comgr.h: statuses, kinds of data, and the action LINK_RELOCATABLE_TO_EXECUTABLE, whose number changed in
+# version 3. Every handle is a structure of one 64-bit number.
 _SUCCESS = 0
 _KIND_LOG, _KIND_RELOCATABLE, _KIND_EXECUTABLE = 5, 7, 8
 _ACTION_LINK, _ACTION_LINK_BEFORE_3 = 7, 9
 
 
 _one_link_at_a_time = threading.Lock()
-"""comgr runs LLVM's linker in this process, and that keeps its state in global variables."""
+"""comgr runs LLVM's linker in this process, which keeps its state in global variables."""
 
 
 class _Handle(ctypes.Structure):
@@ -81,7 +83,7 @@ class _Handle(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Comgr:
-    """ROCm's code object manager, in this process: no files, no program."""
+    """ROCm's code object manager in this process, without files or other programs."""
 
     library: Path
 
@@ -119,7 +121,7 @@ class Comgr:
 
 
 class _Session:
-    """Calls of comgr with its handles, all of which are released at the end, whatever happens."""
+    """A session of comgr: all handles that it creates are released at the end, also after errors."""
 
     def __init__(self, library: ctypes.CDLL, identity: str, stack: ExitStack) -> None:
         self._library = library
@@ -167,7 +169,7 @@ class _Session:
         self.call("data_set_add", data_set, handle)
 
     def read(self, data_set: _Handle, kind: int) -> bytes:
-        """The bytes of the first datum of *kind* in *data_set*; none if there is no such datum."""
+        """The bytes of the first datum of *kind* in *data_set*; empty if there is none."""
         count = ctypes.c_size_t()
         self.call("action_data_count", data_set, ctypes.c_int(kind), ctypes.byref(count))
         if count.value == 0:
@@ -184,7 +186,7 @@ class _Session:
 
 
 def find_linkers(rocm: Rocm | None) -> Iterator[Linker]:
-    """The linkers that there are, the quickest first: comgr and ld.lld of *rocm*, ld.lld in PATH, that of ziglang."""
+    """The available linkers, quickest first: comgr and ld.lld of *rocm*, ld.lld in PATH, that of ziglang."""
     if rocm is not None and "comgr" in rocm.files:
         yield Comgr(rocm.files["comgr"])
     if rocm is not None and "ld.lld" in rocm.files:
@@ -196,7 +198,7 @@ def find_linkers(rocm: Rocm | None) -> Iterator[Linker]:
 
 
 def find_linker(rocm: Rocm | None = None) -> Linker:
-    """The first of `find_linkers`; without *rocm* one is looked for. `NotFoundError` says what would do."""
+    """The first of `find_linkers`; by default with the ROCm that is found. `NotFoundError` says what to install."""
     looked = ""
     if rocm is None:
         try:
@@ -219,9 +221,10 @@ def link(
 ) -> CodeObject:
     """Link relocatable *objects* into a code object, with *linker* or the first that is found.
 
-    One of the objects holds the kernels; the others hold functions that they call. *signatures* are as for
-    `read_kernels`. Raises `CodeObjectError` for what is no object for an AMD GPU, for objects of different targets, and
-    for kernels in more than one of them; `LinkError` with what the linker said; `NotFoundError` if there is no linker.
+    One of the objects contains the kernels, the others functions that they call. *signatures* are as for
+    `read_kernels`. Raises `CodeObjectError` for anything that is not an object for an AMD GPU, for objects for
+    different targets, and for kernels in several objects; `LinkError` with the linker's output; `NotFoundError` if
+    there is no linker.
     """
     listed = [objects] if isinstance(objects, bytes) else list(objects)
     if not listed:
@@ -234,9 +237,9 @@ def link(
 
 
 def _kernels_first(objects: list[bytes]) -> list[bytes]:
-    """*objects* with the one that has kernels first.
+    """*objects*, with the one that contains the kernels first.
 
-    Linkers put the metadata notes of all objects one after the other, and who reads them takes the first.
+    Linkers concatenate the metadata notes of all objects, and loaders use the first.
     """
     kernels = [tuple(kernel.name for kernel in read_kernels(data)) for data in objects]
     holding = [names for names in kernels if names]

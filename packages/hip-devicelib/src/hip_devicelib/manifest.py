@@ -1,8 +1,8 @@
-"""Declarations as data: written once, and read back without libclang.
+"""Declarations as data: written once, and read without libclang.
 
-The form is JSON compressed with zlib. Types and parameters stand in tables, and functions refer to them by number; the
-same declarations always give the same bytes for one zlib. `load_reference` reads the manifest that is shipped in this
-package; its generator is ``tools/make_manifest.py``.
+The format is JSON compressed with zlib. Types and parameters are in tables, and functions refer to them by number. The
+same declarations always give the same bytes with the same zlib. `load_reference` reads the manifest that is shipped in
+this package; ``tools/make_manifest.py`` generates it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hip_devicelib.errors import ManifestError
 
 FORMAT = 1
 REFERENCE = "hip-reference.manifest"
-"""Name of the shipped manifest among the data of this package."""
+"""The file name of the shipped manifest in this package's data."""
 
 _LARGEST_TEXT = 64 << 20
 
@@ -53,7 +53,7 @@ def save(declarations: Declarations) -> bytes:
 
 
 def load(data: bytes) -> Declarations:
-    """The declarations of which *data* is the manifest. Raises `ManifestError` for anything else."""
+    """The declarations in the manifest *data*. Raises `ManifestError` for anything else."""
     try:
         decompressor = zlib.decompressobj()
         content = json.loads(decompressor.decompress(data, _LARGEST_TEXT))
@@ -76,7 +76,7 @@ def load_reference() -> Declarations:
 
 def _number_type(kind: CType, types: dict[CType, int]) -> int:
     if kind.element is not None:
-        _number_type(kind.element, types)  # what a type refers to stands before it
+        _number_type(kind.element, types)  # a type only refers to types before it
     return types.setdefault(kind, len(types))
 
 

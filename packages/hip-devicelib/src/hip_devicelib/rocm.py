@@ -1,9 +1,9 @@
-"""Where ROCm is on this machine: a catalog of files, and an ordered tuple of steps that find a root for them.
+"""Finds ROCm on this machine: a catalog of its files, and an ordered tuple of steps that find its root.
 
-The first step that comes to a directory with any file of the catalog decides, so that files of two ROCms are never
-mixed. A place that the user named (an argument, an environment variable) is believed: if nothing is there, that is an
+The first step that gives a directory with any file of the catalog decides, so that files of two ROCms are never mixed.
+A place that the user names (in an argument or an environment variable) is binding: if ROCm is not there, that is an
 error, and no other place is tried. Libraries are looked for by their versioned names, since the unversioned ones exist
-only where development packages are installed.
+only if development packages are installed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from types import MappingProxyType
 from hip_devicelib.errors import NotFoundError
 
 ROOT_VARIABLES = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
-"""Environment variables that name the root of a ROCm, in the order in which they are asked."""
+"""Environment variables for the root of ROCm, in order of precedence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ CATALOG: Mapping[str, Wanted] = MappingProxyType(
         )
     }
 )
-"""Every file that something in this package can make use of, by its name."""
+"""Every file that this package can use, by name."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Rocm:
         )
 
     def version(self, name: str) -> str | None:
-        """The version of the library called *name*, as its file name tells it (``6.4.43484``), if it does."""
+        """The version of the library called *name* (``6.4.43484``), if its file name has one."""
         path = self.files.get(name)
         found = re.search(r"\.so\.([0-9.]+)$", path.resolve().name) if path else None
         return found.group(1) if found else None
@@ -95,7 +95,7 @@ class Rocm:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A way to find ROCm: ``roots`` yields directories. One that is ``binding`` must hold something."""
+    """A way to find ROCm: ``roots`` yields directories. If it is ``binding``, one of them must contain ROCm."""
 
     name: str
     binding: bool
@@ -126,7 +126,7 @@ def _version_key(path: Path) -> tuple[int, ...]:
 
 
 def _roots_of_loader() -> Iterator[tuple[str, Path]]:
-    """Directories that the dynamic loader searches: first those of the environment, then those in its cache."""
+    """The dynamic loader's directories: those of the environment, then those in its cache."""
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
         if folder:
             yield "LD_LIBRARY_PATH", Path(folder)
@@ -145,14 +145,14 @@ FIND_STEPS: tuple[Step, ...] = (
     Step("system", False, _roots_of_system),
     Step("loader", False, _roots_of_loader),
 )
-"""The steps after an explicit argument, in order; to add one, add it here."""
+"""The steps after an explicit argument, in order. New steps are added here."""
 
 
 def find_rocm(root: str | os.PathLike[str] | None = None, *, steps: Sequence[Step] = FIND_STEPS) -> Rocm:
     """The ROCm at *root*, or the one that the first of *steps* finds.
 
-    Raises `NotFoundError`, which says what was looked for and where, if there is none; and if *root* or an environment
-    variable names a place where there is none.
+    Raises `NotFoundError`, which says what was looked for and where, if there is none, or if *root* or an environment
+    variable names a place without one.
     """
     if root is not None:
         return _open_binding("the argument root", Path(root))

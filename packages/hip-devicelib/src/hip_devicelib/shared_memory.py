@@ -1,14 +1,14 @@
-"""Computes how much shared memory (LDS) the variables of a module take, as LLVM lays them out."""
+"""Computes how much shared memory (LDS) the variables of a module take in LLVM's layout."""
 
 from __future__ import annotations
 
 from llvmlite import binding as llvm
 
 SHARED_POINTER = "ptr addrspace(3)"
-"""How LLVM spells the type of a pointer to shared memory."""
+"""LLVM's spelling of the type of a pointer to shared memory."""
 
 _WIDEST_ACCESS = 16
-"""Bytes that an instruction reads at once, at most: LLVM aligns variables so that it can (AMDGPULowerModuleLDS)."""
+"""The most bytes that an instruction reads at once: LLVM aligns variables accordingly (AMDGPULowerModuleLDS)."""
 
 
 def shared_variables(module: llvm.ModuleRef) -> list[llvm.ValueRef]:
@@ -17,12 +17,12 @@ def shared_variables(module: llvm.ModuleRef) -> list[llvm.ValueRef]:
 
 
 def lay_out_shared_memory(module: llvm.ModuleRef) -> int:
-    """Bytes that the variables of *module* take together, those that are aligned to most first."""
+    """The bytes that the variables of *module* take together, in order of descending alignment."""
     layout = llvm.create_target_data(module.data_layout)
     places = []
     for variable in shared_variables(module):
         size = int(layout.get_abi_size(variable.global_value_type))
-        if size:  # else memory of the launch, behind all the others
+        if size:  # otherwise memory whose size is set at the launch, which comes last
             places.append((max(_alignment(variable, layout), _access(size)), size))
     end = 0
     for alignment, size in sorted(places, reverse=True):
@@ -31,7 +31,7 @@ def lay_out_shared_memory(module: llvm.ModuleRef) -> int:
 
 
 def _alignment(variable: llvm.ValueRef, layout: llvm.TargetData) -> int:
-    # llvmlite tells the alignment of a variable nowhere but in its text.
+    # llvmlite gives the alignment of a variable only as text.
     stated = str(variable).rpartition(", align ")[2].partition(",")[0].split()
     if stated and stated[0].isdecimal():
         return int(stated[0])
@@ -39,7 +39,7 @@ def _alignment(variable: llvm.ValueRef, layout: llvm.TargetData) -> int:
 
 
 def _access(size: int) -> int:
-    """The alignment that LLVM gives a variable of *size* bytes at least."""
+    """The least alignment that LLVM gives a variable of *size* bytes."""
     alignment = 1
     while alignment < min(size, _WIDEST_ACCESS):
         alignment *= 2

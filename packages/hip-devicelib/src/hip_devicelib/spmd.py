@@ -1,7 +1,7 @@
-"""The SPMD contract: what bitcode for the CPU device may call, and what that means; see docs/design/spmd-bitcode.md.
+"""The SPMD contract: the functions that bitcode for the CPU device may call; see docs/design/spmd-bitcode.md.
 
-The compiler writes calls of these functions, the CPU device defines them. Names, signatures, what a function depends
-on, the layout of shared memory and the limits stand here once, for both.
+The compiler writes calls of these functions, and the CPU device defines them. Names, signatures, properties of the
+functions, the layout of shared memory and the limits are defined here for both.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from dataclasses import dataclass
 from hip_devicelib.errors import CodeObjectError
 
 PREFIX = "spmd."
-"""What the names of all functions of the contract start with; no bitcode defines such a function."""
+"""The prefix of all functions of the contract. Bitcode must not define functions with it."""
 
 AXES = ("x", "y", "z")
 
 
 def thread_idx(axis: str) -> str:
-    """Index of the thread in its block."""
+    """The index of the thread in its block."""
     return f"spmd.thread_idx.{axis}"
 
 
 def block_idx(axis: str) -> str:
-    """Index of the block in the grid."""
+    """The index of the block in the grid."""
     return f"spmd.block_idx.{axis}"
 
 
 def block_dim(axis: str) -> str:
-    """Threads of a block."""
+    """The number of threads in a block."""
     return f"spmd.block_dim.{axis}"
 
 
 def grid_dim(axis: str) -> str:
-    """Blocks of the grid."""
+    """The number of blocks in the grid."""
     return f"spmd.grid_dim.{axis}"
 
 
@@ -56,30 +56,30 @@ STACK_IS_LOW = "spmd.stack_is_low"
 OBSERVE = "spmd.observe"
 
 PLACE = "spmd.place"
-"""Name of the metadata that says where in the source a call stands at which threads wait: a node of one string."""
+"""The metadata of calls at which threads wait, with their place in the source: a node with one string."""
 
 SHUFFLED = ("i32", "i64", "float", "double")
-"""Types of values that lanes exchange."""
+"""The types of values that lanes can exchange."""
 
 SHARED_BYTES = 65536
-"""Shared memory that a block can have: what the LDS of AMD's GPUs has."""
+"""The bytes of shared memory that a block can have: as much as the LDS of AMD's GPUs."""
 
 PRIVATE_BYTES = 1 << 30
-"""Bytes of private arrays that a thread can have. An AMD GPU has room for 128 KiB."""
+"""The bytes of private arrays that a thread can have. An AMD GPU has room for 128 KiB."""
 
 LARGEST_SHARED_ALIGNMENT = 4096
 
 DEVICE_FAULTS = -(1 << 30)
-"""Codes of faults below this one are the device's own."""
+"""Fault codes below this are reserved for the device."""
 
 BLOCK_WIDE = frozenset({BARRIER, BARRIER_COUNT})
-"""Operations that all threads of a block come to together."""
+"""Operations that all threads of a block must execute together."""
 
 WAVE_WIDE = frozenset({WAVE_BARRIER, ACTIVE_LANES, BALLOT, *(SHUFFLE + kind for kind in SHUFFLED)})
-"""Operations among the lanes of a wave that are active."""
+"""Operations among the active lanes of a wave."""
 
 SYNCHRONISING = BLOCK_WIDE | WAVE_WIDE | {GRID_BARRIER}
-"""Operations at which threads wait for one another."""
+"""Operations at which threads wait for each other."""
 
 _OF_THREAD = frozenset({LANE, *map(thread_idx, AXES)})
 _OF_BLOCK = frozenset(
@@ -105,13 +105,13 @@ _SIGNATURES = {
 
 
 def is_known(name: str) -> bool:
-    """Whether the function *name* is one of the contract."""
+    """Whether the function *name* belongs to the contract."""
     return name in _SIGNATURES or name.startswith(SHARED)
 
 
 def signature(name: str) -> tuple[str, tuple[str, ...]]:
-    """The type that the function *name* gives, and those that it takes behind the work item, as LLVM spells them;
-    `CodeObjectError` for a name that is not of the contract."""
+    """The result type of the function *name*, and the types of its parameters after the work item, in LLVM's spelling;
+    `CodeObjectError` for a name that is not in the contract."""
     if name.startswith(SHARED):
         return "ptr", ()
     if name not in _SIGNATURES:
@@ -120,18 +120,18 @@ def signature(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def is_uniform(name: str) -> bool:
-    """Whether the function gives all threads of a block the same."""
+    """Whether the function has the same result in all threads of a block."""
     return name in _OF_BLOCK or name.startswith(SHARED)
 
 
 def is_pure(name: str) -> bool:
-    """Whether the function gives a thread the same whenever it is called, and does nothing else."""
+    """Whether the function always has the same result in a thread, and no side effects."""
     return name in _OF_THREAD or is_uniform(name)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedArray:
-    """An array of shared memory: the function that gives its address, its bytes and their alignment."""
+    """An array of shared memory: the function that gives its address, its size in bytes and its alignment."""
 
     symbol: str
     nbytes: int
@@ -139,7 +139,7 @@ class SharedArray:
 
 
 def read_shared_array(symbol: str) -> SharedArray:
-    """What ``spmd.shared.<name>.<bytes>.<align>`` says; `CodeObjectError` where it says something impossible."""
+    """Parse ``spmd.shared.<name>.<bytes>.<align>``; `CodeObjectError` if the values are not possible."""
     parts = symbol.removeprefix(SHARED).rsplit(".", 2)
     if len(parts) != 3 or not parts[0] or not (parts[1].isdecimal() and parts[2].isdecimal()):
         raise CodeObjectError(
@@ -155,9 +155,9 @@ def read_shared_array(symbol: str) -> SharedArray:
 
 
 def lay_out_shared(symbols: Iterable[str]) -> int:
-    """Bytes that the arrays of shared memory among the functions *symbols* take together.
+    """The bytes that the arrays of shared memory among the functions *symbols* take together.
 
-    Each lies at its alignment, those that are aligned to most first, as on AMD GPUs: that leaves the fewest gaps.
+    They are placed in order of descending alignment, as on AMD GPUs, which leaves the fewest gaps.
     """
     end = 0
     arrays = (read_shared_array(symbol) for symbol in symbols if symbol.startswith(SHARED))

@@ -1,4 +1,4 @@
-"""The commands of the command line: each prints its result, and returns the exit status."""
+"""The commands of the command line: each prints its result and returns the exit status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class UsageError(DevicelibError):
-    """A command line that cannot be meant."""
+    """An invalid command line."""
 
 
 def print_json(value: Any) -> None:
@@ -116,7 +116,7 @@ def run_link(arguments: argparse.Namespace) -> int:
 
 
 def _libraries_for(symbols: Sequence[str], target: str, rocm: Rocm | None) -> list[bytes]:
-    """The libraries that have *symbols*, as far as their names tell."""
+    """The libraries that define *symbols*, as far as their names tell."""
     from hip_devicelib.cached_libraries import supply_library
     from hip_devicelib.device_libraries import read_device_libraries
     from hip_devicelib.rocm import find_rocm
@@ -211,7 +211,7 @@ def _rocm_or_none(root: str | None) -> Rocm | None:
 
 
 def _read_inputs(names: Sequence[str]) -> tuple[list[bytes], list[str | bytes]]:
-    """The ELF objects and the modules in the files called *names*."""
+    """The ELF objects and the modules in the files *names*."""
     from hip_devicelib.isolated_codegen import check_apart
 
     objects: list[bytes] = []

@@ -1,9 +1,9 @@
-"""The AMD GPUs that code can be made for: a table, and a parser for target names such as ``gfx90a:xnack+``.
+"""The AMD GPUs that code can be generated for: a table, and a parser for target names such as ``gfx90a:xnack+``.
 
-LLVM is never asked about a name that is not in this table: it warns on the standard error stream and then makes
-code for some other processor, or ends the process. The facts are those of LLVM's "User Guide for AMDGPU Backend"
-(tables "AMDGPU Processors", "AMDGPU Generic Processors" and "Target ID"); the first LLVM release that knows a
-processor was checked against the LLVM 20 and LLVM 22 that llvmlite carries.
+LLVM is never asked about a name that is not in this table: for unknown names it prints a warning and generates code for
+another processor, or ends the process. The facts are from LLVM's "User Guide for AMDGPU Backend" (tables "AMDGPU
+Processors", "AMDGPU Generic Processors" and "Target ID"). The first LLVM release that knows a processor was checked
+with llvmlite's LLVM 20 and LLVM 22.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ _SIMDS = 4
 _TARGET_ID_PREFIX = "amdgcn-amd-amdhsa--"
 
 STACK_BYTES = 16 << 10
-"""What the HIP runtime gives a thread at most where the code object cannot tell the depth of calls, such as recursive
-ones; its releases 6 cut there without a word."""
+"""The most private memory that the HIP runtime gives a thread if the code object cannot tell the depth of calls, as
+with recursion. Its releases 6 cut larger sizes off without an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A processor, with the features that were chosen for it.
+    """A processor, with its chosen features.
 
-    ``name`` is the processor (``gfx90a``); ``lds_bytes`` is the most local memory that one block can have;
-    ``wave_sizes`` are the wave sizes that the processor can run and ``wave_size`` is the one to compile for;
-    ``features`` holds the chosen target ID features (``xnack``, ``sramecc``: on or off; one that is absent means code
-    that runs either way) and ``allowed_features`` those that can be chosen. ``generic`` names the generic processor
-    whose code runs here too, ``code_object_version`` is the least value of LLVM's module flag that this processor
-    needs, and ``since_llvm`` the first LLVM release that was seen to know it. A block has at most
-    ``max_block_threads`` threads.
+    ``name`` is the processor (``gfx90a``); ``lds_bytes`` is the most shared memory that a block can have;
+    ``wave_sizes`` are the wave sizes that the processor supports and ``wave_size`` is the one to compile for;
+    ``features`` are the chosen target ID features (``xnack``, ``sramecc``: on or off; code without one runs with
+    either) and ``allowed_features`` those that can be chosen. ``generic`` is the generic processor whose code also runs
+    here, ``code_object_version`` is the least value of LLVM's module flag for this processor, and ``since_llvm`` the
+    first LLVM release that is known to support it. A block has at most ``max_block_threads`` threads.
     """
 
     name: str
@@ -54,12 +53,13 @@ class Target:
 
     @property
     def id(self) -> str:
-        """The canonical target ID: the name, then the chosen features in alphabetical order."""
+        """The canonical target ID: the name and the chosen features in alphabetical order."""
         return self.name + "".join(f":{name}{'+' if on else '-'}" for name, on in self.features)
 
     @property
     def llvm_features(self) -> str:
-        """The feature string for LLVM's target machine: target ID features, and a wave size that is not the usual."""
+        """The feature string for LLVM's target machine: target ID features, and the wave size unless it is the
+        default."""
         chosen = [f"{'+' if on else '-'}{name}" for name, on in self.features]
         if self.wave_size != self.wave_sizes[0]:
             chosen += [f"-wavefrontsize{self.wave_sizes[0]}", f"+wavefrontsize{self.wave_size}"]
@@ -67,7 +67,7 @@ class Target:
 
     @property
     def private_bytes(self) -> int:
-        """Most private memory (scratch) that a thread can have.
+        """The most private memory (scratch) that a thread can have.
 
         A wave has 8191 (gfx9 and gfx10), 32767 (gfx11) or 262143 (gfx12) blocks of 1 KiB: LLVM's
         ``GCNSubtarget::getMaxWaveScratchSize``.
@@ -77,15 +77,16 @@ class Target:
 
     @property
     def has_unified_registers(self) -> bool:
-        """Whether accumulation registers are of the same file as vector registers.
+        """Whether accumulation registers and vector registers share one file.
 
-        There LLVM's attribute ``amdgpu-num-vgpr`` counts half of the file: ``GCNSubtarget::getBaseMaxNumVGPRs``.
+        On these processors LLVM's attribute ``amdgpu-num-vgpr`` counts half of the file:
+        ``GCNSubtarget::getBaseMaxNumVGPRs``.
         """
         return self.name.startswith(("gfx90a", "gfx94", "gfx95", "gfx9-4"))
 
     @property
     def max_waves_per_simd(self) -> int:
-        """Most waves that a SIMD unit holds at a time: LLVM's ``AMDGPU::IsaInfo::getMaxWavesPerEU``."""
+        """The most waves that a SIMD unit holds at a time: LLVM's ``AMDGPU::IsaInfo::getMaxWavesPerEU``."""
         if self.name.startswith(("gfx90a", "gfx94", "gfx95", "gfx9-4")):
             return 8
         if self.name.startswith("gfx9"):
@@ -93,7 +94,7 @@ class Target:
         return 20 if self.name.startswith(("gfx101", "gfx10-1")) else 16
 
     def waves_per_simd(self, blocks: int, threads: int) -> int:
-        """How many waves each SIMD unit holds where *blocks* of *threads* threads share a compute unit.
+        """The number of waves on each SIMD unit if *blocks* of *threads* threads share a compute unit.
 
         A block runs on four SIMD units: those of a compute unit of gfx9, or of a workgroup processor of later ones,
         which is what HIP counts as a compute unit (LLVM's ``AMDGPU::IsaInfo::getEUsPerCU``).
@@ -102,7 +103,8 @@ class Target:
         return -(-waves // _SIMDS)
 
     def with_wave_size(self, wave_size: int) -> Target:
-        """This target, compiled for waves of *wave_size* threads. `UnsupportedError` if the processor has none such."""
+        """This target, compiled for waves of *wave_size* threads. `UnsupportedError` if the processor does not support
+        them."""
         if wave_size not in self.wave_sizes:
             raise UnsupportedError(f"wave_size={wave_size!r}: {self.name} runs waves of {self.wave_sizes} threads")
         return replace(self, wave_size=wave_size)
@@ -121,7 +123,7 @@ def _family(
     is_generic: bool = False,
     since_llvm: int = 20,
 ) -> list[Target]:
-    """The processors called *names* (separated by blanks), which are alike in all that follows."""
+    """The processors *names* (separated by blanks), which have all of these properties in common."""
     version = CODE_OBJECT_V6 if is_generic else CODE_OBJECT_V5
     return [
         Target(name, lds, waves[0], waves, features, (), generic, is_generic, version, since_llvm)
@@ -165,15 +167,15 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         )
     }
 )
-"""Every processor that is known, by its name."""
+"""All known processors by name."""
 
 
 def parse_target(text: str, *, wave_size: int | None = None) -> Target:
-    """The target that *text* names: a processor, and target ID features where wanted (``gfx90a:sramecc+:xnack-``).
+    """The target for *text*: a processor, optionally with target ID features (``gfx90a:sramecc+:xnack-``).
 
-    The long form of ROCm's tools (``amdgcn-amd-amdhsa--gfx90a``) is read too. *wave_size* is the number of threads of
-    a wave, by default what the processor prefers. Raises `UnknownTargetError` for a name or a feature that does not
-    exist, `UnsupportedError` for a feature or a wave size that this processor does not have.
+    The long form of ROCm's tools (``amdgcn-amd-amdhsa--gfx90a``) is accepted, too. *wave_size* is the number of threads
+    in a wave, by default the processor's preferred one. Raises `UnknownTargetError` for a name or a feature that does
+    not exist, `UnsupportedError` for a feature or a wave size that this processor does not have.
     """
     if not isinstance(text, str):
         raise UnknownTargetError(f"target must be a string such as 'gfx90a', not {type(text).__name__}: {text!r}")
@@ -204,7 +206,7 @@ def _parse_features(target: Target, features: list[str]) -> dict[str, bool]:
 
 
 def _describe_unknown(name: str) -> str:
-    import difflib  # for what is misspelt alone
+    import difflib  # only for misspelt names
 
     close = difflib.get_close_matches(name.lower(), TARGETS, n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(close)}? " if close else ""

@@ -1,7 +1,8 @@
 """HIP C++ source that gives each declared function a C ABI: one line of ``extern "C"`` for each.
 
-One line each, so that what a compiler says about line N is about function N. The C ABI is described in
-`hip_devicelib.declarations`; classes (``__half``, HIP's vectors) are copied bit by bit into what the ABI has for them.
+Each is one line, so that a compiler's message about line N is about function N. The C ABI is described in
+`hip_devicelib.declarations`; classes (``__half``, HIP's vectors) are copied bit by bit to and from the types of the
+ABI.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from hip_devicelib.declarations import CType, Function
 
 FILE_NAME = "hip_devicelib_wrappers.hip"
-"""What the compiler is told to call the wrappers in its messages."""
+"""The file name of the wrappers in the compiler's messages."""
 
 _HELPERS = """
 template <unsigned bytes, typename To, typename From>
@@ -25,7 +26,7 @@ __attribute__((device)) inline __attribute__((always_inline)) To hipdl_copy(From
 
 
 def write_wrappers(functions: Sequence[Function]) -> str:
-    """The source of the wrappers of *functions*: `FILE_NAME` has the wrapper of ``functions[n]`` in line n + 1."""
+    """The source of the wrappers of *functions*: the wrapper of ``functions[n]`` is in line n + 1 of `FILE_NAME`."""
     lines = [_wrap(function) for function in functions]
     return "\n".join([_HELPERS, f'#line 1 "{FILE_NAME}"', *lines]) + "\n"
 
@@ -34,14 +35,14 @@ def _wrap(function: Function) -> str:
     kinds = [parameter.type for parameter in function.parameters]
     listed = ", ".join(f"{spell_abi(kind)} a{number}" for number, kind in enumerate(kinds))
     passed = ", ".join(_pass(kind, f"a{number}") for number, kind in enumerate(kinds))
-    # Without a leading "::", which would hide the functions that the header has in unnamed namespaces.
+    # Without a leading "::", which would hide the header's functions in unnamed namespaces.
     call = f"{function.qualified}({passed})"
     head = f'extern "C" __attribute__((device, used)) {spell_abi(function.result)} {function.symbol}({listed})'
     return f"{head} {{ {_return(function.result, call)} }}"
 
 
 def spell_abi(kind: CType) -> str:
-    """How C++ spells the type that the C ABI has for *kind*."""
+    """The C++ spelling of the C ABI's type for *kind*."""
     if kind.kind in ("pointer", "reference") and kind.element is not None:
         return f"{kind.spelling.rstrip('&* ')} *"
     if kind.kind == "half":

@@ -82,7 +82,10 @@ def to_capsules(host: HostArray) -> tuple[object, object]:
     """
     name = "?" if host.dtype.kind == "b" else host.dtype.str[1:]
     if host.ndim != 1:
-        raise ArrayError(f"a column of Arrow has one axis, and the array {host.ndim}: pass its columns, or np.asarray")
+        raise ArrayError(
+            f"an Arrow column has one axis, and the array has {host.ndim}: pass its columns one by one, or "
+            "np.asarray(array)"
+        )
     if name not in FORMATS or not host.dtype.isnative:
         raise ArrayError(f"Arrow has no elements of type {host.dtype}: convert them first")
     missing = np.isnat(host) if host.dtype.kind in "mM" else np.zeros(0, bool)

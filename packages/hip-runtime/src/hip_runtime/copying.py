@@ -38,7 +38,9 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
             f"dtype {found} holds Python objects, which a device cannot; convert the array to a numeric type"
         )
     if found.subdtype is not None:
-        raise ArrayError(f"dtype {found} is an array itself; give the array its axes, and the elements {found.base}")
+        raise ArrayError(
+            f"dtype {found} has axes of its own, {found.shape}; add them to the array's shape, and use {found.base}"
+        )
     if found.itemsize == 0:
         raise ArrayError(f"dtype {found} has no bytes; give a text or void type its length")
     return found

@@ -189,7 +189,7 @@ def from_dlpack(obj: Any, *, device: Device | None = None) -> DeviceArray:
     device = current_device() if device is None else device
     found, give = attribute(obj, "__dlpack_device__"), attribute(obj, "__dlpack__")
     if found is None or give is None:
-        raise ArrayError(f"an object of type {type(obj).__name__} does not speak DLPack")
+        raise ArrayError(f"an object of type {type(obj).__name__} does not support DLPack")
     where = whole_numbers(found(), "__dlpack_device__()", f"of {type(obj).__name__}")
     possible = {(CPU, 0)} if device.is_cpu else {(ROCM, device.ordinal), (ROCM_HOST, device.ordinal)}
     if where not in possible:
@@ -239,11 +239,11 @@ def _take(capsule: object, kind: int, giver: type) -> _Taken:
     owner = giver.__name__
     name = next((name for name in _USED if capsules.is_valid(capsule, name)), None)
     if name is None:
-        raise ArrayError(f"__dlpack__ of {owner} gave {shown(capsule)}, which is no unused DLPack capsule")
+        raise ArrayError(f"__dlpack__ of {owner} gave {shown(capsule)}, which is not an unused DLPack capsule")
     address = capsules.pointer(capsule, name)
     managed = (_ManagedVersioned if name == _VERSIONED else _Managed).from_address(address)
     if isinstance(managed, _ManagedVersioned) and managed.major != VERSION[0]:
-        raise ArrayError(f"__dlpack__ of {owner} gave version {managed.major}.{managed.minor}; 1.x is understood")
+        raise ArrayError(f"__dlpack__ of {owner} gave version {managed.major}.{managed.minor}; only 1.x is supported")
     of = f"of the DLPack tensor of {owner}"
     if managed.tensor.device_type != kind:
         raise ArrayError(f"device_type {of} is {managed.tensor.device_type}; __dlpack_device__() says {kind}")
@@ -293,6 +293,6 @@ def _read_dtype(tensor: _Tensor, of: str) -> np.dtype[Any]:
             raise TypeError
     except TypeError:
         raise ArrayError(
-            f"dtype {of} is code {tensor.code}, {tensor.bits} bits and {tensor.lanes} lanes, which no device array has"
+            f"dtype {of} is code {tensor.code}, {tensor.bits} bits and {tensor.lanes} lanes, which NumPy does not have"
         ) from None
     return dtype

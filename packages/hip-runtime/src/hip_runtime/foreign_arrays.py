@@ -44,13 +44,13 @@ def whole_number(value: object, field: str) -> int:
     try:
         return operator.index(value)  # type: ignore[arg-type]
     except Exception:
-        raise ArrayError(f"{field} is {shown(value)}, which is no whole number") from None
+        raise ArrayError(f"{field} is {shown(value)}, which is not a whole number") from None
 
 
 def whole_numbers(value: object, field: str, of: str) -> tuple[int, ...]:
     """*value*, a tuple or list of integers, one for each of at most `MAX_NDIM` axes. *of* says whose *field* it is."""
     if not isinstance(value, (tuple, list)):
-        raise ArrayError(f"{field} {of} is {shown(value)}, which is no tuple of whole numbers")
+        raise ArrayError(f"{field} {of} is {shown(value)}, which is not a tuple of whole numbers")
     if len(value) > MAX_NDIM:
         raise ArrayError(f"{field} {of} has {len(value)} numbers; an array has at most {MAX_NDIM} axes")
     return tuple(whole_number(number, f"{field}[{axis}] {of}") for axis, number in enumerate(value))
@@ -68,7 +68,7 @@ def check_place(layout: Layout, address: int, field: str, of: str) -> None:
     *field*."""
     check_numbers(layout, of)
     if not 0 <= address < ADDRESSES:
-        raise ArrayError(f"{field} {of} is {shown(address)}, which is no address: they go from 0 to 2**63 - 1")
+        raise ArrayError(f"{field} {of} is {shown(address)}; addresses are from 0 to 2**63 - 1")
     if not address and layout.size:
         raise ArrayError(f"{field} {of} is address 0 for {layout.size} elements, shape {layout.shape}")
     first, end = layout.extent

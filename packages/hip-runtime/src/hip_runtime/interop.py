@@ -126,7 +126,7 @@ class _Fields:
 
     def __init__(self, interface: object) -> None:
         if not isinstance(interface, dict):
-            raise ArrayError(f"{INTERFACE} is {shown(interface)}, which is no dictionary")
+            raise ArrayError(f"{INTERFACE} is {shown(interface)}, which is not a dictionary")
         try:
             self._fields = dict(interface)
         except Exception as error:  # of a subclass
@@ -147,7 +147,7 @@ class _Fields:
         version = whole_number(self["version"], f"version {_OF}")
         if version not in VERSIONS:
             known = f"{VERSIONS[0]} to {VERSIONS[-1]}"
-            raise ArrayError(f"version {_OF} is {shown(version)}; versions {known} are understood")
+            raise ArrayError(f"version {_OF} is {shown(version)}; versions {known} are supported")
 
     def read_data(self) -> tuple[int, bool]:
         """The address, and whether the memory is read-only."""
@@ -164,7 +164,7 @@ class _Fields:
         typestr, descr = self["typestr"], self.get("descr")
         parts = re.fullmatch(_TYPESTR, typestr) if isinstance(typestr, str) else None
         if parts is None:
-            raise ArrayError(f"typestr {_OF} is {shown(typestr)}, which names no type of elements")
+            raise ArrayError(f"typestr {_OF} is {shown(typestr)}, which is not a type of elements")
         small = dtype_of_typestr(typestr, descr)
         if small is not None:
             return small
@@ -174,7 +174,7 @@ class _Fields:
         if dtype.kind != "V" or descr is None:
             return dtype
         if not isinstance(descr, (tuple, list)):
-            raise ArrayError(f"descr {_OF} is {shown(descr)}, which is no list of fields")
+            raise ArrayError(f"descr {_OF} is {shown(descr)}, which is not a list of fields")
         found = _make_dtype(descr, "descr", typestr)
         if found.itemsize != dtype.itemsize:
             raise ArrayError(f"descr {_OF} has {found.itemsize} bytes, typestr {typestr!r}")
@@ -218,5 +218,5 @@ def _make_dtype(described: Any, field: str, typestr: str) -> np.dtype[Any]:
         raise ArrayError(f"{field} {_OF}: {error}") from None
     except Exception as error:  # whatever comparing, reading and converting such a list may raise
         raise ArrayError(
-            f"{field} {_OF} is {shown(described)}, which names no type of elements: {shown(error)}"
+            f"{field} {_OF} is {shown(described)}, which is not a type of elements: {shown(error)}"
         ) from None

@@ -136,9 +136,7 @@ def check_numbers(layout: Layout, of: str = "") -> None:
 def _check_bits(field: str, numbers: Shape, of: str) -> None:
     for axis, number in enumerate(numbers):
         if abs(number) >= ADDRESSES:
-            raise ArrayError(
-                f"{field}[{axis}]{of and ' '}{of} has {number.bit_length()} bits; the numbers of an array have 63"
-            )
+            raise ArrayError(f"{field}[{axis}]{of and ' '}{of} has {number.bit_length()} bits; at most 63 are possible")
 
 
 def dense(shape: Shape, itemsize: int, order: str = "C") -> Layout:

@@ -37,8 +37,8 @@ class ArrayProtocols:
         on: other libraries would take it for GPU memory."""
         if _whole(self).device.is_cpu and not config.cpu_array_interface():
             raise AttributeError(
-                f"{INTERFACE}: an array of the CPU device is in memory of the host, which libraries take by DLPack or "
-                f"__array__; {config.cpu_array_interface.variable}=1 describes it as that of a GPU all the same"
+                f"{INTERFACE}: an array of the CPU device is in host memory, which libraries can use by DLPack or "
+                f"__array__; {config.cpu_array_interface.variable}=1 provides this interface anyway"
             )
         return array_interface(_whole(self))
 
@@ -126,9 +126,9 @@ def expose(array: DeviceArray) -> None:
 
 def _view_on_host(array: DeviceArray, dtype: Any) -> HostArray:
     if not array.device.is_cpu or config.cpu_array_interface():
-        raise ArrayError("`copy=False` is not possible: memory of a GPU becomes a NumPy array by a copy alone")
+        raise ArrayError("`copy=False` is not possible: a NumPy array needs a copy of GPU memory")
     if dtype is not None and np.dtype(dtype) != array.dtype:
-        raise ArrayError(f"`copy=False` is not possible: elements of type {array.dtype} become {dtype} by a copy alone")
+        raise ArrayError(f"`copy=False` is not possible: converting {array.dtype} to {dtype} needs a copy")
     array.device.driver.synchronize_stream(stream_handle(array.stream))
     expose(array)
     return view_memory(array.layout, array.dtype, array.buffer, array.address, readonly=array.readonly)

@@ -94,7 +94,7 @@ def dumps(text: str) -> frozenset[str]:
     chosen = frozenset(part.strip() for part in text.split(","))
     unknown = sorted(chosen.difference(DUMPS))
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is none of {', '.join(map(repr, DUMPS))}; it takes some of them, with commas")
+        raise ValueError(f"{unknown[0]!r} is none of {', '.join(map(repr, DUMPS))}; give some of these, with commas")
     return chosen
 
 

@@ -36,8 +36,8 @@ def find_dtype(name: str, field: str) -> np.dtype[Any]:
     kind = _find_type(name)
     if kind is None:
         raise ArrayError(
-            f"{field} is {name}, which NumPy has no type for without ml_dtypes, and that in a release that has it: "
-            "install ml_dtypes"
+            f"{field} is {name}, for which NumPy needs the package ml_dtypes, in a release that has this type: install "
+            "or upgrade ml_dtypes"
         )
     return kind
 

@@ -26,9 +26,9 @@ def stream_handle(stream: Any) -> int:
         number = -1
     if not 0 <= number < 1 << 64:
         raise StreamError(
-            f"the stream is {stream!r}, a {type(stream).__name__}; it has to come from hip.stream(), be the handle of "
-            "a stream or a stream of another library (an object with __cuda_stream__, cuda_stream or ptr), or be 0, "
-            "the default stream"
+            f"stream is {stream!r}, a {type(stream).__name__}; it must be a stream of hip.stream(), the handle of "
+            "a stream, a stream of another library (an object with __cuda_stream__, cuda_stream or ptr), or 0 for the "
+            "default stream"
         )
     return number
 
@@ -41,7 +41,7 @@ def _protocol_handle(stream: Any) -> Any:
         answer = answer()
     if not isinstance(answer, tuple) or len(answer) != 2 or answer[0] != 0:
         raise StreamError(
-            f"__cuda_stream__ of {type(stream).__name__} gives {answer!r}; it has to give (0, handle), where 0 is the "
+            f"__cuda_stream__ of {type(stream).__name__} gives {answer!r}; it must give (0, handle), where 0 is the "
             "version of the protocol"
         )
     return answer[1]

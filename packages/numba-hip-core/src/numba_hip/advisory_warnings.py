@@ -90,8 +90,8 @@ def advise_on_conversion(function: str, actual: Sequence[object], formal: Sequen
     _warn(
         NumbaWarning,
         f"inputs of {function} are converted from ({', '.join(map(str, actual))}) to "
-        f"({', '.join(map(str, formal))}), for which it was compiled, and lose what these do not have, as with "
-        f"{_platform[0]}: convert them before",
+        f"({', '.join(map(str, formal))}), for which it was compiled, and may lose precision or range, as with "
+        f"{_platform[0]}: convert them before the call",
     )
 
 

@@ -191,8 +191,8 @@ def _dispatcher(
     function = python_function(function)
     if device and options.wave_size is not None:
         raise OptionError(
-            f"wave_size={options.wave_size} of a device function: it has the waves of the kernel that calls it; give "
-            "that kernel the option"
+            f"wave_size={options.wave_size} of a device function: its waves are those of the kernel that calls it; "
+            "give that kernel the option"
         )
     check_function(function, device=device, launched=bool(signatures) and not device)
     dispatcher = _dispatcher_class(options)(function, options, device=device, extensions=extensions)
@@ -205,8 +205,8 @@ def _dispatcher_class(options: CompileOptions) -> type[Dispatcher]:
         return Dispatcher
     if options.observed:
         raise OptionError(
-            f"{config.simulator.variable} leaves kernels to Python, and races are found by the CPU device: leave out "
-            f"either that, or debug='race' and {runtime_config.cpu_races.variable}"
+            f"{config.simulator.variable} runs kernels in plain Python, and only the CPU device finds races: unset "
+            f"it, or leave out debug='race' and {runtime_config.cpu_races.variable}"
         )
     from numba_hip.simulator.dispatcher import SimulatedDispatcher
 

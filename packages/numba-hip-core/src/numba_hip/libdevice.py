@@ -39,8 +39,8 @@ def __getattr__(name: str) -> Any:
         function = _find(name)
         if function is None:
             raise AttributeError(
-                f"HIP has no function for libdevice.{name}; those that it has are hip.NAME by HIP's names, and "
-                "'hip-devicelib list' prints them"
+                f"HIP has no counterpart of libdevice.{name}; 'hip-devicelib list' prints HIP's functions, which are "
+                "hip.NAME in kernels"
             )
         value = HipFunction(name, (function,), __name__, returns_outputs=True)
     return globals().setdefault(name, value)

@@ -140,7 +140,7 @@ def roofline(
     if operations is None:
         if not device.is_cpu:
             raise ProfileError(
-                "operations are counted on the CPU device only: pass operations=, those of one launch, on this GPU"
+                "operations are counted on the CPU device only: on this GPU, pass operations=, the number in one launch"
             )
         operations, accessed, is_double = _count(work, args)
     measured = benchmark(work, *args, seconds=seconds, nbytes=nbytes)
@@ -180,7 +180,7 @@ def _new_axes() -> Any:
     try:
         from matplotlib import pyplot  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
-        raise ProfileError(f"matplotlib draws rooflines, and cannot be imported: {error}; install it") from None
+        raise ProfileError(f"rooflines need matplotlib, which cannot be imported: {error}; install it") from None
     _, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
     return axes
 

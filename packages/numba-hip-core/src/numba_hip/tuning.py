@@ -186,7 +186,7 @@ def autotune(
     """
     for name, values in {"block": block, **constants}.items():
         if isinstance(values, str) or not hasattr(values, "__iter__") or not list(values):
-            raise TuningError(f"{name}={values!r}: has to be a list of the values to try, with one at least")
+            raise TuningError(f"{name}={values!r}: must be a list of the values to try, with at least one")
     names = ["block", *constants]
     combinations = itertools.product(block, *constants.values())
     configurations = [dict(zip(names, values, strict=True)) for values in combinations]
@@ -212,7 +212,7 @@ def _check(make: Any, constants: Mapping[str, Any]) -> None:
     if sorted(taken) != sorted(constants):
         raise TuningError(
             f"{make.__name__} takes ({', '.join(taken)}), and autotune has values for ({', '.join(constants)}); put "
-            "hip.jit beneath autotune where this is a kernel"
+            "hip.jit below autotune if this is a kernel"
         )
 
 
@@ -260,7 +260,7 @@ def _read(place: str | None) -> tuple[str, float] | None:
     try:
         data = _cache().get(place)
     except CacheError as error:
-        warnings.warn(f"what was tuned before is not looked up: {error}", stacklevel=2)
+        warnings.warn(f"earlier results of tuning cannot be read: {error}", stacklevel=2)
         return None
     if data is None:
         return None
@@ -275,4 +275,4 @@ def _write(place: str | None, chosen: Choice) -> None:
         data = {"configuration": repr(chosen.configuration), "seconds": chosen.seconds}
         _cache().put(place, json.dumps(data).encode())
     except CacheError as error:
-        warnings.warn(f"what was tuned is not kept: {error}", stacklevel=2)
+        warnings.warn(f"the result of tuning cannot be saved: {error}", stacklevel=2)

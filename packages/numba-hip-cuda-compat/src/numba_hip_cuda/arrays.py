@@ -36,7 +36,7 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceAr
         return numba_hip.device_array_like(ary, stream=stream)
     whole = verify_cuda_ndarray_interface(gpu_data)
     if whole.nbytes != ary.nbytes:
-        raise ValueError(f"gpu_data has {whole.nbytes} bytes, an array like ary takes {ary.nbytes}")
+        raise ValueError(f"gpu_data has {whole.nbytes} bytes, an array like ary needs {ary.nbytes}")
     return whole.reshape(-1).view(ary.dtype).reshape(ary.shape)
 
 
@@ -203,7 +203,7 @@ def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
     """Set *size* bytes at *dst* on the device to *val*, 0 to 255."""
     if not 0 <= val <= 255:
-        raise ValueError(f"val is {val}; a byte is 0 to 255")
+        raise ValueError(f"val is {val}; it must be 0 to 255")
     _device().driver.fill(device_pointer(dst), val, size, stream_handle(stream))
 
 

@@ -4,10 +4,10 @@ float32 is reduced in float64, whose 53 bits leave room for the product: multipl
 for the quadrant and the rest (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), picked by three
 selects. The instructions are the same for all arguments.
 
-float64 up to 2**40 subtracts n pi/2 as a sum of three words (Cody and Waite, 1980; with a fused multiply-add the first
-difference is exact). Beyond, four words of 2/pi are read from a table of 32 rows and the products are kept exact. That
-is behind a branch: it costs more than all the rest, and next to no argument needs it. LLVM's vectoriser turns the
-branch into selects and masked gathers; code that skips what no lane needs skips it.
+For float64 up to 2**40, n pi/2 is subtracted as a sum of three words (Cody and Waite, 1980; with a fused multiply-add,
+the first difference is exact). Beyond, four words of 2/pi are read from a table of 32 rows, and the products are kept
+exact. This is behind a branch, as it costs more than everything else and hardly any argument needs it. LLVM's
+vectoriser turns the branch into selects and masked gathers; our own vectoriser skips it if no lane needs it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TABLE = "__hip_cpu_two_over_pi"
 
 
 USUAL_LIMIT = 2.0**40
-"""Where subtracting multiples of pi/2 ends."""
+"""The largest argument for which multiples of pi/2 are subtracted."""
 
 
 def reduce(code: Code, magnitude: Real) -> tuple[Word, Pair]:
@@ -31,7 +31,7 @@ def reduce(code: Code, magnitude: Real) -> tuple[Word, Pair]:
 
 
 def _reduce_single(code: Code, magnitude: Real) -> tuple[Word, Pair]:
-    """One way for all float32, in float64, whose 53 bits leave room for the product with a word of 2/pi."""
+    """The same steps for all float32, in float64, whose 53 bits leave room for the product with a word of 2/pi."""
     wide = magnitude.widened()
     double = wide.code
     words: list[Real] = [double.real(word) for word in TWO_OVER_PI_SINGLE[0]]
@@ -67,10 +67,10 @@ def _reduce_double(code: Code, magnitude: Real) -> tuple[Word, Pair]:
 
 
 def _reduce_far(code: Code, magnitude: Real) -> tuple[Word, Pair]:
-    """The product with four words of 2/pi, the multiples of 4 taken off each part."""
+    """The product with four words of 2/pi, with multiples of 4 removed from each part."""
     word = magnitude.word()
     one = code.format.bias << code.format.fraction
-    row = ((word - one) >> 57) & 31  # the exponent over 32; masked, so that any load is inside the table
+    row = ((word - one) >> 57) & 31  # the exponent divided by 32, masked so that any load is inside the table
     scaled = (word - (row << 57)).real()
     words = [_load(code, row, k) for k in range(4)]
     first, second, third = (multiply(scaled, factor) for factor in words[:3])

@@ -1,7 +1,6 @@
-"""The functions of the CPU device's math, with the error that each may have.
+"""The functions of the CPU device's math, with error bounds.
 
-A bound is in units in the last place of the result, against the exact value, over all arguments; the tests hold the
-functions to it.
+A bound is in units in the last place of the result, compared with the exact value, over all arguments. Tests check it.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ class Function:
     bits: int
     """32 for float, 64 for double."""
     parameters: tuple[str, ...]
-    """LLVM types; pointers are results."""
+    """LLVM types; pointers are for results."""
     result: str
     """LLVM type: ``float``, ``double`` or ``void``."""
     ulp: float
-    """Largest error, in units in the last place."""
+    """The largest error in units in the last place."""
     formula: Callable[..., Any]
-    """What builds the body from a `Code` and its `Real` arguments."""
+    """Builds the body from a `Code` and its `Real` arguments."""
 
     @property
     def symbol(self) -> str:

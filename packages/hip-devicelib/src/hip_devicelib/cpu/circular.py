@@ -23,7 +23,7 @@ def _cosine(code: Code, r: Pair, square: Real) -> Real:
 
 
 def _both(code: Code, x: Real) -> tuple[Word, Real, Real]:
-    """The quadrant of \\|x\\|, and sin and cos of what is beyond it."""
+    """The quadrant of \\|x\\|, and sin and cos of the rest."""
     quadrant, r = reduce(code, abs(x))
     square = r.high * r.high
     return quadrant, _sine(code, r, square), _cosine(code, r, square)
@@ -38,7 +38,7 @@ def _sign_of(x: Real) -> Word:
 
 
 def _second_bit(code: Code, quadrant: Word) -> Word:
-    """The second bit, moved to where the sign is."""
+    """The second bit, moved to the place of the sign."""
     return (quadrant & 2) << (code.format.bits - 2)
 
 

@@ -1,9 +1,9 @@
 """Formulas as Python expressions that build LLVM IR.
 
-A `Code` is where instructions go and which format (float32 or float64) they work on; a `Real` is a number of that
-format, a `Word` an integer, a `Flag` a truth value. Operators on them append instructions without fast-math flags. All
-that can be said here is free of calls but for LLVM's intrinsics that are single instructions, and of branches but for
-`Code.rarely`.
+A `Code` is the place where instructions are written, with the format (float32 or float64) that they use. A `Real` is a
+number of that format, a `Word` an integer, a `Flag` a truth value. Operators on them append instructions without
+fast-math flags. There are no calls other than LLVM's intrinsics that are single instructions, and no branches other
+than `Code.rarely`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Format:
 
     @property
     def tiny(self) -> float:
-        """The least normal number."""
+        """The smallest normal number."""
         return 2.0 ** (1 - self.bias)
 
     @property
@@ -65,7 +65,7 @@ WordLike = Union["Word", int]
 
 
 class Code:
-    """Where the instructions of a function go."""
+    """The place where a function's instructions are written."""
 
     def __init__(self, builder: ir.IRBuilder, form: Format) -> None:
         self.builder = builder
@@ -77,7 +77,7 @@ class Code:
         return self.format.bits == 32
 
     def widened(self) -> Code:
-        """The same place, computing in float64."""
+        """The same place, but computing in float64."""
         return Code(self.builder, FLOAT64)
 
     def real(self, value: RealLike) -> Real:
@@ -107,7 +107,8 @@ class Code:
     def series(self, x: Real, coefficients: Sequence[float]) -> Real:
         """sum(c * x**k) for \\|x\\| <= 1: by Horner's rule, a long sum in two halves, which shortens the latency.
 
-        Halves, not odd and even terms: where signs alternate, sums of every other term would be larger than the whole.
+        Halves rather than odd and even terms: if signs alternate, sums of every other term would be larger than the
+        whole.
         """
         if len(coefficients) < 7:
             return self.horner(x, coefficients)
@@ -129,7 +130,7 @@ class Code:
     def nearest(self, x: Real, factor: float) -> tuple[Real, Word]:
         """x * factor, rounded to an integer: as a number, and as a word whose low bits are that integer.
 
-        For results below 2**(fraction - 1) in magnitude; no conversion is needed, which AVX2 has not got for float64.
+        For results below 2**(fraction - 1) in magnitude. No conversion is needed, which AVX2 lacks for float64.
         """
         shifted = fma(x, factor, self.format.round_magic)
         return shifted - self.format.round_magic, shifted.word()
@@ -142,7 +143,7 @@ class Code:
     def rarely(
         self, condition: Flag, alternative: Callable[[], tuple[Real | Word, ...]], usual: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """*usual*, or what *alternative* computes where *condition* holds, behind a branch."""
+        """*usual*, or if *condition* holds, the result of *alternative*, behind a branch."""
         before = self.builder.block
         with self.builder.if_then(condition.value, likely=False):
             inside = alternative()
@@ -228,7 +229,7 @@ class Word:
         return ~(self & 1).equals(0)
 
     def resized(self, bits: int) -> Word:
-        """The low *bits*, or the same number with zeros before it."""
+        """The low *bits*, zero-extended or truncated."""
         builder = self.code.builder
         change = builder.trunc if bits < self.bits else builder.zext
         return Word(self.code, change(self.value, ir.IntType(bits)))
@@ -244,7 +245,7 @@ class Word:
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """A floating-point number. Comparisons are false where an operand is NaN."""
+    """A floating-point number. Comparisons are false if an operand is NaN."""
 
     code: Code
     value: Any
@@ -323,12 +324,12 @@ class Real:
         return self.code.intrinsic("llvm.copysign", self, other)
 
     def at_least(self, limit: RealLike) -> Real:
-        """The larger one; NaN where this is NaN."""
+        """The larger one; NaN if this is NaN."""
         bound = self.code.real(limit)
         return select(self < bound, bound, self)
 
     def at_most(self, limit: RealLike) -> Real:
-        """The smaller one; NaN where this is NaN."""
+        """The smaller one; NaN if this is NaN."""
         bound = self.code.real(limit)
         return select(self > bound, bound, self)
 
@@ -359,7 +360,7 @@ def select(condition: Flag, yes: float, no: Real) -> Real: ...
 @overload
 def select(condition: Flag, yes: Word, no: WordLike) -> Word: ...
 def select(condition: Flag, yes: Any, no: Any) -> Any:
-    """*yes* where the condition holds, else *no*."""
+    """*yes* if the condition holds, otherwise *no*."""
     pattern = yes if isinstance(yes, (Real, Word)) else no
     code = pattern.code
     if isinstance(pattern, Real):

@@ -1,7 +1,7 @@
 """Device functions of a user, written in HIP C++, for the processor of this machine.
 
-There is no HIP header for it. What a source can use are the scalar functions of HIP's that the CPU device has
-(`hip_devicelib.cpu.functions`): each is declared to libclang, and a call of its symbol to the compiler.
+There is no HIP header for processors. The source can use HIP's scalar functions that the CPU device has
+(`hip_devicelib.cpu.functions`): each is declared for libclang, and for the compiler defined as a call of its symbol.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ typedef __UINT32_TYPE__ uint32_t; typedef __UINT64_TYPE__ uint64_t;
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 """
-"""What HIP's header defines besides functions."""
+"""Definitions of HIP's header other than functions."""
 
 FLAGS = (
     "-x", "c++", "-std=c++17", "-nostdinc", "-fno-builtin", "-fno-exceptions", "-fno-rtti", "-fno-math-errno",
@@ -58,7 +58,7 @@ def host_header() -> Header:
 
 
 def _scalar_functions() -> list[Function]:
-    """The functions of HIP's that have a body here, and take and give nothing but scalars."""
+    """HIP's functions that have an implementation here, and only scalar parameters and results."""
     return [
         function
         for function in load_reference().functions
@@ -75,7 +75,7 @@ def _declare(function: Function, name: str) -> str:
 
 
 def _definitions() -> str:
-    """The same functions for the compiler: each calls its symbol."""
+    """The same functions for the compiler, each as a call of its symbol."""
     lines = []
     for function in _scalar_functions():
         passed = ", ".join(f"a{number}" for number in range(len(function.parameters)))
@@ -87,10 +87,10 @@ def _definitions() -> str:
 
 
 def supply_cpu_extension(extension: Extension, *, cache: Cache | None = None) -> Library:
-    """The library of the functions of *extension* for the CPU device, from the cache or built into it.
+    """The library of the functions of *extension* for the CPU device, from the cache, or built and cached.
 
     Raises `NotFoundError` without the wheel ``ziglang``, whose clang compiles it, `CompileError` with the compiler's
-    message and the line of the user, and `HeaderError` for source without a device function.
+    message and the user's line, and `HeaderError` for source without a device function.
     """
     command = find_cpu_compiler()
     declarations, included = declare_for_cpu(extension)
@@ -113,9 +113,10 @@ def supply_cpu_extension(extension: Extension, *, cache: Cache | None = None) ->
 
 
 def declare_for_cpu(extension: Extension) -> tuple[Declarations, tuple[Path, ...]]:
-    """What *extension* declares, read with what the CPU device has of HIP's header, and the files that it includes.
+    """The declarations of *extension*, parsed with the CPU device's part of HIP's header, and the files that it
+    includes.
 
-    Raises `CompileError`, which names the lines of the user, and `HeaderError` where there is no compiler to say so.
+    Raises `CompileError` with the user's lines, and `HeaderError` if there is no compiler that could report them.
     """
     try:
         return declare_extension(extension, host_header())
@@ -126,7 +127,7 @@ def declare_for_cpu(extension: Extension) -> tuple[Declarations, tuple[Path, ...
 
 
 def find_cpu_compiler() -> tuple[str, ...]:
-    """How to run the clang of the wheel ``ziglang``; `NotFoundError` without it."""
+    """The command of the clang in the wheel ``ziglang``; `NotFoundError` without it."""
     if find_spec("ziglang") is None:
         raise NotFoundError("no compiler of HIP C++ for the CPU device: pip install ziglang")
     return sys.executable, "-m", "ziglang", "clang"
@@ -141,7 +142,7 @@ def _identity(command: tuple[str, ...]) -> str:
 
 
 def _compile(command: tuple[str, ...], source: str, extension: Extension) -> bytes:
-    """Bitcode of *source*, which is *extension* with what it needs."""
+    """Bitcode of *source*, which is *extension* with the definitions that it needs."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "program.cpp").write_text(source)
         done = subprocess.run(

@@ -39,7 +39,7 @@ def _split(code: Code, magnitude: Real) -> _Parts:
 
 
 def _limit(code: Code) -> float:
-    """Beyond it sinh and cosh are infinite."""
+    """Above this, sinh and cosh are infinite."""
     return (code.format.bias + 3.0) * code.constant("ln2")[0]
 
 
@@ -87,7 +87,7 @@ def _root(square: Pair) -> Pair:
 
 
 def _logarithm_of_sum(code: Code, x: Real, total: Pair) -> Real:
-    """log(total), or log(2 x) where x is so large that its square may overflow."""
+    """log(total), or log(2 x) if x is so large that its square may overflow."""
     far = x > 2.0 ** (code.format.bias // 2)
     high, low = select(far, x, total.high), select(far, code.real(0.0), total.low)
     return log_pair(code, Pair(high, low), choose(far, 1.0, 0.0))

@@ -1,7 +1,7 @@
 """asin, acos, atan, atan2.
 
-asin of \\|x\\| <= 1/2 is an odd polynomial; then asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)). atan takes the reciprocal
-of what exceeds 1 and is an odd polynomial on [0, 1]: one long polynomial costs less than a second reduction with its
+asin of \\|x\\| <= 1/2 is an odd polynomial; above, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)). atan uses the reciprocal
+of arguments above 1 and is an odd polynomial on [0, 1]: one long polynomial costs less than a second reduction with its
 rounding errors.
 """
 
@@ -12,7 +12,7 @@ from hip_devicelib.cpu.pairs import add_ordered
 
 
 def _arcsine_parts(code: Code, x: Real) -> tuple[Flag, Real, Real]:
-    """Whether \\|x\\| > 1/2; then the asin of \\|x\\|, or of sqrt((1 - \\|x\\|) / 2), as large and small part."""
+    """Whether \\|x\\| > 1/2; and the asin of \\|x\\|, or of sqrt((1 - \\|x\\|) / 2), as large and small part."""
     magnitude = abs(x)
     big = magnitude > 0.5
     square = select(big, fma(magnitude, -0.5, 0.5), x * x)

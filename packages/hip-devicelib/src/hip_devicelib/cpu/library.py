@@ -1,7 +1,7 @@
 """The CPU device's math as bitcode.
 
-Every function is complete in itself: it calls nothing but LLVM's intrinsics, so a module of some functions needs no
-others. Modules have neither triple nor data layout and link into those of any machine.
+Every function is self-contained: it calls only LLVM's intrinsics, so that a module can have any of the functions
+without the others. Modules have neither triple nor data layout, and can be linked into modules for any machine.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hip_devicelib.forking import compiling
 
 
 def math_library() -> bytes:
-    """Bitcode of a module that defines every function of `FUNCTIONS`. Made once per process; it is the same in all."""
+    """Bitcode of a module that defines all `FUNCTIONS`. Built once per process; the bytes are always the same."""
     return bitcode_of(FUNCTIONS)
 
 
 def bitcode_of(symbols: Iterable[str], called: Iterable[str] = ()) -> bytes:
     """Bitcode of a module that defines the functions *symbols* and no others.
 
-    The functions are ``linkonce_odr``, and ``alwaysinline`` but for those that are to be *called*, which are
-    ``noinline``; such that give their results through pointers are inlined all the same. Raises `NotFoundError` for a
-    symbol that is not in `FUNCTIONS`.
+    The functions are ``linkonce_odr`` and ``alwaysinline``, except those in *called*, which are ``noinline``. Functions
+    that return results through pointers are always inlined. Raises `NotFoundError` for a symbol that is not in
+    `FUNCTIONS`.
     """
     wanted = frozenset(symbols)
     unknown = sorted(wanted.difference(FUNCTIONS))
@@ -48,7 +48,7 @@ def _bitcode(symbols: tuple[str, ...], called: frozenset[str]) -> bytes:
 
 
 def build_module(symbols: Iterable[str], called: Collection[str] = ()) -> ir.Module:
-    """A module of the functions *symbols*, which are in `FUNCTIONS`; those *called* are not to be inlined."""
+    """A module of the functions *symbols*, which are in `FUNCTIONS`. Those in *called* are not to be inlined."""
     module = ir.Module(name="hip_cpu_math", context=ir.Context())
     for symbol in symbols:
         define(module, FUNCTIONS[symbol])
@@ -57,8 +57,8 @@ def build_module(symbols: Iterable[str], called: Collection[str] = ()) -> ir.Mod
 
 
 def keep_calls(module: ir.Module, called: Collection[str]) -> None:
-    """Have calls of those functions of *module* that are to be *called* not inlined, but where a function gives its
-    results through pointers."""
+    """Mark the functions of *module* that are in *called* as not to be inlined, except those that return results
+    through pointers."""
     for function in module.functions:
         if function.name in called and FUNCTIONS[function.name].result != "void":
             function.attributes.remove("alwaysinline")
@@ -66,7 +66,7 @@ def keep_calls(module: ir.Module, called: Collection[str]) -> None:
 
 
 def define(module: ir.Module, entry: Function) -> ir.Function:
-    """Add the function to *module*, to be inlined wherever it is called."""
+    """Add the function to *module*, to be inlined at every call."""
     form = FORMATS[entry.bits]
     types = {"float": ir.FloatType(), "double": ir.DoubleType(), "void": ir.VoidType(), "ptr": form.real.as_pointer()}
     signature = ir.FunctionType(types[entry.result], [types[kind] for kind in entry.parameters])

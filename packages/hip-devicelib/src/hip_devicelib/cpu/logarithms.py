@@ -108,7 +108,7 @@ def log_pair(code: Code, total: Pair, doublings: Real | None = None) -> Real:
 
 
 def log_one_plus(code: Code, high: Real, low: Real) -> Real:
-    """log(1 + high + low) for high > -1 and finite, low small beside it."""
+    """log(1 + high + low) for high > -1 and finite, with low small compared to it."""
     total = add(code.real(1.0), high)
     return log_pair(code, Pair(total.high, total.low + low))
 

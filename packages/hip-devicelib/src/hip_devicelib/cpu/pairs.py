@@ -1,6 +1,6 @@
 """Sums and products with their rounding errors: numbers of twice the precision as unevaluated sums of two.
 
-The error-free transformations of Dekker (1971), Knuth and Møller, the product by a fused multiply-add.
+The error-free transformations of Dekker (1971), Knuth and Møller; products use a fused multiply-add.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def rsqrt(code: Code, x: Real) -> Real:
 
 
 def hypot(code: Code, x: Real, y: Real) -> Real:
-    """Infinity where either is infinite, even if the other is NaN."""
+    """Infinity if either is infinite, even if the other is NaN."""
     across, up = abs(x), abs(y)
     infinite = across.equals(INF) | up.equals(INF)
     if code.single:

@@ -84,7 +84,7 @@ class Captures(Generic[R]):
         """`CaptureError` if *stream* is being captured or the calling thread captures."""
         if self.of(stream) is not None:
             raise CaptureError(
-                f"cannot {action} stream {stream}, which is being captured: launches, copies, fills and events alone "
+                f"cannot {action} stream {stream}, which is being captured: only launches, copies, fills and events "
                 "can be recorded"
             )
         self.forbid(f"{action} a stream")
@@ -94,7 +94,7 @@ def check_wait(event_recording: object, stream_recording: object) -> None:
     """`CaptureError` unless a stream may wait for an event: each with the recording that it is part of, or ``None``."""
     if event_recording is not None and event_recording is not stream_recording:
         raise CaptureError(
-            "the event was recorded in a capture, where the captured stream alone can wait for it; record it again"
+            "the event was recorded in a capture, and only the captured stream can wait for it; record it again"
         )
     if stream_recording is not None and event_recording is None:
         raise CaptureError(
@@ -106,4 +106,4 @@ def check_wait(event_recording: object, stream_recording: object) -> None:
 def check_recorded(event_recording: object) -> None:
     """`CaptureError` where an event was last recorded in a capture: nothing says when that is reached."""
     if event_recording is not None:
-        raise CaptureError("the event was recorded in a capture, and is no point in time; record it again on a stream")
+        raise CaptureError("the event was recorded in a capture, which gives it no time; record it again on a stream")

@@ -75,7 +75,7 @@ def benchmark(
     and `ProfileError` if *seconds* is not positive.
     """
     if not seconds > 0:
-        raise ProfileError(f"seconds is {seconds!r}; it has to be more than 0")
+        raise ProfileError(f"seconds is {seconds!r}; it must be more than 0")
     device = current_device()
     number = stream_handle(getattr(work, "stream", None) if stream is None else stream)
     measure = _Batches(device, number, work, args)

@@ -50,7 +50,7 @@ class Profile:
 
     def __enter__(self) -> Profile:
         if self._spans is not None or self in _running:
-            raise ProfileError("a profile is taken once; call hip.profile() for another one")
+            raise ProfileError("this profile was used before; call hip.profile() for a new one")
         self._began = time.perf_counter()
         for device in devices():
             origin = _recorded(device, DEFAULT_STREAM)
@@ -81,7 +81,7 @@ class Profile:
     def spans(self) -> tuple[Span, ...]:
         """All spans, in the order in which they began; `ProfileError` before the end of the block."""
         if self._spans is None:
-            raise ProfileError("the profile is still being taken: look at it behind its with block")
+            raise ProfileError("the profile has not ended: use it after its with block")
         return tuple(self._spans)
 
     def sums(self) -> list[Sum]:

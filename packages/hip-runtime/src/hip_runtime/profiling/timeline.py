@@ -44,6 +44,6 @@ def _new_axes() -> Any:
     try:
         from matplotlib import pyplot  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
-        raise ProfileError(f"matplotlib draws timelines, and cannot be imported: {error}; install it") from None
+        raise ProfileError(f"timelines need matplotlib, which cannot be imported: {error}; install it") from None
     _, axes = pyplot.subplots(figsize=(10, 3), layout="constrained")
     return axes

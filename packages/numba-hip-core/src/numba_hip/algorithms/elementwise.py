@@ -88,7 +88,7 @@ def _check_indices(indices: Any, limit: int, stream: StreamLike, count: int | No
     """Raise `AlgorithmError` for the least or the largest of *indices* if it is not below *limit*, or negative."""
     kind = Operands(stream)
     if not isinstance(kind.type_of(kind.reader(indices, "indices").read, "indices"), types.Integer):
-        raise AlgorithmError("indices are no integers")
+        raise AlgorithmError("indices must be integers")
     least, most = transform_reduce(indices, _pair, _extremes, count=count, stream=stream)
     if least < 0 or most >= limit:
         wrong = least if least < 0 else most

@@ -29,7 +29,7 @@ def histogram_even(
     Values outside, and NaN, are not counted.
     """
     if not is_count(bins) or bins < 1:
-        raise AlgorithmError(f"bins is {bins!r}; pass how many there are, 1 at least")
+        raise AlgorithmError(f"bins is {bins!r}; pass the number of bins, 1 or more")
     if not lower < upper or not np.isfinite([lower, upper]).all():
         raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; pass finite numbers, the lower one first")
     operands = Operands(stream)

@@ -46,7 +46,7 @@ def reduce(
     number = count_of(reader, count, "source")
     kind = accumulator_type(operands, reader.read, init)
     if not number and init is None:
-        raise AlgorithmError("source has no values: say with init= what nothing comes to")
+        raise AlgorithmError("source has no values: pass init=, the result for no values")
     target = operands.output(out, "out", 1, kind)
     combine = values.combining(in_kernels(op, "op"), kind)
     read = values.read_transformed(reader.read, values.converted_to(kind))

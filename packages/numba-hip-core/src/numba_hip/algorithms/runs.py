@@ -105,7 +105,7 @@ def segmented_scan(
     bounds = operands.reader(offsets, "offsets")
     marks = count_of(bounds, None, "offsets")
     if not isinstance(operands.type_of(bounds.read, "offsets"), types.Integer):
-        raise AlgorithmError("offsets has no integers")
+        raise AlgorithmError("offsets must be integers")
     if number and marks:
         mark = _mark_head(flag_place, operands.add(number))
         store_kernel(bounds.read, mark)[-(-marks // THREADS), THREADS, operands.launch_stream](marks, *operands.leaves)
@@ -135,7 +135,7 @@ def _scan_of_heads(
     operands: Operands, reader: Reader, heads: Any, count: int, op: Operator, init: Any, inclusive: bool, out: Any
 ) -> Any:
     if init is None and not inclusive:
-        raise AlgorithmError("an exclusive scan needs init, which is what each segment begins with")
+        raise AlgorithmError("an exclusive scan needs init=, the first result of each segment")
     kind = accumulator_type(operands, reader.read, init)
     target = operands.output(out, "out", count, kind)
     if count:

@@ -59,7 +59,7 @@ def _address(value: Any, name: str) -> int:
     """The address that is passed as a number. Raises `KernelArgumentError` for an impossible address."""
     if not 0 <= int(value) < 2**64:
         raise KernelArgumentError(
-            f"argument {name!r}: {value} is no address: a pointer is passed as a number from 0 to 2**64 - 1"
+            f"argument {name!r}: {value} is not an address: a pointer is passed as an integer from 0 to 2**64 - 1"
         )
     return int(value)
 

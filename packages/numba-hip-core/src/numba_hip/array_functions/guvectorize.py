@@ -91,7 +91,7 @@ class HipGUFunc:
                 raise TypeError(f"{self.__name__}: type {kind} does not fit dimensions ({','.join(dims)})")
         for kind in args[self.nin :]:
             if not isinstance(kind, types.Array):
-                raise TypeError(f"{self.__name__}: output type {kind} has to be an array, for the function to fill")
+                raise TypeError(f"{self.__name__}: output type {kind} must be an array, which the function fills")
         arrays = tuple(kind.copy(layout="A") if isinstance(kind, types.Array) else kind for kind in args)
         compile_target(current_device().target).typing_context.device_function(self.core).compile(arrays)
         self.signatures.append(tuple(args))
@@ -257,9 +257,11 @@ class GUVectorizeBuilder:
     ) -> None:
         options = dict(targetoptions or {})
         if cache:
-            raise TypeError("hip.guvectorize does not cache what it compiles")
+            raise TypeError("cache=True: hip.guvectorize has no cache; leave it out")
         if writable_args:
-            raise TypeError("hip.guvectorize has no writable inputs: name what is written as an output")
+            raise TypeError(
+                f"writable_args={writable_args!r}: hip.guvectorize has no writable inputs; make them outputs"
+            )
         if not options.pop("nopython", True):
             raise TypeError("nopython flag must be True")
         exceptions = bool(options.pop("exceptions", False))

@@ -150,7 +150,7 @@ class HipUFunc:
             raise TypeError(f"{self.__name__}.reduce takes an array of one axis, got shape {np.shape(array)}")
         count = int(np.shape(array)[0])
         if count == 0:
-            raise TypeError(f"{self.__name__}.reduce of an array that has no elements")
+            raise TypeError(f"{self.__name__}.reduce: the array has no elements")
         on = stream if isinstance(stream, Stream) else None
         rest = onto_device(array, np.dtype(array.dtype), on)
         while count > 1:
@@ -170,7 +170,7 @@ def _type_of(value: Any) -> types.Type:
     try:
         return from_dtype(np.dtype(dtype))
     except NotImplementedError:
-        raise TypeError(f"a {type(value).__name__} of dtype {dtype} is nothing that kernels compute with") from None
+        raise TypeError(f"kernels do not compute with a {type(value).__name__} of dtype {dtype}") from None
 
 
 def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -193,7 +193,7 @@ class VectorizeBuilder:
         self, py_func: Callable[..., Any], identity: Any = None, cache: bool = False, targetoptions: Any = None
     ) -> None:
         if cache:
-            raise TypeError("hip.vectorize does not cache what it compiles")
+            raise TypeError("cache=True: hip.vectorize has no cache; leave it out")
         options = dict(targetoptions or {})
         exceptions = bool(options.pop("exceptions", False))
         for option in options:

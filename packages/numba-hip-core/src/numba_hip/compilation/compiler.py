@@ -90,8 +90,8 @@ class LocatedLower(DebugLower):
     def _behind_end(self, block: ir.Block, inst: Any) -> LoweringError:
         """The message if instructions of *inst*, or of the next statement, follow the terminator of *block*."""
         return LoweringError(
-            f"{name_of_called(self.func_ir, inst)} ends a block with {str(block.terminator).strip()!r} and more is "
-            "written behind that: what ends a block has to leave the builder in another one that has no end yet",
+            f"{name_of_called(self.func_ir, inst)} ends a block with {str(block.terminator).strip()!r}, and more "
+            "is written after that: after a terminator, the builder must be moved to a block without one",
             loc=self.loc,
         )
 
@@ -101,7 +101,7 @@ class LocatedLower(DebugLower):
         if oversized:
             raise LoweringError(
                 f"{name_of_called(self.func_ir, inst)} writes {oversized} at most, as it would take "
-                "minutes for much larger ones: make it of several, or keep it in memory and loop over it",
+                "minutes for much larger ones: use several smaller values, or memory and a loop",
                 loc=self.loc,
             )
         for instruction in written:
@@ -126,8 +126,8 @@ class LocatedLower(DebugLower):
             self.context.check_assembly(assembly)
         except UnsupportedError as error:
             raise LoweringError(
-                f"the assembly {assembly.asm!r} with the constraints {assembly.constraint!r} is none of the processor "
-                f"that this is compiled for: {error}",
+                f"the assembly {assembly.asm!r} with the constraints {assembly.constraint!r} is not valid for the "
+                f"processor that this is compiled for: {error}",
                 loc=self.loc,
             ) from None
 

@@ -32,8 +32,8 @@ class RefuseEscapes(FunctionPass):
             for statement in block.find_insts(ir.Return):
                 if _is_private(state, statement.value.name, set()):
                     raise TypingError(
-                        "this returns an array of hip.local.array, which ends with the function: make it in the "
-                        "caller and pass it as an argument",
+                        "this returns an array of hip.local.array, whose memory ends with the function: make it in "
+                        "the caller and pass it as an argument",
                         loc=statement.loc,
                     )
         return False

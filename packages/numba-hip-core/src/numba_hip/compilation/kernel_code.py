@@ -201,7 +201,7 @@ def _compile_kernel(
         entry = context.build_entry(library, result, name, options)
     except KeyError as error:
         raise KernelSignatureError(
-            f"kernel {py_func.__name__}: an argument has no place in a kernel: {error}"
+            f"kernel {py_func.__name__}: an argument has a type that kernels cannot take: {error}"
         ) from error
     library.finalize()
     parameters, size = lay_out(entry)

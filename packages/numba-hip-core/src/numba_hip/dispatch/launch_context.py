@@ -46,7 +46,7 @@ def current_launch_config() -> CurrentLaunch | None:
 def ensure_current_launch_config() -> CurrentLaunch:
     """`current_launch_config`; `RuntimeError` where there is none."""
     if _thread.launch is None:
-        raise RuntimeError("No launch config set for this thread: it is there while a launch has a kernel compiled")
+        raise RuntimeError("No launch config set for this thread: there is one only while a launch compiles a kernel")
     return _thread.launch
 
 

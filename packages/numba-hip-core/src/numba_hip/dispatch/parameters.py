@@ -37,12 +37,12 @@ class Parameters:
             elif left and self._signature.parameters[name].default is not inspect.Parameter.empty:
                 placed.append(self._signature.parameters[name].default)
             elif left:
-                raise KernelArgumentError(f"kernel {self._kernel} is launched without an argument {name!r}")
+                raise KernelArgumentError(f"kernel {self._kernel} is launched without the argument {name!r}")
             else:
                 break
         for name in left:
             if name in self.names:
-                raise KernelArgumentError(f"kernel {self._kernel}: argument {name!r} is passed by place and by name")
+                raise KernelArgumentError(f"kernel {self._kernel}: argument {name!r} is passed by position and by name")
             raise KernelArgumentError(
                 f"kernel {self._kernel} has no parameter {name!r}{hint(name, self.names)}; it takes "
                 f"({', '.join(self.names)})"

@@ -204,8 +204,8 @@ class PrintingLaunch:
         """As `hip_runtime.module.Launch`; *arguments* without the address of the buffer."""
         if self._driver.is_capturing(stream):
             raise CaptureError(
-                f"kernel {self._kernel} prints, and nobody is told when the launch of a graph is done, to bring that "
-                "out: capture a kernel that does not print"
+                f"kernel {self._kernel} prints, and a graph does not tell when a launch has ended, so that its output "
+                "could be shown: capture a kernel that does not print"
             )
         packed = arguments.ljust(self._offset, b"\0") + struct.pack("<Q", self._buffer.address)
         self._buffer.begin()

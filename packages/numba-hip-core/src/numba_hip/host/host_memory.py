@@ -45,7 +45,7 @@ class MappedArray(np.ndarray[Any, Any]):
                     layout, self.dtype, buffer, device=whole.device, address=place, stream=whole.stream,
                     readonly=not self.flags.writeable,
                 )  # fmt: skip
-        raise ArrayError("this array was computed from a mapped one, and is in memory of the host alone")
+        raise ArrayError("this array was computed from a mapped one, and is in host memory only")
 
     @property
     def device_ctypes_pointer(self) -> ctypes.c_size_t:

@@ -15,7 +15,7 @@ def function_of(kernel: Any, device: Device, signature: Any = None) -> Function:
     if isinstance(kernel, Function):
         return kernel
     if not hasattr(kernel, "overloads"):
-        raise KernelArgumentError(f"a kernel or a function of a device is needed, got {kernel!r}")
+        raise KernelArgumentError(f"expected a kernel, or a function loaded on a device, got {kernel!r}")
     if signature is not None:
         return _load(kernel.compile(signature), device)
     codes = [code for code in kernel.overloads.values() if code.target.name == device.target]

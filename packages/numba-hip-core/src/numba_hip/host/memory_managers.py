@@ -74,7 +74,7 @@ class MemoryPointer:
     def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
         """Set the first *count* bytes, all by default, to *byte*, 0 to 255; `hip_runtime.errors.ArrayError`."""
         if not 0 <= byte <= 255:
-            raise ArrayError(f"byte is {byte}; one is 0 to 255")
+            raise ArrayError(f"byte is {byte}; it must be 0 to 255")
         size = self.size if count is None else count
         if not 0 <= size <= self.size:
             raise ArrayError(f"count is {size}; this memory has {self.size} bytes")
@@ -260,7 +260,7 @@ class PluginMemory:
             raise MemoryManagerError(f"{name}.memalloc({nbytes}) gave a {type(memory).__name__}, not a MemoryPointer")
         if memory.size < nbytes:
             memory.free()
-            raise MemoryManagerError(f"{name}.memalloc({nbytes}) gave {memory.size} bytes, which are too few")
+            raise MemoryManagerError(f"{name}.memalloc({nbytes}) gave only {memory.size} bytes")
         return Buffer(memory.device_pointer_value, nbytes, owner=memory.owner, release=memory.free)
 
     def ipc_handle(self, buffer: Buffer) -> Any:

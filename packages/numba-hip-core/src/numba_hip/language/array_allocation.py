@@ -49,12 +49,12 @@ def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
         extent = given(member)
         if extent is None:
             raise RequireLiteralValue(
-                f"{function}: the shape has to be made of constants, got {shape}; where a size is known only at run "
-                "time, take a constant that it never exceeds, or shared memory whose size a launch gives: "
+                f"{function}: the shape must consist of constants, got {shape}; if a size is known only at run time, "
+                "use a constant that it never exceeds, or shared memory whose size the launch gives: "
                 "hip.shared.array(0, dtype) and kernel[grid, block, stream, nbytes]"
             )
         if not isinstance(extent, int) or isinstance(extent, bool) or extent < 0:
-            raise TypingError(f"{function}: the shape has extent {extent!r}; it can be integers from 0 on")
+            raise TypingError(f"{function}: the shape has extent {extent!r}; it must be an integer, 0 or more")
         extents.append(extent)
     return tuple(extents)
 

@@ -53,7 +53,7 @@ def _constructor(made: types.Complex) -> type[AbstractTemplate]:
                 return signature(made, *args)
             if len(args) != 1 or isinstance(args[0], VectorType):
                 passed = ", ".join(map(str, args))
-                raise TypingError(f"np.{made} is made of a number, two real ones or a vector of two, not of ({passed})")
+                raise TypingError(f"np.{made} takes a number, two real numbers or a vector of two, not ({passed})")
             return self.context.resolve_function_type(type_of_constructor(self.context, made), args, kws)
 
     return Template

@@ -178,7 +178,7 @@ def _actual_type(
     if found is None:
         if function.abi == "c":  # the device's own libraries may have it; loading says so if they do not
             return declared, False
-        raise LinkedCodeError(f"nothing that is linked defines {function.name!r}; give what does to link=")
+        raise LinkedCodeError(f"no linked code defines {function.name!r}; add the code that does to link=")
     where, definition = found
     actual = [str(argument.type) for argument in definition.arguments]
     returned = str(definition.global_value_type).partition(" (")[0]

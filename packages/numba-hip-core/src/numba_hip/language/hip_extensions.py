@@ -68,7 +68,7 @@ def set_hip_extensions(
     """
     if (code is None) == (filepath is None):
         given = "both" if code is not None else "neither"
-        raise HipExtensionError(f"set_hip_extensions takes one of code and filepath, and got {given}")
+        raise HipExtensionError(f"set_hip_extensions takes either code or filepath; got {given}")
     name = "extension.hip"
     if filepath is not None:
         code, name = Path(filepath).read_text(), str(filepath)

@@ -46,7 +46,7 @@ class HipFunction(Stub):
         """Refuse: it is code of the device."""
         if interpreter() is not None:
             raise NotImplementedError(
-                f"the simulator does not know hip.{self.__name__}, a function of HIP's; run the kernel without it"
+                f"the simulator does not have HIP's function hip.{self.__name__}; turn it off for this kernel"
             )
         raise TypeError(f"hip.{self.__name__} is a device function of HIP; it can be called from a kernel only")
 
@@ -162,7 +162,7 @@ def _check_is_there(function: Function, target: str) -> None:
     from hip_devicelib.cpu.functions import ABSENT  # bodies are sorted out when a kernel first asks
 
     if function.symbol in ABSENT:
-        raise TypingError(f"{function} is not there on the CPU device: {ABSENT[function.symbol]}")
+        raise TypingError(f"the CPU device does not have {function}: {ABSENT[function.symbol]}")
 
 
 def _define_lowering(function: HipFunction) -> None:

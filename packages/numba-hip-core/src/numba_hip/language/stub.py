@@ -84,14 +84,14 @@ class Stub:
             function = INTERPRETED.get(self.__qualname__)
             if function is None:
                 raise NotImplementedError(
-                    f"the simulator does not know hip.{self.__qualname__}; run the kernel without it"
+                    f"the simulator does not have hip.{self.__qualname__}; turn it off for this kernel"
                 )
             try:
                 return function(thread, *args, **kws)
             except TypeError:
                 self._check_arguments(args, kws)
                 raise
-        raise TypeError(f"hip.{self.__qualname__} means something in a kernel only; this is a call from Python")
+        raise TypeError(f"hip.{self.__qualname__} can be called in kernels only, not from Python")
 
     def _check_arguments(self, args: tuple[Any, ...], kws: dict[str, Any]) -> None:
         """Raise a `TypeError` for a call that the definition does not take, as for a compiled one."""

@@ -218,7 +218,7 @@ def _without_halves(
 ) -> tuple[tuple[Any, ...], list[ir.Value]]:
     """Numbers of type float16 as float32: Numba has no loops for them."""
     if any(isinstance(kind, types.Array) and kind.dtype == types.float16 for kind in kinds):
-        raise TypingError("ufuncs do not take arrays of float16 in kernels; work on the elements, which hip.fp16 can")
+        raise TypingError("ufuncs do not take arrays of float16 in kernels; use hip.fp16 on the elements")
     values = [
         context.cast(builder, value, kind, types.float32) if kind == types.float16 else value
         for value, kind in zip(args, kinds, strict=True)

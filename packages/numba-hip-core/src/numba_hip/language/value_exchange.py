@@ -54,7 +54,7 @@ def _exchange(name: str, meaning: str, source: Source) -> Stub:
     def define(value: types.Type, lane: types.Type) -> tuple[types.Type, Lower]:
         kind = _check_value(name, value)
         if not isinstance(number_type(lane), types.Integer):
-            raise TypingError(f"hip.{name}: lane is an integer, not {lane}")
+            raise TypingError(f"hip.{name}: lane must be an integer, not {lane}")
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             operand = context.cast(builder, args[1], sig.args[1], types.int32)

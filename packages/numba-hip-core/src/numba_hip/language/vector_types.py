@@ -124,7 +124,7 @@ def _check_parts(kind: VectorType, parts: tuple[types.Type, ...]) -> None:
     passed = ", ".join(map(str, parts))
     for part in parts:
         if not isinstance(types.unliteral(part), (types.Number, types.Boolean, VectorType)):
-            raise TypingError(f"hip.{kind} is made of numbers and vectors, not of ({passed})")
+            raise TypingError(f"hip.{kind} takes numbers and vectors, not ({passed})")
     count = sum(map(_count_of, parts))
     if count != kind.count and not _is_one_number(parts):
         raise TypingError(f"hip.{kind} has {kind.count} components; ({passed}) has {count}")

@@ -32,7 +32,7 @@ class ModuleQuery(Stub):
     def __index__(self) -> int:
         thread = interpreter()
         if thread is None:
-            raise TypeError(f"hip.{self.__qualname__} is a number in a kernel only")
+            raise TypeError(f"hip.{self.__qualname__} has a value in kernels only")
         return int(INTERPRETED[self.__qualname__](thread))
 
     __int__ = __index__

@@ -45,8 +45,8 @@ class ObservedLaunch:
 
         if self._driver.is_capturing(stream):
             raise CaptureError(
-                f"kernel {self._code.name} is observed for races, and nobody is told when the launch of a graph is "
-                f"done; leave debug='race' out, or unset {config.cpu_races.variable}"
+                f"kernel {self._code.name} is observed for races, and a graph does not tell when a launch has ended; "
+                f"leave debug='race' out, or unset {config.cpu_races.variable}"
             )
         note = compiled_note().address
         self._driver.synchronize_stream(stream)

@@ -81,4 +81,4 @@ def _check_extents(grid: Sequence[int], block: Sequence[int], most: int) -> None
     ):
         for extent, limit in zip(extents, limits, strict=True):
             if extent > limit:
-                raise LaunchError(f"{name} {tuple(extents)} is larger than {tuple(limits)}, the most there can be")
+                raise LaunchError(f"{name} {tuple(extents)} is too large; at most {tuple(limits)} is possible")

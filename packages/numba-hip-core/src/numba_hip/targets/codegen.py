@@ -85,7 +85,9 @@ class HipCodegen(CodeGenerator):
             parsed = llvm.parse_assembly(text)
             parsed.verify()
         except (RuntimeError, UnsupportedError) as error:
-            raise LoweringError(f"LLVM takes no module like {module.name}, which an intrinsic wrote: {error}") from None
+            raise LoweringError(
+                f"LLVM rejects the module {module.name}, to which an intrinsic has written: {error}"
+            ) from None
         return bytes(parsed.as_bitcode())
 
     @abstractmethod

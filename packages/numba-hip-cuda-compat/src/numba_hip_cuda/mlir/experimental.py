@@ -61,8 +61,8 @@ def current_target_options() -> Any:
 
 def _refuse(what: str) -> NoReturn:
     raise RuntimeError(
-        f"{what} is evaluated when a kernel is compiled, and this was not: it stands outside of a kernel, in a "
-        "function that is not decorated, or in one decorated with cuda.jit(experimental_ast_transforms=False)"
+        f"{what} is evaluated when a kernel is compiled, but this code was not compiled: it is outside of a kernel, in "
+        "a function that is not decorated, or in one decorated with cuda.jit(experimental_ast_transforms=False)"
     )
 
 

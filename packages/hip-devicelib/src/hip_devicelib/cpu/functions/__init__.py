@@ -1,8 +1,7 @@
-"""HIP's device functions on the CPU device: those of the shipped declarations that have a body, as LLVM bitcode.
+"""HIP's device functions on the CPU device: the shipped declarations that have an implementation, as LLVM bitcode.
 
-They stand under the same names, with the same types, as in the libraries for AMD GPUs (`Function.symbol`), so that one
-piece of LLVM IR can be linked with either. `FUNCTIONS` are those that have a body, `ABSENT` says of each other one why
-it has none.
+They have the same names and types as in the libraries for AMD GPUs (`Function.symbol`), so that the same LLVM IR can be
+linked with either. `FUNCTIONS` has the implemented ones; `ABSENT` says for each of the others why it is not.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ def _sort() -> tuple[dict[str, tuple[Function, Operation]], dict[str, str]]:
 _bodies, _absent = _sort()
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({symbol: entry[0] for symbol, entry in _bodies.items()})
-"""The declarations that have a body, by the name of their wrapper (``hipdl_sinf__f32``)."""
+"""The declarations that have an implementation, by the name of their wrapper (``hipdl_sinf__f32``)."""
 
 ABSENT: Mapping[str, str] = MappingProxyType(_absent)
-"""Why each of the other declarations has no body, by the name of its wrapper."""
+"""Why each of the other declarations has no implementation, by the name of its wrapper."""
 
 
 def math_calls(symbol: str) -> Counter[str]:
-    """How many calls of each function of the CPU device's math the wrapper *symbol* makes.
+    """The number of calls of each of the CPU device's math functions in the wrapper *symbol*.
 
     Raises as `bitcode_of` does.
     """
@@ -58,12 +57,12 @@ def math_calls(symbol: str) -> Counter[str]:
 
 
 def bitcode_of(symbols: Iterable[str], called: Iterable[str] = ()) -> bytes:
-    """Bitcode of a module that defines the wrappers *symbols*, and what they call of the CPU device's math.
+    """Bitcode of a module that defines the wrappers *symbols*, and the CPU device's math functions that they call.
 
-    All are ``linkonce_odr`` and ``alwaysinline``, but for those functions of the math that are to be *called*, which
-    are ``noinline``. What stays undefined are functions of the C library (``fmod``, ``ldexp``, ``tgamma``, ...). Raises
-    `UnsupportedError` for a function without a body, with the reason, and `NotFoundError` for a name that is no wrapper
-    of the shipped declarations.
+    All are ``linkonce_odr`` and ``alwaysinline``, except the math functions in *called*, which are ``noinline``.
+    Functions of the C library stay undefined (``fmod``, ``ldexp``, ``tgamma``, ...). Raises `UnsupportedError` with the
+    reason for a function without an implementation, and `NotFoundError` if a name is not a wrapper of the shipped
+    declarations.
     """
     wanted = sorted(set(symbols))
     for symbol in wanted:
@@ -75,7 +74,7 @@ def bitcode_of(symbols: Iterable[str], called: Iterable[str] = ()) -> bytes:
 def _check(symbol: str) -> None:
     if symbol in ABSENT:
         function = load_reference().by_symbol[symbol]
-        raise UnsupportedError(f"{function} is not there on the CPU device: {ABSENT[symbol]}")
+        raise UnsupportedError(f"the CPU device does not have {function}: {ABSENT[symbol]}")
     if symbol not in FUNCTIONS:
         raise NotFoundError(
             f"HIP's device functions have no wrapper {symbol!r}; 'hip-devicelib show NAME' prints those of a name"

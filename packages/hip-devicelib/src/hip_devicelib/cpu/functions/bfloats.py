@@ -30,7 +30,7 @@ def _sign(negate: bool) -> Operation:
 
 
 def _one_or_two(one: Operation, two: Operation) -> Operation:
-    """C++ has one name for a sign and for a sum."""
+    """In C++, negation and subtraction, and unary and binary plus, have the same names."""
     return lambda body, *operands: (one if len(operands) == 1 else two)(body, *operands)
 
 

@@ -1,6 +1,6 @@
 """Conversions between numbers, and between numbers and their bits.
 
-Numbers out of the range of an integer give its nearest value, and NaN gives 0: so do AMD GPUs. As in HIP, conversions
+Numbers out of an integer's range become its nearest value, and NaN becomes 0, as on AMD GPUs. As in HIP, conversions
 between ``__half`` and integers ignore the rounding mode in their names.
 """
 
@@ -38,7 +38,8 @@ def to_integer(rounding: str | None, signed: bool) -> Operation:
 
 
 def _from_integer(rounding: str, signed: bool) -> Operation:
-    """An integer to a number; to ``__half`` by way of float32, which holds every integer that is finite there."""
+    """An integer to a number; to ``__half`` via float32, which represents every integer that is finite in half
+    precision."""
 
     def operation(body: FunctionBuilder, _: Any) -> Any:
         builder, (x,) = body.builder, body.arguments
@@ -48,7 +49,8 @@ def _from_integer(rounding: str, signed: bool) -> Operation:
         nearest = convert(x, body.result_type)
         if rounding == "rn":
             return nearest
-        # The nearest number is compared with x as an integer. Only the end of the range may lie outside of it.
+        # The nearest number is compared with x as an integer. Only at the end of the range can it lie outside of the
+        # range.
         integer = saturate(builder, nearest, x.type, signed)
         end = ir.Constant(nearest.type, 2.0 ** (x.type.width - signed))
         outside = builder.fcmp_ordered(">=", nearest, end)

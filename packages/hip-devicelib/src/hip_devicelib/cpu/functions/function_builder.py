@@ -1,8 +1,8 @@
 """Builds the body of one HIP function.
 
-An operation is a function ``(body, *operands)``. Its operands are those of the declaration: numbers as `Real` (of
-``__half`` as float32), integers as `Word`, pointers as LLVM values. What it returns is made into the declared type: a
-`Real` is rounded to it, a `Flag` becomes 0 or 1, a `Word` loses high bits or gets zeros before it.
+An operation is a function ``(body, *operands)``. The operands have the declared types: numbers are `Real` (``__half``
+as float32), integers are `Word`, pointers are LLVM values. The result is converted to the declared type: a `Real` is
+rounded, a `Flag` becomes 0 or 1, a `Word` is truncated or zero-extended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBERS = ("float", "half")
 
 
 class FunctionBuilder(Code):
-    """The place of the body of one declaration, in the format of its widest number."""
+    """The place where the body of one declaration is written, in the format of its widest number."""
 
     def __init__(self, builder: ir.IRBuilder, form: Format, declaration: Function) -> None:
         super().__init__(builder, form)
@@ -41,7 +41,7 @@ class FunctionBuilder(Code):
         return self.builder.function.function_type.return_type
 
     def call_intrinsic(self, name: str, result: Any, *arguments: Any, types: tuple[Any, ...] | None = None) -> Any:
-        """A call of LLVM's intrinsic *name*, overloaded on *types*, else on the type of the first argument."""
+        """A call of LLVM's intrinsic *name*, overloaded on *types*, by default on the type of the first argument."""
         signature = ir.FunctionType(result, [argument.type for argument in arguments])
         overloads = (arguments[0].type,) if types is None else types
         return self.builder.call(self.builder.module.declare_intrinsic(name, overloads, signature), arguments)
@@ -57,7 +57,7 @@ class FunctionBuilder(Code):
 
 
 def call_math(name: str, *operands: Real) -> Real:
-    """The CPU device's own math function *name*, which becomes part of the module."""
+    """The CPU device's own math function *name*, which is added to the module."""
     code = operands[0].code
     module = code.builder.module
     entry = FUNCTIONS[f"{PREFIX}{name}_f{code.format.bits}"]

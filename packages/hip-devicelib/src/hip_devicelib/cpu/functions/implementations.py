@@ -1,4 +1,4 @@
-"""Maps HIP's declarations to operations, by families of names, and gives the reason for those without a body here."""
+"""Maps HIP's declarations to operations, by families of names, with the reasons for those that are not implemented."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
 
 
 def find_operation(declaration: Function) -> Operation | None:
-    """The operation that *declaration* stands for, or None if it has no body on the CPU device."""
+    """The operation for *declaration*, or None if the CPU device has no implementation."""
     kinds = [parameter.type for parameter in declaration.parameters]
     if _reason_of_types(declaration) is not None or _reason_of_name(declaration.name) is not None:
         return None
@@ -142,7 +142,7 @@ def _find_numeric(name: str) -> Operation | None:
 
 
 def explain_absence(declaration: Function) -> str:
-    """Why *declaration* has no body on the CPU device."""
+    """Why *declaration* has no implementation on the CPU device."""
     return _reason_of_name(declaration.name) or _reason_of_types(declaration) or "the CPU device has no body for it"
 
 

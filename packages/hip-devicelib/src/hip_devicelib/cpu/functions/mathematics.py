@@ -1,7 +1,7 @@
-"""Functions of numbers that need series: those of the CPU device's math library, what follows from them, and those
-that the C math library has.
+"""Functions that need series: those of the CPU device's math library, functions built on them, and those of the C math
+library.
 
-Fast forms (``__sinf``) are the accurate ones: on this device they cost the same.
+Fast variants (``__sinf``) are the accurate ones, as they cost the same on this device.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _power(body: FunctionBuilder, x: Real, exponent: Word) -> Real:
 
 
 def _length(body: FunctionBuilder, *operands: Real) -> Real:
-    """The root of the sum of the squares, without overflow in between; infinite where one of them is."""
+    """The root of the sum of the squares, without overflow in between; infinite if any of them is."""
     first, *rest = operands
     total = abs(first)
     for operand in rest:
@@ -56,7 +56,7 @@ def _length(body: FunctionBuilder, *operands: Real) -> Real:
 
 
 def _inverse_length(body: FunctionBuilder, *operands: Real) -> Real:
-    """1 / the length, also where that overflows."""
+    """1 / the length, even if the length overflows."""
     large = abs(operands[0]) > 1.0
     for operand in operands[1:]:
         large = large | (abs(operand) > 1.0)
@@ -82,7 +82,7 @@ def _sincospi(x: Real) -> tuple[Real, Real]:
     negative_cosine = turned | doubled.equals(1.0)
     first = select(negative_sine, -first, first)
     second = select(negative_cosine, -second, second)
-    # An integer has the sine 0 with its own sign, half an odd number the cosine +0.
+    # The sine of pi times an integer is 0 with the integer's sign; the cosine of pi times half an odd number is +0.
     exact = r.equals(0.0)
     first = select(exact & ~odd, code.real(0.0).with_sign_of(x), first)
     second = select(exact & odd, code.real(0.0), second)

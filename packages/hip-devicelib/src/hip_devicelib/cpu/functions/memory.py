@@ -1,4 +1,4 @@
-"""Functions that work on an address: atomics, and loads with a cache hint. Both are relaxed, as HIP's are."""
+"""Functions on addresses: atomics, and loads with a cache hint. Both are relaxed, as in HIP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ORDER = "monotonic"
 
 
 def _pointer(body: FunctionBuilder) -> Any:
-    """The address, as a pointer to what lies there."""
+    """The address, as a pointer to its element type."""
     element = body.declaration.parameters[0].type.element
     assert element is not None
     return body.builder.bitcast(body.arguments[0], llvm_type(element).as_pointer())
@@ -31,7 +31,7 @@ def _update(signed: str, unsigned: str, number: str | None) -> Operation:
 
 
 def _exchange_if_equal(body: FunctionBuilder, *_: Any) -> Any:
-    """Compares bits, also of numbers: LLVM's ``cmpxchg`` has integers only."""
+    """Compares bits, of floats as well: LLVM's ``cmpxchg`` only takes integers."""
     builder, (_address, compare, value) = body.builder, body.arguments
     kind = value.type
     word = kind if isinstance(kind, ir.IntType) else ir.IntType(body.declaration.result.bits)

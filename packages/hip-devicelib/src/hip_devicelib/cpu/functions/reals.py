@@ -1,7 +1,7 @@
 """Functions of numbers that need no series: arithmetic, rounding, comparison, classification.
 
-Operations work on float32 and float64. Those of ``__half`` compute in float32, whose 24 bits are enough for the result,
-rounded once more, to be the nearest number (2 * 11 + 2 bits are, for sums, products, quotients and roots).
+Operations work on float32 and float64. Those of ``__half`` are computed in float32 and rounded once more. Its 24 bits
+are enough for the result to be correctly rounded (2 * 11 + 2 bits are, for sums, products, quotients and roots).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _scale(body: FunctionBuilder, x: Real, exponent: Word) -> Real:
     """x * 2**exponent, rounded once."""
     builder = body.builder
     power = exponent.value
-    if exponent.bits == 64:  # past these limits nothing changes any more
+    if exponent.bits == 64:  # beyond these limits the result does not change any more
         limit = 1 << 14
         for name, bound in (("llvm.smin", limit), ("llvm.smax", -limit)):
             power = body.call_intrinsic(name, power.type, power, body.word(bound, 64).value)
@@ -43,7 +43,7 @@ def _scale(body: FunctionBuilder, x: Real, exponent: Word) -> Real:
 
 
 def _extreme(greater: bool) -> Operation:
-    """The larger or smaller one; the other one where one is NaN. Of two zeros -0 is the smaller."""
+    """The larger or smaller one; if one is NaN, the other one. Of two zeros -0 is the smaller."""
 
     def operation(body: FunctionBuilder, x: Real, y: Real) -> Real:
         bits_x, bits_y = x.word(), y.word()
@@ -56,7 +56,7 @@ def _extreme(greater: bool) -> Operation:
 
 
 def _extreme_half(greater: bool, keeps_nan: bool) -> Operation:
-    """As the header has it: y where both are equal (x for the minimum)."""
+    """As in HIP's header: y if both are equal (x for the minimum)."""
 
     def operation(body: FunctionBuilder, x: Real, y: Real) -> Real:
         chosen = select(x > y, x, y) if greater else select(x > y, y, x)
@@ -86,9 +86,9 @@ def _saturated(operation: Operation) -> Operation:
 
 
 def _fma_half(body: FunctionBuilder, x: Real, y: Real, z: Real) -> Real:
-    """x * y + z of three halves, such that rounding it to half gives the nearest number.
+    """x * y + z of three halves, such that rounding it to half is correct.
 
-    The product is exact in float32. The sum is rounded to odd: where it is inexact, its last bit is set.
+    The product is exact in float32. The sum is rounded to odd: if it is inexact, its last bit is set.
     """
     a = x * y
     total = a + z
@@ -119,7 +119,7 @@ def _resized(x: Word, bits: int) -> Word:
 
 
 def _ilogb(body: FunctionBuilder, x: Real) -> Word:
-    """The exponent; for 0 and NaN the least integer, for infinities the largest."""
+    """The exponent; for 0 and NaN the smallest integer, for infinities the largest."""
     exponent = _resized(_exponent(body, x), 32)
     exponent = select(abs(x).equals(INF), body.word(0x7FFFFFFF, 32), exponent)
     return select(x.equals(0.0) | x.is_nan(), body.word(-0x80000000, 32), exponent)
@@ -235,4 +235,4 @@ REALS: Mapping[str, Operation] = {
     "saturated mul": _saturated(_multiply),
     "saturated fma": _saturated(_fma_half),
 }
-"""By what they do; `hip_devicelib.cpu.functions.implementations` has the names of HIP for them."""
+"""By operation; `hip_devicelib.cpu.functions.implementations` has HIP's names for them."""

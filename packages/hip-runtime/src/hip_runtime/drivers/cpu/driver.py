@@ -194,7 +194,9 @@ class CpuDriver:
         return CpuFunction(module, kernel)
 
     def get_global(self, module: CpuModule, name: str) -> tuple[int, int]:
-        raise SymbolError(f"no global variable {name!r}: code of the CPU device keeps its globals to itself")
+        raise SymbolError(
+            f"global variable {name!r} cannot be found: the host has no access to globals of CPU device code"
+        )
 
     def max_active_blocks(self, function: CpuFunction, block_threads: int, dynamic_shared: int) -> int:
         return 1

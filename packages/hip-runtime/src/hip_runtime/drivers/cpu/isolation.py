@@ -62,7 +62,7 @@ def _call(function: Callable[..., T], code: CodeObject, kernel: Kernel, block: D
         return call_apart(function, code, kernel, block, settings)
     except NotSurvivedError as error:
         raise ModuleLoadError(
-            f"kernel {kernel.name!r}: LLVM has no machine code of this processor for it ({', '.join(reasons)}): {error}"
+            f"kernel {kernel.name!r}: LLVM cannot generate machine code for it ({', '.join(reasons)}): {error}"
         ) from None
 
 

@@ -239,8 +239,8 @@ class HipDriver:
             )
         if cooperative and not self._cooperative[function.device]:
             raise UnsupportedError(
-                f"kernel {function.kernel.name!r}: device {function.device} has no cooperative launches, in which all "
-                "blocks run at the same time: divide the kernel where its blocks wait for one another"
+                f"kernel {function.kernel.name!r}: device {function.device} has no cooperative launches, which grid "
+                "barriers need: split the kernel at its grid barriers"
             )
         found = self._streams.on_device(stream, function.device)
         if found.device != function.device:

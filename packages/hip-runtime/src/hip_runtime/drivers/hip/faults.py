@@ -84,7 +84,7 @@ def find_record(calls: Calls, write: Write, module: int, kernel: str) -> FaultRe
         raise calls.error("hipModuleGetGlobal", code)
     if size.value != _VARIABLE_BYTES:
         raise ModuleLoadError(
-            f"variable {kernel + '.fault'!r} of the code has {size.value} bytes; a fault is {_VARIABLE_BYTES}"
+            f"variable {kernel + '.fault'!r} has {size.value} bytes; a fault record has {_VARIABLE_BYTES}"
         )
     return FaultRecord(calls, write, kernel, variable.value or 0)
 

@@ -136,8 +136,8 @@ class Heap:
         if code == OWN_MEMORY:
             self._calls.hipGetLastError()
             raise InvalidHandleError(
-                "this IPC handle is of memory of this very process, which HIP opens in other processes only: use the "
-                "array that it was made from"
+                "this process made the IPC handle, and HIP opens handles in other processes only: use the array that "
+                "it was made from"
             )
         if code:
             raise self._calls.error("hipIpcOpenMemHandle", code)

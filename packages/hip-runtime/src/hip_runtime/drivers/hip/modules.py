@@ -119,9 +119,9 @@ def provide_stack(calls: Calls, kernel: Kernel) -> None:
     """
     if kernel.private_bytes > STACK_BYTES:
         raise UnsupportedError(
-            f"kernel {kernel.name!r}: a thread needs {kernel.private_bytes} bytes for its private arrays and calls "
-            f"before any function calls itself, and the HIP runtime gives {STACK_BYTES} to kernels with recursion: use "
-            "smaller private arrays, or a loop"
+            f"kernel {kernel.name!r}: a thread needs {kernel.private_bytes} bytes for private arrays and calls even "
+            f"without its recursion; the HIP runtime gives kernels with recursion {STACK_BYTES} in all: use smaller "
+            "private arrays, or a loop"
         )
     limit = c_size_t()
     calls.call("hipDeviceGetLimit", byref(limit), _STACK_SIZE)

@@ -37,7 +37,7 @@ def find_problem(options: Any, target: str) -> str | None:
     major = llvm.llvm_version_info[0]
     if options.host_atomics and major < HOST_ATOMICS_SINCE:
         return (
-            f"host_atomics=True: needs LLVM {HOST_ATOMICS_SINCE}; llvmlite brings LLVM {major}: install a newer one, "
+            f"host_atomics=True: needs LLVM {HOST_ATOMICS_SINCE}; llvmlite has LLVM {major}: install a newer one, "
             f"or keep what atomic operations change in memory of {target}"
         )
     return None

@@ -30,7 +30,7 @@ def run_phases(
         contexts = np.zeros(nbytes + ALIGNMENT, np.uint8)
     except MemoryError:
         raise OutOfDeviceMemoryError(
-            nbytes, 0, memory, "a kernel that waits for the grid keeps all of its blocks; launch fewer or smaller ones"
+            nbytes, 0, memory, "a grid barrier needs memory for all blocks of the grid; launch fewer or smaller ones"
         ) from None
     first = -contexts.ctypes.data % ALIGNMENT
     arguments += _WORD.pack(contexts.ctypes.data + first)

@@ -59,7 +59,7 @@ class Operands:
             cursor.take()
             found = self._locals.get(token.text)
             if found is None:
-                raise UnsupportedError(f"cannot read {cursor.text.strip()!r}: {token.text!r} is no value")
+                raise UnsupportedError(f"cannot read {cursor.text.strip()!r}: {token.text!r} is not a value")
             return found
         place = cursor.place
         _skip_constant(cursor)

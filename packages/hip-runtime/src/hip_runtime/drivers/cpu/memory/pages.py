@@ -86,7 +86,7 @@ def open_handle(handle: bytes) -> Block:
     where this process may not open it.
     """
     if len(handle) != HANDLE_BYTES or not handle.startswith(_MAGIC):
-        raise InvalidHandleError(f"these {len(handle)} bytes are no IPC handle of the CPU device")
+        raise InvalidHandleError(f"these {len(handle)} bytes are not an IPC handle of the CPU device")
     _, process, number, inode = _HANDLE.unpack_from(handle)
     gone = InvalidHandleError(
         f"the memory behind this IPC handle is gone: process {process}, which it is from, has ended, has given the "

@@ -78,7 +78,7 @@ def emit_object(module: Any, kernel: Kernel, reasons: Sequence[str]) -> bytes:
         return emit_for_host_apart(bytes(module.as_bitcode()), "object", loads="asm" in reasons)
     except NoCodeError as error:
         raise ModuleLoadError(
-            f"kernel {kernel.name!r}: LLVM has no machine code of this processor for it ({', '.join(reasons)}): {error}"
+            f"kernel {kernel.name!r}: LLVM cannot generate machine code for it ({', '.join(reasons)}): {error}"
         ) from None
 
 

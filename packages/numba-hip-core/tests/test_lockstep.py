@@ -6,6 +6,9 @@ import pytest
 import numba_hip as hip
 from hip_runtime import config
 
+LANES = hip.get_current_device().WARP_SIZE
+"""Each block is one wave: waves are not in step with one another."""
+
 
 @pytest.fixture(autouse=True)
 def step():
@@ -27,9 +30,9 @@ def test_one_thread_clears_what_the_others_read():
         hip.syncthreads()
         out[i] = found + shared[0]
 
-    out = np.zeros(64, np.int32)
-    kernel[1, 64](out)
-    np.testing.assert_array_equal(out, np.full(64, 7))
+    out = np.zeros(LANES, np.int32)
+    kernel[1, LANES](out)
+    np.testing.assert_array_equal(out, np.full(LANES, 7))
 
 
 def test_all_read_what_all_overwrite():
@@ -40,9 +43,10 @@ def test_all_read_what_all_overwrite():
         values[0] = found + i
         out[i] = found
 
-    out = np.zeros(50, np.int64)
-    kernel[1, 50](np.array([9]), out)
-    np.testing.assert_array_equal(out, np.full(50, 9))
+    threads = LANES - 14
+    out = np.zeros(threads, np.int64)
+    kernel[1, threads](np.array([9]), out)
+    np.testing.assert_array_equal(out, np.full(threads, 9))
 
 
 @pytest.mark.parametrize("unrolled", [False, True])
@@ -51,10 +55,10 @@ def test_a_sum_without_barriers(unrolled):
 
     @hip.jit
     def loop(values, out):
-        shared = hip.shared.array(64, np.float64)
+        shared = hip.shared.array(LANES, np.float64)
         i = hip.threadIdx.x
         shared[i] = values[i]
-        step = 32
+        step = LANES // 2
         while step > 0:
             if i < step:
                 shared[i] += shared[i + step]
@@ -63,11 +67,12 @@ def test_a_sum_without_barriers(unrolled):
 
     @hip.jit(opt=False)
     def written_out(values, out):
-        shared = hip.shared.array(64, np.float64)
+        shared = hip.shared.array(LANES, np.float64)
         i = hip.threadIdx.x
         shared[i] = values[i]
-        if i < 32:
-            shared[i] += shared[i + 32]
+        if i < LANES // 2:
+            if LANES == 64:
+                shared[i] += shared[i + 32]
             shared[i] += shared[i + 16]
             shared[i] += shared[i + 8]
             shared[i] += shared[i + 4]
@@ -75,18 +80,19 @@ def test_a_sum_without_barriers(unrolled):
             shared[i] += shared[i + 1]
         out[i] = shared[0]
 
-    values, out = np.arange(64.0), np.zeros(64)
-    (written_out if unrolled else loop)[1, 64](values, out)
-    np.testing.assert_array_equal(out, np.full(64, values.sum()))
+    values, out = np.arange(float(LANES)), np.zeros(LANES)
+    (written_out if unrolled else loop)[1, LANES](values, out)
+    np.testing.assert_array_equal(out, np.full(LANES, values.sum()))
 
 
 def test_rows_of_a_block_rotate():
     @hip.jit
     def kernel(values):
         i, j = hip.threadIdx.x, hip.threadIdx.y
-        values[j, i] = values[(j + 1) % 8, i]
+        values[j, i] = values[(j + 1) % rows, i]
 
-    values = np.arange(64).reshape(8, 8)
+    rows = LANES // 8
+    values = np.arange(LANES).reshape(rows, 8)
     expected = np.roll(values, -1, axis=0)
-    kernel[1, (8, 8)](values)
+    kernel[1, (8, rows)](values)
     np.testing.assert_array_equal(values, expected)

@@ -24,10 +24,10 @@ class UnknownTargetError(ValueError):
 
 
 def attach(target: str) -> tuple[Standin, StandinExecutor]:
-    """Make one device of that target the only one of this process; to be called before `numba_hip` is imported."""
+    """Make two devices of that target the only ones of this process; to be called before `numba_hip` is imported."""
     if target not in FAMILIES:
         raise UnknownTargetError(f"no code for {target!r} is executed: one of {', '.join(FAMILIES)}")
-    os.environ.update(NUMBA_HIP_DEVICE="hip", STANDIN_TARGET=target, STANDIN_DEVICES="1")
+    os.environ.update(NUMBA_HIP_DEVICE="hip", STANDIN_TARGET=target, STANDIN_DEVICES="2", STANDIN_ALIKE="1")
     for name in ("LOW_OCCUPANCY", "IMPLICIT_COPY"):  # launches are small here, and their arrays often the host's
         os.environ.setdefault(f"NUMBA_HIP_{name}_WARNINGS", "0")
     sys.path.append(str(_TESTS))

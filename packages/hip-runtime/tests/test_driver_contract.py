@@ -31,6 +31,7 @@ from hip_runtime.errors import (
     KernelFault,
     ModuleLoadError,
     OutOfDeviceMemoryError,
+    UnsupportedError,
 )
 
 MEMORY = 32 << 20
@@ -663,6 +664,8 @@ def test_the_allocation_that_an_address_lies_in(bench: Bench) -> None:
 
 def test_device_is_not_its_own_peer(bench: Bench) -> None:
     assert not bench.driver.can_access_peer(0, 0)
+    with pytest.raises(UnsupportedError):
+        bench.driver.enable_peer_access(0, 0)
 
 
 def test_pinned_memory_is_the_hosts(bench: Bench) -> None:

@@ -167,7 +167,7 @@ def test_gpus_are_found_and_used(standin: Standin, monkeypatch: pytest.MonkeyPat
 
 def test_peers(driver: HipDriver, standin: Standin) -> None:
     for _ in range(2):  # the second time it is on already
-        assert driver.can_access_peer(0, 1)
+        driver.enable_peer_access(0, 1)
     assert standin.calls()[-3:] == ["hipDeviceCanAccessPeer 0 1", "hipSetDevice 0", "hipDeviceEnablePeerAccess 1 0"]
 
 
@@ -221,10 +221,16 @@ def test_arrays_of_one_device_are_copied_to_another(
         standin.call("hipDeviceDisablePeerAccess", 1 - device)
     if access == "none":
         monkeypatch.setenv("STANDIN_NO_PEERS", "1")
-    if access != "possible":
-        reached = [driver.can_access_peer(device, 1 - device) for device in (0, 1, 0)]
-        assert reached == [access == "enabled"] * 3
     one, other = (Device(driver, device, device) for device in (0, 1))
+    assert one.can_access_peer(other) == (access != "none")
+    if access == "enabled":
+        for _ in range(2):
+            one.enable_peer_access(other)
+        other.enable_peer_access(one)
+        assert (one.peers, other.peers) == ({other}, {one})
+    if access == "none":
+        with pytest.raises(UnsupportedError, match="kernels on .*Device 0.* cannot use memory of .*Device 1"):
+            one.enable_peer_access(other)
     values = np.arange(1000.0).reshape(20, 50)
     stream = Stream(other) if own_stream else None
     source, target = to_device(values, device=one), to_device(np.zeros((20, 50)), device=other)

@@ -138,7 +138,7 @@ def use_streams(driver: HipDriver, stack: ExitStack) -> None:
     driver.query_stream(streams[0])
     driver._streams._streams.pop(streams[1])  # now it is somebody else's
     driver.synchronize_stream(streams[1])
-    driver.can_access_peer(0, 1)
+    driver.enable_peer_access(0, 1)
 
 
 def use_graphs(driver: HipDriver, stack: ExitStack) -> None:

@@ -19,6 +19,7 @@ from hip_runtime.errors import SettingError
 from hip_runtime.setting_values import (
     byte_count,
     count,
+    devices,
     dumps,
     one_of,
     ratio,
@@ -142,6 +143,15 @@ device = Setting(
     lambda: "auto",
 )
 
+cpu_devices = Setting(
+    "NUMBA_HIP_CPU_DEVICES",
+    "How many CPU devices there are, by default 1: several have equal parts of the threads and of the memory, and "
+    "streams of their own, so that programs for several GPUs run without any. Read when the devices are first asked "
+    "for.",
+    devices,
+    lambda: 1,
+)
+
 cpu_threads = Setting(
     "NUMBA_HIP_CPU_THREADS",
     "How many threads of the processor the CPU device runs blocks on; by default as many as this process may use: "
@@ -153,8 +163,8 @@ cpu_threads = Setting(
 
 cpu_memory = Setting(
     "NUMBA_HIP_CPU_MEMORY",
-    "Bytes of memory that the CPU device has (512M, 4G, ...); by default the physical memory of the machine. Read when "
-    "the devices are first asked for.",
+    "Bytes of memory that the CPU device has, or several together (512M, 4G, ...); by default the physical memory of "
+    "the machine. Read when the devices are first asked for.",
     byte_count,
     physical_memory,
 )
@@ -307,8 +317,8 @@ cpu_array_interface = Setting(
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (
-    device, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lanes, cpu_lockstep, cpu_async, cpu_races,
-    cpu_stall_seconds, compile_notice, dump, dump_directory, verify_passes, pending_releases, pending_release_ratio,
-    array_interface_sync, transpose_copies, cpu_array_interface,
+    device, cpu_devices, cpu_threads, cpu_memory, cpu_wave_size, cpu_form, cpu_width, cpu_lanes, cpu_lockstep,
+    cpu_async, cpu_races, cpu_stall_seconds, compile_notice, dump, dump_directory, verify_passes, pending_releases,
+    pending_release_ratio, array_interface_sync, transpose_copies, cpu_array_interface,
 )  # fmt: skip
 """All settings, for tools that list them."""

@@ -122,13 +122,21 @@ def _is_over_at_return(driver: Driver, host: int, stream: int) -> bool:
 def on_device(target: DeviceArray, source: DeviceArray, stream: int) -> None:
     """Fill *target* from *source*, on one device, where they may overlap, or on two of one kind."""
     check_fit(target, source)
-    if target.device.driver is not source.device.driver:
-        raise CopyError(f"cannot copy from {source.device} to {target.device}: copy through the host")
+    if target.device is not source.device:
+        _wait_for_other(target.device, source.device, stream)
     if 0 in target.strides:
         once = _repeated_in_both(target, source)
         target, source = target[once], source[once]
     activity = Activity("copy", ON_DEVICE, target.device, stream, source.nbytes)
     _copy(activity, target.address, target.layout, source.address, source.layout, (target, source))
+
+
+def _wait_for_other(target: Device, source: Device, stream: int) -> None:
+    """Before a copy between two devices: on a default stream it comes after the work on that of each."""
+    if not target.is_like(source):
+        raise CopyError(f"cannot copy from {source} to {target}: copy through the host")
+    if target.driver is not source.driver and stream <= PER_THREAD_STREAM:
+        source.driver.synchronize_stream(stream)
 
 
 def _repeated_in_both(target: DeviceArray, source: Any) -> tuple[slice, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject
 from hip_runtime import config
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
-from hip_runtime.errors import DeviceUnavailableError, HipRuntimeError, UnknownDeviceError
+from hip_runtime.errors import DeviceUnavailableError, HipRuntimeError, UnknownDeviceError, UnsupportedError
 from hip_runtime.memory import Buffer, DriverMemoryManager, MemoryManager, PendingReleases
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class Device:
         self.pending = PendingReleases(self._attributes.total_memory)
         """Memory of the device that nobody uses any more and that was not given back yet."""
         self.memory_manager: MemoryManager = DriverMemoryManager(driver, ordinal, pending=self.pending)
+        self.peers: set[Device] = set()
+        """Other devices whose memory kernels here may use; see `enable_peer_access`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "attributes":
@@ -195,9 +197,23 @@ class Device:
             return self.memory_manager.allocate(nbytes, stream=0)
         return DriverMemoryManager(self.driver, self.ordinal, kind, self.pending).allocate(nbytes, stream=0)
 
+    def is_like(self, other: Device) -> bool:
+        """Whether memory can be copied from *other* to this device directly: both are GPUs, or both CPU devices."""
+        return self.driver is other.driver or (self.is_cpu and other.is_cpu)
+
     def can_access_peer(self, other: Device) -> bool:
-        """Whether kernels here can use memory of *other*."""
-        return self.driver is other.driver and self.driver.can_access_peer(self.ordinal, other.ordinal)
+        """Whether kernels here can use memory of *other*, once `enable_peer_access` allows it."""
+        if self.driver is other.driver:
+            return self.driver.can_access_peer(self.ordinal, other.ordinal)
+        return self.is_like(other)
+
+    def enable_peer_access(self, other: Device) -> None:
+        """Let kernels here use memory of *other* from now on. Raises `UnsupportedError` if they cannot."""
+        if not self.can_access_peer(other):
+            raise UnsupportedError(f"kernels on {self} cannot use memory of {other}")
+        if self.driver is other.driver:
+            self.driver.enable_peer_access(self.ordinal, other.ordinal)
+        self.peers.add(other)
 
     def load(self, code: CodeObject) -> Any:
         """Load *code*: a `Module`."""
@@ -296,7 +312,8 @@ def _find() -> tuple[Device, ...]:
         if found.state is State.FOUND:
             return _take_gpus(found)
         _explain_missing_gpu(choice, found)
-    return (Device(CpuDriver(), 0, 0),)
+    count = config.cpu_devices()
+    return tuple(Device(CpuDriver(number=number, count=count), 0, number) for number in range(count))
 
 
 def _tell_of_misspelt_settings() -> None:

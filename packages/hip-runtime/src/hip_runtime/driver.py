@@ -107,7 +107,10 @@ class Driver(Protocol):
         """Wait until all work of the device is done; raises a stored fault."""
 
     def can_access_peer(self, device: int, peer: int) -> bool:
-        """Whether kernels on *device* can use memory of *peer*."""
+        """Whether kernels on *device* can use memory of *peer*, once `enable_peer_access` allows it."""
+
+    def enable_peer_access(self, device: int, peer: int) -> None:
+        """Let kernels on *device* use memory of *peer* from now on; `UnsupportedError` where they cannot."""
 
     # memory
     def alloc(self, device: int, nbytes: int, kind: MemoryKind = MemoryKind.DEVICE) -> int:

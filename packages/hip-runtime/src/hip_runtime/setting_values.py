@@ -7,6 +7,9 @@ from collections.abc import Callable
 MAX_THREADS = 65536
 """Threads of the processor at most: more than any machine has, and fewer than a C int counts."""
 
+MAX_DEVICES = 64
+"""CPU devices at most: more than programs for several GPUs are tried with."""
+
 DUMPS = ("ir", "graph", "passes", "asm")
 """What can be seen of a kernel while it is compiled."""
 
@@ -65,6 +68,14 @@ def threads(text: str) -> int:
     value = positive(text)
     if value > MAX_THREADS:
         raise ValueError(f"must be {MAX_THREADS} or less")
+    return value
+
+
+def devices(text: str) -> int:
+    """A number of CPU devices."""
+    value = positive(text)
+    if value > MAX_DEVICES:
+        raise ValueError(f"must be {MAX_DEVICES} or less")
     return value
 
 

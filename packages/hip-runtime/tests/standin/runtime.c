@@ -163,11 +163,12 @@ static size_t memory_limit(void) {
 
 int current_device(void) { return device; }
 
-/* Which model device 0 is: that of STANDIN_TARGET, if it is set; the others follow. */
+/* Which model device 0 is: that of STANDIN_TARGET, if it is set; the others follow, or are alike with STANDIN_ALIKE. */
 static int model_of(int number) {
     const char *wanted = getenv("STANDIN_TARGET");
     for (int first = 0; wanted && first < MAX_DEVICES; first++)
-        if (!strncmp(models[first].target, wanted, strlen(wanted))) return (first + number) % MAX_DEVICES;
+        if (!strncmp(models[first].target, wanted, strlen(wanted)))
+            return getenv("STANDIN_ALIKE") ? first : (first + number) % MAX_DEVICES;
     return number;
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import typeof_impl
 
-from hip_runtime import DeviceArray, as_device_array, is_device_array
+from hip_runtime import Device, DeviceArray, MemoryKind, as_device_array, devices, is_device_array
 from hip_runtime.cuda_array_names import set_numba_type
 from hip_runtime.interop import speaks_dlpack
 from hip_runtime.small_floats import is_of_ml_dtypes
@@ -33,7 +33,7 @@ class ArrayArgument:
 
     def __init__(self, array: DeviceArray) -> None:
         self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array), readonly=array.readonly)
-        self.code = type_code(self.type)
+        self.code = _code_of(self.type, array)
         start, steps = (array.address, *array.shape), array.strides
         self.packed = _pack_numbers(*start, *steps)
         self.dense = self.packed
@@ -48,8 +48,35 @@ class RecordArgument(ArrayArgument):
 
     def __init__(self, array: DeviceArray) -> None:
         self.type = element_type(array.dtype)
-        self.code = type_code(self.type)
+        self.code = _code_of(self.type, array)
         self.packed = self.dense = _pack_numbers(array.address)
+
+
+def _code_of(kind: types.Type, array: DeviceArray) -> Any:
+    """What tells arguments apart: their types and, where there are several devices, which of them can reach them."""
+    if len(devices()) == 1:
+        return type_code(kind)
+    return type_code(kind), array.device.id if array.buffer.kind is MemoryKind.DEVICE else None
+
+
+def check_devices(values: Sequence[Any], names: Sequence[str], device: Device) -> None:
+    """Check that kernels of *device* may use the arrays among *values*: a `KernelArgumentError` names one that they may
+    not."""
+    if len(devices()) == 1:
+        return
+    for value, name in zip(values, names, strict=True):
+        if isinstance(value, tuple):
+            check_devices(value, [f"{name}[{number}]" for number in range(len(value))], device)
+        elif isinstance(value, DeviceArray) and not _is_within_reach(value, device):
+            raise KernelArgumentError(
+                f"argument {name!r} is an array of {value.device}, and the kernel runs on {device}: copy it there, "
+                "launch where it is (with hip.gpus[number]: ...), or let the one device use the memory of the other "
+                "(Context.enable_peer_access)"
+            )
+
+
+def _is_within_reach(array: DeviceArray, device: Device) -> bool:
+    return array.device is device or array.buffer.kind is not MemoryKind.DEVICE or array.device in device.peers
 
 
 def _pack_numbers(*numbers: int) -> bytes:

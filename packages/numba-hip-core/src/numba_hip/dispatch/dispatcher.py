@@ -18,7 +18,7 @@ from hip_runtime.module import Launch
 from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
-from numba_hip.arguments.argument_types import argument_type, check_arguments, describe, type_of
+from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, type_of
 from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
@@ -235,6 +235,7 @@ class Dispatcher(Overloads, Explained):
         check_capture(args, names, configured.config.stream)
         transfer = Transfer(configured.config.stream)
         passed = [transfer.onto_device(value) for value in args]
+        check_devices(passed, names, device)
         codes: list[Any] = [
             describe(value).code if isinstance(value, DeviceArray) else type_code(type_of(value, name))
             for value, name in zip(passed, names, strict=True)
@@ -265,6 +266,7 @@ class Dispatcher(Overloads, Explained):
     ) -> ReadyLaunch:
         """Compile for the types of *args*, load, and check the configuration; the result is kept under *key*."""
         config = configured.config
+        check_devices(args, self.parameters.names_of(args), device)
         loaded = self._loaded.get((*key, self._extents(config)))
         if loaded is None:
             # A process is not forked between the steps of this.

@@ -12,7 +12,7 @@ import numpy as np
 
 import hip_runtime
 from hip_runtime import Buffer, Device, Event, PendingReleases
-from hip_runtime.errors import HipRuntimeError, UnsupportedError
+from hip_runtime.errors import HipRuntimeError
 from hip_runtime.module import Function
 from numba_hip.host import memory_managers, streams
 from numba_hip.host.host_memory import HostArray, MappedArray, managed_array, mapped_array
@@ -150,8 +150,7 @@ class Context:
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
         """Allow kernels here to use memory of the other context's device. Raises `UnsupportedError` if they cannot."""
         del flags
-        if not self.device.can_access_peer(peer_context.device):
-            raise UnsupportedError(f"kernels on {self.device} cannot use memory of {peer_context.device}")
+        self.device.enable_peer_access(peer_context.device)
 
     def get_active_blocks_per_multiprocessor(self, func: Any, blocksize: int, memsize: int, flags: Any = None) -> int:
         """How many blocks of *blocksize* threads of *func*, a kernel that was compiled or a function of the device, fit

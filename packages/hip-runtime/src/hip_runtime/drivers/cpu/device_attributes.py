@@ -28,14 +28,15 @@ the processor works on one block at a time."""
 INT_MAX = 2**31 - 1
 
 
-def read_attributes(total_memory: int) -> DeviceAttributes:
-    """What the CPU device is like, with *total_memory* bytes."""
+def read_attributes(total_memory: int, number: int = 0, count: int = 1) -> DeviceAttributes:
+    """What the CPU device with that *number* is like, one of *count*, with *total_memory* bytes."""
     name = _processor_name()
+    identity = f"{platform.node()}/{name}" + (f"/{number}" if number else "")
     return DeviceAttributes(
         name=name,
         target=CPU_TARGET,
         wave_size=config.cpu_wave_size(),
-        compute_units=config.cpu_threads(),
+        compute_units=max(config.cpu_threads() // count, 1),
         total_memory=total_memory,
         max_threads_per_block=1024,
         max_block_dim=(1024, 1024, 1024),
@@ -44,8 +45,8 @@ def read_attributes(total_memory: int) -> DeviceAttributes:
         registers_per_block=65536,
         clock_rate=clock_rate(),
         memory_clock_rate=0,
-        pci=(0, 0, 0),
-        uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{platform.node()}/{name}")),
+        pci=(0, 0, number),
+        uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, identity)),
         integrated=True,
         managed_memory=True,
         concurrent_kernels=True,

@@ -33,6 +33,7 @@ from hip_runtime.errors import (
     LaunchError,
     OutOfDeviceMemoryError,
     SymbolError,
+    UnsupportedError,
 )
 
 _WORD = struct.Struct("<q")
@@ -41,12 +42,16 @@ _drivers: weakref.WeakSet[CpuDriver] = weakref.WeakSet()
 
 
 class CpuDriver:
-    """One device, number 0: the processor of this machine."""
+    """One device, number 0 of this driver: the processor of this machine, or an equal part of it.
+
+    *number* is that of the device among *count* CPU devices; *memory_limit* is what it has of bytes.
+    """
 
     name = "cpu"
 
-    def __init__(self, memory_limit: int | None = None) -> None:
-        self._heap = heap.Heap(config.cpu_memory() if memory_limit is None else memory_limit)
+    def __init__(self, memory_limit: int | None = None, *, number: int = 0, count: int = 1) -> None:
+        self._place = number, count
+        self._heap = heap.Heap(max(config.cpu_memory() // count, 1) if memory_limit is None else memory_limit)
         self._streams = StreamTable()
         self._captures = self._streams.captures
         # What each launch looks at.
@@ -64,7 +69,7 @@ class CpuDriver:
         return 1
 
     def attributes(self, device: int) -> DeviceAttributes:
-        return read_attributes(self._heap.limit)
+        return read_attributes(self._heap.limit, *self._place)
 
     def attribute(self, device: int, name: str) -> int:
         return attribute(name, self.attributes(device))
@@ -79,6 +84,9 @@ class CpuDriver:
 
     def can_access_peer(self, device: int, peer: int) -> bool:
         return False
+
+    def enable_peer_access(self, device: int, peer: int) -> None:
+        raise UnsupportedError(f"CPU device {device} has no peers with its driver")
 
     # memory
 
@@ -222,6 +230,8 @@ class CpuDriver:
                 raise LaunchError(f"kernel {function.kernel.name!r} waits for the whole grid; launch it as cooperative")
             dispatch = partial(self._run_phases, dispatch, function.kernel.name, program)
         if stream > PER_THREAD_STREAM or self._asynchronous:
+            if stream > PER_THREAD_STREAM and stream not in self._by_handle:
+                self._streams.check_own(stream, function.kernel.name)
 
             def run(owners: object = owners) -> None:
                 fault = dispatch(program.entry, arguments, *grid)
@@ -271,13 +281,13 @@ class CpuDriver:
         self._streams.abort(stream)
 
     def query_stream(self, stream: int) -> bool:
-        return self._streams.is_idle(stream)
+        return self._streams.of(stream).is_idle(stream)
 
     def synchronize_stream(self, stream: int) -> None:
-        self._streams.synchronize(stream)
+        self._streams.of(stream).synchronize(stream)
 
     def wait_event(self, stream: int, event: Event) -> None:
-        self._streams.wait_event(stream, event)
+        self._streams.of(stream).wait_event(stream, event)
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
         self._streams.add_callback(stream, callback)
@@ -318,7 +328,7 @@ class CpuDriver:
         found.recording = recording
 
     def is_capturing(self, stream: int) -> bool:
-        return self._captures.of(stream) is not None
+        return self._streams.of(stream).captures.of(stream) is not None
 
     def end_capture(self, stream: int) -> Graph:
         found = self._streams.find(stream)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,10 +14,16 @@ from hip_runtime.driver import PER_THREAD_STREAM
 from hip_runtime.drivers.captures import Captures, check_wait
 from hip_runtime.drivers.cpu.graphs import Recording
 from hip_runtime.drivers.cpu.streams import Event, Record, Stream, abort, raise_fault
-from hip_runtime.errors import InvalidHandleError, KernelFault
+from hip_runtime.errors import InvalidHandleError, KernelFault, LaunchError
 
 _DEFAULT_QUEUE = 15
 """Handle below those of the streams that callers create; it is never handed out."""
+
+_new_handle = count(_DEFAULT_QUEUE + 1).__next__
+"""No two streams have one handle, whatever devices they are of: copies may be put on streams of any device."""
+
+_tables: weakref.WeakValueDictionary[int, StreamTable] = weakref.WeakValueDictionary()
+"""The table of each stream, by its handle."""
 
 
 class StreamTable:
@@ -33,29 +40,45 @@ class StreamTable:
         """Destroyed, with work left to do."""
         self.failed: deque[Stream] = deque()
         """Destroyed before anybody asked what went wrong."""
-        self._new_handle = count(_DEFAULT_QUEUE + 1).__next__
 
     def all(self) -> list[Stream]:
         """All streams that may have work to do."""
         return [*list(self.by_handle.values()), *list(self.closing)]
 
+    def of(self, handle: int) -> StreamTable:
+        """The table of the stream: this one, unless it is a stream of another device."""
+        if handle <= PER_THREAD_STREAM or handle in self.by_handle:
+            return self
+        return _tables.get(handle, self)
+
     def find(self, handle: int) -> Stream:
-        """The stream that a caller created as *handle*."""
-        found = self.by_handle.get(handle)
+        """The stream that a caller created as *handle*, on whatever device."""
+        found = self.of(handle).by_handle.get(handle)
         if found is None or found is self.default:
             raise InvalidHandleError(f"stream {handle} does not exist on the CPU device, or was destroyed")
         return found
 
+    def check_own(self, handle: int, kernel: str) -> None:
+        """Raise `LaunchError` for a stream of another device, and `InvalidHandleError` for what is none."""
+        self.find(handle)
+        if self.of(handle) is not self:
+            raise LaunchError(
+                f"kernel {kernel!r} is loaded on one CPU device, and stream {handle} is of another: select the device "
+                "of the stream, or use a stream of this one"
+            )
+
     def create(self, *, blocking: bool) -> int:
         """The handle of a new stream."""
-        handle = self._new_handle()
+        handle = _new_handle()
         self.by_handle[handle] = Stream(blocking=blocking)
+        _tables[handle] = self
         return handle
 
     def destroy(self, handle: int) -> None:
         """Take the handle away; the stream still does the work that it was given."""
         found = self.find(handle)
         del self.by_handle[handle]
+        _tables.pop(handle, None)
         self.captures.drop(handle)
         found.recording = None
         self.closing.add(found)
@@ -132,6 +155,9 @@ class StreamTable:
     def queue(self, handle: int) -> Stream:
         """The queue for work on the stream, behind what it has to wait for; the default stream has one, too."""
         if handle > PER_THREAD_STREAM:
+            owner = self.of(handle)
+            if owner is not self:
+                return owner.queue(handle)
             found = self.find(handle)
             if found.blocking and found.recording is None and not self.default.idle and self.asynchronous:
                 found.submit(self.default.record().wait)
@@ -179,6 +205,8 @@ class StreamTable:
 
     def record_event(self, handle: int, event: Event) -> None:
         """Let *event* stand for the end of the work that the stream has been given."""
+        if self.of(handle) is not self:
+            raise InvalidHandleError(f"the event is of one CPU device, and stream {handle} is of another")
         event.recording = self.captures.of(handle)
         if event.recording is not None:
             event.record = None  # a point between what is recorded before it and behind it, on one stream

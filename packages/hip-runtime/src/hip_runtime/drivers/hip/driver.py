@@ -103,19 +103,21 @@ class HipDriver:
         raise_fault(next(filter(None, faults), None))
 
     def can_access_peer(self, device: int, peer: int) -> bool:
-        """Whether kernels of *device* can use memory of *peer*; from now on they can, where it is possible at all."""
         self._check_device(device)
         self._check_device(peer)
         if device == peer:
             return False
         possible = c_int()
         self._calls.call("hipDeviceCanAccessPeer", byref(possible), device, peer)
-        if possible.value:
-            self._calls.activate(device)
-            code = self._calls.hipDeviceEnablePeerAccess(peer, 0)
-            if code not in (0, PEER_ACCESS_ALREADY_ENABLED):
-                raise self._calls.error("hipDeviceEnablePeerAccess", code)
         return bool(possible.value)
+
+    def enable_peer_access(self, device: int, peer: int) -> None:
+        if not self.can_access_peer(device, peer):
+            raise UnsupportedError(f"kernels on device {device} cannot use memory of device {peer}")
+        self._calls.activate(device)
+        code = self._calls.hipDeviceEnablePeerAccess(peer, 0)
+        if code not in (0, PEER_ACCESS_ALREADY_ENABLED):
+            raise self._calls.error("hipDeviceEnablePeerAccess", code)
 
     # memory
 

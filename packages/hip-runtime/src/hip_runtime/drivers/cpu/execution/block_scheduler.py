@@ -50,7 +50,7 @@ class BlockScheduler:
         # Called with Python's lock, which it lets go of itself; an exception that it leaves behind is raised.
         kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)
         self.call = kind(at["spmd.dispatch"])
-        self._start = program.function_at(at["spmd.start"], ctypes.c_int, ctypes.c_int)
+        self._start = program.function_at(at["spmd.start"], ctypes.c_int, ctypes.c_int, ctypes.c_int)
         self._watch = program.function_at(at["spmd.watch"], ctypes.c_int, ctypes.c_int, ctypes.c_int)
         self._forgets = [program.function_at(at[name], None) for name in ("spmd.reset", "spmd.slots.renew")]
         self.abort = program.function_at(at["spmd.abort"], None, ctypes.c_int)
@@ -81,14 +81,16 @@ class BlockScheduler:
             forget()
 
     def start(self) -> None:
-        """Start the helpers: one thread less than the setting says, the launching thread being one too.
+        """Start the helpers: one thread less than the setting says, the launching thread being one too. Each launch
+        has the part of them that is its device's.
 
         Signals are for Python's own threads; helpers inherit that they get none from outside.
         """
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _OWN_SIGNALS)
         try:
-            wanted = config.cpu_threads() - 1
-            self.helpers = self._start(wanted)
+            threads = config.cpu_threads()
+            wanted = threads - 1
+            self.helpers = self._start(wanted, max(threads // config.cpu_devices(), 1) - 1)
             self.stopped = False
             if self.handlers is not None:
                 self._reporter.seconds = config.cpu_stall_seconds()

@@ -67,7 +67,7 @@ class PoolBuilder:
         self._define_reset()
 
     def helpers(self, builder: ir.IRBuilder) -> ir.Value:
-        """The number of helpers."""
+        """How many helpers a launch may have."""
         return _POOL.load(builder, self._state, "helpers")
 
     # what the launching thread calls
@@ -203,10 +203,11 @@ class PoolBuilder:
     # the helpers
 
     def _define_start(self) -> None:
-        """``i32 spmd.start(helpers)``: start threads; gives how many of them there are now."""
+        """``i32 spmd.start(helpers, share)``: start threads, of which a launch may have *share*; gives how many of them
+        there are now."""
         main = self._define_helper()
-        function, builder = self._function("spmd.start", I32, [I32], "external")
-        (wanted,) = function.args
+        function, builder = self._function("spmd.start", I32, [I32] * 2, "external")
+        wanted, share = function.args
         identity = allocate(builder, I64)
         started = allocate(builder, I32)
         builder.store(I32(0), started)
@@ -219,7 +220,8 @@ class PoolBuilder:
                 builder.call(self._libc["pthread_detach"], [builder.load(identity, typ=I64)])
                 builder.store(builder.add(builder.load(started, typ=I32), I32(1)), started)
         total = builder.load(started, typ=I32)
-        _POOL.store(builder, total, self._state, "helpers")
+        fewer = builder.icmp_signed("<", share, total)
+        _POOL.store(builder, builder.select(fewer, share, total), self._state, "helpers")
         builder.ret(total)
 
     def _define_reset(self) -> None:

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -536,3 +537,72 @@ def test_the_library_is_built_once_for_each_target(
         entry.path.write_bytes(b"damaged")
     with pytest.raises(AssertionError, match="called again"):
         supply_library("gfx90a", rocm=real_rocm, compiler=compiler, cache=cache)
+
+
+MAKER = """
+import sys, time
+from pathlib import Path
+from hip_devicelib.cache import Cache, make_key
+
+cache, key = Cache(Path(sys.argv[1])), make_key("made once")
+with cache.making(key, float(sys.argv[3])) as waited:
+    data = cache.get(key) if waited else None
+    if data is None:
+        print("making", flush=True)
+        time.sleep(float(sys.argv[2]))
+        cache.put(key, b"content")
+print("done", waited, flush=True)
+"""
+
+
+def start_maker(folder: Path, takes: float, waits: float = 60.0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", MAKER, str(folder), str(takes), str(waits)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def first_line(maker: subprocess.Popen[str]) -> str:
+    assert maker.stdout is not None
+    return maker.stdout.readline().strip()
+
+
+def finish(maker: subprocess.Popen[str]) -> str:
+    return maker.communicate(timeout=60)[0].strip()
+
+
+def test_two_processes_make_an_entry_once(tmp_path: Path) -> None:
+    first = start_maker(tmp_path, 1)
+    assert first_line(first) == "making"
+    others = [start_maker(tmp_path, 0) for _ in range(2)]
+    assert [finish(other) for other in others] == ["done True"] * 2
+    assert finish(first) == "done False"
+    assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".entry"]
+
+
+def test_nobody_waits_for_a_process_that_was_killed(tmp_path: Path) -> None:
+    first = start_maker(tmp_path, 60)
+    assert first_line(first) == "making"
+    other = start_maker(tmp_path, 0)
+    time.sleep(0.5)
+    first.kill()
+    assert finish(other) == "making\ndone True"
+    first.communicate()
+
+
+def test_a_process_that_takes_too_long_is_not_waited_for(tmp_path: Path) -> None:
+    first = start_maker(tmp_path, 60)
+    assert first_line(first) == "making"
+    assert finish(start_maker(tmp_path, 0, 0.2)) == "making\ndone True"
+    first.kill()
+    first.communicate()
+
+
+def test_where_nothing_can_be_locked_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import filelock
+
+    def fail(*args: object, **more: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", fail)
+    cache = Cache(tmp_path)
+    with cache.making(make_key("a")) as waited, cache.making(make_key("a")):
+        assert not waited

@@ -484,3 +484,40 @@ def test_the_directory_by_default(monkeypatch):
     assert config.cache_dir() == Path("/somewhere/numba-hip")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert config.cache_dir() == Path.home() / ".cache" / "numba-hip"
+
+
+SLOW = """
+import time
+from numba import types
+from numba.extending import overload
+import numpy as np
+import numba_hip as hip
+
+def slow(x):
+    return x
+
+@overload(slow, target="hip")
+def slow_for_kernels(x):
+    print("compiling", flush=True)
+    time.sleep(1)
+    return lambda x: 2 * x
+
+@hip.jit(cache=True)
+def kernel(values):
+    values[0] = slow(values[0])
+
+values = np.ones(1)
+kernel[1, 1](values)
+hits, misses = (sum(counter.values()) for counter in kernel.stats[1:])
+print(values[0], hits, misses)
+"""
+
+
+@pytest.mark.long
+def test_processes_that_need_a_kernel_at_once_compile_it_once(workplace):
+    workplace.write("program.py", SLOW)
+    first = workplace.start()
+    assert first.stdout.readline() == "compiling\n"
+    others = [workplace.start() for _ in range(2)]
+    assert [other.communicate(timeout=60)[0] for other in others] == ["2.0 1 0\n"] * 2
+    assert first.communicate()[0].splitlines()[-1] == "2.0 0 1"

@@ -32,7 +32,13 @@ _MAGIC = b"hip-devicelib cache 1\n"
 _DIGEST_BYTES = 32
 _SUFFIX = ".entry"
 _PART_SUFFIX = ".part"
+_LOCK_SUFFIX = ".lock"
 _ABANDONED_SECONDS = 3600.0
+
+WAITING_SECONDS = 60.0
+"""How long a process waits for another one that is making the same entry."""
+
+_POLL_SECONDS = 0.02
 
 # Links are not followed, named pipes are not waited for, and child processes do not inherit the file.
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -146,6 +152,34 @@ class Cache:
             ) from None
         self._shrink(self.limit, spare=path)
 
+    @contextlib.contextmanager
+    def making(self, key: str, seconds: float = WAITING_SECONDS) -> Iterator[bool]:
+        """A block in which this process makes the bytes of *key*, while others that want to make them wait.
+
+        Yields whether another process was waited for: then the entry may be there now. It is waited for *seconds* at
+        most, and no longer than it lives. Where files cannot be locked, nobody waits.
+        """
+        import filelock  # most processes find what they look for, and need none
+
+        path = self._path(key).with_suffix(_LOCK_SUFFIX)
+        lock, waited = filelock.FileLock(path, mode=0o600), False
+        with contextlib.suppress(CacheError, OSError, NotImplementedError):
+            with contextlib.suppress(FileExistsError):
+                path.parent.mkdir(mode=0o700)
+            _check(path.parent, self._variable, shard=True)
+            try:
+                lock.acquire(timeout=0)
+            except filelock.Timeout:
+                waited = True
+                with contextlib.suppress(filelock.Timeout):
+                    lock.acquire(timeout=seconds, poll_interval=_POLL_SECONDS)
+        try:
+            yield waited
+        finally:
+            if lock.is_locked:
+                _remove(path)  # who locks a file that is gone by then tries again
+                lock.release()
+
     def entries(self) -> list[Entry]:
         """All entries, the most recently used first."""
         return sorted(self._scan(), key=lambda entry: entry.used, reverse=True)
@@ -185,10 +219,11 @@ class Cache:
         return removed
 
     def _remove_abandoned(self) -> None:
-        """Remove temporary files of processes that were killed while they wrote."""
-        for path, status in self._files(_PART_SUFFIX):
-            if time.time() - status.st_mtime > _ABANDONED_SECONDS:
-                _remove(path)
+        """Remove temporary files of processes that were killed while they wrote, and locks of long ago."""
+        for suffix in (_PART_SUFFIX, _LOCK_SUFFIX):
+            for path, status in self._files(suffix):
+                if time.time() - status.st_mtime > _ABANDONED_SECONDS:
+                    _remove(path)
 
 
 def _listed(directory: Path | str) -> list[os.DirEntry[str]]:

@@ -95,9 +95,13 @@ def supply_library(
     kept = store.get(key)
     if kept is not None:
         return _unpack(kept, declarations)
-    with _saying(f"building the device library for {resolved.id} with {chosen.identity}"):
-        library = build_library(declarations, chosen, resolved)
-    store.put(key, _pack(library))
+    with store.making(key) as waited:
+        kept = store.get(key) if waited else None
+        if kept is not None:
+            return _unpack(kept, declarations)
+        with _saying(f"building the device library for {resolved.id} with {chosen.identity}"):
+            library = build_library(declarations, chosen, resolved)
+        store.put(key, _pack(library))
     return library
 
 

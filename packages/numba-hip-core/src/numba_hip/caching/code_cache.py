@@ -12,6 +12,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +92,10 @@ class CodeCache:
             annotation=header["annotation"],
             sources=frozenset(header["sources"]),
         )
+
+    def making(self, place: Place) -> AbstractContextManager[bool]:
+        """See `hip_devicelib.cache.Cache.making`."""
+        return self._cache.making(place.key)
 
     def save(self, place: Place, code: KernelCode) -> None:
         """Store *code*, or warn if that is not possible."""

@@ -28,7 +28,7 @@ from numba_hip.errors import KernelSignatureError, without_own_frames
 from numba_hip.language.kernel_callable import KernelCallable
 
 if TYPE_CHECKING:
-    from numba_hip.caching.code_cache import CodeCache
+    from numba_hip.caching.code_cache import CodeCache, Place
     from numba_hip.compilation.device_function import DeviceFunction
 
 Types = tuple[types.Type, ...]
@@ -213,17 +213,31 @@ class Overloads(Inspection, KernelCallable):
             place = self._cache.place(self.py_func, args, self.options, target)
         if self._cache is not None and place is not None:
             self._kept.add((target, args))
-            code = self._cache.load(place)
+            code = self._find_kept(self._cache, place)
             if code is not None:
-                self._hits[args] += 1
                 return code
+            with self._cache.making(place) as waited:
+                code = self._find_kept(self._cache, place) if waited else None
+                if code is None:
+                    code = self._compile_now(args, target)
+                    if self.launch_config_sensitive:
+                        self._kept.discard((target, args))
+                    else:
+                        self._cache.save(place, code)
+            return code
+        return self._compile_now(args, target)
+
+    def _find_kept(self, cache: CodeCache, place: Place) -> KernelCode | None:
+        """The code at *place*, if it is there."""
+        code = cache.load(place)
+        if code is not None:
+            self._hits[place.args] += 1
+        return code
+
+    def _compile_now(self, args: Types, target: str) -> KernelCode:
         note_compilation(self)
         code = compile_kernel(self.py_func, args, self.options, target)
         self._misses[args] += 1
-        if self.launch_config_sensitive:
-            self._kept.discard((target, args))
-        elif self._cache is not None and place is not None:
-            self._cache.save(place, code)
         return code
 
     def _compile_with_lines(self, args: Types, target: str) -> CodeObject:

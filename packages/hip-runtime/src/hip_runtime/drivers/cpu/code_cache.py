@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -49,11 +50,16 @@ class CodeCache:
             return finalise_isolated(code, kernel, block)
         if data is not None:
             return read_program(data)
-        program = finalise_isolated(code, kernel, block)
-        try:
-            self._cache.put(key, write_program(program))
-        except CacheError as error:
-            _warn(f"machine code of kernel {kernel.name!r} is not kept: {error}")
+        with self._cache.making(key) as waited:
+            with suppress(CacheError):
+                data = self._cache.get(key) if waited else None
+            if data is not None:
+                return read_program(data)
+            program = finalise_isolated(code, kernel, block)
+            try:
+                self._cache.put(key, write_program(program))
+            except CacheError as error:
+                _warn(f"machine code of kernel {kernel.name!r} is not kept: {error}")
         return program
 
 

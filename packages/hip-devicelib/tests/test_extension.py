@@ -116,7 +116,7 @@ def test_the_compiler_names_the_line_of_the_user(real_rocm: Rocm, compilers: lis
         ({"nothing": {}}, "no device function 'nothing'; there are: f"),
         ({"f": {"y": "out"}}, "'f' has no pointer parameter 'y'; it has: p"),
         ({"f": {"x": "out"}}, "'f' has no pointer parameter 'x'"),
-        ({"f": {"p": "sideways"}}, "'sideways' of f.p: one of in, out, inout, address"),
+        ({"f": {"p": "sideways"}}, "f.p has 'sideways'; it must be 'in', 'out', 'inout' or 'address'"),
     ],
 )
 def test_intents_of_what_is_not_there(

@@ -176,7 +176,7 @@ def test_stream_of_the_producer_is_that_of_the_array(device: Device) -> None:
         ({"typestr": "<f7"}, "typestr.*'<f7'"),
         ({"typestr": "<V9999999999"}, "typestr.*V9999999999"),
         ({"typestr": "|O"}, "Python objects"),
-        ({"typestr": "|V8", "descr": 5}, "descr .* is 5, which is no list of fields"),
+        ({"typestr": "|V8", "descr": 5}, "descr .* is 5, which is not a list of fields"),
         ({"typestr": "|V8", "descr": [5]}, "descr .* is not a type of elements"),
         ({"typestr": "|V8", "descr": [("a", "|O")]}, "descr .* Python objects"),
         ({"typestr": "zz"}, "'zz'"),

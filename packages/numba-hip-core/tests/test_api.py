@@ -370,7 +370,7 @@ def test_shapes_of_blocks_that_keep_a_device_busy():
     assert context.get_max_potential_block_size(function, None, 0, 1)[1] == 1
     with pytest.raises(NotCompiledError, match="kernel fresh was not compiled yet: launch it before, or name a sign"):
         hip.suggest_block_size(hip.jit(fresh))
-    with pytest.raises(KernelArgumentError, match="a kernel or a function of a device is needed, got 3"):
+    with pytest.raises(KernelArgumentError, match="expected a kernel, or a function loaded on a device, got 3"):
         context.get_active_blocks_per_multiprocessor(3, 64, 0)
 
 

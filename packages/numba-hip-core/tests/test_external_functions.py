@@ -233,7 +233,7 @@ def test_declarations_that_are_not_what_is_defined(signature, abi, says):
 
 
 def test_what_nothing_defines():
-    with pytest.raises(LinkedCodeError, match="nothing that is linked defines 'three_times'; give what does to link="):
+    with pytest.raises(LinkedCodeError, match="no linked code defines 'three_times'; add the code that does to link="):
         refused(TIMES_TWO, name="three_times")
     says = "'three_times_c', which neither it nor the C math library defines|no function 'three_times_c'"
     with pytest.raises((SymbolError, NotFoundError), match=says):

@@ -132,5 +132,5 @@ def test_what_no_wave_can_have(wave_size):
 
 
 def test_a_device_function_has_the_waves_of_its_kernel():
-    with pytest.raises(OptionError, match="wave_size=32 of a device function: it has the waves of the kernel"):
+    with pytest.raises(OptionError, match="wave_size=32 of a device function: its waves are those of the kernel"):
         hip.jit(device=True, wave_size=32)(lambda x: x)

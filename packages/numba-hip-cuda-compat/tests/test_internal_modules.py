@@ -209,7 +209,7 @@ def test_from_array_like() -> None:
     memory = numba_hip.to_device(np.arange(6.0))
     view = arrays.from_array_like(np.empty((3, 2)), gpu_data=memory)
     np.testing.assert_array_equal(view.copy_to_host(), np.arange(6.0).reshape(3, 2))
-    with pytest.raises(ValueError, match="gpu_data has 48 bytes, an array like ary takes 56"):
+    with pytest.raises(ValueError, match="gpu_data has 48 bytes, an array like ary needs 56"):
         arrays.from_array_like(np.empty(7), gpu_data=memory)
 
 
@@ -273,7 +273,7 @@ def test_copies_that_cannot_be() -> None:
     array = numba_hip.device_array(1, np.uint8)
     with pytest.raises(TypeError, match="expected memory of a device or its address, got ndarray"):
         arrays.device_to_host(np.zeros(1), np.zeros(1), 1)
-    with pytest.raises(ValueError, match="val is 256; a byte is 0 to 255"):
+    with pytest.raises(ValueError, match="val is 256; it must be 0 to 255"):
         arrays.device_memset(array, 256, 1)
     locked = np.zeros(1, np.uint8)
     locked.flags.writeable = False

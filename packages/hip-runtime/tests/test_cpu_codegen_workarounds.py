@@ -109,6 +109,65 @@ def test_shifts_are_changed_where_that_is_needed(scratch: LlvmContext, first: st
     assert avoid_miscompiled_patterns(text) == template.format(second or first)
 
 
+LESSER = """define void @f(ptr %out, ptr %in, ptr %divisors) {
+  %float = load <32 x double>, ptr %in, align 1
+  %first = fptoui <32 x double> %float to <32 x i64>
+  %byte = call <32 x i8> @llvm.masked.load.v32i8.p0(ptr align 1 %divisors,
+    <32 x i1> <MASK>, <32 x i8> undef)
+  %second = zext <32 x i8> %byte to <32 x i64>
+  %lesser = call <32 x i64> @llvm.umin.v32i64(<32 x i64> %first, <32 x i64> %second)
+  %narrow = trunc nuw nsw <32 x i64> %lesser to <32 x i16>
+  %divisor = load <32 x i16>, ptr %divisors, align 1
+  %ratio = udiv <32 x i16> %narrow, %divisor
+  %one = extractelement <32 x i16> %ratio, i64 0
+  store i16 %one, ptr %out, align 1
+  ret void
+}
+declare <32 x i8> @llvm.masked.load.v32i8.p0(ptr, <32 x i1>, <32 x i8>)
+declare <32 x i64> @llvm.umin.v32i64(<32 x i64>, <32 x i64>)
+""".replace("MASK", ", ".join(["i1 true", *["i1 false"] * 31]))
+"""The lesser of a converted number and one that is loaded by one lane alone, divided."""
+
+
+def test_the_lesser_of_a_converted_number_and_one_of_a_single_lane(scratch: LlvmContext) -> None:
+    text = str(scratch.read_text(LESSER))
+    assert "= freeze <32 x i64>" in avoid_miscompiled_patterns(text)  # else the process would end
+    divisors = np.full(32, 7, np.uint16)
+    for number in (0.0, 3.5, 7.0, 15.0):
+        divisors[0] = 3
+        out = np.zeros(1, np.uint16)
+        run(scratch, LESSER, out, np.full(32, number), divisors)
+        assert out[0] == min(int(number), 3) // 3
+
+
+@pytest.mark.parametrize(
+    ("operation", "is_changed"),
+    [
+        ("call <4 x i64> @llvm.umin.v4i64(<4 x i64> %c, <4 x i64> %x)", True),
+        ("call <4 x i64> @llvm.umin.v4i64(<4 x i64> %x, <4 x i64> %c)", True),
+        ("icmp ult <4 x i64> %c, %x", True),
+        ("icmp ult <4 x i64> %x, %c", True),
+        ("call <4 x i64> @llvm.umin.v4i64(<4 x i64> %c, <4 x i64> splat (i64 255))", False),
+        ("call <4 x i64> @llvm.umin.v4i64(<4 x i64> %x, <4 x i64> %y)", False),
+        ("add <4 x i64> %c, %x", False),
+    ],
+)
+def test_conversions_are_frozen_where_that_is_needed(scratch: LlvmContext, operation: str, is_changed: bool) -> None:
+    template = """define void @f(<4 x double> %d, <4 x i64> %x, <4 x i64> %y) {{
+  {}
+  %r = {}
+  ret void
+}}
+
+declare <4 x i64> @llvm.umin.v4i64(<4 x i64>, <4 x i64>)
+"""
+    conversion = "fptoui <4 x double> %d to <4 x i64>"
+    text = template.format(f"%c = {conversion}", operation)
+    frozen = template.format(f"%rewritten.0 = {conversion}\n  %c = freeze <4 x i64> %rewritten.0", operation)
+    scratch.read_text(text).verify()
+    assert avoid_miscompiled_patterns(text) == (frozen if is_changed else text)
+
+
 def test_what_needs_no_change_is_not_copied() -> None:
     text = "define i64 @f(i64 %x) {\n  %y = shl nuw i64 %x, 64\n  ret i64 %y\n}\n"
     assert avoid_miscompiled_patterns(text) is text

@@ -1,4 +1,5 @@
-"""Patterns of correct, optimised IR that LLVM's x86-64 code generator miscompiles, rewritten before it sees them.
+"""Patterns of correct, optimised IR that LLVM's x86-64 code generator miscompiles, or on which it aborts, rewritten
+before it sees them.
 
 llvmlite cannot change an instruction that LLVM made, so the printed module is read token by token, and replacements are
 parsed with the rest of it. The patterns are:
@@ -12,6 +13,10 @@ parsed with the rest of it. The patterns are:
   LLVM issue 179489). The rewritten store is one of a scalar.
 - The same if the stored value is a select, by such a mask, of truncated integers and the old memory. The rewritten
   select is a shuffle.
+- The lesser of two unsigned integers, of which one was converted from a floating-point number. The code generator makes
+  one saturating conversion of both where the other is a power of two less one, and aborts where that is 0: an integer
+  of 0 bits (LLVM 22, ``PerformUMinFpToSatCombine``). LLVM's passes leave no 0 there, but a loaded vector of which lanes
+  are masked off becomes one when it is split. A freeze keeps the two apart.
 - Gathers with undefined indices, see `gather_workaround`.
 """
 
@@ -32,6 +37,8 @@ Lines = list[str] | None
 
 Lanes = list[int | None]
 """The elements of a constant vector; `None` for undefined ones."""
+
+_COMPARISONS = ("@llvm.umin.v", " = icmp u")
 
 _SHIFTS = ("shl", "shl nuw", "shl nsw", "shl nuw nsw", "lshr", "lshr exact", "ashr", "ashr exact")
 
@@ -171,6 +178,32 @@ class _Rewriter:
         shuffled = f"{spelling} {first}, {spelling} {second}, <{kind.count} x i32> <{lanes}>"
         return [f"{result} = shufflevector {shuffled}{_take_rest(cursor)}"]
 
+    def conversion(self, cursor: Cursor) -> Lines:
+        """A conversion to unsigned integers, frozen where the lesser of these and of other variables is taken."""
+        result = _take_result(cursor)
+        if not self._is_compared(result):
+            return None
+        start = cursor.place
+        while not cursor.accept_word("to"):
+            cursor.take()
+        _, spelling = self._take_type(cursor)
+        converted, operation = next(self._names), cursor.text_since(start)
+        return [f"{converted} = {operation}{_take_rest(cursor)}", f"{result} = freeze {spelling} {converted}"]
+
+    def _is_compared(self, value: str) -> bool:
+        """Whether the vector *value* is compared with another that is not constant, or the lesser of both is taken."""
+        text = self._text
+        end = text.find("\n}", self._place)
+        for word in _COMPARISONS:
+            found = text.find(word, self._place, end)
+            while found >= 0:
+                line_end = text.find("\n", found)
+                operands = text[found + len(word) : line_end]
+                if operands.count("%") > 1 and any(f" {value}{mark}" in f"{operands}\n" for mark in ",)\n"):
+                    return True
+                found = text.find(word, line_end, end)
+        return False
+
     def _take_type(self, cursor: Cursor) -> tuple[ir.Type, str]:
         """A type, and its text."""
         start = cursor.place
@@ -180,6 +213,7 @@ class _Rewriter:
 
 _CHANGES: dict[str, Callable[[_Rewriter, Cursor], Lines]] = {
     **{f" = {shift} <": _Rewriter.shift for shift in _SHIFTS},
+    " = fptoui <": _Rewriter.conversion,
     "@llvm.masked.store.": _Rewriter.store,
     " = select <": _Rewriter.select,
 }

@@ -173,6 +173,7 @@ LATE_NAMES = {
     "compile_ptx_for_current_device": "numba_hip.host.llvm_ir",
     "current_hip_extensions": "numba_hip.language.hip_extensions",
     "current_hip_extra_cflags": "numba_hip.language.hip_extensions",
+    "precompile": "numba_hip.precompilation",
     "profile": "hip_runtime.profiling",
     "range": "hip_runtime.profiling",
     "roofline": "numba_hip.rooflines",

@@ -1,4 +1,4 @@
-"""``python -m numba_hip``: prints the devices, versions and settings, for a bug report.
+"""``python -m numba_hip``: prints the devices, versions and settings, for a bug report; ``precompile`` fills the cache.
 
 ``numba -s`` lists the packages and the ``NUMBA_HIP_*`` variables, but offers targets no way to add to its report.
 """
@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
 
 import numba_hip
@@ -49,5 +49,17 @@ def main() -> int:
     return 0 if found else 1
 
 
+def run(arguments: Sequence[str]) -> int:
+    """The report, or the command that *arguments* begin with; the exit status."""
+    if not arguments:
+        return main()
+    if arguments[0] == "precompile":
+        from numba_hip.precompilation import main as precompile
+
+        return precompile(arguments[1:])
+    print(f"no command {arguments[0]!r}; there is: precompile MODULE...", file=sys.stderr)
+    return 2
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(sys.argv[1:]))

@@ -72,6 +72,10 @@ class TuningError(HipError, ValueError):
     """Configurations for `autotune` that do not fit what it decorates, or none of which the device has room for."""
 
 
+class PrecompilationError(HipError, ValueError):
+    """What was to be compiled ahead is no kernel that is kept in the cache, or has no signature."""
+
+
 class OutputError(HipError, ValueError, NotImplementedError):
     """A kind of output that `compile` does not know, or that the target cannot give."""
 

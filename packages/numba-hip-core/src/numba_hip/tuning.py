@@ -7,7 +7,7 @@ import itertools
 import json
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,7 @@ from numba_hip.arguments.transfer_hints import ArgHint
 from numba_hip.caching import fingerprint
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.errors import SharedMemoryError, TuningError
+from numba_hip.progress import with_progress
 
 IMPOSSIBLE = (LaunchError, SharedMemoryError, UnsupportedError)
 """What a launch raises that the device has no room for."""
@@ -128,7 +129,7 @@ class Tuned:
         problem: Exception | None = None
         measured = []
         copies = [_copy(value) for value in args]
-        for configuration in _with_progress(self.configurations, self.__name__):
+        for configuration in with_progress(self.configurations, f"autotune {self.__name__}"):
             try:
                 launch = self._configured(configuration, grid, stream, sharedmem)
                 seconds = benchmark(launch, *copies, seconds=self._seconds, stream=stream).median
@@ -237,16 +238,6 @@ def _copy(value: Any) -> Any:
     if isinstance(given, np.ndarray):
         return to_device(given)
     return as_device_array(given).copy() if is_device_array(given) else given
-
-
-def _with_progress(configurations: Sequence[Configuration], name: str) -> Iterable[Configuration]:
-    """*configurations*, with a progress bar of tqdm where that is installed and somebody watches."""
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        return configurations
-    shown: Iterator[Configuration] = tqdm(configurations, desc=f"autotune {name}", disable=None, leave=False)
-    return shown
 
 
 def _cache() -> Cache:

@@ -31,7 +31,7 @@ from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.index_faults import RecordedLaunch
 from numba_hip.dispatch.launch import ConfiguredKernel, Dim3, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
 from numba_hip.dispatch.launch_context import compiling_for
-from numba_hip.dispatch.loading import LoadedKernel, load_kernel
+from numba_hip.dispatch.loading import LoadedKernel, keep_machine_code, load_kernel
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.print_output import PrintingLaunch, output_of
 from numba_hip.dispatch.transfer import Transfer, check_capture
@@ -314,7 +314,7 @@ class Dispatcher(Overloads, Explained):
         lines = partial(self._compile_with_lines, kinds, device.target)
         loaded = load_kernel(code, device, self.py_func, names, stand_ins, lines)
         if (device.target, kinds) in self._kept:
-            loaded.function.keep_code(settings.cache_dir().absolute() / "machine-code", settings.cache_dir.variable)
+            keep_machine_code(loaded.function)
         places = [key] if stand_ins else [key, by_kinds]
         self._loaded.update({(*place, self._extents(chosen)): loaded for place in places})
         return loaded

@@ -9,6 +9,7 @@ from numba.core import types
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, Function
+from numba_hip import config
 from numba_hip.arguments.packing import Packer, leaf_count, packers
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.dispatch.argument_extensions import StandIn
@@ -72,6 +73,11 @@ def load_kernel(
         function, packing, code, record, packed, names, code.cooperative, is_printing(function.kernel),
         bool(code.granule),
     )  # fmt: skip
+
+
+def keep_machine_code(function: Function) -> None:
+    """Keep the machine code of *function*, on the CPU device, on disk beside the kernels."""
+    function.keep_code(config.cache_dir().absolute() / "machine-code", config.cache_dir.variable)
 
 
 def packed_types(code: KernelCode, kernel: str, names: Sequence[str], stand_ins: Mapping[int, StandIn]) -> Types:

@@ -13,6 +13,8 @@ from spmd_kernels import pack
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.abi.block_lengths import is_row, lengths_like
+from hip_runtime.drivers.cpu.strategies.form_choice import MIN_LANES
 from spmd_fuzz.evaluation import Memory, evaluate, make_memory, modulus
 from spmd_fuzz.limits import limit_time
 from spmd_fuzz.nodes import WAITING, Program
@@ -20,6 +22,8 @@ from spmd_fuzz.writer import compile_program, parameters, size_of
 
 Form = tuple[str, int | None] | tuple[str, int | None, str]
 """A form, how many threads it runs at a time where that is said, and along which axis of the block."""
+
+Block = tuple[int, int, int]
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -125,8 +129,20 @@ def run_form(device: Device, code: CodeObject, program: Program, memory: Memory,
         arrays = {name: to_device(value, device=device) for name, value in arguments if isinstance(value, np.ndarray)}
         function = device.load(code).function("k")
         values = [arrays[name].address if name in arrays else value for name, value in arguments]
+        function.handle.worker(block_alike(program.block))
         function.launch(program.blocks, program.block, pack(function.kernel, *values))
         return {name: array.copy_to_host() for name, array in arrays.items()}, function.form
+
+
+def block_alike(block: Block) -> Block:
+    """A row of another length whose machine code should serve for *block*, too, if that is a row of threads."""
+    length = block[0]
+    if not is_row(block):
+        return block
+    least, most = lengths_like(length, MIN_LANES)
+    if length % least == 0 and most > 2 * least:
+        return (2 * least if length == least else least, 1, 1)
+    return (length + 1 if length < most else length - 1, 1, 1)
 
 
 def differ(expected: Any, found: Any) -> Any:

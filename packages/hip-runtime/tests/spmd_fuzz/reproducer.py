@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from spmd_kernels import DECLARATIONS
 
-from spmd_fuzz.cases import Mismatch, arguments_of, lanes_of
+from spmd_fuzz.cases import Mismatch, arguments_of, block_alike, lanes_of
 from spmd_fuzz.evaluation import make_memory
 from spmd_fuzz.nodes import Program
 from spmd_fuzz.writer import parameters, shared_arrays, shared_name, write_kernel
@@ -51,6 +51,7 @@ for parameter in kernel.parameters:
     name = parameter.name
     value = arrays[name].address if name in arrays else OTHERS[name]
     struct.pack_into("<Q" if name in arrays else "<q", packed, parameter.offset, value)
+function.handle.worker({alike})  # its code may serve for the next one
 function.launch({blocks}, {block}, bytes(packed))
 found = arrays["{array}"].copy_to_host()[PLACES].tolist()
 print("form:", function.form)
@@ -79,7 +80,8 @@ def write_script(program: Program, seed: int, mismatch: Mismatch) -> str:
         others={name: value for name, value in arguments if not isinstance(value, np.ndarray)}, places=places,
         expected=mismatch.expected[places].tolist() if places else [],
         shared=sum(int(shared_name(*array).split(".")[-2]) for array in shared_arrays(program)),
-        waves=program.wave_size, blocks=program.blocks, block=program.block, array=array,
+        waves=program.wave_size, blocks=program.blocks, block=program.block, alike=block_alike(program.block),
+        array=array,
     )  # fmt: skip
 
 

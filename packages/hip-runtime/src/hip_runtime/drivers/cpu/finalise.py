@@ -47,7 +47,7 @@ def finalise_kernel(code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         dump.show("asm", f"assembly, as {plan.form}", lambda: emit_assembly(module, target_machine()))
         _define_large_constants(module, code.data, context)
         enter_stage("emitting machine code")
-        return _describe(load_object(emit_object(module, kernel, risks), _ENTRIES), plan)
+        return _describe(load_object(emit_object(module, kernel, risks), _ENTRIES), plan, block)
 
 
 def list_kernel(code: CodeObject, kernel: Kernel, block: Dim3, machine: Any = None) -> tuple[str, str]:
@@ -127,10 +127,11 @@ def _define_large_constants(module: Any, data: Mapping[str, bytes], context: Llv
     hide_all_but(_ENTRIES, module)
 
 
-def _describe(program: Program, plan: Plan) -> Program:
+def _describe(program: Program, plan: Plan, block: Dim3) -> Program:
     program.form, program.reason = plan.form, plan.reason
     program.locations = tuple(point.call.location for point in plan.sync_points)
     program.point_kinds = tuple(point.kind for point in plan.sync_points)
     program.takes_dynamic_shared = plan.item.dynamic_limit is not None
     program.context_bytes = plan.item.context_bytes
+    program.made_for, program.lengths = block, plan.lengths
     return program

@@ -1,4 +1,4 @@
-"""Loaded code objects of the CPU device: modules, and functions with their machine code per block shape."""
+"""Loaded code objects of the CPU device: modules, and functions with their machine code for block shapes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.forking import compiling
+from hip_runtime import config
 from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.code_cache import CodeCache
+from hip_runtime.drivers.cpu.code_cache import CodeCache, settings_of_code
 from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
 from hip_runtime.drivers.cpu.object_code import program
 from hip_runtime.errors import ModuleLoadError
@@ -38,6 +39,7 @@ class CpuModule:
         self.unloaded = True
         for function in list(self.functions):
             function.workers = {}
+            function._resizable = {}
 
 
 class CpuFunction:
@@ -48,6 +50,8 @@ class CpuFunction:
         self.kernel = kernel
         self.workers: dict[Dim3, program.Program] = {}
         self._kept: CodeCache | None = None
+        self._resizable: dict[object, list[program.Program]] = {}
+        """Programs for blocks of several lengths, by the settings that they were made with."""
         module.functions.add(self)
 
     @property
@@ -65,10 +69,24 @@ class CpuFunction:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
-                make = finalise_isolated if self._kept is None else self._kept.finalise
-                with announced(self.kernel.name, f"machine code for blocks of {block}"):
-                    program = make(self.module.code, self.kernel, block)
+                program = self._resize(block) or self._make(block)
                 program.name_kernel(self.kernel.name)
                 program.block = block
                 self.workers[block] = program
             return self.workers[block]
+
+    def _resize(self, block: Dim3) -> program.Program | None:
+        """A program for blocks of another length that can run those of the shape *block*."""
+        if config.dump():  # what is to be seen has to be made
+            return None
+        made = self._resizable.get(settings_of_code(), ())
+        return next((one.resize(block) for one in made if one.lengths and one.lengths.fit(block)), None)
+
+    def _make(self, block: Dim3) -> program.Program:
+        make = finalise_isolated if self._kept is None else self._kept.finalise
+        with announced(self.kernel.name, f"machine code for blocks of {block}"):
+            made = make(self.module.code, self.kernel, block)
+        if made.lengths is not None:
+            self._resizable.setdefault(settings_of_code(), []).append(made)
+            made = made.resize(block)
+        return made

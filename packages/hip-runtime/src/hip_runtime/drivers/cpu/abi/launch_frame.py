@@ -35,10 +35,11 @@ FRAME = Struct(
 FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y", "thread z")
 """Meaning of the 32-bit words of a fault."""
 
-PROGRAM = Struct(worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32)
+PROGRAM = Struct(worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32, length=I32)
 """A finalised kernel: its worker; the nanoseconds that a block took in the last launch, negative before the first; the
-range of its machine code and the kernel's name, which are set when it is loaded; and whether the launching thread has
-to run all blocks itself, one after another."""
+range of its machine code and the kernel's name, which are set when it is loaded; whether the launching thread has to
+run all blocks itself, one after another; and the threads of a block along x, for code that runs blocks of several
+lengths."""
 
 UNKNOWN_COST = -1.0
 

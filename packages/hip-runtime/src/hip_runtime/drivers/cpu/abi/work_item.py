@@ -47,6 +47,7 @@ class WorkItem:
         waits_for_grid: bool = False,
         stack_bytes: int | None = None,
         observed: bool = False,
+        lengths: tuple[int, int] | None = None,
     ) -> None:
         self.module = module
         self.dynamic_limit = dynamic_limit
@@ -61,19 +62,22 @@ class WorkItem:
         self.context_bytes = 0
         """Size of a block's context, for kernels that wait for the grid; known once the block function is written."""
         self.block = block
+        self.lengths = lengths
+        """The least and the greatest length of the blocks, rows of threads along x, if it is only known at run time."""
         self.axes: Axes = ALONG_X
         """The order in which the threads of a block run, and the blocks of a grid, the fastest axis first."""
         self.tile = 1
         """The most blocks that gangs reach over, neighbours along the first of these axes. The index of a thread along
         that axis is then counted from the first one of these blocks."""
-        self.tile_lanes: ir.Value | None = None
-        """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written."""
+        self.row_lanes: ir.Value | None = None
+        """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written, if they are
+        only counted at run time."""
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
-            contexts=PTR, stack_limit=I64, memory_word=PTR, states_word=PTR,
+            contexts=PTR, stack_limit=I64, memory_word=PTR, states_word=PTR, length=I32,
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 
@@ -81,7 +85,14 @@ class WorkItem:
     def known(self) -> dict[str, int]:
         """Functions of the contract that are constants of this program, with their values."""
         extents = {spmd.block_dim(axis): extent for axis, extent in zip(AXES, self.block, strict=True)}
+        if self.lengths is not None:
+            del extents[spmd.block_dim("x")]
         return {**extents, spmd.WAVE_SIZE: self.wave_size}
+
+    @property
+    def limits(self) -> Dim3:
+        """The most threads of a block along each axis."""
+        return self.block if self.lengths is None else (self.lengths[1], *self.block[1:])
 
     @property
     def shared_memory(self) -> dict[str, tuple[int, int]]:
@@ -134,7 +145,7 @@ class WorkItem:
         for number, axis in enumerate(AXES):
             self._define(spmd.grid_dim(axis), lambda b, item, n=number: self._grid_dim(b, item, n))
             for what, member, limits in (
-                ("thread_idx", "thread", self.block), ("block_idx", "block", (MAX_GRID,) * 3)
+                ("thread_idx", "thread", self.limits), ("block_idx", "block", (MAX_GRID,) * 3)
             ):  # fmt: skip
                 self._define(
                     f"spmd.{what}.{axis}",
@@ -142,6 +153,8 @@ class WorkItem:
                         b, self.layout.field(b, item, m, n), limit
                     ),
                 )
+        if self.lengths is not None:
+            self._define(spmd.block_dim("x"), self.load_length)
         if self.tile > 1:
             along = AXES[self.axes[0]]
             self._define(intrinsics.global_idx(along), self._global_idx, I64)
@@ -183,6 +196,12 @@ class WorkItem:
         builder = new_function(self.module, name, ir.FunctionType(result, [PTR]), "alwaysinline")
         builder.ret(value(builder, builder.function.args[0]))
 
+    def load_length(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        """The length of the blocks, which is known at run time."""
+        assert self.lengths is not None
+        least, most = self.lengths
+        return self._load_below(builder, self.layout.field(builder, item, "length"), most + 1, first=least)
+
     def _grid_dim(self, builder: ir.IRBuilder, item: ir.Value, axis: int) -> ir.Value:
         frame = self.layout.load(builder, item, "frame")
         return self._load_below(builder, FRAME.field(builder, frame, "grid", axis), MAX_GRID + 1, first=1)
@@ -204,7 +223,7 @@ class WorkItem:
         """Linear index of the thread in its block, x fastest."""
         index = I32(0)
         for number in (2, 1, 0):
-            part = self._load_below(builder, self.layout.field(builder, item, "thread", number), self.block[number])
+            part = self._load_below(builder, self.layout.field(builder, item, "thread", number), self.limits[number])
             index = builder.add(builder.mul(index, I32(self.block[number])), part, flags=("nuw", "nsw"))
         return index
 

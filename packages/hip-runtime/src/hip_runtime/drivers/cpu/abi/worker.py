@@ -41,6 +41,8 @@ kernel's arguments."""
 def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     """Define *kernel*'s worker, and the functions that the kernel calls, in the module of *item*.
 
+    The length of blocks that is known at run time is read from the program that the frame names.
+
     The packed arguments are followed by 64-bit words: the bytes of dynamic shared memory, if the kernel uses any, and
     the address of the blocks' contexts, if it waits for the grid.
     """
@@ -58,6 +60,10 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     item.layout.store(builder, frame, place, "frame")
     for name in ("memory", "states"):
         item.layout.store(builder, WORKER_RECORD.field(builder, notes, name), place, f"{name}_word")
+    if item.lengths is not None:
+        length = PROGRAM.load(builder, FRAME.load(builder, frame, "program"), "length")
+        item.layout.store(builder, length, place, "length")
+        item.row_lanes = item.load_length(builder, place)
     item.store_stack_limit(builder, place)
     buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
@@ -80,7 +86,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         store_atomic(builder, number, chunk_place)
 
     builder.ret(_loop_over_chunks(builder, frame, note_chunk, run_blocks))
-    _define_program(module, worker, item.observed)
+    _define_program(module, worker, item)
 
 
 def kernel_type(kernel: Kernel) -> ir.FunctionType:
@@ -99,10 +105,12 @@ def run_threads(kernel: Kernel, item: WorkItem) -> Body:
     return body
 
 
-def _define_program(module: ir.Module, worker: ir.Function, serial: bool) -> None:
+def _define_program(module: ir.Module, worker: ir.Function, item: WorkItem) -> None:
     program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
     unknown = I64(0)
-    fields = [function_address(worker), ir.DoubleType()(UNKNOWN_COST), unknown, unknown, PTR(None), I32(int(serial))]
+    cost = ir.DoubleType()(UNKNOWN_COST)
+    last = I32(int(item.observed)), I32(item.block[0])
+    fields = [function_address(worker), cost, unknown, unknown, PTR(None), *last]
     program.initializer = ir.Constant(PROGRAM.type, fields)
 
 
@@ -143,7 +151,7 @@ def _blocks(
     count: ir.Value = I64(item.tile)
     for rest in (builder.sub(extent, builder.urem(index, extent)), builder.sub(limit, index)):
         count = builder.select(builder.icmp_unsigned("<", rest, count), rest, count)
-    item.tile_lanes = builder.mul(builder.trunc(count, I32), I32(item.block[item.axes[0]]), flags=("nuw", "nsw"))
+    item.row_lanes = builder.mul(builder.trunc(count, I32), I32(item.block[item.axes[0]]), flags=("nuw", "nsw"))
     yield index
     following = builder.add(index, count, flags=("nuw", "nsw"))
     index.add_incoming(following, builder.block)
@@ -221,7 +229,7 @@ def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator
     with (
         counted(builder, names[2], I32(0), I32(item.extents[2])) as plane,
         counted(builder, names[1], I32(0), I32(item.extents[1])) as row,
-        counted(builder, names[0], I32(0), I32(item.extents[0])) as lane,
+        counted(builder, names[0], I32(0), item.row_lanes or I32(item.extents[0])) as lane,
     ):
         item.store_thread(builder, place, (lane, row, plane))
         yield

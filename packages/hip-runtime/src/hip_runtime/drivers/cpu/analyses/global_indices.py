@@ -17,10 +17,7 @@ _WIDENING = frozenset({"zext", "sext"})
 def find_global_indices(function: Function, axis: str, extent: int) -> list[Instruction] | None:
     """The sums that are the global index along *axis*, of blocks with *extent* threads there; ``None`` if the indices
     of the thread or of its block are used otherwise, or if the thread is not used for indices only."""
-    users: dict[Value, list[Instruction]] = {}
-    for instruction in function.instructions():
-        for operand in instruction.operands:
-            users.setdefault(operand, []).append(instruction)
+    users = _find_users(function)
     item = function.arguments[0]
     if any(user.callee != spmd.FAULT and not spmd.is_pure(user.callee) for user in users.get(item, [])):
         return None
@@ -30,6 +27,28 @@ def find_global_indices(function: Function, axis: str, extent: int) -> list[Inst
         return None
     sums = list(dict.fromkeys(threads))
     return sums if len(sums) == len(threads) == len(blocks) and all(map(_is_sum, sums)) else None
+
+
+def computes_with_extent(function: Function, axis: str) -> bool:
+    """Whether *function* does more with the extent of a block along *axis* than to multiply it, as for a global index
+    or the threads of a grid."""
+    users = _find_users(function)
+    waiting = [call for call in function.instructions() if call.callee == spmd.block_dim(axis)]
+    while waiting:
+        for user in users.get(waiting.pop(), []):
+            if user.opcode in _WIDENING:
+                waiting.append(user)
+            elif user.opcode != "mul":
+                return True
+    return False
+
+
+def _find_users(function: Function) -> dict[Value, list[Instruction]]:
+    users: dict[Value, list[Instruction]] = {}
+    for instruction in function.instructions():
+        for operand in instruction.operands:
+            users.setdefault(operand, []).append(instruction)
+    return users
 
 
 def _is_sum(value: Instruction) -> bool:

@@ -51,7 +51,7 @@ def _make_table(program: Program, compile_again: Callable[[], CodeObject]) -> Li
         code = compile_again()
         validate_code(code)
         (kernel,) = code.kernels
-        image = finalise_isolated(code, kernel, program.block).image
+        image = finalise_isolated(code, kernel, program.made_for).image
     return LineTable(image, WORKER_SYMBOL) if _code(image) == _code(program.image) else own
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -10,6 +11,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
+from hip_runtime.drivers.cpu.abi.launch_frame import UNKNOWN_COST
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL, WORKER_SYMBOL
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.object_code.line_table import LineTable
@@ -27,6 +30,7 @@ class Program:
         "__weakref__",
         "_engine",
         "_name",
+        "_words",
         "block",
         "code_end",
         "code_start",
@@ -37,8 +41,10 @@ class Program:
         "form",
         "image",
         "kernel_name",
+        "lengths",
         "lines",
         "locations",
+        "made_for",
         "point_kinds",
         "reason",
         "takes_dynamic_shared",
@@ -58,9 +64,14 @@ class Program:
         """Where the points stand at which threads wait, and what they do there, see `thread_states`."""
         self.takes_dynamic_shared = False
         self.context_bytes = 0
+        self._words: _ProgramWords | None = None
         self.kernel_name = ""
         self.block: Dim3 = (1, 1, 1)
         """The shape of the blocks that it runs."""
+        self.made_for: Dim3 = (1, 1, 1)
+        """The shape of the blocks that it was compiled for: another one where it was resized."""
+        self.lengths: Lengths | None = None
+        """The lengths of blocks that `resize` can make it run."""
         self.describe_place: Callable[[Sequence[int]], str] | None = None
         """Where in the source code at some addresses stands, as the layer above knows it."""
         self.lines: LineTable | None = None
@@ -74,6 +85,16 @@ class Program:
         self.code_start = words.worker - worker.value
         self.code_end = self.code_start + image.sections[worker.section].size
         words.code_start, words.code_end = self.code_start, self.code_end
+
+    def resize(self, block: Dim3) -> Program:
+        """The same machine code for blocks of the shape *block*, one of `lengths`."""
+        resized = copy.copy(self)
+        words = _ProgramWords.from_buffer_copy(_ProgramWords.from_address(self.entry))
+        words.cost, words.length = UNKNOWN_COST, block[0]
+        resized._words, resized.entry = words, ctypes.addressof(words)
+        resized.entries = [resized.entry]
+        resized.block, resized.describe_place = block, None
+        return resized
 
     def name_kernel(self, name: str) -> None:
         """Say which kernel this is, for reports."""
@@ -91,6 +112,8 @@ class _ProgramWords(ctypes.Structure):
         ("code_start", ctypes.c_uint64),
         ("code_end", ctypes.c_uint64),
         ("name", ctypes.c_void_p),
+        ("serial", ctypes.c_int32),
+        ("length", ctypes.c_int32),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
 from hip_runtime.drivers.cpu.object_code import jit
 from hip_runtime.drivers.cpu.object_code.program import Program
 
@@ -19,6 +20,8 @@ def write_program(program: Program) -> bytes:
         "point_kinds": program.point_kinds,
         "takes_dynamic_shared": program.takes_dynamic_shared,
         "context_bytes": program.context_bytes,
+        "made_for": program.made_for,
+        "lengths": program.lengths,
     }
     text = json.dumps(header).encode()
     return len(text).to_bytes(_LENGTH_BYTES, "little") + text + program.image
@@ -34,4 +37,7 @@ def read_program(data: bytes) -> Program:
     program.point_kinds = tuple(header["point_kinds"])
     program.takes_dynamic_shared = header["takes_dynamic_shared"]
     program.context_bytes = header["context_bytes"]
+    x, y, z = header["made_for"]
+    program.made_for = x, y, z
+    program.lengths = Lengths(*header["lengths"]) if header["lengths"] else None
     return program

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, WorkItem
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
+from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
@@ -35,16 +36,18 @@ class KernelGraph:
 
 
 def read_kernel(
-    request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True, tiles: bool = False
-) -> KernelGraph:
+    request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True, tiles: bool = False,
+    any_length: bool = False,
+) -> KernelGraph:  # fmt: skip
     """The graph of the kernel. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
-    functions that are not inlined; with *tiles*, gangs may reach over several blocks.
+    functions that are not inlined; with *tiles*, gangs may reach over several blocks; with *any_length*, the length of
+    blocks is not a constant, if one program can run blocks of several lengths as well as one for each.
 
     Raises `UnsupportedError` for unsupported instructions, and for functions that have to be inlined and cannot be.
     """
     kernel, machine = request.kernel, request.machine
     module = request.take_module()
-    item = request.make_item(module)
+    item = request.make_item(module, any_length)
     module = request.declare_intrinsics(module, item)
     prepare(module, kernel.name, request.reach.synchronising, machine, unroll)
     if limits_callees:
@@ -53,6 +56,8 @@ def read_kernel(
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
     record("read", function)
+    if item.lengths is not None and computes_with_extent(function, "x"):
+        return read_kernel(request, unroll=unroll, limits_callees=limits_callees, tiles=tiles)
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
@@ -66,6 +71,8 @@ def read_kernel(
         item.tile = choice.count_blocks(item.axes[0])
         if item.tile > 1:
             choice.join_blocks(item.axes[0])
+    if spin_loops or item.tile > 1 or item.axes != ALONG_X:
+        item.lengths = None
     return KernelGraph(function, module, item, frozen, spin_loops)
 
 

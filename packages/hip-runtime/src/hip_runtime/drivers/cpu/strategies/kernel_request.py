@@ -10,13 +10,14 @@ from hip_devicelib import spmd
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.drivers.cpu.abi.block_lengths import is_row, lengths_like
 from hip_runtime.drivers.cpu.abi.declarations import build_declarations
 from hip_runtime.drivers.cpu.abi.work_item import Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
-from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, REGIONS, choose_width
+from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode
 from hip_runtime.errors import ModuleLoadError
 
@@ -86,13 +87,21 @@ class KernelRequest:
         module, self._module = self._module or self._read(), None
         return module
 
-    def make_item(self, module: Any) -> WorkItem:
-        """The work item of the kernel in *module*, with a new module for the worker."""
+    @property
+    def lengths(self) -> tuple[int, int] | None:
+        """The least and the greatest length of blocks like this one, if one program could run them all: they are rows
+        of threads, to which nothing belongs as a whole."""
+        return lengths_like(self.block[0], MIN_LANES) if is_row(self.block) and self.is_tileable else None
+
+    def make_item(self, module: Any, any_length: bool = False) -> WorkItem:
+        """The work item of the kernel in *module*, with a new module for the worker. With *any_length*, the length of
+        blocks is not a constant of the worker, if that is possible."""
         limit = max(spmd.SHARED_BYTES - self.kernel.shared_bytes, 0) if self.reach.uses_dynamic_shared else None
         watched = stack_bytes(module, self.machine.target_data) if self.reach.watches_stack else None
         return WorkItem(
             ir.Module("spmd.worker", context=ir.Context()), self.block, self.kernel.wave_size,
             self.reach.shared_arrays, limit, spmd.GRID_BARRIER in self.reach.functions, watched, self.reach.observed,
+            self.lengths if any_length else None,
         )  # fmt: skip
 
     def declare_intrinsics(self, module: Any, item: WorkItem) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
-from hip_runtime.drivers.cpu.strategies.form_choice import LOOP
+from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
@@ -15,10 +15,11 @@ from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinn
 def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel that has to be read, as its loads may have to be frozen or its threads may spin; if so, it is
     written as regions, with *gangs*."""
-    graph = read_kernel(request, limits_callees=False)
+    graph = read_kernel(request, limits_callees=False, any_length=request.widest < MIN_LANES)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs)
     if graph.has_frozen_loads:
+        graph.item.lengths = None
         return write_regions(request, graph, LOOP, reason, gangs)
     build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item))
     told = "; ".join(filter(None, [reason, describe_axis(graph.item)]))

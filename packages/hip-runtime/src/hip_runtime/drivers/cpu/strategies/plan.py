@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.regions.formation import SyncPoint
 from hip_runtime.errors import UnsupportedError
@@ -23,6 +24,13 @@ class Plan:
     module: Any
     item: WorkItem
     sync_points: tuple[SyncPoint, ...] = ()
+    multiple: int = 1
+    """What the length of a block has to be a multiple of, if it is known at run time only."""
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """The lengths of blocks that the worker runs, if these are several."""
+        return None if self.item.lengths is None else Lengths(*self.item.lengths, self.multiple)
 
     @property
     def worker(self) -> ir.Module:

@@ -17,7 +17,7 @@ from hip_runtime.errors import UnsupportedError
 
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel whose threads do not wait for each other; if they turn out to spin, one with regions."""
-    graph = read_kernel(request, tiles=True)
+    graph = read_kernel(request, tiles=True, any_length=True)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
@@ -30,4 +30,4 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     )  # fmt: skip
     build_worker(kernel, item, body)
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
-    return Plan(VECTORS, told, graph.module, item)
+    return Plan(VECTORS, told, graph.module, item, multiple=body.multiple)

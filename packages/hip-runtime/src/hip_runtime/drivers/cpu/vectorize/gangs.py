@@ -69,7 +69,7 @@ class GangBody:
         self._width = width if exact or doubles < _MANY_DOUBLES else max(width // 2, 1)
         self._widens = not exact
         self._check_cost = check_cost
-        self._rows = 1
+        self._rows = self._multiple = 1
 
     def __call__(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
         item = self._item
@@ -80,11 +80,17 @@ class GangBody:
         if self._check_cost:
             check_profitable(made.shapes, self._size_of, width)
         self._rows = count_rows(made.shapes, made.early_exits, item, width)
+        self._multiple = 1 if made.has_partial_gangs else width
         values = sum(1 for _ in self._function.instructions())
         has_loop = any(made.shapes.order.loops.values())
         gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
         with each_gang(builder, item, place, width, self._rows) as count:
             builder.call(gang, [place, *arguments, count])
+
+    @property
+    def multiple(self) -> int:
+        """What the threads of a row have to be a multiple of, once the body was written."""
+        return self._multiple
 
     def describe(self) -> str:
         """What was done, for the reason of a kernel's form."""
@@ -108,8 +114,8 @@ def each_gang(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int
     LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
     """
     most, count, planes = item.extents
-    extent = item.tile_lanes or I32(most)
-    gangs = I32(-(-most // width)) if item.tile_lanes is None else _divide_up(builder, extent, width)
+    extent = item.row_lanes or I32(most)
+    gangs = I32(-(-most // width)) if item.row_lanes is None else _divide_up(builder, extent, width)
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
         counted(builder, names[2], I32(0), I32(planes)) as plane,
@@ -171,6 +177,14 @@ class GangFunction:
             return False
         return has_grid_stride_loop(self.shapes, self._size_of, self.width)
 
+    @property
+    def has_partial_gangs(self) -> bool:
+        """Whether a row may end with a gang that is not full. Where lanes of a gang may return at once, which takes the
+        same code, a length that is known at run time only may be any."""
+        item = self._item
+        is_even = item.tile == 1 and item.extents[0] % self.width == 0
+        return not is_even or (item.lengths is not None and bool(self.early_exits))
+
     def build(self, rows: int = 1, masked_only: bool = False) -> ir.Function:
         """Write the function, for as many *rows* at once as `count_rows` allows. *masked_only* leaves out the version
         for full gangs if there is a masked one."""
@@ -187,7 +201,7 @@ class GangFunction:
         *arguments, count = function.args
         under_mask = builder.append_basic_block("under.mask")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
-        has_partial_gang = self._item.tile > 1 or self._item.extents[0] % self.width > 0
+        has_partial_gang = self.has_partial_gangs
         has_full_gangs = self._item.extents[0] >= self.width and not (
             masked_only and (self.early_exits or has_partial_gang)
         )

@@ -5,9 +5,14 @@ from __future__ import annotations
 from benchmarks import (
     atomics,
     black_scholes,
+    block_work,
     elementwise,
     empty_launch,
+    grid_sync,
+    haversine,
     histogram,
+    images,
+    integers,
     integration,
     mandelbrot,
     matmul,
@@ -15,6 +20,7 @@ from benchmarks import (
     reduction,
     saxpy,
     stencil,
+    ufuncs,
 )
 from benchmarks.case import Benchmark
 
@@ -40,6 +46,17 @@ BENCHMARKS: dict[str, Benchmark] = {
         integration.BENCHMARK,
         atomics.TOTAL,
         atomics.SELECTION,
+        grid_sync.BENCHMARK,
+        integers.LIFE,
+        integers.TRANSPOSE,
+        haversine.BENCHMARK,
+        block_work.SPARSE,
+        block_work.SCAN,
+        images.GREY,
+        images.BLUR,
+        images.MEDIAN,
+        ufuncs.VECTORIZE,
+        ufuncs.GUVECTORIZE,
         empty_launch.BENCHMARK,
         empty_launch.LAUNCH_FORMS,
     )
@@ -51,6 +68,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "matrices": ("matmul-naive", "matmul-tiled"),
     "reductions": ("tree-reduction", "warp-reduction", "reduce"),
     "atomics": ("histogram", "atomic-sum", "atomic-places"),
+    "grid sync": ("grid-sync",),
+    "division": ("life", "transpose-by-index"),
+    "float64 math": ("haversine",),
+    "rows and scans": ("sparse-rows", "scan"),
+    "image bytes": ("rgb-to-grey", "blur-rgb"),
+    "private arrays": ("median",),
+    "ufuncs": ("vectorize", "guvectorize"),
     "few elements": ("saxpy-few", "reduce-few"),
 }
 """Benchmarks that have something in common. Those of launches are in none: their peers do not do the same."""

@@ -1,4 +1,4 @@
-"""What has to hold for the wheels and source distributions in a folder before they are published.
+"""Checks the wheels and source distributions in a folder before they are published.
 
     python tools/check_distributions.py dist
 
@@ -28,7 +28,7 @@ INFORMATION = {"METADATA", "WHEEL", "RECORD", "licenses/LICENSE", "entry_points.
 
 
 def check_wheel(path: Path) -> None:
-    """The wheel holds the package, all of it and nothing else, and says what an index asks for."""
+    """The wheel contains the whole package and nothing else, with the metadata that an index requires."""
     package, version, _, _ = parse_wheel_filename(path.name)
     module = PACKAGES[package]
     with zipfile.ZipFile(path) as wheel:
@@ -44,7 +44,7 @@ def check_wheel(path: Path) -> None:
 
 
 def check_sdist(path: Path) -> None:
-    """The source distribution holds what the wheel and its tests are made of, and nothing else."""
+    """The source distribution contains the sources of the wheel and its tests, and nothing else."""
     package, _ = parse_sdist_filename(path.name)
     with tarfile.open(path) as sdist:
         names = {member.name.partition("/")[2] for member in sdist.getmembers() if member.isfile()}
@@ -78,13 +78,13 @@ def module_name(package: str) -> str:
 
 
 def source_files(package: str) -> set[str]:
-    """What the wheel of *package* has to hold, beside what describes it."""
+    """The files that the wheel of *package* has to contain, without its metadata."""
     folder = ROOT / "packages" / package / "src"
     return {str(file.relative_to(folder)) for file in project_files(folder)}
 
 
 def project_files(folder: Path) -> list[Path]:
-    """The files in *folder* that were not made by running what is in it."""
+    """The files in *folder* that were not created by running its code."""
     made = {"__pycache__", ".pytest_cache", ".hypothesis"}
     return [file for file in folder.rglob("*") if file.is_file() and made.isdisjoint(file.parts)]
 

@@ -1,4 +1,4 @@
-"""What has to hold in an environment where the four wheels were just installed, or just uninstalled.
+"""Checks an environment in which the four wheels were just installed, or just uninstalled.
 
 ``python tools/check_installation.py installed|uninstalled``, run by the Python of that environment; used by
 ``nox -s build``.
@@ -23,7 +23,7 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```\n+```text\n(.*?)^```$", re.MULTILIN
 
 
 def check_installed() -> None:
-    """Everything comes from this environment, under both names, typed, and with the hip-python that was asked for."""
+    """Everything comes from this environment, under both names, with types, and with the requested hip-python."""
     for module in MODULES:
         spec = importlib.util.find_spec(module)
         assert spec, f"{module} is not installed"
@@ -43,7 +43,7 @@ def check_installed() -> None:
 
 
 def run_example() -> None:
-    """The first example of the README prints what stands there."""
+    """The README's first example prints the output shown there."""
     found = EXAMPLE.search(README.read_text())
     assert found, f"{README} has no example"
     done = subprocess.run([sys.executable, "-c", found[1]], capture_output=True, text=True, check=False)
@@ -51,7 +51,7 @@ def run_example() -> None:
 
 
 def dependencies() -> set[str]:
-    """The names of our distributions and, without extras, of all that they depend on."""
+    """The names of our distributions and, without extras, of all their dependencies."""
     found: set[str] = set()
     waiting = [*DISTRIBUTIONS]
     while waiting:
@@ -64,7 +64,7 @@ def dependencies() -> set[str]:
 
 
 def size_of(names: Iterable[str]) -> float:
-    """Megabytes that the files of the distributions *names* take."""
+    """The size of the distributions *names* in megabytes."""
     files = [Path(str(file.locate())) for name in names for file in distribution(name).files or ()]
     return sum(file.stat().st_size for file in files if file.exists()) / 1e6
 

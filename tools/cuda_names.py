@@ -1,7 +1,7 @@
-"""``python -m tools.cuda_names``: write down which public names numba-cuda has, from its wheel, which is not installed.
+"""``python -m tools.cuda_names``: list the public names of numba-cuda, from its wheel, which is not installed.
 
-A test of numba-hip-cuda-compat walks the list: each name has to exist while posing, or a reason why it does not. What
-is private by its name, the tests, and what was compiled from C or generated from headers is left out.
+A test of numba-hip-cuda-compat checks that each name in the list exists while posing, or has a reason why it does not.
+Private names, tests, and modules that were compiled from C or generated from headers are left out.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ COPIES = tuple(
         typing utils
     """.split()
 )
-"""Modules that numba-cuda copied from Numba: their classes are Numba's, and what those have is not listed."""
+"""Modules that numba-cuda copied from Numba. Their classes are Numba's, whose attributes are not listed."""
 
 DEVICE_ATTRIBUTES = f"{CUDA}.cudadrv.driver:Device attributes"
-"""Names one section of the list: the attributes of a device that CUDA's driver knows."""
+"""The name of the section with the device attributes of CUDA's driver."""
 
 
 class Wheel:
-    """The modules of a wheel of numba-cuda, as syntax trees by their full names."""
+    """The modules in a wheel of numba-cuda, as syntax trees by full name."""
 
     def __init__(self, path: Path) -> None:
         self.trees: dict[str, ast.Module] = {}
@@ -59,7 +59,8 @@ class Wheel:
                 yield name
 
     def names(self, module: str) -> set[str]:
-        """Public names of *module*: what it defines, and if it is a package what it imports from its own project."""
+        """The public names of *module*: those that it defines and, for a package, those that it imports from its own
+        project."""
         tree = self.trees[module]
         found = {name for name, _ in definitions(tree.body)}
         if module in self.packages or module.endswith("_init"):
@@ -87,7 +88,7 @@ class Wheel:
         return ".".join([*parts[: len(parts) - above], *filter(None, [node.module])])
 
     def _starred(self, module: str) -> set[str]:
-        """What ``from module import *`` gives, of this project."""
+        """The names that ``from module import *`` imports, of this project."""
         if module not in self.trees:
             return set()
         tree = self.trees[module]
@@ -104,7 +105,7 @@ class Wheel:
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of *body* and of the blocks in it, but not of functions and classes."""
+    """The statements of *body* and of the blocks in it, but not those in functions and classes."""
     for node in body:
         yield node
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -116,7 +117,7 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def definitions(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
-    """The names that *body* defines, not those that it imports."""
+    """The names that *body* defines, without those that it imports."""
     for node in statements(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name, node
@@ -128,7 +129,7 @@ def definitions(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def words(node: ast.expr, values: Mapping[str, ast.expr]) -> Iterator[str]:
-    """The words in a list of constants, or in a constant that is split, maybe by the name that it has in *values*."""
+    """The words in a list of constants or in a constant that is split, which may be a name in *values*."""
     if isinstance(node, ast.Name):
         yield from words(values[node.id], values)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -139,7 +140,7 @@ def words(node: ast.expr, values: Mapping[str, ast.expr]) -> Iterator[str]:
 
 
 def attributes(kind: ast.ClassDef) -> Iterator[str]:
-    """What is defined in the body of a class, and what its ``__init__`` sets."""
+    """The names defined in the body of a class, and the attributes that its ``__init__`` sets."""
     for name, node in definitions(kind.body):
         yield name
         if name != "__init__" or not isinstance(node, ast.FunctionDef):
@@ -155,7 +156,7 @@ def attributes(kind: ast.ClassDef) -> Iterator[str]:
 
 
 def device_attributes(wheel: Path) -> set[str]:
-    """The attributes of devices that *wheel*, one of cuda-bindings, knows, without the beginning of their names."""
+    """The device attributes in *wheel*, one of cuda-bindings, without the common prefix of their names."""
     with zipfile.ZipFile(wheel) as archive:
         declarations = archive.read("cuda/bindings/cydriver.pxd").decode()
     return set(ATTRIBUTE.findall(declarations)) - {"MAX"}

@@ -1,8 +1,8 @@
-"""``python -m tools.editor_stub``: write what editors and type checkers know of ``numba.hip``.
+"""``python -m tools.editor_stub``: write the stub of ``numba.hip`` for editors and type checkers.
 
-Functions of the kernel language are objects that are made when the package is imported, which no editor sees into. The
-stub beside ``numba/hip/__init__.py`` declares them with their parameters and docstrings, and names all else where it is
-defined. A test compares it with what this would write.
+Functions of the kernel language are objects that are created when the package is imported, which editors cannot
+analyse. The stub beside ``numba/hip/__init__.py`` declares them with their parameters and docstrings, and imports all
+other names from where they are defined. A test compares it with the output of this tool.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ NOTHING = (
     "threadfence_system", "vector.store",
 )  # fmt: skip
 RESULTS = dict.fromkeys(INTEGERS, "int") | dict.fromkeys(NOTHING, "None")
-"""Types of results that do not depend on those of the arguments."""
+"""Result types that do not depend on the argument types."""
 
 INDEXED = {1: "int", 2: "tuple[int, int]", 3: "tuple[int, int, int]"}
-"""What `grid` and `gridsize` give for a number of axes."""
+"""The result type of `grid` and `gridsize` for a number of axes."""
 
 
 def stub() -> str:
@@ -79,7 +79,7 @@ def _import_module(module: ModuleType, name: str) -> str:
 
 
 def _home(value: Any, name: str) -> str:
-    """The module that *value* is defined in: where it is imported from for the package."""
+    """The module that defines *value*, from which it is imported."""
     module = getattr(value, "__module__", None) or ""
     if hasattr(sys.modules.get(module), _own_name(value, name)):
         return str(module)
@@ -133,7 +133,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def _namespace(name: str, module: ModuleType) -> Iterator[str]:
-    """A module of the kernel language as a class: editors need not find what makes its functions."""
+    """A module of the kernel language as a class, without the helpers that create its functions."""
     yield from [f"class {name}:", *_docstring(module.__doc__, "    ")]
     for own, value in sorted(vars(module).items()):
         if isinstance(value, Stub) and value.__qualname__.partition(".")[0] == name:

@@ -1,4 +1,4 @@
-"""What the kernels of the benchmarks become on AMD GPUs, beside what clang makes of them in HIP C++; no GPU is needed.
+"""Compares the machine code of the benchmarks' kernels on AMD GPUs with clang's for HIP C++; no GPU is needed.
 
 ``python -m tools.isa_report --targets gfx90a gfx1100 --json isa.json``. The figures are read from the assembly of
 either compiler in the same way: registers, memory and waves per SIMD are LLVM's own. What is counted is the innermost
@@ -32,14 +32,14 @@ FIGURES = {
     "scratch": "ScratchSize",
     "occupancy": "Occupancy",
 }
-"""How LLVM calls each in the comments after a kernel; sizes are bytes, occupancy is waves per SIMD."""
+"""LLVM's names for them in the comments after a kernel; sizes are bytes, occupancy is waves per SIMD."""
 HINTS = ("s_delay_alu",)
-"""Not counted: they tell the sequencer how long to wait for a result, which it does without them, too."""
+"""Not counted: they tell the sequencer how long to wait for a result, and are only hints."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel: who builds its launch, the variable of that launch that it is, and the types to compile it for.
+    """A kernel: the function that builds its launch, its variable in that launch, and the types to compile it for.
 
     *once* is an instruction that one round of the hot loop has exactly one of: its number is how often it was unrolled,
     and a loop without it is not the one. (Of a product of matrices LLVM makes a copy for a matrix with one column.)
@@ -103,7 +103,7 @@ def measure(assembly: str, kernel: str, once: str) -> dict[str, float]:
             raise SystemExit(f"the assembly of {kernel} does not tell {name}; was it made by another LLVM?")
         found[name] = int(match[1])
     metadata = assembly.partition(".amdgpu_metadata")[2]
-    # The entries of a kernel are sorted by name: those of scalars are before its symbol, those of vectors behind it.
+    # The entries of a kernel are sorted by name: those of scalars come before its symbol, those of vectors after it.
     before, behind = re.split(rf"^    \.symbol: +'?{kernel}\.kd'?$", metadata, flags=re.MULTILINE)
     scalars = re.findall(r"\.sgpr_spill_count: +(\d+)", before)
     vectors = re.findall(r"\.vgpr_spill_count: +(\d+)", behind)
@@ -118,8 +118,8 @@ def measure(assembly: str, kernel: str, once: str) -> dict[str, float]:
 
 
 def hot_loop(body: str, once: str) -> tuple[list[str], list[str]]:
-    """The instructions of a function, and those of its innermost loop that has the most, *once* among them; none where
-    it has no loop."""
+    """The instructions of a function, and those of its longest innermost loop that contains *once*; none without a
+    loop."""
     instructions: list[str] = []
     labels: dict[str, int] = {}
     loops: dict[int, int] = {}
@@ -139,7 +139,7 @@ def hot_loop(body: str, once: str) -> tuple[list[str], list[str]]:
 
 
 def report(targets: Sequence[str]) -> list[dict[str, Any]]:
-    """One row for each kernel and target: our figures, clang's where there is one, and the ratio of instructions."""
+    """One row for each kernel and target: our figures, clang's if available, and the ratio of instructions."""
     rows = []
     for target in targets:
         theirs = compile_theirs(target)
@@ -154,7 +154,7 @@ def report(targets: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def show(rows: Sequence[dict[str, Any]]) -> None:
-    """Print a table; each figure is ours, and clang's after a stroke."""
+    """Print a table; each figure is ours, followed by clang's after a slash."""
     columns = ("vgprs", "sgprs", "lds", "scratch", "spills", "occupancy", "arguments", "hot")
     print("| kernel | target | " + " | ".join(columns) + " | ratio |")
     print("|---" * (len(columns) + 3) + "|")

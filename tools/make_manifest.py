@@ -2,7 +2,7 @@
 
     python tools/make_manifest.py [--rocm ROOT] [--check]
 
-With ``--check`` nothing is written: the exit status tells whether the shipped manifest says what the header says.
+With ``--check`` nothing is written: the exit status tells whether the shipped manifest matches the header.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class UnavailableError(Exception):
 
 
 def make_prefix(folder: Path) -> Path:
-    """Unpack `PACKAGES` and what they depend on under *folder*; returns the root of the ROCm in it."""
+    """Unpack `PACKAGES` and their dependencies under *folder*; returns the root of the ROCm in it."""
     root = folder / "root"
     done = folder / "done"
     if not done.exists() or done.read_text().split() != list(PACKAGES):
@@ -85,7 +85,7 @@ def write_launcher(prefix: Path, python: Path) -> Path:
     root = prefix.resolve().parent
     libraries = f"{root / _LIBRARIES}:/{_LIBRARIES}"
     launcher = python.parent / "rocm-python"
-    # The loader hands on its own name as argv[0], from which Python finds its environment and what to start again.
+    # The loader passes on its own name as argv[0], from which Python finds its environment and its interpreter.
     loader = shlex.join([str(root / _LOADER), "--library-path", libraries])
     launcher.write_text(
         f"#!/bin/sh\nexport ROCM_PATH={shlex.quote(str(prefix.resolve()))}\n"

@@ -1,9 +1,9 @@
-"""Copies of the packages to build releases of, with links that work away from the repository.
+"""Copies of the packages for releases, with links that work outside of the repository.
 
     python tools/stage_packages.py FOLDER --repository https://github.com/OWNER/NAME
 
-Where the repository is published, no file in it says: a fork has another address. In each copy, pyproject.toml has the
-project's links, and the README's links to files lead to the tag of the release. Only files that git knows are copied.
+No file of the repository contains its address, as forks have other addresses. In each copy, pyproject.toml has the
+project's links, and the README's links to files lead to the tag of the release. Only files that git tracks are copied.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 
 
 class StagingError(Exception):
-    """A package that no release can be made of."""
+    """A package that cannot be released."""
 
 
 def stage(package: str, folder: Path, repository: str) -> Path:
-    """Copy *package* to *folder*, with links to *repository*; the place of the copy."""
+    """Copy *package* to *folder*, with links to *repository*; returns the path of the copy."""
     source, copy = ROOT / "packages" / package, folder / package
     listed = subprocess.run(("git", "ls-files", "-z"), cwd=source, capture_output=True, check=True).stdout.decode()
     for name in filter(None, listed.split("\0")):
@@ -64,9 +64,9 @@ def describe_links(repository: str, changelog: str) -> str:
 
 
 def make_links_absolute(text: str, folder: str, files: str) -> str:
-    """*text*, a page in *folder* of the repository, with links to files beneath *files* in place of relative ones.
+    """*text*, a page in *folder* of the repository, with relative links replaced by links to files below *files*.
 
-    Raises `StagingError` for a link that leads to nothing.
+    Raises `StagingError` for a broken link.
     """
 
     def replace(found: re.Match[str]) -> str:

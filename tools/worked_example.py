@@ -1,7 +1,7 @@
-"""One kernel on its way from Python to assembly, as a document: ``python -m tools.worked_example > DOCUMENT``.
+"""Writes a document that follows one kernel from Python to assembly: ``python -m tools.worked_example > DOCUMENT``.
 
-It is made for a processor and a number of lanes that stand here, so that it is the same on every machine with the
-release of LLVM that it names. A test makes it again and compares the two.
+The processor and the number of lanes are fixed here, so that the document is the same on every machine with the LLVM
+release that it names. A test compares it with the output of this tool.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numba_hip.compilation.options import CompileOptions
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "design" / "worked-example.md"
 LLVM_RELEASE = 22
-"""The release of LLVM that the document is made with."""
+"""The LLVM release for which the document is written."""
 
 PROCESSOR, LANES, BLOCK = "x86-64-v3", 8, (64, 1, 1)
 
@@ -137,8 +137,7 @@ def write_document() -> str:
 
 
 def _definition(text: str, name: str, start: str = "") -> str:
-    """The function *name* of the module *text*, as LLVM prints it, from the block whose label begins with *start*
-    on."""
+    """The function *name* of the module *text*, as LLVM prints it, from the block whose label begins with *start*."""
     lines = str(llvm.parse_assembly(text, llvm.create_context()).get_function(name)).strip().split("\n")
     if start:
         first = next(number for number, line in enumerate(lines) if line.startswith(start))
@@ -147,7 +146,7 @@ def _definition(text: str, name: str, start: str = "") -> str:
 
 
 def _loop(assembly: str) -> str:
-    """The assembly from the first load of a vector of numbers up to the end of the loop around it, labels included."""
+    """The assembly from the first vector load of numbers to the end of the loop around it, with labels."""
     lines = [line.expandtabs(8) for line in assembly.split("\n")]
     (first,) = [number for number, line in enumerate(lines) if line.strip() == "spmd.worker:"]
     end = next(number for number, line in enumerate(lines) if line.startswith(".Lfunc_end0"))

@@ -1,4 +1,4 @@
-"""The stand-in for the HIP runtime with the executor behind it, in this process."""
+"""The stand-in for the HIP runtime with the executor attached, in this process."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from hip_standin import Standin  # type: ignore[import-not-found]
 
 MEMORY = 4 << 30
-"""Bytes of the device."""
+"""The memory of the device in bytes."""
 
 _TESTS = Path(__file__).parents[2] / "packages" / "hip-runtime" / "tests"
 
 
 class UnknownTargetError(ValueError):
-    """A target whose code is not executed."""
+    """The executor does not support code for this target."""
 
 
 def attach(target: str) -> tuple[Standin, StandinExecutor]:
-    """Make two devices of that target the only ones of this process; to be called before `numba_hip` is imported."""
+    """Make two devices of that target the only ones of this process. To be called before `numba_hip` is imported."""
     if target not in FAMILIES:
         raise UnknownTargetError(f"no code for {target!r} is executed: one of {', '.join(FAMILIES)}")
     os.environ.update(NUMBA_HIP_DEVICE="hip", STANDIN_TARGET=target, STANDIN_DEVICES="2", STANDIN_ALIKE="1")
-    for name in ("LOW_OCCUPANCY", "IMPLICIT_COPY"):  # launches are small here, and their arrays often the host's
+    for name in ("LOW_OCCUPANCY", "IMPLICIT_COPY"):  # launches are small in tests, and use arrays of the host
         os.environ.setdefault(f"NUMBA_HIP_{name}_WARNINGS", "0")
     sys.path.append(str(_TESTS))
     import hip_standin
@@ -36,7 +36,7 @@ def attach(target: str) -> tuple[Standin, StandinExecutor]:
     hip_standin.MEMORY = MEMORY
     roots = {name: os.environ[name] for name in ("ROCM_PATH", "ROCM_HOME") if name in os.environ}
     standin = hip_standin.standin()
-    os.environ.update(roots)  # hip-python must not look there, but ROCm's device library is found by them
+    os.environ.update(roots)  # hip-python must not look there; ROCm's device library is found through these variables
     executor = StandinExecutor(standin.ranges)
     standin.attach(executor)
     return standin, executor

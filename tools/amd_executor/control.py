@@ -1,4 +1,4 @@
-"""Instructions about the wave as such: its end, barriers, traps, waiting, clocks and hardware registers."""
+"""Instructions that concern the wave as a whole: its end, barriers, traps, waits, clocks and hardware registers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NOTHING = re.compile(
     r"|S_(CLAUSE|DELAY_ALU|NOP|SLEEP|SETPRIO|WAIT\w*|TTRACEDATA\w*|INST_PREFETCH|SET_INST_PREFETCH_DISTANCE)"
     r"|S_(BARRIER_SIGNAL|SETHALT|VERSION|CODE_END|WAKEUP|SENDMSG|INCPERFLEVEL|DECPERFLEVEL|SETKILL)|DS_NOP"
 )
-"""What has no effect here: memory is the same for all waves at once, and nothing takes time."""
+"""Instructions without an effect here: all waves see the same memory at once, and nothing takes time."""
 
 FLOAT_MODE, FLOAT_BITS = 0xF0, 0xFF
-"""How floats are computed, and the bits that say so: rounded to the nearest, denormal numbers kept, of all widths."""
+"""The mode of float arithmetic, and its bits: round to nearest, keep denormal numbers, for all widths."""
 
 _ENDS = {"S_ENDPGM": layout.END, "S_BARRIER": layout.BARRIER, "S_BARRIER_WAIT": layout.BARRIER, "S_TRAP": layout.TRAP}
 _DEBUGGER_TRAP = 3
-"""The number of the trap that is for a debugger: where there is none, ROCm's handler lets the wave go on."""
+"""The number of the debugger's trap. If there is no debugger, ROCm's handler lets the wave continue."""
 
 _CLOCKS = ("S_MEMTIME", "S_MEMREALTIME", "S_SENDMSG_RTN_B32", "S_SENDMSG_RTN_B64")
 _MODE, _CYCLES, _HIGH_CYCLES = 1, 29, 30
@@ -37,7 +37,7 @@ def is_control(instruction: Instruction) -> bool:
 
 
 def stops(instruction: Instruction) -> bool:
-    """Whether the wave does not go on behind *instruction*, or not at once."""
+    """Whether the wave ends at *instruction*, or does not continue at once."""
     return instruction.name in _ENDS and not (
         instruction.name == "S_TRAP" and instruction.fields["simm16"] == _DEBUGGER_TRAP
     )
@@ -71,7 +71,7 @@ def _build_clock(frame: Frame) -> None:
 
 
 def _parts(frame: Frame) -> tuple[int, int, int]:
-    """Which hardware register is meant, and which bits of it."""
+    """The hardware register that is meant, and its bits."""
     number = frame.instruction.fields["simm16"]
     return number & 63, number >> 6 & 31, (number >> 11 & 31) + 1
 
@@ -89,7 +89,7 @@ def _build_read(frame: Frame) -> None:
 
 
 def _check_write(frame: Frame) -> None:
-    """Whether what is written to the mode changes nothing that is executed; it is not kept."""
+    """Whether a value written to the mode changes nothing that is executed. It is not stored."""
     register, first, size = _parts(frame)
     name, written = frame.instruction.name, frame.instruction.fields.get("written")
     touched = ((1 << size) - 1) << first

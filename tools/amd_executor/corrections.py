@@ -1,6 +1,6 @@
-"""Where the manuals' pseudocode is not exact, or not what the hardware does: what is executed instead.
+"""Corrections of the manuals' pseudocode, where it is not exact or not what the hardware does.
 
-Each of these is rounding, a number out of range, or a slip that makes the sequence that compilers emit wrong.
+Each concerns rounding, a number out of range, or a slip that would break the instruction sequences of compilers.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 
 _REPLACED: tuple[tuple[str, str], ...] = (
-    # Half of an odd number would be rounded up, and a large one changed.
+    # It would round half of an odd number up, and change large numbers.
     (r"V_RNDNE_(F\d+)", "D0.{0} = rint(S0.{0})"),
-    # A power of two that is no float would be infinite before it is used.
+    # A power of two that no float can represent would become infinite before it is used.
     (r"V_LDEXP_(F16)", "D0.{0} = ldexp(S0.{0}, S1.i16)"),
     (r"V_LDEXP_(F\d+)", "D0.{0} = ldexp(S0.{0}, S1.i32)"),
-    # Denormal numbers have a fraction and an exponent like all others.
+    # Denormal numbers have a fraction and an exponent like all other numbers.
     (r"V_FREXP_EXP_I32_(F\d+)", "D0.i32 = frexp_exponent(S0.{0})"),
     (r"V_FREXP_EXP_I16_(F\d+)", "D0.i16 = frexp_exponent(S0.{0})"),
     (r"V_FREXP_MANT_(F\d+)", "D0.{0} = frexp_mantissa(S0.{0})"),
-    # A quotient out of range, or below the smallest normal number, takes more digits than the manual's steps keep: the
-    # last instruction of a division, which is given the numbers themselves, gives the rounded quotient.
+    # Quotients out of range, or below the smallest normal number, need more digits than the manual's steps keep: the
+    # last instruction of a division, which gets the numbers themselves, computes the rounded quotient.
     (r"V_DIV_FIXUP_(F\d+)", "D0.{0} = S2.{0} / S1.{0}"),
     (
         r"[SV]_CVT_PK_?RTZ_F16_(F32)",
@@ -27,13 +27,13 @@ _REPLACED: tuple[tuple[str, str], ...] = (
 )
 
 _CHANGED: tuple[tuple[str, str, str], ...] = (
-    # The branch's distance has more than 16 bits once it is counted in bytes.
+    # In bytes, the branch's distance has more than 16 bits.
     (r"S_", r"SIMM16\.i16 \* 16'4", "SIMM16.i32 * 4"),
     (r"V_CVT_PK_B?F16_F32", r"prev_mode = ROUND_MODE;\nROUND_MODE = ROUND_NEAREST_EVEN;|;\nROUND_MODE = prev_mode", ""),
-    # What is not scaled is passed on.
+    # Values that are not scaled are passed on.
     (r"V_DIV_SCALE_F32", r"^VCC = 0x0LL;", "VCC = 0x0LL;\nD0.f32 = S0.f32;"),
     (r"V_DIV_SCALE_F64", r"^VCC = 0x0LL;", "VCC = 0x0LL;\nD0.f64 = S0.f64;"),
-    # The quotient is scaled back by what the operands were scaled by.
+    # The quotient is scaled back as the operands were scaled.
     (r"V_DIV_FMAS_F32", r"2\.0F \*\* 32 \*", "(exponent(S2.f32) > 127 ? 2.0F ** 64 : 2.0F ** -64) *"),
     (r"V_DIV_FMAS_F64", r"2\.0 \*\* 64 \*", "(exponent(S2.f64) > 1023 ? 2.0 ** 128 : 2.0 ** -128) *"),
     (
@@ -41,19 +41,19 @@ _CHANGED: tuple[tuple[str, str, str], ...] = (
         r"64'F\(\(1201'B\(2\.0 / PI\)\[1200 : 0\] << shift\.u32\) & 1201'0x1fffffffffffff\)",
         "two_over_pi(shift)",
     ),
-    # Either half of 64 bits is meant.
+    # Either half of 64 bits can be meant.
     (r"V_PK_MOV_B32", r"(S[01])\.u32", r"\1"),
-    # Its intermediate result is not rounded, whatever it was on the processors before.
+    # Its intermediate result is not rounded, unlike on earlier processors.
     (r"V_MAD_MIX", r"in\[0\] \* in\[1\] \+ in\[2\]", "fma(in[0], in[1], in[2])"),
 )
 
 
 ADDED = dict.fromkeys(("V_ACCVGPR_READ", "V_ACCVGPR_WRITE", "V_ACCVGPR_MOV_B32"), "D0.b32 = S0.b32")
-"""What the manuals tell in words alone."""
+"""Instructions that the manuals describe only in words."""
 
 
 def correct(name: str, text: str) -> str:
-    """*text*, or what stands in its place."""
+    """*text*, or its replacement."""
     for pattern, replacement in _REPLACED:
         match = re.fullmatch(pattern, name)
         if match:

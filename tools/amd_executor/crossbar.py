@@ -17,7 +17,7 @@ class CrossbarExchange(MemoryAccess):
     """Writes an exchange."""
 
     def write(self) -> None:
-        """The data of other lanes; lanes that are off give zero, unless the name says that they do not."""
+        """The data of other lanes. Inactive lanes give zero, unless the instruction's name says otherwise."""
         name = self.instruction.name
         source_role = "address" if name == "DS_SWIZZLE_B32" else "data"
         copy = on_stack(self.builder, ir.ArrayType(WORD, layout.LANES))
@@ -49,7 +49,7 @@ class CrossbarExchange(MemoryAccess):
             self.frame.put_vector(self.frame.load(self.frame.lane_place(result, lane)), self.places["d"], lane)
 
     def swizzled(self, lane: ir.Value) -> ir.Value:
-        """The lane that the pattern in the offset means; the pattern is part of the form."""
+        """The source lane according to the pattern in the offset, which is part of the form."""
         builder, pattern = self.builder, self.instruction.fields["pattern"]
         high, low = builder.and_(lane, word(32)), builder.and_(lane, word(31))
         if pattern < 0x8000:

@@ -1,7 +1,7 @@
 """Machine code of AMD GPUs as instructions: their names, operands and modifiers.
 
-The encodings are tinygrad's tables, made from AMD's descriptions of its instruction sets. What they do not say is
-said here: which numbers stand for which register or constant, and how wide it is read.
+The encodings are tinygrad's tables, which are generated from AMD's descriptions of its instruction sets. This module
+adds the meaning of operand numbers, registers or constants, and their widths.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from tools.amd_executor.pseudocode.parser import parse
 from tools.amd_executor.pseudocode.tree import Statement
 
 FAMILIES = {"gfx942": "cdna", "gfx1100": "rdna3", "gfx1201": "rdna4"}
-"""Of the targets that code is executed for."""
+"""The families of the supported targets."""
 
 SHARED_HIGH, PRIVATE_HIGH = 0x20000, 0x10000
-"""High words of the generic addresses of shared and private memory; no address of the host is like them."""
+"""The high words of generic addresses of shared and private memory. No host address has them."""
 
 NO_REGISTER = -1
-"""The place that what is written to ``null`` goes to."""
+"""The place to which ``null`` is written."""
 
 
 class UnknownInstruction(Exception):
-    """An instruction, or a form of one, that is not executed."""
+    """An instruction, or a form of one, that is not supported."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Operand:
     bits: int
     format: str
     half: bool = False
-    """The high half of a register is meant."""
+    """Whether the high half of the register is meant."""
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """*name* is without the suffixes of encodings; *fields* are the numbers as they are encoded."""
+    """*name* is without the suffixes of encodings; *fields* are the numbers in the encoding."""
 
     family: str
     name: str
@@ -66,13 +66,13 @@ _SCC, _LITERAL = 253, 255
 _SCC_PLACE = 128
 _APERTURES = {235: SHARED_HIGH, 237: PRIVATE_HIGH}
 _DPP8_FETCHES = 234
-"""DPP of eight lanes that reads lanes that are off, too."""
+"""DPP of eight lanes that also reads inactive lanes."""
 
 _NOT_DECODED = {233: "DPP8", 234: "DPP8", 249: "SDWA", 250: "DPP16", 251: "VCCZ", 252: "EXECZ", 254: "LDS_DIRECT"}
 
 
 def decode(data: bytes, family: str) -> Instruction:
-    """The instruction that *data* starts with; raises `UnknownInstruction`."""
+    """The instruction at the start of *data*; raises `UnknownInstruction`."""
     found = _find(data, family)
     kind = type(found)
     parts = kind.__name__.split("_")
@@ -113,7 +113,8 @@ def _find(data: bytes, family: str) -> Any:
 
 
 def _with_other_lanes(found: Any, data: bytes, family: str) -> Any:
-    """*found*, or what it is if its first operand is one of other lanes: tinygrad's decoder does not look for all."""
+    """*found*, or its variant with a first operand from other lanes, which tinygrad's decoder does not always look
+    for."""
     name, first = type(found).__name__, int.from_bytes(data[:4], "little") & 0x1FF
     if name.startswith("VOP3"):
         first = int.from_bytes(data[4:8], "little") & 0x1FF
@@ -136,7 +137,7 @@ def _operands(found: Any, instruction: Instruction, data: bytes) -> dict[str, Op
             continue
         if role not in shapes and role not in ("d", "sd"):
             continue
-        if role == "sd" and instruction.fields.get("sd") == 0:  # SDWA without a mask of its own: VCC
+        if role == "sd" and instruction.fields.get("sd") == 0:  # SDWA without a mask of its own uses VCC
             continue
         format_, bits = shapes.get(role, ("B64", 64))
         number = instruction.fields[name] + part._valid_range[0]
@@ -173,7 +174,7 @@ def _role(name: str) -> str | None:
 
 
 def _is_high(instruction: Instruction, role: str, bits: int, number: int) -> bool:
-    """Whether an operand of 16 bits is the high half of its register."""
+    """Whether a 16-bit operand is the high half of its register."""
     if bits != 16 or instruction.format == "VOP3P":
         return False
     if "opsel" in instruction.fields:
@@ -240,7 +241,7 @@ def _dual_format(found: Any, role: str) -> str:
 
 
 def _tables(name: str) -> Any:
-    """One of tinygrad's modules; importing them changes how deep Python recurses."""
+    """One of tinygrad's modules. Importing them changes Python's recursion limit."""
     limit = sys.getrecursionlimit()
     try:
         return import_module(name)
@@ -260,7 +261,7 @@ def _texts(family: str) -> dict[str, dict[str, str]]:
 
 @cache
 def meaning(family: str, name: str, format_: str) -> tuple[Statement, ...]:
-    """What an instruction does; raises `UnknownInstruction` where the manual does not say."""
+    """The pseudocode of an instruction; raises `UnknownInstruction` if the manual has none."""
     from tools.amd_executor.corrections import ADDED, correct
 
     if name in ADDED:

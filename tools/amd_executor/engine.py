@@ -1,7 +1,7 @@
 """Functions for instructions, and the loop that calls them.
 
-A function belongs to a form: the name, the kinds of the operands and the modifiers, not the registers. It is compiled
-once and kept in a folder as an object file.
+A function belongs to a form: the name, the kinds of the operands and the modifiers, without the registers. It is
+compiled once and cached as an object file in a folder.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _MODIFIERS = (
     "bank_mask", "src0_neg", "src0_abs", "src1_neg", "src1_abs", "src0_sel", "src1_sel", "src0_sext", "src1_sext",
     "dst_sel", "dst_unused", "sve", "th", "glc", "sc0", "pattern", "dpp8", "gpr_idx",
 )  # fmt: skip
-"""The fields that the form depends on."""
+"""The fields that a form depends on."""
 
 _NO_COMPILERS = ("__main__", "attachment", "hook", "images", "machine", "plugin", "start")
-"""Modules that functions do not depend on."""
+"""Modules that do not affect the functions."""
 
 _TICKET = struct.Struct(f"<{layout.RECORD_WORDS}Q")
 _MASK64 = (1 << 64) - 1
 
 
 class Engine:
-    """Compiles forms, for the processor that this is."""
+    """Compiles forms for this machine's processor."""
 
     def __init__(self, folder: Path | None = None) -> None:
         llvm.initialize_native_target()
@@ -68,7 +68,7 @@ class Engine:
         self.run = kind(address)
 
     def load_object(self, name: str, build: Callable[[], ir.Module], description: str = "") -> None:
-        """Take the object file called *name*, or make it of the module that *build* gives."""
+        """Load the object file *name*, or compile the module from *build*."""
         path = self.folder / f"{hashlib.sha256((self.salt + name).encode()).hexdigest()[:32]}.o"
         if path.exists():
             data = path.read_bytes()
@@ -78,13 +78,13 @@ class Engine:
                 file.write(data)
             os.replace(file.name, path)
         missing = [symbol for symbol in read_elf(data, machine=None).undefined_symbols() if not self.finds(symbol)]
-        if missing:  # the JIT ends the process where it does not find one
+        if missing:  # the JIT ends the process if a symbol is missing
             raise UnknownInstruction(f"{description or name} calls what this machine has not: {', '.join(missing)}")
         self.jit.add_object_file(llvm.ObjectFileRef.from_data(data))
         self.jit.finalize_object()
 
     def finds(self, symbol: str) -> bool:
-        """Whether code may call *symbol*: the one function of the loop's own, or one of this process."""
+        """Whether code may call *symbol*: the loop's own function, or one of this process."""
         return symbol == "within" or bool(llvm.address_of_symbol(symbol))
 
     def compile(self, module: ir.Module) -> bytes:
@@ -98,7 +98,7 @@ class Engine:
         return bytes(self.machine.emit_object(parsed))
 
     def function(self, instruction: Instruction) -> int:
-        """The address of the function for *instruction*, whose fields are only those of its form."""
+        """The address of the function for *instruction*, which only has the fields of its form."""
         key = _key(instruction)
         if key not in self.functions:
             name = "f" + hashlib.sha256(key.encode()).hexdigest()[:24]
@@ -107,7 +107,7 @@ class Engine:
         return self.functions[key]
 
     def record(self, data: bytes, family: str, place: int, index_mode: int = 0) -> tuple[bytes, Instruction]:
-        """What the loop needs of the instruction in *data*; the record will be at the address *place*.
+        """The record that the loop needs for the instruction in *data*; it will be stored at the address *place*.
 
         *index_mode* says which operands of vector instructions are counted from M0; see `indexed_registers`.
         """
@@ -146,7 +146,7 @@ def _default_folder() -> Path:
 
 
 def _salt(processor: str) -> str:
-    """What all that is kept depends on: the code that makes functions, the tables, LLVM and the processor."""
+    """What the cached code depends on: the code generator, the tables, LLVM and the processor."""
     files = sorted(path for path in Path(__file__).parent.glob("*.py") if path.stem not in _NO_COMPILERS)
     sources = b"".join(path.read_bytes() for path in files)
     parts = (llvmlite.__version__, version("tinygrad"), processor)
@@ -164,7 +164,7 @@ def _key(instruction: Instruction) -> str:
 
 
 def _form(instruction: Instruction) -> Instruction:
-    """The instruction with only those fields that its function depends on."""
+    """The instruction with only the fields that its function depends on."""
     fields = {name: number for name, number in instruction.fields.items() if name in _MODIFIERS}
     modes = instruction.name in ("S_GETREG_B32", "S_DENORM_MODE", "S_ROUND_MODE")
     if modes or instruction.name == "S_TRAP" or instruction.name.startswith("S_SETREG"):
@@ -186,7 +186,7 @@ def _form(instruction: Instruction) -> Instruction:
 
 
 def _numbers(instruction: Instruction) -> tuple[int, int]:
-    """The numbers of an instruction that its form leaves open; operands of memory instructions are made on the way."""
+    """The numbers of an instruction that its form leaves open. Operands of memory instructions are added as well."""
     fields = instruction.fields
     if instruction.format in ("SOPK", "SOPP"):
         number = fields["simm16"]
@@ -264,9 +264,9 @@ def _loop_module() -> ir.Module:
 
 
 def _build_within(module: ir.Module) -> None:
-    """``within(wave, address, size)``: whether all of it lies in one of the ranges that kernels may use.
+    """``within(wave, address, size)``: whether the whole access is in one of the ranges that kernels may use.
 
-    The ranges do not overlap and are in order; the one that was found last is looked at first.
+    The ranges are sorted and do not overlap. The range found last is tried first.
     """
     function = ir.Function(module, WITHIN, "within")
     wave, address, size = function.args
@@ -313,8 +313,8 @@ def _build_within(module: ir.Module) -> None:
 
 
 def _build_run(module: ir.Module) -> None:
-    """``run(wave, records, base, count, turn, done)``: do instructions until something is to be looked at, or
-    *turn* are done. *base* is the address of the code that the first of *count* records belongs to."""
+    """``run(wave, records, base, count, turn, done)``: execute instructions until one needs attention, or *turn* have
+    been executed. *base* is the address of the code that the first of *count* records belongs to."""
     kind = ir.FunctionType(LONG, [POINTER, POINTER, LONG, LONG, LONG, POINTER])
     function = ir.Function(module, kind, "run")
     wave, records, base, count, turn, done = function.args

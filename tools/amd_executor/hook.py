@@ -1,4 +1,4 @@
-"""The machine behind the project's stand-in for the HIP runtime: what its hook asks, answered."""
+"""The machine behind the project's stand-in for the HIP runtime: answers the calls of its hook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.amd_executor.machine import EndlessError, ExecutionError, Machine, Me
 _ILLEGAL_ADDRESS, _TIMEOUT, _LAUNCH_FAILURE, _NOT_SUPPORTED = 700, 702, 719, 801
 
 _WORD = 4
-"""Bytes that allocations end at a multiple of: an atomic operation on the last half of an array is one on its word."""
+"""Allocations end at a multiple of this many bytes, as an atomic operation on the last half accesses its whole word."""
 
 
 class Order(Protocol):
@@ -31,7 +31,7 @@ class Order(Protocol):
 
 
 class StandinExecutor:
-    """Runs what the stand-in is given. *ranges* tells which memory kernels may use."""
+    """Executes the stand-in's modules and launches. *ranges* gives the memory that kernels may use."""
 
     def __init__(self, ranges: Callable[[], list[tuple[int, int]]]) -> None:
         self.ranges = ranges
@@ -42,7 +42,7 @@ class StandinExecutor:
         self.lock = threading.Lock()
 
     def load(self, image: bytes) -> int:
-        """Put a code object into memory; answers its address, 0 where it cannot be executed."""
+        """Load a code object into memory; returns its address, or 0 if it cannot be executed."""
         try:
             machine = Machine(image)
         except (ImageError, CodeObjectError) as error:
@@ -59,7 +59,7 @@ class StandinExecutor:
         return None if kernel is None else [(part[".offset"], part[".size"]) for part in kernel.arguments()]
 
     def execute(self, base: int, order: Order) -> int:
-        """Run a launch; answers the error of HIP that the device has then."""
+        """Run a launch; returns the device's HIP error code afterwards."""
         launch = Launch(order.grid, order.block, order.shared, order.arguments, order.cooperative)
         with self.lock:
             machine = self.machines[base]
@@ -81,11 +81,11 @@ class StandinExecutor:
         return 0
 
     def summary(self) -> str:
-        """How much was executed."""
+        """Counts of what was executed."""
         return f"{self.launches} launches, {self.instructions} instructions of waves"
 
     def note(self, error: Exception, code: int = 0) -> int:
-        """Keep and show what went wrong: HIP has only a number for it."""
+        """Record and print an error, for which HIP only has a number."""
         message = f"{type(error).__name__}: {error}"
         self.errors.append(message)
         print(f"amd_executor: {message}", file=sys.stderr, flush=True)

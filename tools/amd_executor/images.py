@@ -1,4 +1,4 @@
-"""Linked code objects in memory: their segments, relocated, and what their kernels need."""
+"""Code objects loaded into memory: their relocated segments, and the requirements of their kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ImageError(Exception):
 
 @dataclass(frozen=True)
 class KernelImage:
-    """One kernel: its descriptor, field by field, and the part of the metadata that is its own."""
+    """A kernel: the fields of its descriptor, and its part of the metadata."""
 
     name: str
     descriptor: int
@@ -47,7 +47,7 @@ class KernelImage:
         return bool(self.properties >> 11 & 1)
 
     def arguments(self) -> list[dict[str, Any]]:
-        """The arguments that a launch gives."""
+        """The arguments that a launch passes."""
         return [part for part in self.metadata.get(".args", []) if not part[".value_kind"].startswith("hidden_")]
 
 
@@ -63,7 +63,7 @@ class Image:
     memory: mmap.mmap = field(repr=False)
 
     def where(self, address: int) -> str:
-        """The name of the function that *address* is in, and how far."""
+        """The name of the function that contains *address*, and the offset in it."""
         offset = address - self.base
         for start, size, name in self.functions:
             if start <= offset < start + max(size, 4):
@@ -98,7 +98,7 @@ def load_image(data: bytes) -> Image:
 
 
 def _relocated(base: int, relocation: Relocation) -> tuple[int, int]:
-    """What a relocation puts into memory, and how many bytes of that; LLVM's guide to AMDGPU numbers the kinds."""
+    """The value that a relocation stores, and its size in bytes. LLVM's guide to AMDGPU numbers the kinds."""
     if relocation.kind == _RELATIVE:
         return base + relocation.addend, 8
     symbol = relocation.symbol

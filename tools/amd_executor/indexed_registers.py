@@ -1,6 +1,6 @@
-"""Registers whose number is computed: V_MOVREL*, S_MOVREL*, and V_MOV_B32 where CDNA counts from M0 (S_SET_GPR_IDX_ON).
+"""Registers with computed numbers: V_MOVREL*, S_MOVREL*, and CDNA's indexing by M0 (S_SET_GPR_IDX_ON).
 
-The number that is added to a register's own comes from M0. A sum that is no register ends the wave with a fault.
+The number in M0 is added to a register's own number. If the sum is not a register, the wave ends with a fault.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _SCALAR_MOVE = re.compile(r"S_MOVREL(S|D|SD_2)_B(32|64)$")
 
 
 def is_indexed(instruction: Instruction) -> bool:
-    """Whether the instruction, or the mode that it is done in, has registers with computed numbers."""
+    """Whether the instruction, or the mode in which it is executed, has registers with computed numbers."""
     name = instruction.name
     found = name.startswith(("V_MOVREL", "S_MOVREL")) or name == "S_SET_GPR_IDX_ON"
     return found or bool(instruction.fields.get("gpr_idx"))
 
 
 def index_mode(instruction: Instruction) -> int | None:
-    """The mode that holds after the instruction; None where it goes on as it was. What it cannot hold over raises."""
+    """The mode after the instruction; None if it does not change. Raises if the mode does not support the
+    instruction."""
     name = instruction.name
     if name == "S_SET_GPR_IDX_ON":
         return instruction.fields["gpr_idx"]
@@ -67,7 +68,7 @@ def _part(frame: Frame, first: int, bits: int) -> ir.Value:
 
 
 def _indices(frame: Frame, kind: str) -> tuple[ir.Value | None, ir.Value | None]:
-    """What is added to the number of the source, and to that of the target."""
+    """The numbers that are added to those of the source and of the target."""
     if kind == "SD_2":
         return _part(frame, 0, 10), _part(frame, 16, 10)
     index = frame.load(_m0(frame))
@@ -75,7 +76,8 @@ def _indices(frame: Frame, kind: str) -> tuple[ir.Value | None, ir.Value | None]
 
 
 def _moved(frame: Frame, place: ir.Value, index: ir.Value | None, stride: int, first: int, last: int) -> ir.Value:
-    """The address *index* registers of *stride* words behind *place*, between the words *first* and *last*."""
+    """The address *index* registers of *stride* words after *place*, which must be between the words *first* and
+    *last*."""
     if index is None:
         return place
     builder = frame.builder

@@ -1,4 +1,4 @@
-"""What a wave finds when it starts: registers, the arguments with those that the compiler hides, and its memory."""
+"""The state in which a wave starts: registers, arguments including hidden ones, and memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_SHARED = 65536
 
 @dataclass(frozen=True)
 class Launch:
-    """What is asked for. *arguments* are packed, without the hidden ones."""
+    """A launch. *arguments* are packed, without the hidden ones."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -30,7 +30,7 @@ class Launch:
 
 @dataclass(eq=False)
 class Block:
-    """The waves of a block, with the memory that is theirs."""
+    """The waves of a block, and its memory."""
 
     waves: np.ndarray[tuple[int, int], np.dtype[np.uint32]]
     shared: np.ndarray[tuple[int], np.dtype[np.uint8]]
@@ -41,7 +41,7 @@ class Block:
 
 
 class Start:
-    """The same for all waves of a launch, but for their numbers."""
+    """The initial state of all waves of a launch, except for their numbers."""
 
     def __init__(self, image: Image, kernel: KernelImage, launch: Launch, family: str) -> None:
         self.image, self.kernel, self.launch, self.family = image, kernel, launch, family
@@ -59,7 +59,8 @@ class Start:
         self.shared_bytes = kernel.shared_bytes + launch.shared
         if self.shared_bytes > _LARGEST_SHARED:
             raise ImageError(f"{kernel.name}: {self.shared_bytes} bytes of shared memory of {_LARGEST_SHARED}")
-        stack = max(kernel.private_bytes, STACK_BYTES if kernel.has_dynamic_stack else 0)  # as the driver asks HIP for
+        # the size that the driver requests from HIP
+        stack = max(kernel.private_bytes, STACK_BYTES if kernel.has_dynamic_stack else 0)
         self.private_bytes = (stack + 15) // 16 * 16
         self.queue, self.packet, self.sync = (np.zeros(64, np.uint64) for _ in range(3))
         self.arguments = np.frombuffer(self.packed_arguments(), np.uint8)
@@ -69,7 +70,7 @@ class Start:
         self.used = self.used_words()
 
     def ranges(self) -> list[tuple[int, int]]:
-        """The memory that is made for the launch."""
+        """The memory that is allocated for the launch."""
         return [(array.ctypes.data, array.nbytes) for array in (self.arguments, self.queue, self.packet, self.sync)]
 
     # arguments
@@ -93,7 +94,7 @@ class Start:
         return packed
 
     def hidden(self, kind: str) -> int:
-        """An argument that the compiler has added."""
+        """A hidden argument, which the compiler has added."""
         launch = self.launch
         for name, values in (("block_count_", launch.grid), ("group_size_", launch.block)):
             if kind.startswith(name):
@@ -114,7 +115,7 @@ class Start:
         return 3 if extents[2] > 1 else 2 if extents[1] > 1 else 1
 
     def fill_memory(self) -> None:
-        """The queue, the packet of the launch, and what a grid waits with, as HSA and HIP lay them out."""
+        """The queue, the launch packet, and the memory of grid barriers, in the layouts of HSA and HIP."""
         launch = self.launch
         extents = [grid * block for grid, block in zip(launch.grid, launch.block, strict=True)]
         code = self.image.base + self.kernel.descriptor
@@ -146,7 +147,7 @@ class Start:
         return template
 
     def user_registers(self) -> list[int]:
-        """The scalar registers that the kernel's descriptor asks for."""
+        """The scalar registers that the kernel's descriptor requests."""
         properties = self.kernel.properties
         pairs = (self.packet.ctypes.data, self.queue.ctypes.data, self.arguments.ctypes.data, 1, 0)
         found = [0] * 4 if properties & 1 else []
@@ -155,7 +156,7 @@ class Start:
                 found += [number & 0xFFFFFFFF, number >> 32]
         if properties >> 6 & 1:
             found.append(self.private_bytes)
-        return found + [0] * self.kernel.preloaded  # the code's first part loads them where nobody did
+        return found + [0] * self.kernel.preloaded  # the beginning of the code loads them if nobody else did
 
     def make_identities(self) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """The first vector register: the three indices of a thread."""
@@ -165,7 +166,8 @@ class Start:
         return indices.astype(np.uint32)
 
     def used_words(self) -> list[tuple[int, int]]:
-        """Scalar registers and all else that is not a vector register, then those of these that the kernel asks for."""
+        """Scalar registers and everything else that is not a vector register, then the scalar registers that the kernel
+        requests."""
         count = ((self.kernel.resources[0] & 63) + 1) * 8
         first = count
         if self.family == "cdna":
@@ -184,7 +186,7 @@ class Start:
         return Block(waves, np.empty(max(16, self.shared_bytes), np.uint8), scratch)
 
     def fill(self, block: Block, index: tuple[int, int, int]) -> None:
-        """Make *block* the one with this index, as it is when it starts."""
+        """Put *block* into the initial state of the block with this index."""
         block.index = index
         block.running, block.waiting = list(range(self.waves)), []
         for first, last in self.used:
@@ -207,7 +209,7 @@ class Start:
                 wave[117], wave[115] = index[0], index[1] | index[2] << 16
 
     def index_places(self) -> list[tuple[int, int]]:
-        """The scalar registers of the block's index, by axis."""
+        """The scalar registers with the block's index, by axis."""
         if self.family == "rdna4":
             return []
         place, found = self.kernel.user_registers, []

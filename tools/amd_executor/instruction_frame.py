@@ -1,4 +1,4 @@
-"""The frame of the function that does one instruction: it is given the wave and the decoded instruction."""
+"""The frame of the function for one instruction: it gets the wave and the decoded instruction."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Frame:
         self.builder.store(value, place, align=4)
 
     def operand_place(self, role: str) -> ir.Value:
-        """The address of an operand: of its first lane, if it is a vector register."""
+        """The address of an operand; for a vector register, that of its first lane."""
         first = layout.OPERANDS + 2 * self.roles.index(role)
         offset, mask = self.number(first), self.number(first + 1)
         base = self.builder.and_(self.builder.ptrtoint(self.wave, LONG), mask)
         return self.builder.inttoptr(self.builder.add(base, offset), POINTER)
 
     def lane_place(self, place: ir.Value, lane: ir.Value, row: int = 0) -> ir.Value:
-        """One lane of a vector register, or of one of those behind it."""
+        """One lane of a vector register, or of one after it."""
         index = self.builder.add(self.builder.zext(lane, LONG), long(row * layout.LANES))
         return self.builder.gep(place, [index], source_etype=WORD)
 
@@ -110,7 +110,7 @@ class Frame:
         return Value(total, "u", bits)
 
     def put_vector(self, value: ir.Value, place: ir.Value, lane: ir.Value) -> None:
-        """Set one lane of a vector register, and of those behind it that the value reaches."""
+        """Set one lane of a vector register, and of the following ones if the value is wider."""
         bits = value.type.width
         for row in range(bits // 32):
             part = value
@@ -123,7 +123,7 @@ class Frame:
 
     @contextmanager
     def lanes(self, enabled: ir.Value, *, all_lanes: bool = False) -> Iterator[ir.Value]:
-        """A loop over the lanes whose bits are set in *enabled*: gives the number of the lane."""
+        """A loop over the lanes whose bits are set in *enabled*; yields the number of the lane."""
         start = self.builder.block
         head = self.builder.append_basic_block("lane")
         body = self.builder.append_basic_block("body")
@@ -153,14 +153,14 @@ class Frame:
         self.builder.ret(long(status))
 
     def require(self, address: ir.Value, size: int) -> None:
-        """End the function with a fault unless *size* bytes at *address* may be used."""
+        """End the function with a fault unless *size* bytes at *address* may be accessed."""
         module = self.builder.module
         within = module.globals.get("within") or ir.Function(module, WITHIN, "within")
         fine = self.builder.call(within, [self.wave, address, long(size)])
         self.demand(fine, address)
 
     def demand(self, fine: ir.Value, address: ir.Value, fault: int = layout.FAULT) -> None:
-        """End the function with *fault*, of *address*, unless *fine*."""
+        """End the function with *fault* at *address*, unless *fine*."""
         good = self.builder.append_basic_block("good")
         bad = self.builder.append_basic_block("bad")
         self.builder.cbranch(fine, good, bad)

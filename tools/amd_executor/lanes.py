@@ -1,4 +1,4 @@
-"""Data that goes from lane to lane: operands of other lanes (DPP), and instructions that are done for a whole wave."""
+"""Data that moves between lanes: operands of other lanes (DPP), and instructions on a whole wave."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.amd_executor.pseudocode.values import Value, constant, on_stack
 
 
 class Swizzle:
-    """The first operand of an instruction with DPP: its register as it was before, read at other lanes."""
+    """The first operand of an instruction with DPP: its register before the instruction, read in other lanes."""
 
     def __init__(self, frame: Frame, places: dict[str, ir.Value]) -> None:
         self.frame = frame
@@ -31,7 +31,7 @@ class Swizzle:
         self.valid: ir.Value | None = None
 
     def enter(self, lane: ir.Value, enabled: ir.Value) -> None:
-        """Find the lane to read; leave this one out if it is masked, or has nothing to read."""
+        """Find the lane to read. The current lane is skipped if it is masked, or has no lane to read."""
         builder = self.frame.builder
         self.lane, exists = self.source(lane)
         if not self.fields.get("fi"):
@@ -57,7 +57,7 @@ class Swizzle:
         return Value(self.frame.builder.select(self.valid, found.llvm, zero), "u", found.bits)
 
     def source(self, lane: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The lane that is read, and whether there is one; the number is one of a lane in any case."""
+        """The lane to read, and whether it exists; the number is valid in any case."""
         if "dpp8" in self.fields:
             return self.within_eight(lane), ir.Constant(BIT, 1)
         builder, control = self.frame.builder, self.fields["dpp"]
@@ -111,7 +111,7 @@ class Swizzle:
 
 
 class WaveEnvironment:
-    """What an instruction sees that is done once for all lanes."""
+    """The environment of an instruction that is executed once for all lanes."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -134,7 +134,7 @@ class WaveEnvironment:
         return None
 
     def signed(self, value: Value, operand: Operand, number: int) -> Value:
-        """A scalar float of the instructions that have those (``V_S_RCP_F32``): made positive, then negated."""
+        """A scalar float operand of instructions such as ``V_S_RCP_F32``, with its absolute and negate modifiers."""
         fields, builder = self.frame.instruction.fields, self.frame.builder
         if fields.get("clmp") or fields.get("omod"):
             raise UnknownInstruction(f"{self.frame.instruction.name} with clamping or scaling")
@@ -179,7 +179,7 @@ class WaveEnvironment:
 
 
 def build_cross_lane(frame: Frame) -> None:
-    """Lanes that are read and written one by one, as the pseudocode says."""
+    """Lanes that the pseudocode reads and writes one by one."""
     instruction = frame.instruction
     lowering = Lowering(frame.builder, WaveEnvironment(frame))
     target = instruction.operands["d"]
@@ -196,7 +196,7 @@ def build_cross_lane(frame: Frame) -> None:
 
 
 def _build_permlane(frame: Frame) -> None:
-    """The pseudocode leaves out lanes that are off: with bits of opsel they are read all the same, or give zero."""
+    """The pseudocode leaves out inactive lanes, but depending on bits of opsel they are read as well, or give zero."""
     builder, instruction = frame.builder, frame.instruction
     places = {role: frame.operand_place(role) for role in frame.roles}
     low, high = (frame.uniform(instruction.operands[role], places[role]).llvm for role in ("s1", "s2"))

@@ -1,9 +1,9 @@
-"""Where the registers of a wave lie, in words of 32 bits, and what a decoded instruction looks like to machine code."""
+"""The layout of a wave's registers, in words of 32 bits, and of a decoded instruction for machine code."""
 
 from __future__ import annotations
 
 LANES = 64
-"""Lanes that a vector register has room for; waves of 32 use the first half."""
+"""The lanes in a vector register; waves of 32 use the first half."""
 
 SCC = 128
 PC = 130
@@ -27,14 +27,14 @@ VCC, EXEC = 106, 126
 RECORD_WORDS = 32
 """64-bit words of an instruction: function, size, two numbers, then two words for each operand, then constants.
 
-An operand is an offset and a mask: it lies at ``(wave & mask) + offset``, so that constants may lie in the record.
+An operand is an offset and a mask: its place is ``(wave & mask) + offset``, so that constants can be in the record.
 """
 
 FUNCTION, SIZE, FIRST_NUMBER, SECOND_NUMBER, OPERANDS, CONSTANTS = 0, 1, 2, 3, 4, 24
 OPERAND_COUNT = (CONSTANTS - OPERANDS) // 2
 
 NEXT, END, BARRIER, FAULT, TRAP, UNDECODED, OUTSIDE, TURN, REGISTER = range(9)
-"""How a function, or the loop over them, ends."""
+"""The ways in which a function, or the loop over them, ends."""
 
 
 def vector_place(number: int) -> int:
@@ -43,5 +43,5 @@ def vector_place(number: int) -> int:
 
 
 def scalar_place(number: int) -> int:
-    """The word of a scalar register; what goes to no register is written where nobody reads."""
+    """The word of a scalar register. Values for no register are written to a word that is never read."""
     return DROPPED if number < 0 else number

@@ -1,8 +1,8 @@
-"""A launch: blocks of waves over the memory of the host, in turns.
+"""Launches: executes blocks of waves in turns, on memory of the host.
 
-Waves of a block run one after the other, each until it ends, waits at a barrier, or has had its turn. Blocks too: the
-next one starts when all before it have ended or have had a turn, so that kernels whose blocks wait for one another
-come to their end. The blocks of a cooperative launch are all there from the start.
+Waves of a block run one after another, each until it ends, waits at a barrier, or has used up its turn. The same holds
+for blocks: the next one starts when all earlier ones have ended or have had a turn, so that kernels whose blocks wait
+for each other complete. The blocks of a cooperative launch all start at once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tools.amd_executor.indexed_registers import index_mode
 from tools.amd_executor.initial_state import Block, Launch, Start
 
 TURN = 200_000
-"""Instructions of a wave before the next one runs."""
+"""The number of instructions in a wave's turn."""
 
 LONGEST = 1_500_000_000
-"""Instructions of a launch; then it is given up."""
+"""The number of instructions after which a launch is given up."""
 
 _WINDOW = 64
-"""Blocks that are there at once where blocks wait for one another."""
+"""The number of concurrent blocks if blocks wait for each other."""
 
 _ENDS = ("S_ENDPGM", "S_BRANCH", "S_SETPC_B64")
 
@@ -36,27 +36,27 @@ _JUMPS = ("S_BRANCH", "S_CBRANCH", "S_SETPC", "S_SWAPPC", "S_CALL")
 
 
 class ExecutionError(Exception):
-    """A launch that failed: what, and where."""
+    """A failed launch: the error and its place."""
 
 
 class MemoryFault(ExecutionError):
-    """A lane touched what it may not."""
+    """A lane accessed memory that it must not."""
 
 
 class TrapFault(ExecutionError):
-    """A wave met a trap."""
+    """A wave executed a trap."""
 
 
 class RegisterFault(ExecutionError):
-    """A computed number is that of no register."""
+    """A computed register number is not a register."""
 
 
 class EndlessError(ExecutionError):
-    """A launch that does not come to its end."""
+    """A launch that does not end."""
 
 
 class Program:
-    """An image whose instructions are decoded as they are come to."""
+    """An image whose instructions are decoded when they are first reached."""
 
     def __init__(self, data: bytes, engine_: Engine) -> None:
         self.engine = engine_
@@ -67,10 +67,10 @@ class Program:
         self.place = ctypes.addressof(ctypes.c_char.from_buffer(self.records))
         self.names: dict[int, str] = {}
         self.modes: dict[int, int] = {}
-        """Where decoding was left while CDNA counts registers from M0, and the mode that it does that in."""
+        """Places where decoding stopped while CDNA indexes registers by M0, with the mode of indexing."""
 
     def decode(self, address: int) -> None:
-        """Decode the instruction at *address* and those that follow it; raises for the first one only."""
+        """Decode the instruction at *address* and the following ones. Errors are raised for the first one only."""
         first = index = (address - self.image.base) // 4
         mode = self.modes.get(first, 0)
         while index < self.count and index not in self.names:
@@ -85,7 +85,7 @@ class Program:
                 return
 
     def decode_one(self, index: int, mode: int) -> tuple[int, int]:
-        """The number of the next record, 0 where the code does not go on, and the mode that holds there."""
+        """The number of the next record (0 if the code does not continue), and the mode there."""
         start = 4 * index
         data = self.image.memory[start : start + 20].ljust(20, b"\0")
         size = layout.RECORD_WORDS * 8
@@ -117,7 +117,7 @@ class Machine:
         return found
 
     def execute(self, name: str, launch: Launch, ranges: Sequence[tuple[int, int]]) -> None:
-        """Run a launch. *ranges* are the addresses and sizes of the memory that it may use besides its own."""
+        """Run a launch. *ranges* are the addresses and sizes of the memory that it may use in addition to its own."""
         self.instructions = 0
         kernel = self.kernel(name)
         start = Start(self.image, kernel, launch, self.program.family)
@@ -164,7 +164,7 @@ class _Run:
         return block
 
     def advance(self, block: Block) -> bool:
-        """Let the waves of a block run, to the next barrier at most; answers whether one has had its whole turn."""
+        """Run the waves of a block up to the next barrier; returns whether one used up its turn."""
         took_turn = False
         for number in list(block.running):
             status = self.step(block, number)
@@ -220,6 +220,6 @@ def _indices(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _table(ranges: Sequence[tuple[int, int]]) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
-    """Starts and ends, in order."""
+    """The starts and ends of the ranges, in order."""
     kept = sorted((start, start + size) for start, size in ranges if size)
     return np.array(kept, np.uint64).reshape(-1, 2)

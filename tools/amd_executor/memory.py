@@ -22,13 +22,13 @@ _BITS = {
     "USHORT": 16, "SSHORT": -16, "SHORT": 16, "B32": 32, "DWORD": 32, "B64": 64, "DWORDX2": 64, "B96": 96,
     "DWORDX3": 96, "B128": 128, "DWORDX4": 128,
 }  # fmt: skip
-"""Bits of each type of memory; less than nothing for those with a sign."""
+"""The bits of each type in memory; negative for signed types."""
 
 _SPACES = ("DS", "FLAT", "GLOBAL", "SCRATCH")
 
 
 def prepare(instruction: Instruction) -> None:
-    """Add the operands, which are all registers, and take the fields that only say where they are out of the form."""
+    """Add the operands, which are all registers, and remove the fields with their numbers from the form."""
     fields = instruction.fields
     vector = {
         "vaddr": "address",
@@ -51,7 +51,7 @@ def prepare(instruction: Instruction) -> None:
 
 
 def offset(instruction: Instruction) -> int:
-    """The offset of the instruction, taken out of the form."""
+    """The offset of the instruction, which is removed from the form."""
     fields = instruction.fields
     if instruction.format == "DS":
         return fields.pop("offset0") | fields.pop("offset1") << 8
@@ -84,7 +84,7 @@ class MemoryMove(MemoryAccess):
         stride = self.stride(match)
         offsets = [0]
         if stride:
-            # Both offsets count elements; the record has them side by side.
+            # Both offsets count elements; in the record they are side by side.
             offsets = [0, 1]
         with self.frame.lanes(self.enabled) as lane:
             loads = match[2] in ("LOAD", "READ")
@@ -96,7 +96,7 @@ class MemoryMove(MemoryAccess):
                     self.store("second" if number else "data", place, abs(bits), "HI" in half, lane)
 
     def stride(self, match: re.Match[str]) -> int:
-        """What the two offsets of one instruction count in, in elements; 0 where there is one offset."""
+        """The unit of an instruction's two offsets in elements; 0 if it has one offset."""
         marks = (match[3] or "") + (match[4] or "")
         if marks.startswith("2"):
             return 64 if "64" in marks else 1

@@ -38,7 +38,7 @@ class MemoryAccess:
         return self.frame.vector(operand, self.places[role], lane).llvm
 
     def address(self, lane: ir.Value, extra: int, size: int) -> ir.Value:
-        """Where a lane reads or writes, checked."""
+        """The checked address that a lane accesses."""
         builder = self.builder
         moved = builder.add(self.offset, long(extra)) if extra else self.offset
         match self.instruction.format:
@@ -83,7 +83,7 @@ class MemoryAccess:
         return self.builder.add(start, place)
 
     def generic(self, address: ir.Value, lane: ir.Value, size: int) -> ir.Value:
-        """An address that may be one of shared or private memory."""
+        """A generic address, which may be in shared or private memory."""
         builder = self.builder
         high, low = builder.lshr(address, long(32)), builder.and_(address, long(0xFFFFFFFF))
         blocks = [builder.append_basic_block(name) for name in ("is_shared", "is_private", "is_global", "found")]

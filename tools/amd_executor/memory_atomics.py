@@ -63,7 +63,7 @@ class MemoryAtomic(MemoryAccess):
         else:
             place = self.builder.gep(self.places["data"], [long(layout.LANES * bits // 32)], source_etype=WORD)
             other = self.frame.vector(Operand("v", 0, bits, ""), place, lane).llvm
-        if operation == "CMPST":  # the older processors have what is compared with first
+        if operation == "CMPST":  # on earlier processors, the operand to compare with comes first
             other, data = data, other
         if kind.startswith("F"):
             pair = [self.values.view(Value(item, "u", bits), "f", bits) for item in (old, other)]

@@ -1,9 +1,10 @@
 """A plugin for pytest: tests run on an AMD GPU whose machine code is executed here.
 
 ``EMULATED_TARGET=gfx942 python -m pytest -p tools.amd_executor.plugin PATHS``. The project's stand-in for libamdhip64
-is loaded before hip-python looks for the real one, and the executor attached to it; all above is what runs on a GPU.
+is loaded before hip-python looks for the real one, with the executor attached. All code above it is the same as on a
+GPU.
 
-The last lines say how much was executed, in all processes of pytest-xdist together. Where that is nothing, nothing was
+The last lines show how much was executed, in all processes of pytest-xdist together. If that is nothing, nothing was
 tested, and the run fails.
 """
 
@@ -25,14 +26,14 @@ except UnknownTargetError as error:
     raise pytest.UsageError(f"EMULATED_TARGET: {error}") from None
 
 _OUTPUT = "amd_executor"
-"""The name under which a process of pytest-xdist hands its counts to the one that started it."""
+"""The key under which a worker of pytest-xdist passes its counts on."""
 
 _counts: Counter[str] = Counter()
-"""Tests, launches and instructions of the processes that have ended; this one's own come last."""
+"""The tests, launches and instructions of finished workers, to which this process's own are added."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what says that it needs the CPU device."""
+    """Deselect tests that need the CPU device."""
     for item in items:
         marker = item.get_closest_marker("cpu_device")
         if marker is not None:
@@ -55,7 +56,7 @@ def pytest_runtest_protocol() -> Generator[None, Any, None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Show what the executor said of a test that failed."""
+    """Show the executor's messages for a failed test."""
     outcome = yield
     report = outcome.get_result()
     if report.failed and _executor.errors:
@@ -64,13 +65,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take the counts of a process of pytest-xdist; one that has crashed leaves none."""
+    """Add the counts of a worker of pytest-xdist; one that crashed has none."""
     _counts.update(getattr(node, "workeroutput", {}).get(_OUTPUT, {}))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the counts on; where all went well without anything having been executed, it did not."""
+    """Pass the counts on. A run that succeeded without executing anything fails."""
     _counts.update(launches=_executor.launches, instructions=_executor.instructions)
     output = getattr(session.config, "workeroutput", None)
     if output is not None:

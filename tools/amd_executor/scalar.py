@@ -1,4 +1,4 @@
-"""Instructions that a wave does once: arithmetic of scalar registers, branches, loads through the constant cache."""
+"""Instructions that are executed once per wave: scalar arithmetic, branches, loads through the constant cache."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ScalarEnvironment:
         return 124 if self.frame.instruction.family == "cdna" else 125
 
     def is_immediate(self, name: str) -> bool:
-        """In the encoding with a number of 16 bits that is the operand; where numbers are compared, the second one."""
+        """In the encoding with a 16-bit constant, that is the operand; in comparisons, the second one."""
         instruction = self.frame.instruction
         if instruction.format != "SOPK":
             return False
@@ -86,7 +86,7 @@ class ScalarEnvironment:
         elif name == "M0":
             frame.store(value.llvm, frame.place(self.m0))
         else:
-            return name.startswith("TRAPSTS.")  # exceptions of floats are not told
+            return name.startswith("TRAPSTS.")  # floating-point exceptions are not reported
         return True
 
     def read_lane(self, name: str) -> Value | None:
@@ -118,7 +118,7 @@ def build_scalar(frame: Frame) -> None:
 
 
 def build_scalar_load(frame: Frame) -> None:
-    """SMEM: the number of the record is the offset."""
+    """SMEM: the number in the record is the offset."""
     match = _LOAD.match(frame.instruction.name)
     if match is None:
         raise UnknownInstruction(frame.instruction.name)

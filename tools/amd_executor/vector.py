@@ -1,7 +1,7 @@
-"""Instructions that every lane does for itself: the pseudocode in a loop over the lanes, with what encodings add to it.
+"""Instructions that each lane executes: the pseudocode in a loop over the lanes, with the modifiers of encodings.
 
-Operands may be negated, made positive, taken from the high half of a register, from another lane (DPP), or from a part
-of a register (SDWA); results may be scaled and clamped.
+Operands may be negated, made absolute, taken from the high half of a register, from another lane (DPP), or from a part
+of a register (SDWA). Results may be scaled and clamped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEEPS_HIGH_HALF = re.compile(r"V_(FMA|MAD|MAC|FMAC|DIV_FIXUP)_|V_(FMA|MAD)_MIX"
 
 
 class VectorEnvironment:
-    """What a lane sees. Masks are collected over all lanes in variables, and stored when the last one is done."""
+    """The environment of one lane. Masks are collected over all lanes in variables, and stored after the last one."""
 
     def __init__(self, frame: Frame, lowering_roles: dict[str, str], masks: dict[str, ir.Value]) -> None:
         self.frame = frame
@@ -103,7 +103,7 @@ class VectorForm:
     # masks
 
     def mask_targets(self) -> dict[str, ir.Value]:
-        """Where the masks that the instruction writes go."""
+        """The registers of the masks that the instruction writes."""
         instruction = self.instruction
         targets = {}
         if instruction.format == "VOPC":
@@ -211,7 +211,7 @@ class VectorForm:
         return self.signed(value, operand, number)
 
     def signed(self, value: Value, operand: Operand, number: int) -> Value:
-        """The operand made positive, then negated."""
+        """The operand with its absolute and negate modifiers."""
         fields = self.instruction.fields
         absolute = fields.get("abs", 0) >> number & 1 or fields.get(f"src{number}_abs", 0)
         negative = fields.get("neg", 0) >> number & 1 or fields.get(f"src{number}_neg", 0)
@@ -226,7 +226,7 @@ class VectorForm:
         return Value(raw, value.kind, value.bits)
 
     def packed(self, value: Value, operand: Operand, number: int) -> Value:
-        """Two halves, each chosen and negated for itself."""
+        """Two halves, each selected and negated separately."""
         fields = self.instruction.fields
         if "_MIX" in self.instruction.name:
             return self.mixed(value, number)
@@ -250,7 +250,7 @@ class VectorForm:
         return Value(joined, "u", value.bits)
 
     def mixed(self, value: Value, number: int) -> Value:
-        """An operand that is a float or one of two halves: its signs are those of what it is."""
+        """An operand that is a float or one of two halves, with the corresponding signs."""
         fields = self.instruction.fields
         is_half = (fields["opsel_hi"] | fields["opsel_hi2"] << 2) >> number & 1
         top = (1 << 31) if not is_half else (1 << 31) | (1 << 15)
@@ -343,7 +343,7 @@ class VectorForm:
         return value
 
     def saturated(self, raw: ir.Value, operand: Operand) -> ir.Value:
-        """Sums and differences of whole numbers that stay within their range."""
+        """Integer sums and differences that saturate."""
         match = re.fullmatch(r"V_(ADD|SUB)(?:_NC)?_([UI])(16|32)", self.instruction.name)
         if not match or self.instruction.fields.get("omod"):
             raise UnknownInstruction(f"{self.instruction.name} with clamping")
@@ -364,5 +364,5 @@ def build_vector(frame: Frame) -> None:
 
 
 def is_cross_lane(instruction: Instruction) -> bool:
-    """Whether the pseudocode is that of the whole wave."""
+    """Whether the pseudocode describes the whole wave."""
     return bool(re.match(r"V_(READLANE|READFIRSTLANE|WRITELANE|PERMLANE|S_)", instruction.name))

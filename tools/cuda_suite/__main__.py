@@ -1,7 +1,7 @@
-"""``python -m tools.cuda_suite [WORD ...]``: run a suite's tests, all or those whose path has a WORD in it.
+"""``python -m tools.cuda_suite [WORD ...]``: run a suite's tests: all, or those whose path contains a WORD.
 
-Prints passed, failed and not applicable tests per group, which is the folder of a test, what fails and is not listed,
-and what is listed and passes. Ends with 1 if there is any of the two.
+Prints the numbers of passed, failed and not applicable tests for each folder, the failures that are not listed, and the
+listed failures that pass. The exit status is 1 if there are any of these.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 class Report:
-    """Compares what happened with what is expected."""
+    """Compares results with expectations."""
 
     def __init__(self) -> None:
         self.not_applicable = expectations.Index(expectations.read("not_applicable"))
@@ -49,7 +49,7 @@ class Report:
         self.index = expectations.Index(self.known)
 
     def column(self, test: str, result: Result) -> str:
-        """Where in the table *test* counts."""
+        """The row of the table in which *test* is counted."""
         return "not applicable" if result.outcome == "left out" or self.not_applicable.find(test) else result.outcome
 
     def table(self, results: dict[str, Results]) -> str:
@@ -76,7 +76,7 @@ class Report:
         return "\n".join(f"{count:5}  [{name}] {reasons[name]}" for name, count in counts.most_common())
 
     def surprises(self, results: dict[str, Results]) -> tuple[list[tuple[str, Result]], list[str]]:
-        """What fails and is not listed, and what is listed and passes."""
+        """The failures that are not listed, and the listed ones that pass."""
         failures, passes = [], []
         for outcomes in results.values():
             for test, result in outcomes.items():
@@ -88,7 +88,7 @@ class Report:
         return failures, passes
 
     def update(self, results: dict[str, Results]) -> None:
-        """Enter new failures into the list of known ones by their messages, and take out what passes by now."""
+        """Add new failures to the list of known ones by their messages, and remove those that pass now."""
         ran = {test: result for outcomes in results.values() for test, result in outcomes.items()}
         for section in self.known:
             section.entries = [

@@ -1,1 +1,1 @@
-"""Stands for a private module of numba-cuda that tests import whether they use it or not: it has nothing."""
+"""Stands for a private module of numba-cuda that tests import even if they do not use it. It is empty."""

@@ -1,4 +1,4 @@
-"""Stands for ``cuda.core``: names of NVIDIA's bindings that modules import whether their tests apply or not."""
+"""Stands for ``cuda.core``: names of NVIDIA's bindings that modules import even if their tests do not apply."""
 
 from typing import NoReturn
 
@@ -6,7 +6,7 @@ from hip_runtime.errors import HipRuntimeError as CUDAError
 
 
 class Device:
-    """Refuses to be made: there is no device of CUDA's."""
+    """Raises an error when created, as there is no CUDA device."""
 
     def __init__(self, number: int = 0) -> None:
         _refuse(number)

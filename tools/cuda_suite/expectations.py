@@ -1,8 +1,8 @@
-"""The lists of tests that are not expected to pass, each in a section that says why.
+"""The lists of tests that are not expected to pass, in sections with reasons.
 
-A list is a text file. ``[name] reason`` begins a section; ``match: words`` lines beneath it are pieces of error
-messages by which `assign` finds the section of a new failure. Then come modules, each alone for all of its tests, or
-followed by indented ids of tests in it, in which ``*`` stands for anything.
+A list is a text file. ``[name] reason`` begins a section. ``match: words`` lines below it are parts of error messages
+by which `assign` finds the section of a new failure. Then come modules: alone, for all of their tests, or followed by
+indented ids of tests in them, in which ``*`` stands for anything.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tools.cuda_suite.suites import SUITES, chosen
 
 
 class ListError(ValueError):
-    """A line in a list that means nothing."""
+    """A line of a list that cannot be parsed."""
 
 
 @dataclass
 class Section:
-    """One cause, and the tests that it holds for: ids, or patterns of ids."""
+    """A cause, and the tests with it: ids, or patterns of ids."""
 
     name: str
     reason: str
@@ -32,7 +32,7 @@ class Section:
 def read(name: str) -> list[Section]:
     """The sections of the chosen suite's list *name*, ``not_applicable`` or ``known_failures``.
 
-    What does not apply in a suite that it has a copy of does not apply in the copy.
+    Tests that do not apply in the suite that this one has a copy of do not apply in the copy either.
     """
     suite = chosen()
     sections = read_file(suite.expected / f"{name}.txt")
@@ -72,7 +72,7 @@ def read_file(path: Path) -> list[Section]:
 
 
 def _close(sections: list[Section], module: str, alone: bool) -> None:
-    """A module that no tests followed stands for all of its tests."""
+    """A module without tests after it stands for all of its tests."""
     if alone:
         sections[-1].entries.append(module)
 
@@ -102,7 +102,7 @@ class Index:
 
 
 def assign(sections: list[Section], message: str) -> Section:
-    """The first of *sections* that an error with *message* belongs to; the last one takes what no other does."""
+    """The first of *sections* for an error with *message*; the last one takes all others."""
     for section in sections:
         if any(words in message for words in section.matches):
             return section

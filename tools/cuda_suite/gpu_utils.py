@@ -1,4 +1,4 @@
-"""Stands for ``gpu_utils`` of numba-cuda-mlir's tests: what the device is capable of."""
+"""Stands for ``gpu_utils`` of numba-cuda-mlir's tests: the capabilities of the device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_cc_exact(exact: Capability, feature: str = "This feature") -> tuple[bo
 
 
 def require_cc_min(least: Capability, feature: str = "This feature") -> None:
-    """End the program, with success, where the device is capable of less."""
+    """End the program, successfully, if the device has a lower compute capability."""
     skipped, why = check_cc_min(least, feature)
     if skipped:
         print(f"SKIP: {why}")

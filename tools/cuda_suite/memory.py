@@ -1,6 +1,6 @@
-"""Stands for numba-cuda's ``memory_management.nrt``: the counters of what kernels allocate.
+"""Stands for numba-cuda's ``memory_management.nrt``: counters of allocations in kernels.
 
-Kernels of `numba.hip` cannot allocate memory, so that nothing of theirs can leak: the counters stay at zero.
+Kernels of `numba.hip` cannot allocate memory, so that they cannot leak any: the counters stay at zero.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class AllocationStats(NamedTuple):
 
 
 class Runtime:
-    """The part of ``rtsys`` that the base classes of tests use; a test of the allocator itself finds nothing else."""
+    """The part of ``rtsys`` that the base classes of tests use. Tests of the allocator itself do not apply."""
 
     def memsys_enable_stats(self) -> None:
-        """Nothing is ever allocated, so that there is nothing to count."""
+        """Does nothing, as nothing is ever allocated."""
 
     def memsys_disable_stats(self) -> None:
         """See `memsys_enable_stats`."""

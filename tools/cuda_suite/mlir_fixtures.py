@@ -1,4 +1,4 @@
-"""What the ``conftest.py`` of numba-cuda-mlir's tests gives them, without the tools of NVIDIA's that it looks for."""
+"""The fixtures of numba-cuda-mlir's ``conftest.py``, without its search for NVIDIA's tools."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MARKERS = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known."""
+    """Register the markers."""
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what the device is not capable of, and what needs nvcc."""
+    """Skip tests that need a higher compute capability, or nvcc."""
     for name, check in (("requires_cc_min", check_cc_min), ("requires_cc_exact", check_cc_exact)):
         for marker in item.iter_markers(name):
             skipped, why = check(*marker.args)
@@ -35,7 +35,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def disable_low_occupancy_warnings() -> Iterator[None]:
-    """The grids of tests are small."""
+    """Turn off advice on small grids."""
     before = numba_config.CUDA_LOW_OCCUPANCY_WARNINGS
     numba_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     yield

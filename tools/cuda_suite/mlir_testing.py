@@ -18,13 +18,14 @@ IS_NUMPY_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 
 
 def captured_output(capfd: Any) -> str:
-    """What was written so far, to both streams."""
+    """The output so far, of both streams."""
     captured = capfd.readouterr()
     return str(captured.out + captured.err)
 
 
 def run_in_subprocess(code: str, timeout: int = 60) -> tuple[str, str]:
-    """What a program writes to both streams; it has to end well. It is a file, as what it defines may be looked up."""
+    """The output of a program on both streams; it must exit successfully. The program is a file, as its source may be
+    looked up."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program.py"
         program.write_text(textwrap.dedent(code))
@@ -35,10 +36,10 @@ def run_in_subprocess(code: str, timeout: int = 60) -> tuple[str, str]:
 
 
 def filecheck(patterns: str, text: str) -> None:
-    """Find what lines ``CHECK:`` of *patterns* name in *text*, one after another, ``CHECK-NEXT:`` on the line after.
+    """Find the lines ``CHECK:`` of *patterns* in *text*, one after another, and ``CHECK-NEXT:`` on the next line.
 
-    Within ``{{`` and ``}}`` are regular expressions, there are no variables, and spaces are alike however many.
-    Patterns of MLIR, PTX and the like are not met by what is made here.
+    Regular expressions are within ``{{`` and ``}}``, there are no variables, and any number of spaces matches. Patterns
+    of MLIR, PTX and the like do not match the output here.
     """
     lines, place = [" ".join(line.split()) for line in text.splitlines()], -1
     for kind, wanted in re.findall(r"^\W*CHECK(-NEXT)?:\s*(.*?)\s*$", patterns, re.MULTILINE):

@@ -1,6 +1,6 @@
-"""What pytest loads in the process of a test module: poses, serves the tests, and writes down what happens, at once.
+"""The pytest plugin in the process of a test module: poses, serves the tests, and records results at once.
 
-Each line of the file that `RECORD` names is one event, so that nothing is lost when the process dies.
+Each line of the file that `RECORD` names is one event, so that nothing is lost if the process dies.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tools.cuda_suite.serve import serve
 from tools.cuda_suite.suites import chosen
 
 UNEXPECTED = ("[XPASS(strict)]", "Unexpected success", "Failed: Unexpected success")
-"""What pytest says of tests that pass and are expected to fail."""
+"""pytest's outcomes of tests that pass although they are expected to fail."""
 
 PATIENCE = {"FUTURE_TIMEOUT": 60}
-"""Constants of test modules that limit how long they wait for a process that they started, and the seconds they get
-here: four, which one of them allows, are too few to import Numba where the machine does other things, too."""
+"""Constants of test modules that limit how long they wait for a child process, with the seconds to use here. One of
+them allows four seconds, which is too short to import Numba on a busy machine."""
 
 serve(Path(os.environ[TESTS]))
 
@@ -33,8 +33,8 @@ def _write(**event: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what ran before and, where that was asked for, what does not apply; the latter is written down. Let
-    the others be as patient as `PATIENCE` says."""
+    """Deselect tests that ran before and, if requested, those that do not apply, which are recorded. Make the others as
+    patient as `PATIENCE` says."""
     for item in items:
         module = getattr(item, "module", None)
         for name, seconds in PATIENCE.items():
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """A module that cannot be imported has no tests to name: it is the failure itself."""
+    """A module that cannot be imported has no tests to name, so it is recorded as the failure itself."""
     if report.failed:
         _write(event="result", id=report.nodeid, outcome="failed", message=_message(report), seconds=0.0)
     elif report.skipped:
@@ -58,12 +58,12 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Say which test is under way, for when it takes the process with it."""
+    """Record which test begins, in case it crashes the process."""
     _write(event="start", id=nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """A test is what its call was, or the phase around it that went wrong."""
+    """The result of a test is that of its call, or of the phase around it that failed."""
     if report.when == "call" or not report.passed:
         message = _message(report)
         _write(
@@ -73,7 +73,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def _outcome(report: pytest.TestReport, message: str) -> str:
-    """What *report* says; of a test that is expected to fail, whether it did, or whether there is its fault here."""
+    """The result in *report*. For a test that is expected to fail, whether it did, or whether that is a fault here."""
     if not chosen().expects_own_faults:
         if hasattr(report, "wasxfail"):
             return "failed" if report.passed else "passed"  # as the test expects, or not

@@ -1,6 +1,6 @@
-"""Imported once, in the process that those of the test modules are forked from: what all of them need.
+"""Modules that all tests need, imported once in the process from which those of the test modules are forked.
 
-That saves a second and more of each of 150 modules. Nothing that poses has been imported here, and no test.
+This saves more than a second for each of 150 modules. Nothing that poses, and no test, has been imported here.
 """
 
 import numba.extending  # noqa: F401 - the tests import it

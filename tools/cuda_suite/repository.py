@@ -1,4 +1,4 @@
-"""Where the tests come from that no wheel has: repositories on GitHub. Nothing of them is installed."""
+"""Test suites that are in no wheel: repositories on GitHub, of which nothing is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 120
 
 @dataclass(frozen=True)
 class Repository:
-    """One repository: who has it, the release or the commit that is taken, and which folders of it."""
+    """A repository: its owner, the release or commit, and the folders to extract."""
 
     owner: str
     name: str
@@ -24,16 +24,16 @@ class Repository:
     tests: str
     """The folder of the tests."""
     besides: tuple[str, ...] = ()
-    """Folders that the tests need, too; never what they test."""
+    """Folders that the tests also need, without the code that they test."""
 
     @property
     def archive(self) -> str:
-        """The address of all of it."""
+        """The address of the archive."""
         return f"https://github.com/{self.owner}/{self.name}/archive/{self.reference}.tar.gz"
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """The folders that are taken out of it."""
+        """The folders to extract."""
         return (self.tests, *self.besides)
 
 
@@ -41,13 +41,13 @@ NUMBA_CUDA_MLIR = Repository(
     "NVIDIA", "numba-cuda-mlir", "refs/tags/v0.5.0", "tests", ("src/numba_cuda_mlir/numba_cuda/tests",)
 )
 NUMBA_HIP = Repository("ROCm", "numba-hip", "3e25e074c1a08166522bb76575f324ee494156f0", "numba/hip/tests")
-"""The last commit of it that has tests: they are of the time before the release 0.2.1, whose wheel has none."""
+"""The last commit that has tests. It is older than the release 0.2.1, whose wheel has none."""
 
 
 def fetch_repository(cache: Path, repository: Repository, source: Path | None = None) -> Path:
     """The folder with the tests: in *source*, a copy of the *repository*, or downloaded into *cache*.
 
-    Raises `FetchError` where it cannot be downloaded, or holds no tests.
+    Raises `FetchError` if it cannot be downloaded, or contains no tests.
     """
     folder = cache / f"{repository.name}-{repository.reference.rpartition('/')[2]}" if source is None else source
     if source is None and not (folder / "complete").exists():

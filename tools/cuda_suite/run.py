@@ -1,4 +1,4 @@
-"""Runs test modules, each in a process of its own; a crash or a hang costs the one test that it happened in."""
+"""Runs test modules, each in a separate process, so that a crash or a hang only costs the test in which it happens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _processes.set_forkserver_preload(["tools.cuda_suite.preload"])
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one test. ``outcome``: passed, failed, skipped, crashed, hung or left out."""
+    """The result of one test. ``outcome``: passed, failed, skipped, crashed, hung or left out."""
 
     outcome: str
     message: str
@@ -54,7 +54,7 @@ def test_modules(tests: Path, wanted: Iterable[str]) -> list[str]:
 
 
 def quick_modules() -> list[str]:
-    """The test modules of the list ``quick``: several hundred tests of all areas, of the quicker ones."""
+    """The test modules in the list ``quick``: several hundred of the quicker tests from all areas."""
     lines = (chosen().expected / "quick.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -68,9 +68,9 @@ def run_modules(
     seconds: float,
     done: Callable[[str, Results], None],
 ) -> dict[str, Results]:
-    """Run *modules*, *jobs* at a time; a test may take *seconds*. *everything* runs also what does not apply.
+    """Run *modules*, *jobs* at a time. A test may take *seconds*. *everything* also runs tests that do not apply.
 
-    *done* is told of each module as it ends.
+    *done* is called for each module when it has ended.
     """
     results: dict[str, Results] = {}
     with ThreadPoolExecutor(jobs) as pool:
@@ -83,7 +83,7 @@ def run_modules(
 
 
 def _run_module(tests: Path, module: str, everything: bool, seconds: float) -> Results:
-    """Run a module until each of its tests has a result: again, after one that took the process with it."""
+    """Run a module until each of its tests has a result: after a crash, the rest is run again."""
     results: Results = {}
     if not everything and Index(read("not_applicable")).find(module) is not None:
         return {test: Result("left out", "", 0.0) for test in _written_tests(tests, module)}
@@ -96,7 +96,7 @@ def _run_module(tests: Path, module: str, everything: bool, seconds: float) -> R
 
 
 def _written_tests(tests: Path, module: str) -> list[str]:
-    """The ids of the tests that stand in the source of *module*: it may not even be possible to import it here."""
+    """The ids of the tests in the source of *module*, which may not be importable here."""
     found = []
     for node in ast.parse((tests / module).read_text()).body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
@@ -108,7 +108,7 @@ def _written_tests(tests: Path, module: str) -> list[str]:
 
 
 def _run_rest(tests: Path, module: str, folder: Path, results: Results, everything: bool, seconds: float) -> bool:
-    """Run the tests that have no result yet, and add theirs; returns whether the process came to its end."""
+    """Run the tests that have no result yet, and add theirs; returns whether the process ended normally."""
     process, record = _start(tests, module, folder, {"done": list(results), "all": everything})
     hung = _wait(process, record, seconds)
     written = folder / "output"
@@ -131,7 +131,7 @@ def _run_rest(tests: Path, module: str, folder: Path, results: Results, everythi
 
 
 def _worse(known: Result | None, event: dict[str, Any]) -> Result:
-    """A test has several phases: the first that goes wrong tells."""
+    """A test has several phases; the first failure decides."""
     new = Result(event["outcome"], event["message"], event["seconds"])
     return known if known is not None and known.bad else new
 
@@ -152,7 +152,7 @@ def _start(tests: Path, module: str, folder: Path, order: dict[str, Any]) -> tup
 
 
 def _wait(process: BaseProcess, record: Path, seconds: float) -> bool:
-    """Wait for the end of *process*; where nothing is recorded for *seconds*, kill it and return True."""
+    """Wait for the end of *process*. If nothing is recorded for *seconds*, kill it and return True."""
     size, since = 0, time.monotonic()
     while process.is_alive():
         process.join(POLL_SECONDS)
@@ -166,7 +166,7 @@ def _wait(process: BaseProcess, record: Path, seconds: float) -> bool:
 
 
 def _kill_with_children(process: BaseProcess) -> None:
-    """End *process* and those that it started; it leads a group of its own, unless it had no time to make one."""
+    """Kill *process* and its children. It leads its own process group, unless it had no time to create one."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid or 0, signal.SIGKILL)
     process.kill()
@@ -174,7 +174,7 @@ def _kill_with_children(process: BaseProcess) -> None:
 
 
 def _events(record: Path) -> list[dict[str, Any]]:
-    """What was recorded; the last line may be cut off where the process was killed."""
+    """The recorded events. The last line may be incomplete if the process was killed."""
     events = []
     for line in record.read_text().splitlines():
         try:

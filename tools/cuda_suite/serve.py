@@ -1,4 +1,4 @@
-"""The modules that the tests import besides `numba.cuda` itself: the tests as they are, and what we put beside them."""
+"""The modules that tests import in addition to `numba.cuda`: the tests themselves, and our stand-ins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = HERE.parents[1]
 
 
 class SuiteFinder(MetaPathFinder):
-    """Finds the packages that tests are served in beneath the folder of the tests, and the modules that are ours."""
+    """Finds the packages of tests below their folder, and our stand-ins."""
 
     def __init__(self, tests: Path, suite: Suite) -> None:
         self._served = {package: tests / folder for package, folder in suite.served}
@@ -43,7 +43,7 @@ class SuiteFinder(MetaPathFinder):
 
 
 def _find_in(folder: Path, fullname: str, beneath: str) -> ModuleSpec | None:
-    """What stands for *fullname*, which is *beneath* the package in *folder*."""
+    """The spec of *fullname*, which is *beneath* the package in *folder*."""
     place = folder.joinpath(*beneath.split("."))
     if place.is_dir():
         package = place / "__init__.py"
@@ -57,7 +57,7 @@ def _find_in(folder: Path, fullname: str, beneath: str) -> ModuleSpec | None:
 
 
 def serve(tests: Path) -> None:
-    """Pose, and serve what belongs to the tests in the folder *tests*; in child processes, too."""
+    """Pose, and serve the tests in the folder *tests*, also in child processes."""
     from numba.core import config
 
     from numba_hip_cuda import pose_as_cuda
@@ -66,8 +66,8 @@ def serve(tests: Path) -> None:
     sys.meta_path.insert(0, SuiteFinder(tests, chosen()))
     for name, value in SETTINGS.items():
         vars(config).setdefault(name, value)
-    # What tests hand to child processes is looked for there by the names that pytest gave their modules: in packages
-    # that are served, or beneath the folder of the tests. Processes that are spawned take the path of this one.
+    # Objects that tests pass to child processes are looked up there by the names that pytest gave their modules: in
+    # served packages, or below the folder of the tests. Spawned processes inherit the path of this one.
     sys.path.append(str(tests))
     path = [str(CHILD), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep), str(tests)]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, path)))

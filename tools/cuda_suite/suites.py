@@ -1,4 +1,4 @@
-"""The suites that can be run, and which of them this process and those that it starts run."""
+"""The suites that can be run, and the one that this process and its children run."""
 
 from __future__ import annotations
 
@@ -28,30 +28,32 @@ STAND_INS = (
     ("cuda.core._utils", "bindings.py"),
     ("cuda.core._utils.cuda_utils", "bindings.py"),
 )
-"""Modules that serve tests alone or that numba-cuda depends on, and the files here that stand for them."""
+"""Modules that only serve tests, or that numba-cuda depends on, and our files that stand for them."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """One suite: where its lists of expectations are, and what is never run."""
+    """A suite: the folder of its lists of expectations, and the tests that are never run."""
 
     name: str
     expected: Path
     repository: Repository | None = None
-    """Where its tests are; None for those in the wheel of numba-cuda."""
+    """The source of its tests; None for those in the wheel of numba-cuda."""
     copied: tuple[str, str] | None = None
-    """The folder with a copy of the tests of another suite, and its name: what does not apply there does not here."""
+    """The folder with a copy of another suite's tests, and that suite's name: tests that do not apply there do not
+    apply here."""
     left_out: tuple[str, ...] = ()
-    """Folders of modules that its own authors do not run with the others."""
+    """Folders of modules that the suite's own authors do not run with the others."""
     expects_own_faults: bool = False
-    """Whether tests that are expected to fail show what their authors have not mended: to pass them is no mistake."""
+    """Whether tests that are expected to fail show faults that its authors have not mended, so that they may pass
+    here."""
     plugins: tuple[str, ...] = ()
-    """Modules that take the place of its ``conftest.py``."""
+    """Modules that replace its ``conftest.py``."""
     served: tuple[tuple[str, str], ...] = ()
     """Packages that are found in a folder, which is named from that of the tests."""
     stand_ins: tuple[tuple[str, str], ...] = STAND_INS
     ours: tuple[tuple[str, str], ...] = ()
-    """Modules, and the files here that stand for them, besides the *stand_ins*."""
+    """Modules, and our files that stand for them, in addition to *stand_ins*."""
 
     def fetch(self, cache: Path, source: Path | None) -> Path:
         """The folder of its tests: in *source*, a copy of its repository, or downloaded into *cache*; `FetchError`."""

@@ -1,4 +1,4 @@
-"""Stands for ``numba.cuda.testing``: what programs find there, and what is of use to the tests of numba-cuda alone."""
+"""Stands for ``numba.cuda.testing``: the posed module's names, and helpers that only numba-cuda's own tests use."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ __all__ = [*testing.__all__, "test_data_dir", "unittest"]
 
 
 def _get_device_compute_capability() -> tuple[int, int]:
-    """What the device answers with."""
+    """The compute capability of the device."""
     major, minor = cuda.get_current_device().compute_capability
     return major, minor

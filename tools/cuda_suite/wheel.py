@@ -1,6 +1,6 @@
-"""Where the tests come from: the wheel of numba-cuda, fetched but never installed.
+"""The tests in the wheel of numba-cuda, which is fetched but never installed.
 
-Installed, its redirector would take over the name `numba.cuda` at every start of Python.
+If it were installed, its redirector would take over the name `numba.cuda` whenever Python starts.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from hip_devicelib.cache import user_directory
 
 VERSION = "0.30.4"
 SOURCE = "numba_cuda/numba/cuda/tests/"
-"""What is taken out of the wheel: its tests, and nothing that they test."""
+"""The parts of the wheel that are extracted: its tests, and nothing that they test."""
 
 
 NOT_FETCHED = 75
-"""Exit status where the wheel cannot be had: nothing was tested, and nothing failed."""
+"""The exit status if the wheel is not available: nothing was tested, and nothing failed."""
 
 
 class FetchError(RuntimeError):
-    """The wheel could not be downloaded, or holds no tests."""
+    """The wheel could not be downloaded, or contains no tests."""
 
 
 def default_cache() -> Path:
@@ -31,7 +31,7 @@ def default_cache() -> Path:
 
 
 def fetch_tests(cache: Path) -> Path:
-    """The folder ``.../numba/cuda/tests`` with numba-cuda's tests, downloaded into *cache* where they are not yet."""
+    """The folder ``.../numba/cuda/tests`` with numba-cuda's tests, downloaded into *cache* if necessary."""
     unpacked = cache / f"numba-cuda-{VERSION}"
     tests = unpacked / "numba" / "cuda" / "tests"
     if not (unpacked / "complete").exists():

@@ -7,15 +7,15 @@ from pathlib import Path
 
 
 def run_tests(tests: str, module: str, folder: str, variables: dict[str, str]) -> None:
-    """Run the tests of *module*, as a process of its own whose output goes to a file in *folder*.
+    """Run the tests of *module* in a separate process whose output goes to a file in *folder*.
 
-    *variables* are what the plugin reads from the environment.
+    *variables* are the environment variables that the plugin reads.
     """
     import pytest
 
     from tools.cuda_suite.suites import chosen
 
-    os.setsid()  # signals to the group of a test's process reach its children, and nobody else
+    os.setsid()  # signals to the group of a test's process reach its children, but no other process
     os.environ.update(variables)
     os.chdir(folder)
     output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -28,4 +28,4 @@ def run_tests(tests: str, module: str, folder: str, variables: dict[str, str]) -
         plugins += ["--noconftest", "-p", plugin]
     options = ["-q", "--import-mode=importlib", "--tb=short"]
     status = pytest.main([*plugins, *options, *settings, str(Path(tests) / module)])
-    os._exit(int(status))  # as a program would end: without waiting for threads that a test left behind
+    os._exit(int(status))  # exits as a program would, without waiting for threads that a test left behind

@@ -28,7 +28,7 @@ class Fit(NamedTuple):
     terms: dict[int, int]
     """Number of coefficients for float32 and for float64."""
     formats: dict[int, int] = {}
-    """Bits of the format of the coefficients, where it is not that of the function."""
+    """The bits of the format of the coefficients, if it is not that of the function."""
 
 
 def _logarithm_tail(z: mpf) -> mpf:

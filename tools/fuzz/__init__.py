@@ -1,6 +1,6 @@
-"""Random kernels, written in Python, that have to give the same in each form of the CPU device and in plain Python.
+"""Random kernels, written in Python, whose results must be the same in each form of the CPU device and in plain Python.
 
-The limit to what one may take lies with the fuzzer beneath Numba, among the tests of hip-runtime.
+The time limit for one program is that of the fuzzer below Numba, among the tests of hip-runtime.
 """
 
 import sys

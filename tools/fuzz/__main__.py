@@ -1,6 +1,6 @@
-"""Try random kernels on the current device: ``python -m tools.fuzz --seed 0 --cases 150``. One that fails is written as
-a program. NUMBA_HIP_DEVICE chooses the device, the CPU device where it does not; what a device does not have is left
-out and named."""
+"""Try random kernels on the current device: ``python -m tools.fuzz --seed 0 --cases 150``. A failing kernel is written
+as a program. NUMBA_HIP_DEVICE chooses the device, by default the CPU device. Kernels that need a feature that the
+device lacks are skipped and counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tools.fuzz.typed import make_typed_case
 
 @dataclass
 class Tally:
-    """What was tried, how it was run, what failed, and what was left out for which reason."""
+    """The number of cases, the forms in which they ran, the failures, and the skipped ones by reason."""
 
     kernels: int = 0
     runs: Counter[str] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter)
 
     def save(self, path: Path) -> None:
-        """Add a line to the file *path*."""
+        """Append a line to the file *path*."""
         line = {"kernels": self.kernels, "runs": self.runs, "failed": self.failed, "lacking": self.lacking}
         with path.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -49,7 +49,7 @@ class Tally:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try as many cases as asked for; 1 where some failed."""
+    """Try the requested number of cases; returns 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
     parser.add_argument("--cases", type=int, default=150)
@@ -60,7 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     tally = Tally()
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
-        print(f"seed {seed}", file=sys.stderr, flush=True)  # the last of these tells which kernel ended the process
+        # the last of these lines tells which kernel crashed the process
+        print(f"seed {seed}", file=sys.stderr, flush=True)
         typed = chosen.kinds == "typed" or (chosen.kinds == "both" and seed % 2 == 0)
         try_seed(seed, typed, chosen.forms, chosen.scripts, tally)
     print(tally)
@@ -70,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def try_seed(seed: int, typed: bool, count: int, folder: Path, tally: Tally) -> None:
-    """Run the kernel of *seed*, and write what is left of it where it is wrong."""
+    """Run the kernel of *seed*. If it fails, write the reduced program."""
     tally.kernels += 1
     try:
         forms = check_typed(make_suitable_case(seed), count) if typed else check_case(make_case(seed))
@@ -87,7 +88,7 @@ def try_seed(seed: int, typed: bool, count: int, folder: Path, tally: Tally) -> 
 
 
 def make_suitable_case(seed: int) -> TypedCase:
-    """The typed case of *seed* with waves as large as the device has them."""
+    """The typed case of *seed*, with waves of a size that the device supports."""
     case, sizes = make_typed_case(seed, device_name() == SIMULATOR), wave_sizes()
     return case if case.wave in sizes else replace(case, wave=sizes[0])
 

@@ -1,4 +1,4 @@
-"""A random kernel of `generator`, and the program that runs it by itself."""
+"""A random kernel of `generator`, and the stand-alone program that runs it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ FLOATS = {"f0": "float32", "f1": "float32", "d0": "float64", "d1": "float64"}
 VARIABLES = INTEGERS | FLOATS
 
 CELLS = ("add", "max", "min", "and_", "or_", "xor")
-"""The operation that the cell of each index of the array of totals is for: operations of one kind commute."""
+"""The atomic operation for each index of the array of totals. Operations of one kind commute."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program that defines ``kernel`` and its launch; *waits* is whether it has barriers. *functions* are the texts
-    of device functions by their names, *lines* those of the kernel."""
+    """A program that defines ``kernel`` and launches it; *waits* tells whether it has barriers. *functions* are the
+    sources of device functions by name, *lines* those of the kernel."""
 
     seed: int
     block: tuple[int, int]
@@ -31,12 +31,12 @@ class Case:
 
     @property
     def text(self) -> str:
-        """The program, which runs by itself."""
+        """The stand-alone program."""
         threads = self.block[0] * self.block[1]
         text = HEAD.format(seed=self.seed, blocks=self.blocks, block=self.block, number=self.number, threads=threads)
         kernel = "\n".join(line for one in self.lines for line in one.write(1, 0)) or "    pass"
         called, wanted = kernel, list[str]()
-        for name, function in reversed(self.functions):  # each calls none but those before it
+        for name, function in reversed(self.functions):  # each only calls earlier ones
             if name in called:
                 called, wanted = called + function, [function, *wanted]
         text += "".join(f"\n\n{function}" for function in wanted)
@@ -46,7 +46,7 @@ class Case:
 
 
 PARAMETERS = "words, numbers, rows, reals, totals, total, walked"
-"""Of a kernel: its arrays."""
+"""The array parameters of a kernel."""
 
 HEAD = '''"""Random kernel {seed}: run it for what differs from the simulator. NUMBA_HIP_CPU_FORM
 and NUMBA_HIP_CPU_WIDTH choose the form of its code on the CPU device."""
@@ -101,7 +101,7 @@ if __name__ == "__main__":
 
 
 class Emitted(NamedTuple):
-    """A line as the generator writes it, *depth* levels deep; lines of one *group* other than 0 stay together."""
+    """A line from the generator, at nesting level *depth*. Lines with the same *group* other than 0 stay together."""
 
     depth: int
     text: str
@@ -110,7 +110,7 @@ class Emitted(NamedTuple):
 
 
 def make_lines(emitted: Sequence[Emitted]) -> tuple[Line, ...]:
-    """The same as lines with others inside of them."""
+    """The same lines, nested."""
     lines: list[Line] = []
     place = 0
     while place < len(emitted):

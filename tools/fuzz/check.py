@@ -1,4 +1,4 @@
-"""Runs random kernels in plain Python and on the current device, and compares what they wrote."""
+"""Runs random kernels in plain Python and on the current device, and compares the results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tools.fuzz.runs import LACKING, SIMULATOR, Arrays, CompiledCase, Form, devi
 
 
 class LackingError(Exception):
-    """The device does not have what a kernel needs."""
+    """The device lacks a feature that a kernel needs."""
 
 
 class Mismatch(AssertionError):
-    """A *form* that did not give what plain Python gives: in the array *name*, or an error of that name. The message
-    holds the program."""
+    """A *form* whose result differs from plain Python's: in the array *name*, or by raising an error of that name. The
+    message has the program."""
 
     def __init__(self, message: str, form: Form | None = None, name: str = "") -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class Mismatch(AssertionError):
 
 
 def describe(form: Form) -> str:
-    """What was asked for."""
+    """The part of the program that was checked."""
     return f"form {form[0]}" + (f", width {form[1]}" if form[1] else "")
 
 
@@ -47,7 +47,7 @@ def compile_case(program: dict[str, Any], case: Case | TypedCase) -> CompiledCas
 
 
 def run_case(compiled: CompiledCase, form: Form) -> tuple[Arrays, str]:
-    """What it leaves in its arrays, and how it was run; raises `LackingError` or `Mismatch`."""
+    """The contents of its arrays, and the form in which it ran; raises `LackingError` or `Mismatch`."""
     try:
         return compiled.run(*form)
     except LACKING as error:
@@ -62,8 +62,8 @@ def _fail(case: Case | TypedCase, asked: str, error: Exception, form: Form | Non
 
 
 def check_case(case: Case) -> list[str]:
-    """The forms that the kernel of *case* took, all with the right results; raises `LackingError`, or `Mismatch` with a
-    smaller program."""
+    """The forms in which the kernel of *case* ran, all with correct results; raises `LackingError`, or `Mismatch` with
+    a reduced program."""
     if device_name() == SIMULATOR:
         raise LackingError("the simulator is what other devices are compared with")
     return _check(case, forms_of(case), _run_branching)
@@ -102,17 +102,17 @@ def _compare(case: Case, asked: str, expected: Arrays, found: Arrays, form: Form
             raise Mismatch(f"# seed {case.seed}, {asked}: {name!r} differs: {told}\n{case.text}", form, name) from None
 
 
-# Typed cases, which bring a reference of their own.
+# Typed cases, which have their own reference.
 
 
 def check_typed(case: TypedCase, count: int = 4) -> list[str]:
-    """The forms that the kernel of *case* took, *count* of them, with the results of plain Python, which are compared
-    with those of ``njit`` where it can compile the reference; `Mismatch` with a smaller program else."""
+    """The forms, *count* of them, in which the kernel of *case* ran with the results of plain Python, which are also
+    compared with ``njit`` if that can compile the reference. Otherwise `Mismatch` with a reduced program."""
     return _check(case, choose_forms(case, count), _run_typed)
 
 
 def _check(case: AnyCase, forms: Sequence[Form], run: Callable[[AnyCase, Sequence[Form]], list[str]]) -> list[str]:
-    """What *run* gives for *case*; `Mismatch` with a smaller program where a form is wrong."""
+    """The results of *run* for *case*; `Mismatch` with a reduced program if a form is wrong."""
     try:
         return run(case, forms)
     except Mismatch as error:
@@ -127,7 +127,7 @@ def _check(case: AnyCase, forms: Sequence[Form], run: Callable[[AnyCase, Sequenc
 
 
 def choose_forms(case: TypedCase, count: int) -> list[Form]:
-    """*count* of the forms that *case* can be asked for, the first among them."""
+    """*count* of the forms that are possible for *case*, including the first."""
     first, *others = forms_of(case)
     return [first, *random.Random(case.seed).sample(others, min(count - 1, len(others)))]
 
@@ -135,7 +135,7 @@ def choose_forms(case: TypedCase, count: int) -> list[Form]:
 def reduce_failure(
     case: AnyCase, failed: Mismatch, run: Callable[[AnyCase, Sequence[Form]], list[str]]
 ) -> AnyCase:  # fmt: skip
-    """A case with fewer lines that fails in the same form and array, or by the same error."""
+    """A case with fewer lines that fails in the same form and array, or with the same error."""
 
     def fails(tried: AnyCase) -> bool:
         try:
@@ -170,7 +170,7 @@ def _run_typed(case: TypedCase, forms: Sequence[Form]) -> list[str]:
 
 
 def _expect(program: dict[str, Any], case: TypedCase) -> Arrays:
-    """What plain Python leaves in the arrays; ``njit`` must leave the same."""
+    """The arrays after plain Python ran the kernel; ``njit`` must give the same."""
     shape = (case.blocks, case.block[0] * case.block[1])
     arrays: Arrays = list(program["make_arrays"]())
     program["run_reference"](program["reference"], arrays, case.number, *shape, case.wave, case.waits)

@@ -1,8 +1,8 @@
-"""Makes random kernels: Python programs in which every value has one exact result.
+"""Generates random kernels: Python programs in which every value has one exact result.
 
-Each operation is between operands of one type and its result is cast to that type, so that Numba's arithmetic and that
-of NumPy's scalars are the same. Floats meet only operations that IEEE 754 rounds in one way. What threads do to the
-same memory is either apart by a barrier, or atomic with a result that does not depend on the order.
+Each operation has operands of one type, and its result is cast to that type, so that Numba's arithmetic and that of
+NumPy's scalars agree. Floats are only used in operations with one correct rounding in IEEE 754. Accesses of several
+threads to the same memory are separated by a barrier, or atomic with a result that does not depend on the order.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tools.fuzz.case import CELLS, FLOATS, INTEGERS, VARIABLES, Case, Emitted, m
 from tools.fuzz.program import wrapping_type
 
 SHAPES = ((1, 1), (7, 1), (32, 1), (64, 1), (33, 2), (8, 8), (16, 3), (100, 1))
-"""Threads of a block along x and y."""
+"""The extents of a block along x and y."""
 
 MOST_DEPTH = 3
 
 
 def arithmetic(kind: str, operation: str, one: str, two: str) -> str:
-    """Two integers of type *kind*, and what they give as one."""
+    """An operation on two integers of type *kind*, with a result of that type."""
     unsigned = wrapping_type(kind, operation)
     if unsigned is None:
         return f"{kind}({one} {operation} {two})"
@@ -29,7 +29,7 @@ def arithmetic(kind: str, operation: str, one: str, two: str) -> str:
 
 
 class Generator:
-    """Makes the program of *seed*."""
+    """Generates the program of *seed*."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -106,14 +106,14 @@ class Generator:
 
     @contextmanager
     def _group(self) -> Iterator[None]:
-        """What is emitted meanwhile means nothing without the rest of it."""
+        """Lines that are emitted in this context stay together."""
         self.groups += 1
         self.grouped = True
         yield
         self.grouped = False
 
     def _uniform(self, depth: int, names: Sequence[str]) -> None:
-        """A statement in a place to which all threads come that have not returned."""
+        """A statement at a place that all threads reach that have not returned."""
         if not self.waits or self.choose.random() < 0.55:
             self._plain(depth, names, kernel=True)
             return
@@ -156,7 +156,7 @@ class Generator:
         return self.loops
 
     def _plain(self, depth: int, names: Sequence[str], kernel: bool = False, looping: bool = False) -> None:
-        """A statement that threads may come to in any company."""
+        """A statement that any subset of the threads can reach."""
         kinds = ["assign"] * 4
         if depth <= MOST_DEPTH:
             kinds += ["if", "if", "range", "while"] + (["within", "within", "walk"] if kernel else [])
@@ -208,12 +208,12 @@ class Generator:
         self._body(depth + 1, names, kernel, looping=True)
 
     def _bound(self) -> str:
-        """A condition on where the thread is, as ``i < n``."""
+        """A condition on the index of the thread, such as ``i < n``."""
         place = self.choose.choice(("g", "t", "g + n", "g - 5", "2 * t + g"))
         return f"{place} {self.choose.choice(('<', '<', '>=', '<='))} {self.choose.choice((0, 20, 60))} + n * 30"
 
     def _walk(self, depth: int, names: Sequence[str]) -> None:
-        """A loop through an array in steps of the size of the grid: each thread has elements of its own."""
+        """A grid-stride loop over an array: each thread has its own elements."""
         number = self._loop()
         limit = self.choose.choice(("walked.size", "walked.size - n", "min(walked.size, n * 70)"))
         self.emit(depth, f"for place_{number} in range(g, {limit}, STEP):")
@@ -241,7 +241,7 @@ class Generator:
             self.emit(depth, f"rows[g, {self.choose.randrange(len(INTEGERS))}] = {self.integer('int64', names)}")
 
     def _assign(self, depth: int, names: Sequence[str]) -> None:
-        # A parameter keeps its type as the rest do: callers cast what they pass.
+        # A parameter keeps its type, as other variables do: callers cast their arguments.
         name = self.choose.choice(names)
         kind = VARIABLES[name]
         self.emit(depth, f"{name} = {self.integer(kind, names) if name in INTEGERS else self.real(kind, names)}")

@@ -1,5 +1,5 @@
-"""The program of a random kernel with numbers of all sizes: the kernel, and a second text that says the same of one
-thread."""
+"""A random kernel with numbers of all sizes as a program: the kernel, and a reference for one thread with the same
+meaning."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if __name__ == "__main__":
 
 
 class Text(NamedTuple):
-    """Something in the text of the kernel, and the same for the reference."""
+    """A piece of the kernel's source, and of the reference's."""
 
     hip: str
     plain: str
@@ -58,9 +58,9 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """A line, and those inside of it; without a text of its own, lines of which none means anything without the others.
+    """A line with the lines nested in it; without a text, a group of lines that need each other.
 
-    One that is *held* stays as long as what it is in: a loop would not end without it."""
+    A *held* line is not removed from the line around it: a loop would not end without it."""
 
     text: Text
     body: tuple[Line, ...] = ()
@@ -73,7 +73,7 @@ class Line:
         return not self.text.hip
 
     def write(self, depth: int, which: int) -> Iterator[str]:
-        """The lines of the kernel, or with 1 for *which* of the reference."""
+        """The lines of the kernel or, with 1 for *which*, of the reference."""
         if self.is_group:
             for line in self.body:
                 yield from line.write(depth, which)
@@ -89,7 +89,7 @@ class Line:
 
 @dataclass(frozen=True)
 class TypedCase:
-    """A kernel and its reference; *arrays* are the parameters with the expressions that make them."""
+    """A kernel and its reference; *arrays* are the parameters, with the expressions that create them."""
 
     seed: int
     block: tuple[int, int]
@@ -108,12 +108,13 @@ class TypedCase:
 
     @property
     def text(self) -> str:
-        """The program, which runs by itself."""
+        """The stand-alone program."""
         return self._write(SEMANTICS)
 
     @property
     def importing_text(self) -> str:
-        """The program with what operations give from here, so that ``njit`` compiles that once for all of them."""
+        """The program, with the semantics of operations imported from here, so that ``njit`` compiles them once for all
+        programs."""
         return self._write("from tools.fuzz.semantics import *\n")
 
     def _write(self, semantics: str) -> str:
@@ -137,24 +138,24 @@ WAIT = Line(Text("hip.syncthreads()", 'yield "barrier"'))
 
 
 def both(template: str, *parts: Text) -> Text:
-    """The same text around *parts* in kernel and reference."""
+    """The same source around *parts* in kernel and reference."""
     return Text(template.format(*(part.hip for part in parts)), template.format(*(part.plain for part in parts)))
 
 
 def same(text: str) -> Text:
-    """A text that is the same in both."""
+    """A piece of source that is the same in both."""
     return Text(text, text)
 
 
 def wrapping_type(kind: str, operation: str) -> str | None:
-    """The type in which *operation* wraps around, where it does not for integers of type *kind*. Signed sums,
-    differences and products that wrap around are not defined; those of narrower integers do not in Numba, whose
-    arithmetic has 64 bits."""
+    """The type in which *operation* wraps around, if it does not for integers of type *kind*. Signed sums, differences
+    and products that wrap around are undefined; narrower integers do not wrap around in Numba, which computes in 64
+    bits."""
     return "uint64" if kind == "int64" and operation in "+-*" else None
 
 
 def arithmetic(kind: str, operation: str, one: Text, two: Text) -> Text:
-    """Two integers of type *kind*, and what they give as one."""
+    """An operation on two integers of type *kind*, with a result of that type."""
     unsigned = wrapping_type(kind, operation)
     if unsigned is None:
         return both(f"np.{kind}({{}} {operation} {{}})", one, two)

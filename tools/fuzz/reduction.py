@@ -1,4 +1,4 @@
-"""Takes away from a kernel what it does not need to fail."""
+"""Reduces a failing kernel to the lines that make it fail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AnyCase = TypeVar("AnyCase", Case, TypedCase)
 
 
 def reduce_case(case: AnyCase, fails: Callable[[AnyCase], bool], attempts: int = 150) -> AnyCase:
-    """A case with fewer lines for which *fails* still holds, found by at most *attempts* trials of it."""
+    """A case with fewer lines for which *fails* still holds, found with at most *attempts* calls of it."""
     smaller = True
     while smaller:
         smaller = False
@@ -29,7 +29,7 @@ def reduce_case(case: AnyCase, fails: Callable[[AnyCase], bool], attempts: int =
 
 
 def shorter(lines: tuple[Line, ...]) -> Iterator[tuple[Line, ...]]:
-    """*lines* without some of them, and with less inside of them; what is held or stays together stays so."""
+    """Variants of *lines* with fewer lines, or fewer nested in them. Held lines and groups stay as they are."""
     for size in (len(lines) // 2, len(lines) // 4, 1):
         for first in range(len(lines) - size, -1, -size) if size else ():
             if not any(line.held for line in lines[first : first + size]):

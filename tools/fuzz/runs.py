@@ -1,4 +1,4 @@
-"""Runs random kernels on the current device: on the CPU device in each of its forms, elsewhere as they are launched."""
+"""Runs random kernels on the current device: on the CPU device in each of its forms, on others normally."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ FORMS: tuple[Form, ...] = (
     ("auto", None), ("loop", None), ("regions", None),
     ("vectors", None), ("vectors", 2), ("vectors", 4), ("vectors", 64),
 )  # fmt: skip
-"""Each form of the CPU device, with how many threads it runs at a time."""
+"""Each form of the CPU device, with the number of threads that it runs at a time."""
 
 LAUNCH: Form = ("launch", None)
-"""The only way in which other devices run a kernel."""
+"""The only form on other devices."""
 
 SIMULATOR = "simulator"
 
 LACKING = (devicelib_errors.UnsupportedError, devicelib_errors.NotFoundError, runtime_errors.UnsupportedError)
-"""What is raised for that which a device, or this machine for it, does not have."""
+"""The errors for features that a device, or this machine, lacks."""
 
 
 def device_name() -> str:
-    """Where kernels run."""
+    """The device that runs kernels."""
     return SIMULATOR if config.simulator() else current_device().target
 
 
 def wave_sizes() -> tuple[int, ...]:
-    """How many lanes a wave may have there."""
+    """The wave sizes of the device."""
     return (32, 64) if device_name() in (SIMULATOR, "cpu") else (current_device().attributes.wave_size,)
 
 
 def forms_of(case: Case | TypedCase) -> list[Form]:
-    """The forms that *case* can be asked for: ``loop`` refuses kernels with barriers."""
+    """The forms that are possible for *case*: ``loop`` rejects kernels with barriers."""
     if device_name() != "cpu":
         return [LAUNCH]
     return [form for form in FORMS if form[0] != "loop" or not case.waits]
 
 
 class CompiledCase:
-    """The kernel of a case, through Numba once, to be made into machine code once for each form."""
+    """A case's kernel, compiled by Numba once, and finalised once for each form."""
 
     def __init__(self, program: dict[str, Any], case: Case | TypedCase) -> None:
         self.case, self.arrays = case, list(program["make_arrays"]())
@@ -67,7 +67,7 @@ class CompiledCase:
             self.code = self.kernel.compile(tuple(argument_type(value, "argument") for value in values))
 
     def run(self, form: str, width: int | None) -> tuple[Arrays, str]:
-        """What the kernel leaves in its arrays in *form* with *width*, and the form that it took, with the reason."""
+        """The arrays after the kernel ran in *form* with *width*, and the form that was used, with the reason."""
         on_device = [hip.to_device(array) for array in self.arrays]
         with limit_time():
             if form == LAUNCH[0]:
@@ -91,6 +91,6 @@ class CompiledCase:
 
 
 def load_program(path: Path, text: str) -> dict[str, Any]:
-    """The names that the program *text* defines, written to *path*, where messages say that its lines are."""
+    """The names that the program *text* defines. It is written to *path*, so that messages can show its lines."""
     path.write_text(text)
     return runpy.run_path(str(path), run_name="fuzz_case")

@@ -1,5 +1,5 @@
-# What operations of kernels give, as functions of one thread. `njit` compiles what does not wait. Sums and differences
-# with a sign that wrap around are not defined there, so they are computed without one.
+# The semantics of operations in kernels, as functions of one thread. `njit` compiles those that do not wait. Signed
+# sums and differences that wrap around are undefined there, so they are computed unsigned.
 
 import numba
 import numpy as np
@@ -7,7 +7,7 @@ from numba.extending import register_jitable
 
 
 def make_cast(kind):
-    """The cast of floating-point numbers to *kind*: the nearest number that it has, and 0 for NaN."""
+    """Floating-point numbers cast to *kind*: saturated, and 0 for NaN."""
     least, most, zero = kind(np.iinfo(kind).min), kind(np.iinfo(kind).max), kind(0)
     low, high = np.float64(least), np.float64(most)
 
@@ -24,7 +24,7 @@ def make_cast(kind):
 
 
 def make_divisions(kind):
-    """``//`` and ``%`` of *kind*: towards minus infinity, and the least number by -1 wraps around."""
+    """``//`` and ``%`` of *kind*: rounded down; the lowest number divided by -1 wraps around."""
     if np.iinfo(kind).min == 0:
         return register_jitable(lambda one, two: kind(one // two)), register_jitable(lambda one, two: kind(one % two))
     minus, zero = kind(-1), kind(0)
@@ -137,7 +137,7 @@ def atomic_dec(array, place, value):
 
 
 def numbers(generator, dtype, count):
-    """Numbers of all sizes, with those at which something changes."""
+    """Numbers of all sizes, including those at which the behaviour changes."""
     if dtype.kind == "b":
         return generator.random(count) < 0.5
     if dtype.kind in "iu":
@@ -158,7 +158,7 @@ def numbers(generator, dtype, count):
 
 
 def run_reference(thread, arrays, n, blocks, threads, wave, waits):
-    """All threads of all blocks one after another, or in turns where they wait for one another."""
+    """Runs all threads of all blocks one after another, or in turns if they wait for each other."""
     with np.errstate(all="ignore"):
         for block in range(blocks):
             made = {}
@@ -172,7 +172,7 @@ def run_reference(thread, arrays, n, blocks, threads, wave, waits):
 
 
 def take_turns(running, wave):
-    """Run generators of threads from one operation of all to the next."""
+    """Run the threads' generators from one common operation to the next."""
     answers = dict.fromkeys(range(len(running)))
     while answers:
         asked = {}
@@ -187,7 +187,7 @@ def take_turns(running, wave):
 
 
 def answer_one(t, asked, wave):
-    """What thread *t* is given by the operation that all threads *asked* for."""
+    """The result for thread *t* of the operation that all threads *asked* for."""
     kind, *given = asked[t]
     if kind == "barrier":
         return None
@@ -206,7 +206,7 @@ def answer_one(t, asked, wave):
 
 
 def differ(right, found):
-    """Where numbers differ, bit by bit but for those of NaN."""
+    """The places where numbers differ in any bit, except for the bits of NaN."""
     if right.dtype.kind != "f":
         return right != found
     bits = np.dtype(f"u{right.itemsize}")
@@ -214,7 +214,7 @@ def differ(right, found):
 
 
 def run_with_njit(thread, arrays, n, blocks, threads):
-    """The same, compiled by Numba for the processor; for threads that do not wait."""
+    """The same compiled by Numba for the processor, for threads that do not wait."""
     compiled = numba.njit(error_model="numpy")(thread)
     for block in range(blocks):
         for t in range(threads):

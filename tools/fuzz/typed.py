@@ -1,8 +1,8 @@
-"""Makes random kernels with numbers of all sizes, each with a second text that says the same of one thread.
+"""Generates random kernels with numbers of all sizes, each with a reference for one thread with the same meaning.
 
-The kernel is for the CPU device. The second text, `reference`, is run for one thread after another, in plain Python and
-compiled by ``njit``, where threads wait in plain Python alone, in turns. What a cast of a number out of range, a
-division or an atomic operation gives is written out there (`semantics`).
+The kernel is for the CPU device. The reference is run for one thread after another, in plain Python and compiled by
+``njit``; if threads wait, in plain Python only, in turns. It spells out the results of casts of numbers out of range,
+divisions and atomic operations (`semantics`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tools.fuzz.program import WAIT, Line, Text, TypedCase, arithmetic, both, gr
 from tools.fuzz.typed_expressions import FLOATS, INTEGERS, KINDS, ExpressionGenerator
 
 UPDATED = ("int32", "int64", "uint32", "uint64")
-"""Types of what atomic operations change."""
+"""The types that atomic operations are used on."""
 
 SMOOTH = ("sin({})", "cos({})", "exp(-{})", "tanh({})", "atan({})", "log1p({})")
-"""Functions of `math`, and of HIP by the same names."""
+"""Functions of `math`, which HIP has under the same names."""
 
 OFTEN = 0.1
-"""The share of kernels in which one of these is called at more places than where it is inlined."""
+"""The share of kernels that call one of these in more places than are inlined."""
 
 STATEMENTS = (3, 7)
-"""How many statements a kernel has, at least and at most."""
+"""The least and the largest number of statements in a kernel."""
 
 COMMUTATIVE = ("add", "max", "min", "and_", "or_", "xor")
 OWN = (*COMMUTATIVE, "sub", "exch", "cas", "inc", "dec")
@@ -33,12 +33,13 @@ OWN = (*COMMUTATIVE, "sub", "exch", "cas", "inc", "dec")
 BLOCKS = ((1, 1), (2, 1), (3, 1), (4, 1), (31, 1), (33, 1), (37, 1), (63, 1), (65, 1), (5, 7), (8, 8), (100, 1))
 WHOLE_WAVES = ((64, 1), (128, 1), (16, 4))
 WAITING_BLOCKS = ((1, 1), (7, 1), (31, 1), (33, 1), (5, 7), (100, 1))
-"""Threads of a block along x and y; where lanes exchange numbers, and where threads wait otherwise."""
+"""The extents of a block along x and y; for kernels whose lanes exchange numbers; for other kernels whose threads
+wait."""
 
 
 @dataclass
 class TypedGenerator(ExpressionGenerator):
-    """Makes the kernel of *seed*."""
+    """Generates the kernel of *seed*."""
 
     columns: dict[str, int] = field(default_factory=dict)
     deep: set[str] = field(default_factory=set)
@@ -62,7 +63,7 @@ class TypedGenerator(ExpressionGenerator):
         if random.Random(f"calls of {self.seed}").random() < OFTEN:
             lines += self._calls()
         lines += [self._put(kind, same(name)) for name, kind in list(self.variables.items())]
-        lines += [WAIT] if self.waits else []  # also where nothing else waits the reference is to be a generator
+        lines += [WAIT] if self.waits else []  # the reference must be a generator, even if nothing else waits
         made = self.arrays | {name: self._make_own(name) for name in self.columns}
         return TypedCase(
             self.seed, block, blocks, wave, choose.randint(0, 3), self.waits, self.fast, made, tuple(lines)
@@ -129,7 +130,7 @@ class TypedGenerator(ExpressionGenerator):
         return [self._put(kind, self.value(kind, 2))]
 
     def _neighbours(self, depth: int) -> list[Line]:
-        """Loads of neighbours, cast to narrow types and stored side by side."""
+        """Loads of neighbours, cast to narrow types and stored next to each other."""
         choose, count = self.choose, self.choose.choice((2, 3, 4, 4))
         source, result = choose.choice(("int64", "int64", *INTEGERS)), choose.choice(("int64", "int64", *INTEGERS))
         array, offset = self._input(source), choose.randint(0, 2)
@@ -144,7 +145,7 @@ class TypedGenerator(ExpressionGenerator):
         return [*loads, *puts]
 
     def _private(self, depth: int) -> list[Line]:
-        """A private array that a loop writes and a place of which is read."""
+        """A private array that a loop fills, and of which one element is read."""
         self.loops += 1
         kind, name = self.choose.choice(KINDS), f"a{self.loops}"
         if self.fast and kind in FLOATS:
@@ -160,7 +161,7 @@ class TypedGenerator(ExpressionGenerator):
         return [group(make, fill, change, read) if self.choose.random() < 0.5 else group(make, fill, read)]
 
     def _divide(self, depth: int) -> list[Line]:
-        """A division, often of the least number there is or the one above it by -1."""
+        """A division, often of the lowest number, or the one above it, by -1."""
         kind = self.choose.choice(INTEGERS)
         name, operation = self.choose.choice((("floor_divide", "//"), ("modulo", "%")))
         special = not kind.startswith("u") and self.choose.random() < 0.5
@@ -170,11 +171,11 @@ class TypedGenerator(ExpressionGenerator):
         return [self._put(kind, self._spell(compiled, f"{name}_{kind}({{}}, {{}})", one, two))]
 
     def _least(self, kind: str) -> Text:
-        """The least number of type *kind*, or the one above it, which the compiler cannot know."""
+        """The lowest number of type *kind*, or the one above it, computed so that the compiler does not know it."""
         return both(f"np.{kind}(({{}} & np.{kind}(1)) ^ np.{kind}({np.iinfo(kind).min}))", self.value(kind, 1))
 
     def _opposite(self, depth: int) -> list[Line]:
-        """A number negated and its absolute value, often of the least number there is, of which both are the same."""
+        """A negated number and its absolute value, often of the lowest number, which both of them are then equal to."""
         kind = self.choose.choice(("int8", "int16", "int32", "int64", "int64"))
         number = self._least(kind) if self.choose.random() < 0.7 else self.value(kind, 1)
         self.loops += 1
@@ -202,7 +203,7 @@ class TypedGenerator(ExpressionGenerator):
         return Line(both(f"{target} = {{}}", text) if target else text)
 
     def _own_atomic(self, depth: int) -> list[Line]:
-        """On an element of the thread's own, often at the bit of the sign; what it gives is put away."""
+        """An atomic operation on the thread's own element, often at the sign bit; the result is stored."""
         kind, operation = self.choose.choice(UPDATED), self.choose.choice(OWN)
         if operation in ("inc", "dec"):
             kind = self.choose.choice(("uint32", "uint64"))
@@ -217,9 +218,9 @@ class TypedGenerator(ExpressionGenerator):
         return [begin, change, self._put(kind, same(name))]
 
     def _calls(self) -> list[Line]:
-        """A function of math at so many places that it is not inlined, in some threads and in all.
+        """A math function called in so many places that it is not inlined, in some threads or in all.
 
-        Its results become whole numbers such that the last bits do not show, nor those of what is exact."""
+        Its results are converted to integers such that neither their last bits nor exactness matter."""
         choose, lines = self.choose, list[Line]()
         function = choose.choice(SMOOTH)
         for _ in range(choose.randint(9, 12)):
@@ -243,7 +244,7 @@ class TypedGenerator(ExpressionGenerator):
         return [Line(same(f"if {bound}:"), self._body(depth))]
 
     def _loop(self, depth: int) -> list[Line]:
-        """A loop of as many rounds as each thread needs, of one kind or the other."""
+        """A loop with a different number of iterations in each thread, of either kind."""
         self.loops += 1
         number, limit = self.loops, self.value("int64", 1)
         if self.choose.random() < 0.5:
@@ -258,7 +259,7 @@ class TypedGenerator(ExpressionGenerator):
         what = Line(same(self.choose.choice(("break", "continue"))))
         return [Line(both("if {}:", self.condition(1)), (what,))]
 
-    # Threads that wait for one another, where all of them come.
+    # Operations at which threads wait, in places that all threads reach.
 
     def _exchange(self, depth: int) -> list[Line]:
         return [group(*self._swap())]
@@ -273,13 +274,13 @@ class TypedGenerator(ExpressionGenerator):
         return [self._share(name, kind, "THREADS"), put, WAIT, get, WAIT]
 
     def _repeat(self, depth: int) -> list[Line]:
-        """A loop of all threads around what they wait in."""
+        """A uniform loop around operations at which threads wait."""
         self.loops += 1
         make, *lines = self._swap()
         return [group(make, Line(same(f"for turn_{self.loops} in range(n + 1):"), tuple(lines)))]
 
     def _reduce(self, depth: int) -> list[Line]:
-        """What all threads have together, in shared memory, by half as many of them in each round."""
+        """A tree reduction over all threads in shared memory."""
         self.loops += 1
         kind, name, left = self.choose.choice(INTEGERS), f"s{self.loops}", f"left_{self.loops}"
         operation = self.choose.choice(("+", "^", "max({}, {})", "min({}, {})"))
@@ -304,7 +305,7 @@ class TypedGenerator(ExpressionGenerator):
         return Line(Text(made, f'{name} = shared("{name}", {count}, np.{kind})'))
 
     def _gather(self, depth: int) -> list[Line]:
-        """Atomic operations of some threads on shared memory, which all read then."""
+        """Atomic operations of some threads on shared memory, which all threads read afterwards."""
         self.loops += 1
         kind, name, operation = self.choose.choice(UPDATED), f"s{self.loops}", self.choose.choice(COMMUTATIVE)
         fill = Line(same("for q in range(4):"), (Line(same(f"{name}[q] = np.{kind}(9)")),))
@@ -326,7 +327,7 @@ class TypedGenerator(ExpressionGenerator):
 
     def _count(self, depth: int) -> list[Line]:
         which = self.choose.choice(("count", "and", "or"))
-        # What and and or give for true is any number but 0.
+        # For true, `and` and `or` return any number other than 0.
         end = "" if which == "count" else " != 0"
         return self._collect("int32", f"hip.syncthreads_{which}({{}}){end}", f'"{which}", {{}}', self.condition(1))
 
@@ -348,5 +349,5 @@ class TypedGenerator(ExpressionGenerator):
 
 
 def make_typed_case(seed: int, simulated: bool = False) -> TypedCase:
-    """The random kernel of *seed*, or as it can be *simulated*; the same each time."""
+    """The random kernel of *seed*, or its variant for the simulator if *simulated*; the same each time."""
     return TypedGenerator(seed, simulated).make()

@@ -14,8 +14,8 @@ KINDS = INTEGERS + FLOATS
 
 @dataclass
 class ExpressionGenerator:
-    """Makes the expressions of the kernel of *seed*. Where it is *simulated* Python runs it, so it says itself what
-    becomes of numbers that are out of range, and of the least number that is divided by -1."""
+    """Generates the expressions of the kernel of *seed*. If *simulated*, Python runs the kernel, so it spells out the
+    results of numbers that are out of range, and of the lowest number divided by -1."""
 
     seed: int
     simulated: bool = False
@@ -33,7 +33,7 @@ class ExpressionGenerator:
         return f"in_{kind}"
 
     def loaded(self) -> tuple[Text, str]:
-        """An element of an array of numbers, and its type."""
+        """An array element, and its type."""
         kind = self.choose.choice(INTEGERS if self.fast else (*KINDS, "bool", *["float16"] * self.halves))
         array = self._input(kind)
         place = self.choose.choice(
@@ -50,7 +50,7 @@ class ExpressionGenerator:
         return both(f"np.{kind}({{}})", value)
 
     def _spell(self, compiled: str, told: str, *parts: Text) -> Text:
-        """What an operation is in the kernel, and what says how it is done."""
+        """An operation as the kernel has it, and as the function that defines its result."""
         return both(told, *parts) if self.simulated else Text(compiled, told.format(*(part.plain for part in parts)))
 
     def value(self, kind: str, depth: int) -> Text:
@@ -96,7 +96,7 @@ class ExpressionGenerator:
         return both(f"np.{kind}(-{{}})", one)
 
     def _exact(self, kind: str) -> Text:
-        """Operations with which neither the order nor rounding makes a difference."""
+        """An expression whose result depends neither on the order of operations nor on rounding."""
         parts = [both(f"np.{kind}({{}} & 255)", self.value("int32", 1)) for _ in range(3)]
         return both(f"np.{kind}({{}} * {{}} {self.choose.choice('+-')} {{}} + np.{kind}(0.5))", *parts)
 

@@ -1,4 +1,4 @@
-"""Everything that an AMD GPU can be asked by this project, asked of the one here, and a report of that to send back.
+"""Runs everything in this project that needs an AMD GPU on the GPU of this machine, and writes a report to send back.
 
 See ``docs/guide/reports.md``.
 """

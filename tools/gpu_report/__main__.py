@@ -1,6 +1,7 @@
-"""Asks the AMD GPU of this machine everything, and writes a report: ``python -m tools.gpu_report``.
+"""Runs all tests, examples and benchmarks on this machine's AMD GPU, and writes a report:
+``python -m tools.gpu_report``.
 
-The exit status is 0 if all that should pass on a GPU did, 1 if something failed, and 75 if there is no GPU.
+The exit status is 0 if everything that should pass on a GPU did, 1 if something failed, and 75 if there is no GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tools.gpu_report.programs import run_benchmarks, run_examples
 from tools.gpu_report.suites import run_suite
 
 NO_GPU = 75
-"""Exit status, as that of all tools of this project that find nothing to work with."""
+"""The exit status of all tools of this project if a requirement is missing."""
 
 RUNTIME_TESTS, CORE_TESTS = "packages/hip-runtime/tests", "packages/numba-hip-core/tests"
 CONTRACT = [
@@ -35,7 +36,7 @@ PARTS = ("contract", "core", "examples", "benchmarks")
 
 
 class NoGpuError(Exception):
-    """There is nothing to ask; the text says why."""
+    """There is no GPU to test; the text says why."""
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -51,7 +52,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def describe(children: Children, folder: Path) -> dict[str, Any]:
-    """What the GPU is and has; `NoGpuError` where there is none, or none that works."""
+    """The GPU's properties; `NoGpuError` if there is none, or none that works."""
     output, told = folder / "device.txt", folder / "device.json"
     ending = children.run(["-m", "tools.gpu_report.device", str(told)], output)
     lines = output.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
@@ -66,7 +67,7 @@ def describe(children: Children, folder: Path) -> dict[str, Any]:
 
 
 def ask(options: argparse.Namespace, children: Children, folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Do what *options* say; what is in the report."""
+    """Run the parts that *options* select; returns the contents of the report."""
     start, taken = time.monotonic(), datetime.now(timezone.utc).isoformat(timespec="seconds")
     core = options.tests or ([f"{CORE_TESTS}/test_{name}.py" for name in QUICK] if options.quick else [CORE_TESTS])
     parts: dict[str, list[dict[str, Any]]] = {}
@@ -84,7 +85,7 @@ def ask(options: argparse.Namespace, children: Children, folder: Path, facts: di
             parts[part], times = run_benchmarks(children, folder, target, elements, options.benchmarks)
         print(f"{part}: {', '.join(f'{n} {outcome}' for outcome, n in report.count(parts[part]).items())}", flush=True)
         if any(result.get("cause") == INTERRUPTED for result in parts[part]):
-            break  # the report has what there is
+            break  # the report has the parts that were run
     return {
         "taken": taken,
         "seconds": time.monotonic() - start,
@@ -96,7 +97,7 @@ def ask(options: argparse.Namespace, children: Children, folder: Path, facts: di
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Ask and write; the exit status."""
+    """Run and write the report; returns the exit status."""
     options = parse(arguments)
     folder = options.output.resolve() / f"{datetime.now():%Y%m%d-%H%M%S}"
     folder.mkdir(parents=True)
@@ -118,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _revision() -> str:
-    """The commit that was tested, and whether files differ from it."""
+    """The commit that was tested, and whether files were changed."""
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
@@ -127,5 +128,5 @@ def _revision() -> str:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: no process is left behind
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as for Ctrl-C: no process is left behind
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The processes that the work is done in: a GPU that faults may end one, or keep it waiting for ever."""
+"""Child processes, as a GPU fault may end a process, or make it wait forever."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _POLL_SECONDS = 0.2
 _QUIET = {f"NUMBA_HIP_{name}_WARNINGS": "0" for name in ("LOW_OCCUPANCY", "IMPLICIT_COPY")}
-"""Advice that GPUs are given, the CPU device not: launches of tests are small, and warnings are errors there."""
+"""Advice that is only given for GPUs, and turned off here: launches of tests are small, and warnings are errors."""
 
 _EMULATED = Path(__file__).resolve().parent / "emulated"
 
 
 INTERRUPTED = "interrupted"
-"""Why a process was ended by whoever started the session; nothing comes after it."""
+"""The reason of a process that was ended because the session was stopped; nothing is run after it."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a process ended: its status, or why there is none."""
+    """How a process ended: its exit status, or why it has none."""
 
     status: int | None
     reason: str = ""
@@ -41,9 +41,9 @@ class Ending:
 
 @dataclass(frozen=True)
 class Children:
-    """Starts processes that see the GPU. *target* names the one whose machine code is executed here; "" is a real one.
+    """Starts processes that see the GPU. *target* is the one whose machine code is emulated here; "" is a real GPU.
 
-    *seconds* is how long one may go on without a word of what it has done.
+    *seconds* is how long a process may run without progress.
     """
 
     target: str = ""
@@ -51,7 +51,7 @@ class Children:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """What the processes find in their environment."""
+        """The environment of the processes."""
         found = {**_QUIET, **os.environ, "NUMBA_HIP_DEVICE": "hip", **self.variables}
         path = [str(ROOT)]
         if self.target:
@@ -61,9 +61,9 @@ class Children:
         return found
 
     def run(self, arguments: Sequence[str], output: Path, *, progress: Callable[[], object] = lambda: None) -> Ending:
-        """Run this Python with *arguments*; what it says goes to the end of *output*.
+        """Run this Python with *arguments*; its output is appended to *output*.
 
-        It is ended when what *progress* tells has been the same for too long.
+        It is killed if the result of *progress* does not change for too long.
         """
         with output.open("ab") as said:
             process = subprocess.Popen(

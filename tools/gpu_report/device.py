@@ -1,6 +1,6 @@
-"""What the GPU is, what there is to use it with, and how fast it is: ``python -m tools.gpu_report.device FILE``.
+"""The GPU's properties, the installed libraries, and its speed: ``python -m tools.gpu_report.device FILE``.
 
-As JSON in that file: libraries write what they like, also after all else at the end of the process.
+The result is written to that file as JSON, as libraries may write to standard output, even at exit.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ PACKAGES = (
     "numpy",
 )  # fmt: skip
 VARIABLES = re.compile("NUMBA_|HIP_|HSA_|ROCR_|ROCM_|AMD_|GPU_|EMULATED_|LD_PRELOAD")
-"""What the names of environment variables begin with that may change what comes out."""
+"""The prefixes of environment variables that may affect the results."""
 
 LAUNCHES = 10
 ELEMENTS = 1 << 16
 
 
 def describe() -> dict[str, Any]:
-    """All of it; ``missing`` says why there is no GPU instead."""
+    """All of this; ``missing`` says why there is no GPU otherwise."""
     from hip_runtime.drivers.hip.probe import State, import_hip, probe
 
     found = probe()
@@ -73,7 +73,7 @@ def describe() -> dict[str, Any]:
 
 
 def measure() -> dict[str, float]:
-    """Seconds of a launch that does nothing, and elements in a second of a simple kernel; both are waited for."""
+    """The seconds of an empty launch, and the elements per second of a simple kernel, both including the wait."""
     import numpy as np
     from numba import hip
 
@@ -110,16 +110,16 @@ def _time(launch: Callable[[], None]) -> float:
 
 
 def _ask(hip: Any, name: str) -> str:
-    """The answer of a function of hip-python that has one number to tell."""
+    """The result of a function of hip-python that returns one number."""
     try:
         answer = getattr(hip, name)()
-    except Exception as error:  # whatever a library says that lacks the function
+    except Exception as error:  # whatever a library raises that lacks the function
         return f"unknown: {type(error).__name__}: {error}"
     return str(answer[1]) if isinstance(answer, tuple) and int(answer[0]) == 0 else f"unknown: {answer}"
 
 
 def _library(name: str) -> str:
-    """Where the library is that this process has loaded."""
+    """The path of the library that this process has loaded."""
     for line in _read(Path("/proc/self/maps")).splitlines():
         path = line.partition("/")[2]
         if name in path:

@@ -1,8 +1,8 @@
-"""A plugin for pytest that writes down what becomes of each test as soon as it is known.
+"""A plugin for pytest that records the result of each test at once.
 
 The file that ``GPU_REPORT_RESULTS`` names gets a line of JSON when a test begins, and one when it has ended. Tests that
-it tells of already are left out, so that a run whose process was ended goes on behind the test that ended it. After a
-failure that leaves the device useless to its process, the process ends by itself.
+are already in it are skipped, so that a run continues after a test that crashed the process. After a failure that makes
+the device unusable for its process, the process ends.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Notice that the device has failed, whoever is told of it."""
+    """Detect that the device has failed."""
     if call.excinfo is not None and call.excinfo.errisinstance(DeviceFailure):
         _failed_devices.add(item.nodeid)
     return (yield)
@@ -78,7 +78,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 def _explain(report: pytest.CollectReport | pytest.TestReport) -> dict[str, str]:
-    """Why it failed or was skipped: in a line, and in full."""
+    """Why it failed or was skipped: in one line, and in full."""
     if report.skipped:
         place = report.longrepr
         reason = place[2] if isinstance(place, tuple) else str(getattr(report, "wasxfail", "") or "expected to fail")

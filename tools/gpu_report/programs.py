@@ -1,4 +1,4 @@
-"""Runs the examples and the benchmarks, each in a process of its own."""
+"""Runs the examples and the benchmarks, each in a separate process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from benchmarks.peers import hipcc
 from tools.gpu_report.children import ROOT, Children, Ending
 
 SLOW_ELEMENTS = 1e8
-"""Elements that any GPU computes in a second; what computes fewer is an emulator, and its benchmarks are small."""
+"""The elements per second that any GPU reaches. If it is slower, it is an emulator, and its benchmarks are made
+small."""
 
 _LONGEST_TEXT = 4000
 
 
 def run_examples(children: Children, folder: Path) -> list[dict[str, Any]]:
-    """Run each example, the demo last: it runs all the others in one process."""
+    """Run each example, the demo last, as it runs all others in one process."""
     found = []
     for program in sorted((ROOT / "examples").glob("*.py"), key=lambda path: (path.stem == "demo", path)):
         output = folder / f"example-{program.stem}.txt"
@@ -37,7 +38,7 @@ def run_examples(children: Children, folder: Path) -> list[dict[str, Any]]:
 def run_benchmarks(
     children: Children, folder: Path, target: str, elements: float, names: Sequence[str] = ()
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Run the benchmarks on a GPU that computes so many *elements* in a second: what became of each, and the times."""
+    """Run the benchmarks on a GPU that computes *elements* per second: their results, and the times."""
     size = ["--quick"] if elements < SLOW_ELEMENTS else ["--rounds", "15"]
     peers = folder / "peers"
     peers.mkdir()
@@ -63,7 +64,7 @@ def run_benchmarks(
 
 
 def _make_hipcc(folder: Path, target: str) -> Environment:
-    """What the kernels of hipcc are run with, or why there are none."""
+    """The tool that runs hipcc's kernels, or why there is none."""
     try:
         told = hipcc.compile_sources(target, folder)
     except hipcc.CompileError as error:

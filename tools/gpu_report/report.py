@@ -1,4 +1,4 @@
-"""What was found, as a page to read and as JSON to count in."""
+"""Writes the results as a page to read, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _SLOWEST = 10
 
 
 def count(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many passed, failed and were skipped."""
+    """The numbers of passed, failed and skipped tests."""
     found = Counter(result["outcome"] for result in results)
     return {outcome: found[outcome] for outcome in OUTCOMES}
 
 
 def group(results: Sequence[Mapping[str, Any]], outcome: str) -> list[tuple[str, list[str]]]:
-    """The tests with that *outcome* by their cause, most first. Causes that differ in numbers only are one."""
+    """The tests with that *outcome* by cause, the most frequent first. Causes that only differ in numbers are
+    merged."""
     grouped: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for result in results:
         if result["outcome"] == outcome:

@@ -1,4 +1,4 @@
-"""Runs tests, each in the process of those before it until one of them ends that."""
+"""Runs tests in one process for as long as none of them crashes it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from tools.gpu_report.children import ROOT, Children
 
 MOST_PROCESSES = 40
-"""How many processes may come to their end within tests before the rest is given up."""
+"""The number of processes that may crash in tests before the rest is given up."""
 
 _GOOD = (0, 1, 5)
-"""Statuses of a pytest that got to its end: all passed, some failed, nothing was left to run."""
+"""pytest's exit statuses of complete runs: all passed, some failed, nothing was left to run."""
 
 _STOPPED = 2
-"""Status of one that the plugin stopped, since its device had failed."""
+"""The exit status if the plugin stopped the run, since its device had failed."""
 
 
 def run_suite(children: Children, name: str, arguments: Sequence[str], folder: Path) -> list[dict[str, Any]]:
-    """Run pytest with *arguments*; what became of each test. What it said is in *folder*."""
+    """Run pytest with *arguments*; returns the result of each test. Its output is in *folder*."""
     results, output = folder / f"{name}.jsonl", folder / f"{name}.txt"
     variables = {**children.variables, "GPU_REPORT_RESULTS": str(results)}
     children = dataclasses.replace(children, variables=variables)

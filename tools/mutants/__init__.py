@@ -1,1 +1,1 @@
-"""Changes the code a little, again and again, and sees whether a test notices."""
+"""Mutation testing: small changes to the code, each of which a test should detect."""

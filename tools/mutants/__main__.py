@@ -1,10 +1,10 @@
 """Mutation testing with mutmut: ``python -m tools.mutants layout caches``; without names, all of targets.toml.
 
-A package is copied to a folder of its own, where mutmut puts all mutants of a module into one file. Each mutant is
-tried in a fork of a process that has imported the tests. Mutants that no test notices are shown; those that
-``explained.toml`` explains are not tried.
+A package is copied to a folder, where mutmut puts all mutants of a module into one file. Each mutant is tried in a fork
+of a process that has imported the tests. Mutants that no test detects are shown; those that ``explained.toml`` explains
+are not tried.
 
-Of a target that has many mutants a sample is tried, evenly spread; ``--all`` tries all of them.
+Of a target with many mutants, a sample is tried, evenly spread; ``--all`` tries all of them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tools.mutants.package_copy import PackageCopy, sample
 from tools.mutants.results import SURVIVES
 
 SAMPLE = 40
-"""Mutants of a target that are tried where ``targets.toml`` does not say how many."""
+"""The number of mutants of a target that are tried if ``targets.toml`` gives none."""
 
 
 def main() -> int:
-    """Mutate what is asked for; 1 where a mutant survives that is not explained."""
+    """Try the requested targets; returns 1 if a mutant survives that is not explained."""
     targets = read_table("targets.toml")
     chosen = _parse_arguments(list(targets))
     left = 0
@@ -66,7 +66,7 @@ def _parse_arguments(targets: list[str]) -> argparse.Namespace:
 def try_mutants(
     name: str, target: dict[str, Any], folder: Path, chosen: argparse.Namespace
 ) -> tuple[str, Sequence[Change]]:
-    """Try the mutants of *target* that are *chosen*: what was done, in words, and what no test noticed."""
+    """Try the mutants of *target* that are *chosen*: a summary, and those that no test detected."""
     copy = PackageCopy(target, folder)
     earlier = copy.results.outcomes()
     if chosen.again:

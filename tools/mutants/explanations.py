@@ -1,4 +1,4 @@
-"""Changes that no test noticed, and why they may."""
+"""Changes that no test detects, with the reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ except ModuleNotFoundError:  # Python 3.10
 HERE = Path(__file__).parent
 
 _NAMED = re.compile(r"\b(append_basic_block|allocate|GlobalVariable|_function)\(")
-"""Calls that make something in LLVM IR that has a name. What others look for is external."""
+"""Calls that create something with a name in LLVM IR. Names that others look up are external."""
 
 _ALLOCATED = re.compile(r'(\ballocate\(builder, [^"]*?, )"\w+"(?=\))')
 """Calls that need no name."""
@@ -35,7 +35,7 @@ class Change:
     after: str
 
     def reason(self, explained: Sequence[dict[str, str]]) -> str:
-        """Why no test need notice it; empty where nobody has said."""
+        """Why no test needs to detect it; empty if it is not explained."""
         for entry in explained:
             if entry["function"] in self.function and entry["before"] in self.before and entry["after"] in self.after:
                 return entry["why"]
@@ -46,12 +46,12 @@ class Change:
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """What stands in the TOML file *name* of this folder."""
+    """The content of the TOML file *name* in this folder."""
     return tomllib.loads((HERE / name).read_text())
 
 
 def explanations_of(target: str) -> list[dict[str, str]]:
-    """What ``explained.toml`` has of *target*."""
+    """The entries of ``explained.toml`` for *target*."""
     return list(read_table("explained.toml").get(target, []))
 
 
@@ -60,12 +60,12 @@ def _texts(line: str) -> set[str]:
 
 
 def _are_sentences(texts: set[str]) -> bool:
-    """Whether *texts* are read by people: what code compares is a word."""
+    """Whether *texts* are read by people: text that code compares is a single word."""
     return bool(texts) and all(" " in text for text in texts)
 
 
 def _common_reason(before: str, after: str) -> str:
-    """Reasons that hold for changes of one kind wherever they are."""
+    """Reasons that hold for all changes of a kind."""
     if any(before[: found.end(1)] + before[found.end() :] == after for found in _ALLOCATED.finditer(before)):
         return NAMES
     if after.replace("XX", "").lower() == before.lower():

@@ -1,4 +1,4 @@
-"""Changes that ``targets.toml`` lists, each of which is tried in a process of its own."""
+"""Changes that ``targets.toml`` lists, each of which is tried in a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tools.mutants.trial import COLLECTION, PATIENCE, SECONDS
 
 
 class ListedChanges:
-    """The changes of *target*, called *name*, which are made in copies of all packages in *folder*."""
+    """The changes of *target*, called *name*, which are applied to copies of all packages in *folder*."""
 
     def __init__(self, name: str, target: dict[str, Any], folder: Path) -> None:
         self._file = target["file"]
@@ -66,7 +66,7 @@ class ListedChanges:
         return place
 
     def _try_change(self, places: SimpleQueue[Path], change: Change | None, limit: float) -> str:
-        """What becomes of *change* in one of *places*, where the tests may take *limit* seconds."""
+        """The result of *change* in one of *places*; the tests may take *limit* seconds."""
         place = places.get()
         try:
             text = self._original
@@ -88,8 +88,8 @@ class ListedChanges:
 
 
 def run_limited(command: Sequence[str], place: Path, environment: dict[str, str], seconds: float) -> int | None:
-    """The exit status of *command*, run in *place* without output; ``None`` if it had to be ended after so many
-    *seconds*. What it started, and left behind, is ended, too."""
+    """The exit status of *command*, run in *place* without output; ``None`` if it was killed after *seconds*. Its
+    children are killed, too."""
     with subprocess.Popen(
         command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,

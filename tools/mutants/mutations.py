@@ -1,4 +1,4 @@
-"""What mutmut has written: each mutant of a module, what it changes, and in which statement."""
+"""mutmut's output: each mutant of a module, its change, and the changed statement."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _NAMED = re.compile(r"(.*__mutmut_)(orig|\d+)")
 
 @dataclass(frozen=True)
 class Mutation(Change):
-    """The mutant *name*, and from which to which line of *file* the changed statements go in the original function."""
+    """The mutant *name*, and the first and last line in *file* of the changed statements in the original function."""
 
     name: str
     file: str
     spans: tuple[tuple[int, int], ...]
 
     def is_reached(self, lines: set[int]) -> bool:
-        """Whether what runs *lines* of the file comes to the change."""
+        """Whether code that runs *lines* of the file reaches the change."""
         return any(first <= line <= last for first, last in self.spans for line in lines)
 
 
 def read_mutations(file: Path, module: str) -> list[Mutation]:
-    """The mutants in *file*, which mutmut made of *module*, in the order of the lines."""
+    """The mutants in *file*, which mutmut created from *module*, in the order of the lines."""
     text = file.read_text()
     lines = text.splitlines()
     originals: dict[str, ast.FunctionDef] = {}
@@ -65,7 +65,8 @@ def _lines_of(lines: list[str], node: ast.FunctionDef) -> list[str]:
 
 
 def _span(function: ast.FunctionDef, line: int) -> tuple[int, int]:
-    """The first and last line of the smallest statement around *line*; of one that holds others, those above them."""
+    """The first and last line of the smallest statement around *line*; for a compound statement, those before its
+    body."""
     spans = []
     for node in ast.walk(function):
         if not isinstance(node, ast.stmt | ast.ExceptHandler):

@@ -1,4 +1,4 @@
-"""A copy of a package in which mutmut has put all mutants of some modules, and what became of those that were tried."""
+"""A copy of a package with all mutants of some modules, and the results of those that were tried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tools.mutants.results import Results
 ROOT = Path(__file__).parents[2]
 
 CONFIGURATION = ("pyproject.toml", "conftest.py")
-"""What pytest reads at the top of the repository: how tests are run, and which of them by default."""
+"""The files that configure pytest at the top of the repository."""
 
 IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
@@ -30,18 +30,18 @@ copy_src_dir()
 copy_also_copy_files()
 create_mutants(1)
 """
-"""Makes the mutants in the working directory, as ``mutmut run`` does, and runs nothing: it has no command for that."""
+"""Creates the mutants in the working directory as ``mutmut run`` does, without running anything, for which it has no
+command."""
 
 GOLDEN = (5**0.5 - 1) / 2
-"""Its multiples, modulo 1, are far from each other: samples of different seeds share few mutants."""
+"""Its multiples, modulo 1, are far from each other: samples with different seeds share few mutants."""
 
 
 T = TypeVar("T")
 
 
 class PackageCopy:
-    """The package of *target* in *folder*, with what mutmut has to know; a *folder* that was kept is brought up to
-    date."""
+    """The package of *target* in *folder*, with mutmut's settings; an existing *folder* is updated."""
 
     def __init__(self, target: dict[str, Any], folder: Path) -> None:
         self.folder = folder
@@ -81,8 +81,8 @@ class PackageCopy:
         self.results = Results(self.folder / "results.jsonl", digest.hexdigest())
 
     def try_mutants(self, mutations: Sequence[Mutation], processes: int, *, more: bool) -> None:
-        """Run the tests for each of *mutations*; the results are kept as they come, beside the earlier ones where
-        there are to be *more*."""
+        """Run the tests for each of *mutations*; results are stored as they come, in addition to earlier ones if
+        *more*."""
         self.results.begin(more=more)
         if not mutations:
             return

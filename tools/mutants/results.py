@@ -1,4 +1,4 @@
-"""What became of mutants, in a file that grows with each that is tried."""
+"""The results of mutants, in a file to which each is appended."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import json
 from pathlib import Path
 
 SURVIVES = ("survives", "unreached")
-"""What becomes of a mutant that no test notices."""
+"""The result of a mutant that no test detects."""
 
 
 class Results:
-    """The file *path*, as long as what is mutated has this *digest*: a line of JSON for each mutant."""
+    """The file *path*, valid for mutated code with this *digest*: a line of JSON for each mutant."""
 
     def __init__(self, path: Path, digest: str) -> None:
         self.path = path
         self._digest = digest
 
     def begin(self, *, more: bool) -> None:
-        """Forget what became of mutants earlier, unless there is to be *more* of the same."""
+        """Forget earlier results, unless *more* of the same are added."""
         if not (more and self.outcomes()):
             self.path.write_text(f"{self._digest}\n")
 
     def outcomes(self) -> dict[str, str]:
-        """What became of each mutant that was tried, by its name."""
+        """The result of each mutant that was tried, by name."""
         try:
             head, *lines = self.path.read_text().splitlines()
         except (FileNotFoundError, ValueError):
@@ -31,6 +31,6 @@ class Results:
         return {result["mutant"]: result["outcome"] for result in results}
 
     def add(self, mutant: str, outcome: str) -> None:
-        """Write down what became of *mutant*."""
+        """Record the result of *mutant*."""
         with self.path.open("a") as file:
             print(json.dumps({"mutant": mutant, "outcome": outcome}), file=file)

@@ -1,9 +1,9 @@
 """Tries mutants: ``python -m tools.mutants.runner PROCESSES WARM-UP ARGUMENT...`` in the folder that mutmut made.
 
-The tests, which the arguments of pytest tell, are collected once. Each is run on its own in a fork, which says to what
-lines it comes. Then each mutant that standard input names is tried in a fork, by the tests that come to it and those
-that start processes, whose lines nobody sees; the quickest first. What became of it is a line of JSON on standard
-output. Fails where a test fails without a mutant.
+The tests that pytest's arguments select are collected once. Each is run in a fork, which records the lines that it
+runs. Then each mutant named on standard input is tried in a fork, with the tests that reach it and those that start
+processes, whose lines are not seen; the quickest first. Its result is a line of JSON on standard output. Fails if a
+test fails without a mutant.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OBSERVED = Path("observed.json")
 
 @dataclass(frozen=True)
 class Test:
-    """A test, the *lines* of each file that it runs, and how many *seconds* it takes."""
+    """A test, the *lines* of each file that it runs, and the *seconds* that it takes."""
 
     item: pytest.Item
     lines: dict[str, set[int]]
@@ -39,12 +39,12 @@ class Test:
 
     @property
     def limit(self) -> float:
-        """The seconds after which it hangs."""
+        """The seconds after which it counts as hanging."""
         return PATIENCE * self.seconds + SECONDS
 
 
 class Runner:
-    """A plugin of pytest that tries *mutations* instead of running the tests as they are."""
+    """A plugin of pytest that tries *mutations* instead of running the tests."""
 
     def __init__(self, mutations: list[Mutation], processes: int, warm_up: str) -> None:
         self._mutations = mutations
@@ -80,12 +80,13 @@ class Runner:
         return True
 
     def _observe(self, session: pytest.Session) -> list[Test]:
-        """All tests, the quickest first. What was seen of one earlier holds while it and the modules are the same."""
+        """All tests, the quickest first. Earlier observations are valid while the test and the modules are
+        unchanged."""
         files = sorted({mutation.file for mutation in self._mutations})
         seen = json.loads(OBSERVED.read_text()) if OBSERVED.exists() else {}
         keys = {item: _key(item, files) for item in session.items}
         failures = {item: "" for item in session.items if keys[item] not in seen}
-        for _ in range(2):  # one that the machine was too busy for is tried again
+        for _ in range(2):  # one that failed because the machine was busy is tried again
             for trial in self._run([self._observation(item, files) for item in failures]):
                 (item,), told = trial.tests, trial.told()
                 if trial.passes and told:
@@ -108,7 +109,7 @@ class Runner:
         return lambda: Trial("", [item], [COLLECTION], files)
 
     def _try_all(self, tests: list[Test]) -> Iterator[tuple[Mutation, Trial | None]]:
-        """Each mutation, and the trial that was made of it, unless no test comes to it."""
+        """Each mutation and its trial, unless no test reaches it."""
         chosen = {mutation.name: (mutation, _choose(tests, mutation)) for mutation in self._mutations}
         starts = []
         for mutation, able in chosen.values():
@@ -121,7 +122,7 @@ class Runner:
             yield chosen[trial.mutant][0], trial
 
     def _run(self, starts: Iterable[Callable[[], Trial]]) -> Iterator[Trial]:
-        """What *starts* gives, a few at a time, as each is over."""
+        """The results of *starts*, a few at a time, as each ends."""
         waiting, running, more = iter(starts), list[Trial](), True
         while more or running:
             while more and len(running) < self._processes:
@@ -137,13 +138,13 @@ class Runner:
 
 
 def _key(item: pytest.Item, files: list[str]) -> str:
-    """A text that changes when the module of a test does, or what it tests."""
+    """A digest of the test's module and of the code that it tests."""
     contents = (Path(file).read_bytes() for file in (*files, item.path))
     return " ".join([item.nodeid, *(hashlib.sha256(content).hexdigest() for content in contents)])
 
 
 def _choose(tests: list[Test], mutation: Mutation) -> list[Test]:
-    """The tests that may notice *mutation*, in the order in which they are run."""
+    """The tests that may detect *mutation*, in the order in which they are run."""
     reaching = [test for test in tests if mutation.is_reached(test.lines[mutation.file])]
     return reaching + [test for test in tests if test.starts and test not in reaching]
 

@@ -17,27 +17,27 @@ from typing import Any, NoReturn
 import pytest
 
 PATIENCE = 5
-"""How many times as long as without a mutant a test may take; what takes longer hangs."""
+"""A test hangs if it takes more than this many times as long as without a mutant."""
 
 SECONDS = 10.0
-"""So many seconds a test may take on top of that: other programs may want the processors as well."""
+"""Seconds that are added to that, as other programs may use the processors."""
 
 COLLECTION = 600.0
-"""Seconds that tests may take without a mutant."""
+"""The seconds that tests may take without a mutant."""
 
 SHARED = 1 << 20
-"""Bytes that a trial shares with the process that collected the tests. They hold the lines of any module."""
+"""The bytes that a trial shares with the process that collected the tests, enough for the lines of any module."""
 
 COUNT = struct.Struct("=q")
 
 _STARTS = ("os.fork", "os.posix_spawn", "subprocess.Popen")
-"""What Python's auditing says of a process that starts another."""
+"""The events of Python's auditing when a process starts another."""
 
 
 class Trial:
-    """*tests* in a process of their own, one after the other until one fails.
+    """*tests* in a fork, one after another until one fails.
 
-    *limits* says how many seconds each may take. With *files* it is written down which lines of these are run.
+    *limits* gives the seconds that each may take. With *files*, their lines that are run are recorded.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class Trial:
         self.mutant = mutant
         self.tests = tests
         self._limits = limits
-        self._shared = mmap(-1, SHARED)  # how many tests have passed; then what was observed
+        self._shared = mmap(-1, SHARED)  # the number of tests that passed, then the observation
         self._passed, self._since = 0, time.monotonic()
         self._process = os.fork()
         if not self._process:
             self._run(files)
 
     def is_over(self) -> bool:
-        """Whether the tests are over, or were ended as one took too long."""
+        """Whether the tests have ended, or were killed because one took too long."""
         passed = self._count()
         if passed > self._passed:
             self._passed, self._since = passed, time.monotonic()
@@ -65,22 +65,22 @@ class Trial:
         if not process:
             return False
         with suppress(ProcessLookupError):
-            os.killpg(self._process, signal.SIGKILL)  # what the tests started
+            os.killpg(self._process, signal.SIGKILL)  # child processes of the tests
         self._passed = self._count()
         return True
 
     @property
     def passes(self) -> bool:
-        """Whether no test noticed anything."""
+        """Whether no test detected the mutant."""
         return self._status == 0 and not self.hangs
 
     @property
     def noticed_by(self) -> pytest.Item:
-        """The test that did not pass."""
+        """The test that failed."""
         return self.tests[min(self._passed, len(self.tests) - 1)]
 
     def told(self) -> dict[str, Any]:
-        """The `Observation` of the process, if it came to its end, and what was said of a failure."""
+        """The `Observation` of the process, if it ended normally, and the messages of a failure."""
         text = self._shared[COUNT.size :].partition(b"\0")[0]
         return dict(json.loads(text)) if text else {}
 
@@ -119,7 +119,7 @@ class Trial:
 
 
 class Failures:
-    """A plugin of pytest that keeps what was said of a test that failed."""
+    """A plugin of pytest that stores the message of a failed test."""
 
     text = ""
 
@@ -132,8 +132,8 @@ class Failures:
 class Observation:
     """What tests do: the lines of *files* that they run, whether they start processes, and how long they take.
 
-    A test that fills the stack, after which Python traces no more, counts as one that starts processes: what else it
-    runs is not seen.
+    A test that overflows the stack, after which Python stops tracing, counts as one that starts processes, as the rest
+    of its lines is not seen.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
@@ -142,7 +142,7 @@ class Observation:
         self._seconds = 0.0
 
     def make(self, function: Callable[[], int]) -> int:
-        """What *function* gives, while it is observed. There is no end to the observation of processes."""
+        """The result of *function*, which is observed. The auditing of processes cannot be turned off afterwards."""
         sys.addaudithook(self._hear)
         threading.settrace(self._trace)
         sys.settrace(self._trace)
@@ -155,7 +155,7 @@ class Observation:
             self._seconds = time.monotonic() - start
 
     def told(self) -> dict[str, Any]:
-        """As JSON has it, but for sets."""
+        """As JSON, with sets as lists."""
         return {"lines": self._lines, "starts": self._starts, "seconds": self._seconds}
 
     def _hear(self, event: str, _: object) -> None:

@@ -1,1 +1,1 @@
-"""Tests with other libraries, which `nox -s neighbours` installs: they and device arrays, in both directions."""
+"""Tests with other libraries, which `nox -s neighbours` installs: arrays are passed in both directions."""

@@ -31,13 +31,13 @@ class Environment(Protocol):
     """The registers of an instruction."""
 
     def read(self, name: str) -> Value | None:
-        """The register called *name*; None where it is none."""
+        """The value of the register *name*; None if there is no such register."""
 
     def write(self, name: str, value: Value) -> bool:
-        """Set a register; false where it is none."""
+        """Set a register; returns false if there is no such register."""
 
     def read_lane(self, name: str) -> Value | None:
-        """This lane's bit of a mask; None where it is no mask, or there is no lane."""
+        """This lane's bit of a mask; None if it is not a mask, or there is no lane."""
 
     def write_lane(self, name: str, value: Value) -> bool:
         """Set this lane's bit of a mask."""
@@ -51,7 +51,7 @@ class Environment(Protocol):
 
 @dataclass
 class Variable:
-    """A place on the stack that holds bits."""
+    """Bits on the stack."""
 
     place: ir.Value
     kind: str
@@ -60,7 +60,7 @@ class Variable:
 
 
 class ExpressionLowering:
-    """Writes expressions at the place of *builder*. Variables may be there before."""
+    """Writes expressions at the position of *builder*. Variables may be predefined."""
 
     def __init__(self, builder: ir.IRBuilder, environment: Environment) -> None:
         self.builder = builder
@@ -204,7 +204,7 @@ class ExpressionLowering:
         return functions.call(self.values, name, arguments)
 
     def root(self, target: Expression) -> tuple[str, tuple[str, int] | None]:
-        """The name that *target* is a part of, and the type that it is seen as at last."""
+        """The name that *target* is a part of, and the type of its last view."""
         seen = None
         while not isinstance(target, Name):
             if isinstance(target, View):

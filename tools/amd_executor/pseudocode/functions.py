@@ -1,4 +1,4 @@
-"""The functions that pseudocode calls without saying what they do."""
+"""The functions that pseudocode calls without defining them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _exponent_field(values: Values, value: Value) -> ir.Value:
 
 
 def exponent(values: Values, value: Value) -> Value:
-    """The bits of the exponent as they are."""
+    """The biased exponent."""
     field = _exponent_field(values, value)
     return values.resize(Value(field, "u", value.bits), 32, "i")
 
@@ -110,7 +110,7 @@ def _sign(values: Values, value: Value) -> Value:
 
 
 def _library(name: str) -> Function:
-    """A function of C's library: there are floats and doubles of it."""
+    """A function of the C library, which has variants for floats and doubles."""
 
     def function(values: Values, *arguments: Value) -> Value:
         bits = max(32, *(argument.bits for argument in arguments))
@@ -153,7 +153,7 @@ def _is_even(values: Values, value: Value) -> Value:
 
 
 def _fraction_and_exponent(values: Values, value: Value) -> tuple[Value, Value]:
-    """What C's frexp gives, for any number that is not zero."""
+    """The result of C's frexp for any number that is not zero."""
     raw, fraction, width = _raw(values, value)
     lifted = values.ldexp(value, constant(fraction + 2))
     denormal = is_denormal(values, value).llvm
@@ -170,7 +170,7 @@ def _fraction_and_exponent(values: Values, value: Value) -> tuple[Value, Value]:
 
 
 def _is_ordinary(values: Values, value: Value) -> ir.Value:
-    """Neither zero, infinite, nor no number."""
+    """Neither zero, infinite nor NaN."""
     zero = values.builder.fcmp_ordered("==", value.llvm, ir.Constant(value.llvm.type, 0.0))
     width = _FIELDS[value.bits][1]
     field = _exponent_field(values, value)
@@ -191,7 +191,7 @@ def _frexp_exponent(values: Values, value: Value) -> Value:
 
 
 def _half_towards_zero(values: Values, value: Value) -> Value:
-    """A float as a half that is not farther from zero."""
+    """A float as a half, rounded towards zero."""
     near = values.real(value, 16)
     farther = values.compare(">", values.named("fabs", values.real(near, 32)), values.named("fabs", value)).llvm
     raw = values.pattern(near).llvm
@@ -205,7 +205,7 @@ def _sign_extend(values: Values, value: Value) -> Value:
 
 
 def _sign_extend_from(values: Values, value: Value, width: Value) -> Value:
-    """The low *width* bits as a number with a sign."""
+    """The low *width* bits as a signed number."""
     size = values.resize(width, value.bits, "u")
     rest = values.operate("-", constant(value.bits, value.bits, "u"), size)
     moved = values.shift("<<", values.pattern(value), rest)
@@ -215,7 +215,7 @@ def _sign_extend_from(values: Values, value: Value, width: Value) -> Value:
 
 
 def _first_bit(values: Values, value: Value) -> Value:
-    """The number of the lowest bit that is set, -1 if none is."""
+    """The index of the lowest bit that is set, -1 if there is none."""
     found = values.intrinsic(f"llvm.cttz.i{value.bits}", value.llvm, ir.Constant(ir.IntType(1), 0))
     some = values.truth(value)
     return values.resize(
@@ -228,7 +228,7 @@ def _count(values: Values, value: Value) -> Value:
 
 
 def _two_over_pi(bits: int) -> int:
-    """The first *bits* binary digits of 2/pi behind the point."""
+    """The first *bits* binary digits of 2/pi after the point."""
     scale = 1 << (bits + 64)
 
     def arctangent(inverse: int) -> int:
@@ -245,7 +245,7 @@ def _two_over_pi(bits: int) -> int:
 
 
 def _two_over_pi_part(values: Values, shift: Value) -> Value:
-    """53 digits of 2/pi from *shift* on, as a whole number in a double."""
+    """53 digits of 2/pi from *shift* on, as an integer in a double."""
     digits = 1201
     wide = ir.IntType(1280)
     table = Value(ir.Constant(wide, _two_over_pi(digits) << 53), "u", 1280)
@@ -287,4 +287,4 @@ _FUNCTIONS: dict[str, Function] = {
     "trunc": _named("trunc"),
     "two_over_pi": _two_over_pi_part,
 }
-"""Some are ours, for the text of `corrections`."""
+"""Some are our own, for the text of `corrections`."""

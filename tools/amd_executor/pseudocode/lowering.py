@@ -34,7 +34,7 @@ _REGISTER = re.compile(r"[DS]\d$|VCC|EXEC|SCC$|PC$|M0$|VGPR$|SGPR|MEM$|HW_|ROUND
 
 
 class Lowering(ExpressionLowering):
-    """Writes statements at the place of *builder*."""
+    """Writes statements at the position of *builder*."""
 
     def __init__(self, builder: ir.IRBuilder, environment: Environment) -> None:
         super().__init__(builder, environment)
@@ -159,7 +159,7 @@ class Lowering(ExpressionLowering):
             shift += part.bits
 
     def store(self, name: str, value: Value, *, is_whole: bool) -> None:
-        """Set a variable or register, or the low bits of it."""
+        """Set a variable or register, or its low bits."""
         variable = self.variables.get(name)
         if variable is None:
             if self.environment.write(name, value):
@@ -174,13 +174,13 @@ class Lowering(ExpressionLowering):
         self.builder.store(self.values.resize(raw, variable.bits).llvm, variable.place)
 
     def variable(self, name: str, kind: str, bits: int) -> Variable:
-        """A new variable; a register that is not known is none."""
+        """A new variable, unless the name is that of an unknown register."""
         if _REGISTER.match(name):
             raise PseudocodeError(f"the register {name}")
         return self.declare(name, kind, bits)
 
     def insert(self, name: str, target: Expression, value: Value) -> None:
-        """Set some bits of a variable: a slice, perhaps seen as a type, or one bit."""
+        """Set some bits of a variable: a slice, possibly viewed as a type, or one bit."""
         part = target.value if isinstance(target, View) else target
         if isinstance(target, View):
             value = self.values.fit(value, target.kind, target.bits)
@@ -216,7 +216,7 @@ class Lowering(ExpressionLowering):
             return self.inline(function, arguments)
         outer = self.known
         self.known = {**outer, **dict(zip(function.parameters, arguments, strict=True))}
-        result = Variable(on_stack(self.builder, ir.IntType(8)), "u", 8)  # the only ones with a body give bytes
+        result = Variable(on_stack(self.builder, ir.IntType(8)), "u", 8)  # the only functions with a body return bytes
         end = self.builder.append_basic_block("returned")
         self.exits.append((end, result))
         self.run(function.body)

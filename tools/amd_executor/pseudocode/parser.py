@@ -117,7 +117,7 @@ class _Parser:
             while self.accept(";"):
                 pass
             if not separated and self.peek() not in ends:
-                # The manuals leave some separators out, behind `endif` and before a new line.
+                # The manuals leave some separators out, after `endif` and before a new line.
                 if self.peek() == ")" or not self.peek():
                     break
                 if self.tokens[self.place][0] != "word" and self.peek() != "{":
@@ -247,7 +247,7 @@ class _Parser:
                 return value
 
     def part(self, value: Expression) -> Expression:
-        """What stands in brackets: one bit or element, ``high : low``, or ``low +: count``."""
+        """The contents of brackets: one bit or element, ``high : low``, or ``low +: count``."""
         index = self.expression()
         if self.accept(":"):
             return Slice(value, index, self.expression())

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 
 class PseudocodeError(Exception):
-    """Text that is no pseudocode as this reader knows it, or whose meaning is not known."""
+    """Text that this parser does not understand, or whose meaning is not known."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A literal. ``kind`` is u, i or f, or n for a whole number that takes the kind of what it meets."""
+    """A literal. ``kind`` is u, i or f, or n for an integer that takes the kind of the other operand."""
 
     value: int | float
     kind: str
     bits: int
-    is_pattern: bool = False  # written in hexadecimal: converted to a float, its bits are meant
+    is_pattern: bool = False  # written in hexadecimal: as a float, it is a bit pattern
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ Expression = Number | Name | View | Field | Slice | Index | Call | Cast | Concat
 
 @dataclass(frozen=True)
 class Assignment:
-    """All *targets* get the value of the expression; with an operator, they are operated upon."""
+    """All *targets* get the value of the expression. With an operator, they are updated."""
 
     targets: tuple[Expression, ...]
     operator: str
@@ -149,7 +149,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An expression for what it does."""
+    """An expression statement."""
 
     value: Expression
 

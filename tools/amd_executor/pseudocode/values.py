@@ -1,4 +1,4 @@
-"""Values of the pseudocode as LLVM values: whole numbers of any width with or without a sign, and floats."""
+"""Values of the pseudocode as LLVM values: integers of any width, signed or unsigned, and floats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = {16: "f16", 32: "f32", 64: "f64"}
 
 
 def on_stack(builder: ir.IRBuilder, kind: ir.Type) -> ir.Value:
-    """A place for a value of that type, which is zero."""
+    """A stack slot of that type, initialised to zero."""
     with builder.goto_entry_block():
         place = builder.alloca(kind)
         place.type = ir.PointerType()  # llvmlite's has the type of the value
@@ -24,8 +24,8 @@ def on_stack(builder: ir.IRBuilder, kind: ir.Type) -> ir.Value:
 
 @dataclass(frozen=True)
 class Value:
-    """*bits* wide, of a kind: u and i are whole numbers, n one that takes the kind of what it meets, f a float, bf a
-    bfloat, kept as its bits. *known* is the number where it is known already, as the bits have it."""
+    """*bits* is the width, *kind* one of u and i (integers), n (an integer that takes the kind of the other operand), f
+    (a float) and bf (a bfloat, kept as its bits). *known* is the number if it is a constant, as its bits."""
 
     llvm: ir.Value
     kind: str
@@ -39,7 +39,7 @@ class Value:
 
 
 def constant(number: int, bits: int = 32, kind: str = "n", *, is_pattern: bool = False) -> Value:
-    """A whole number."""
+    """An integer."""
     number &= (1 << bits) - 1
     return Value(ir.Constant(ir.IntType(bits), number), kind, bits, number, is_pattern)
 
@@ -50,20 +50,20 @@ def real(number: float, bits: int) -> Value:
 
 
 def signed(value: Value) -> int:
-    """The known number of *value*, with its sign if its kind has one."""
+    """The constant of *value*, signed if its kind is."""
     assert value.known is not None
     negative = value.kind in ("i", "n") and value.known >> (value.bits - 1)
     return value.known - (1 << value.bits) if negative else value.known
 
 
 class Values:
-    """What can be done with values, at the place where *builder* stands."""
+    """Operations on values, written at the position of *builder*."""
 
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.builder = builder
 
     def intrinsic(self, name: str, *arguments: ir.Value, result: ir.Type | None = None) -> ir.Value:
-        """A call of an LLVM intrinsic, or of a function of C's library."""
+        """A call of an LLVM intrinsic, or of a function of the C library."""
         kind = ir.FunctionType(result or arguments[0].type, [argument.type for argument in arguments])
         module = self.builder.module
         function = module.globals.get(name) or ir.Function(module, kind, name)
@@ -78,7 +78,7 @@ class Values:
         return Value(self.builder.bitcast(value.llvm, ir.IntType(value.bits)), "u", value.bits)
 
     def resize(self, value: Value, bits: int, kind: str | None = None) -> Value:
-        """A whole number in another width, with its sign if it has one."""
+        """An integer in another width, sign-extended if it is signed."""
         kind = kind or value.kind
         if value.known is not None:
             return constant(signed(value), bits, kind)
@@ -107,7 +107,7 @@ class Values:
         return Value(self.builder.bitcast(wide, FLOATS[32]), "f", 32)
 
     def real(self, value: Value, bits: int) -> Value:
-        """*value* as a float of *bits*: converted, or its bits where it was written as a pattern."""
+        """*value* as a float of *bits*: converted, or reinterpreted if it was written as a bit pattern."""
         if value.is_pattern:
             return self.view(value, "f", bits)
         value = self.single(value)
@@ -123,7 +123,8 @@ class Values:
         return Value(convert(value.llvm, target), "f", bits)
 
     def rounded_to_odd(self, value: Value) -> Value:
-        """A double as a float that says in its last bit whether something was lost: to be rounded again, but once."""
+        """A double as a float that records in its last bit whether it is inexact, so that it can be rounded once
+        more."""
         near = self.real(value, 32)
         back = self.real(near, 64)
         farther = self.compare(">", self.named("fabs", back), self.named("fabs", value)).llvm
@@ -133,7 +134,7 @@ class Values:
         return self.view(Value(self.builder.or_(below, self.builder.zext(inexact, raw.type)), "u", 32), "f", 32)
 
     def whole(self, value: Value, kind: str, bits: int) -> Value:
-        """A float as a whole number: towards zero, at most the largest, NaN as 0."""
+        """A float as an integer: truncated, saturated, NaN as 0."""
         value = self.single(value)
         name = f"llvm.fpto{'s' if kind == 'i' else 'u'}i.sat.i{bits}.{_NAMES[value.bits]}"
         return Value(self.intrinsic(name, value.llvm, result=ir.IntType(bits)), kind, bits)
@@ -164,7 +165,7 @@ class Values:
         return Value(self.builder.trunc(high, ir.IntType(16)), "bf", 16)
 
     def fit(self, value: Value, kind: str, bits: int) -> Value:
-        """*value* as it is stored in a place of that type."""
+        """*value* as it is stored in a variable of that type."""
         if kind == "f":
             return self.real(value, bits) if value.is_float else self.view(value, "f", bits)
         if kind == "bf":
@@ -185,7 +186,7 @@ class Values:
     # arithmetic
 
     def meet(self, left: Value, right: Value) -> tuple[Value, Value]:
-        """Both in the type that an operation of the two is done in."""
+        """Both operands in the type in which an operation on them is computed."""
         left, right = self.single(left), self.single(right)
         if left.is_float or right.is_float:
             bits = max(value.bits for value in (left, right) if value.is_float)
@@ -217,7 +218,7 @@ class Values:
         return Value(operation(self.builder, left.llvm, right.llvm), left.kind, left.bits)
 
     def compare(self, operator: str, left: Value, right: Value) -> Value:
-        unequal = operator == "<>"  # less or greater, so not where a float is no number
+        unequal = operator == "<>"  # less or greater, so false for NaN
         if left.is_float:
             order = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
             return self.flag(order("!=" if unequal else operator, left.llvm, right.llvm))
@@ -226,7 +227,7 @@ class Values:
         return self.flag(order(operator, left.llvm, right.llvm))
 
     def shift(self, operator: str, left: Value, right: Value) -> Value:
-        """Bits that are shifted out are lost, however far; whole numbers with a sign keep it."""
+        """Bits shifted out are lost, at any distance; signed integers keep the sign."""
         if left.known is not None and right.known is not None:
             number = signed(left)
             number = number << right.known if operator == "<<" else number >> right.known
@@ -242,7 +243,7 @@ class Values:
         return Value(self.builder.select(within, shifted, zero), left.kind, left.bits)
 
     def scale(self, left: Value, right: Value) -> Value:
-        """``2.0F ** right``: the manuals have no other power of a whole number."""
+        """``2.0F ** right``: the manuals use no other power of an integer."""
         one = real(1.0, left.bits)
         if str(left.llvm.constant) != "2.0" or right.is_float:
             raise PseudocodeError("a power of something else than 2")

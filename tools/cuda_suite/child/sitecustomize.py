@@ -1,4 +1,4 @@
-"""Makes the child processes of tests pose and serve the tests as well, when they first import what is posed as."""
+"""Makes the child processes of tests pose and serve the tests, when they first import a posed package."""
 
 import importlib.util
 import os

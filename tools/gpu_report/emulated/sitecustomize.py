@@ -1,6 +1,6 @@
-"""Gives Python processes that have this folder on their path an AMD GPU whose machine code is executed here.
+"""Gives Python processes that have this folder on their path an AMD GPU whose machine code is emulated here.
 
-Those that ask for the CPU device are left alone, as they would be on a machine with a GPU.
+Processes that ask for the CPU device are left alone, as on a machine with a GPU.
 """
 
 import os

@@ -130,13 +130,18 @@ declare <32 x i64> @llvm.umin.v32i64(<32 x i64>, <32 x i64>)
 
 
 def test_the_lesser_of_a_converted_number_and_one_of_a_single_lane(scratch: LlvmContext) -> None:
-    text = str(scratch.read_text(LESSER))
+    program = LESSER
+    if llvm.llvm_version_info[0] < 22:  # where the alignment of a masked access is an operand
+        program = LESSER.replace("ptr align 1 %divisors,", "ptr %divisors, i32 1,").replace(
+            "p0(ptr, <32", "p0(ptr, i32, <32"
+        )
+    text = str(scratch.read_text(program))
     assert "= freeze <32 x i64>" in avoid_miscompiled_patterns(text)  # else the process would end
     divisors = np.full(32, 7, np.uint16)
     for number in (0.0, 3.5, 7.0, 15.0):
         divisors[0] = 3
         out = np.zeros(1, np.uint16)
-        run(scratch, LESSER, out, np.full(32, number), divisors)
+        run(scratch, program, out, np.full(32, number), divisors)
         assert out[0] == min(int(number), 3) // 3
 
 

@@ -1,8 +1,8 @@
-"""Which tests the default run leaves to ``nox -s long``.
+"""Selects the tests of the default run, and those of ``nox -s long``.
 
-A test marked ``long`` is left out. Of a test marked ``sample(count)`` that many of its parameter sets are run, spread
-over all of them; the others are ``long``. ``--cases long`` runs what the default run leaves out, ``--cases all`` runs
-everything; a test that the command line names by its ``::`` is run with all of its parameter sets.
+A test marked ``long`` is not in the default run. Of a test marked ``sample(count)``, that many parameter sets are,
+spread evenly over all of them; the others are ``long``. ``--cases long`` runs what the default run leaves out, and
+``--cases all`` everything. A test that the command line names with ``::`` runs with all of its parameter sets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from importlib.util import find_spec
 import pytest
 
 GOLDEN = (5**0.5 - 1) / 2
-"""Its multiples, modulo 1, are in step with no period: a sample has each value of a parameter about as often."""
+"""Its multiples, modulo 1, have no common period with any parameter: a sample has each value of a parameter about
+equally often."""
 
 CHOICES = ("default", "long", "all")
 
@@ -24,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Let Hypothesis take its time: how long it needs for an example is a matter of what else the machine does."""
+    """Turn off Hypothesis's deadlines: how long an example takes depends on what else the machine does."""
     if find_spec("hypothesis") is not None:
         from hypothesis import HealthCheck, settings
 
@@ -34,7 +35,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what samples leave out, and take away what this run is not for."""
+    """Mark parameter sets beyond the samples, and deselect the tests that are not in this run."""
     _mark_beyond_samples(items)
     chosen = config.getoption("cases")
     if chosen == "all" or (chosen == "default" and any("::" in argument for argument in config.args)):

@@ -1,7 +1,7 @@
-"""The jobs of this project. Each makes the environment that it needs, with the Python that runs nox.
+"""The sessions of this project. Each creates the environment that it needs, with the Python that runs nox.
 
-``python3 -m pip install nox uv && python3 -m nox -s demo`` is all that it takes on a fresh machine; without uv the
-environments are made by virtualenv and filled by pip.
+``python3 -m pip install nox uv && python3 -m nox -s demo`` is enough on a fresh machine. Without uv, the environments
+are created by virtualenv and filled by pip.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
 ROOT = Path(__file__).resolve().parent
-nox.options.envdir = str(ROOT / ".nox")  # absolute: sessions pass folders beneath it to programs that run elsewhere
+nox.options.envdir = str(ROOT / ".nox")  # absolute, as sessions pass folders in it to programs that run elsewhere
 PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-compat")
 """From the bottom layer to the top: each depends only on those before it."""
 
 IMPORTS = ("hip_devicelib", "hip_runtime", "numba_hip", "numba_hip_cuda")
 PYTEST = ("pytest>=8", "pytest-xdist>=3.6", "pip")
-"""What runs tests. Numba's report on the system, which has to show us, asks pip; environments made by uv have none."""
+"""The packages that run tests. Numba's report on the system, which a test looks at, needs pip, which environments of uv
+lack."""
 
 NO_TESTS = 5
-"""Exit status of pytest where it has found nothing to run."""
+"""pytest's exit status if it found nothing to run."""
 
 NOTHING_TO_TEST = 75
-"""Exit status of what fetches something to test with, such as the packages of ROCm, where it cannot be had."""
+"""The exit status of tools that fetch something to test with, such as ROCm's packages, if it is not available."""
 
 RUFF = "ruff>=0.17,<0.18"
 IMPORT_LINTER = "import-linter>=2.10,<3"
@@ -46,7 +47,7 @@ MYPY = "mypy>=2.4,<2.5"
 TORCH = "torch>=2.6"
 
 EXECUTOR = "tinygrad==0.14.0"
-"""Has the encodings of AMD's instructions and what they do, for ``tools.amd_executor``; needs Python 3.11."""
+"""Contains the encodings and pseudocode of AMD's instructions for ``tools.amd_executor``; needs Python 3.11."""
 
 EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 EMULATED = (
@@ -61,14 +62,15 @@ EMULATED_WITH_ROCM = (
     "vectorize", "cache_hints", "transfer_hints",
 )  # fmt: skip
 EMULATED_QUICK = ("records", "warp", "streams", "graphs", "pointers", "private_and_constant_memory")
-"""Modules of core's tests that run on an emulated GPU: without more, with ROCm's device library, and in a hurry."""
+"""Modules of core's tests for an emulated GPU: those that need nothing else, those that need ROCm's device library, and
+those of the quick run."""
 
 HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")
-"""Extras of hip-runtime that bring each generation of hip-python."""
+"""Extras of hip-runtime that install each generation of hip-python."""
 
 
 def local(*packages: str, extra: str = "") -> list[str]:
-    """Arguments that install *packages* from this tree, all at once: they depend on each other, and no index has them.
+    """Arguments that install *packages* from this tree together, as they depend on each other and are on no index.
 
     Editable, so that a reused environment never holds an earlier state of the sources.
     """
@@ -78,7 +80,7 @@ def local(*packages: str, extra: str = "") -> list[str]:
 def run_pytest(
     session: nox.Session, *arguments: str, python: str = "python", success_codes: tuple[int, ...] = (0,)
 ) -> None:
-    """Run pytest on two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another."""
+    """Run pytest in two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another."""
     environment = {"NUMBA_HIP_DEVICE": os.environ.get("NUMBA_HIP_DEVICE", "cpu")}
     command = (python, "-m", "pytest", "-n", "2", *arguments, *session.posargs)
     session.run(*command, env=environment, success_codes=success_codes)
@@ -87,7 +89,8 @@ def run_pytest(
 @nox.session
 @nox.parametrize("layer", [*PACKAGES, "across"], ids=[*PACKAGES, "across"])
 def tests(session: nox.Session, layer: str) -> None:
-    """The tests of each package beside nothing but the packages beneath it; then examples, documents and the whole."""
+    """The tests of each package with only the packages beneath it installed; then examples, documents and all
+    together."""
     if layer == "across":
         session.install(*local(*PACKAGES, extra="[test]"), *PYTEST)
         run_pytest(session, "tests")
@@ -99,7 +102,7 @@ def tests(session: nox.Session, layer: str) -> None:
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """What the default run of the tests leaves out: every parameter set, and what takes seconds for one point."""
+    """The tests that the default run leaves out: all parameter sets, and tests that take seconds."""
     session.install(*local(*PACKAGES, extra="[test]"), *PYTEST)
     for folder in (*(f"packages/{package}/tests" for package in PACKAGES), "tests"):
         run_pytest(session, "--cases", "long", folder, success_codes=(0, NO_TESTS))
@@ -108,8 +111,8 @@ def long(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("release", HIP_PYTHONS, ids=HIP_PYTHONS)
 def hip_python(session: nox.Session, release: str) -> None:
-    """The driver of AMD GPUs with one generation of hip-python, over the stand-in for the HIP runtime."""
-    # Not with the extra for tests, which asks for one release of hip-python itself.
+    """The driver of AMD GPUs with one generation of hip-python, on the stand-in for the HIP runtime."""
+    # Without the extra for tests, which requires one release of hip-python itself.
     session.install(*local("hip-devicelib"), *local("hip-runtime", extra=f"[{release}]"), "hypothesis>=6.100", *PYTEST)
     tests = sorted(str(path) for path in Path("packages/hip-runtime/tests").glob("test_hip_*.py"))
     run_pytest(session, *tests, "packages/hip-runtime/tests/test_driver_contract.py")
@@ -117,9 +120,9 @@ def hip_python(session: nox.Session, release: str) -> None:
 
 @nox.session
 def rocm(session: nox.Session) -> None:
-    """The tests that need ROCm's compilers, beside a real ROCm that is unpacked without root; no GPU is needed.
+    """The tests that need ROCm's compilers, with a real ROCm that is unpacked without root; no GPU is needed.
 
-    Skipped where the packages of ROCm cannot be had. They are unpacked once, into nox's cache.
+    Skipped if ROCm's packages are not available. They are unpacked once, into nox's cache.
     """
     tested = local("hip-devicelib", "hip-runtime", extra="[test]")
     session.install(*tested, *local("numba-hip-core"), *PYTEST)
@@ -137,11 +140,11 @@ def rocm(session: nox.Session) -> None:
 
 @nox.session
 def emulated(session: nox.Session) -> None:
-    """Tests on AMD GPUs whose machine code is executed here: ``nox -s emulated -- [TARGET] [quick | PATHS]``.
+    """Tests on AMD GPUs whose machine code is emulated here: ``nox -s emulated -- [TARGET] [quick | PATHS]``.
 
-    Without a target, on all three; without paths, the executor's own tests, those of core that `EMULATED` names, and
-    the examples. ``quick`` leaves out all but the executor's and a few of core. What needs ROCm's device library is
-    left out where its packages cannot be had.
+    Without a target, on all three; without paths, the executor's own tests, those of core in `EMULATED`, and the
+    examples. ``quick`` runs only the executor's and a few of core's. Tests that need ROCm's device library are left out
+    if its packages are not available.
     """
     if sys.version_info < (3, 11):
         session.skip(f"{EXECUTOR} needs Python 3.11")
@@ -165,39 +168,41 @@ def emulated(session: nox.Session) -> None:
 
 @nox.session
 def gpu(session: nox.Session) -> None:
-    """Everything on the AMD GPU of this machine, and a report to send back: ``nox -s gpu -- [--quick]``.
+    """Everything on this machine's AMD GPU, and a report to send back: ``nox -s gpu -- [--quick]``.
 
-    hip-python is that of this machine's ROCm; ``--rocm 6.4.3`` chooses another. ``--emulated gfx942`` executes the
-    machine code here, on the stand-in for the HIP runtime. What else there is: ``python -m tools.gpu_report --help``.
+    hip-python is the one for this machine's ROCm; ``--rocm 6.4.3`` chooses another. ``--emulated gfx942`` emulates the
+    machine code here, on the stand-in for the HIP runtime. For other options: ``python -m tools.gpu_report --help``.
     """
     options = list(session.posargs)
     extra = hip_python_extra(options.pop(options.index("--rocm") + 1) if "--rocm" in options else installed_rocm())
     options = [option for option in options if option != "--rocm"]
     emulated = [EXECUTOR] if "--emulated" in options else []
-    # Not with hip-runtime's extra for tests, which asks for one release of hip-python itself.
+    # Without hip-runtime's extra for tests, which requires one release of hip-python itself.
     hip = [*local("hip-devicelib"), *local("hip-runtime", extra=f"[{extra}]"), *local("numba-hip-cuda-compat")]
     session.install(*hip, *local("numba-hip-core", extra="[test]"), *PYTEST, *emulated)
     python = "rocm-python" if emulated and make_rocm_python(session) else "python"
-    # Ctrl-C reaches the tool, too, which then writes a report on what was done: nox would end it within half a second.
+    # Ctrl-C reaches the tool as well, which then writes a report on the finished parts. nox would kill it within half a
+    # second.
     session.run(python, "-m", "tools.gpu_report", *options, interrupt_timeout=60, terminate_timeout=20)
 
 
 def make_rocm_python(session: nox.Session) -> bool:
-    """Give the session's environment a `rocm-python`, which has ROCm's compilers; False where they cannot be had."""
+    """Create `rocm-python` in the session's environment, which has ROCm's compilers; returns False if they are not
+    available."""
     command = ("python", "tools/rocm_prefix.py", str(session.cache_dir / "rocm-prefix"))
     said = session.run(*command, silent=True, success_codes=[0, NOTHING_TO_TEST])
     return Path(str(said).strip()).is_file()
 
 
 def installed_rocm() -> str:
-    """The version that the ROCm of this machine says it has, or nothing."""
+    """The version of this machine's ROCm, or an empty string."""
     told = Path(os.environ.get("ROCM_PATH", "/opt/rocm")) / ".info" / "version"
     return told.read_text().strip() if told.is_file() else ""
 
 
 def hip_python_extra(rocm: str) -> str:
-    """The extra of hip-runtime with the hip-python that goes with this version of ROCm: the newest that is not newer
-    than it, or else the oldest; and the newest of all where no version is known."""
+    """The extra of hip-runtime with the hip-python for this version of ROCm: the newest that is not newer, otherwise
+    the oldest. If the version is unknown, the newest of all."""
     project = tomllib.loads((ROOT / "packages" / "hip-runtime" / "pyproject.toml").read_text())["project"]
     extras = {name: numbers(name) for name in project["optional-dependencies"] if name.startswith("rocm_")}
     fitting = [name for name, release in extras.items() if not rocm or release <= numbers(rocm)]
@@ -211,16 +216,16 @@ def numbers(version: str) -> tuple[int, ...]:
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Real kernels on real data, on the GPU if there is one, else on the CPU device."""
+    """Real kernels on real data, on the GPU if there is one, otherwise on the CPU device."""
     session.install(*local(*PACKAGES))
     session.run("python", "examples/demo.py", *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff's rules and its format, and which modules may import which."""
+    """Ruff's rules and format, and the import contracts."""
     session.install(RUFF, IMPORT_LINTER)
-    session.install("--no-deps", *local(*PACKAGES))  # import-linter finds the packages, and runs none of their code
+    session.install("--no-deps", *local(*PACKAGES))  # import-linter reads the packages without running their code
     session.run("ruff", "check")
     session.run("ruff", "format", "--check", "--diff")
     session.run("lint-imports", "--no-cache", "--no-logo")
@@ -236,14 +241,14 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def editors(session: nox.Session) -> None:
-    """What mypy, pyright, jedi and notebooks see of ``numba.hip`` where it is installed as users install it."""
+    """What mypy, pyright, jedi and notebooks see of ``numba.hip`` in a normal installation."""
     session.install(*local(*PACKAGES), MYPY, "pyright", "jedi", "ipykernel", "ipywidgets", "tqdm", *PYTEST)
     run_pytest(session, "tests/test_editors.py", "tests/test_notebook.py", "--cases", "all")
 
 
 @nox.session
 def minimums(session: nox.Session) -> None:
-    """All tests with the lowest versions that the packages say they work with."""
+    """All tests with the lowest versions that the packages allow."""
     everything = [*local(*PACKAGES, extra="[test]"), *PYTEST]
     constraints = Path(session.create_tmp()) / "minimums.txt"
     constraints.write_text("\n".join(lowest_versions()) + "\n")
@@ -271,10 +276,10 @@ def lowest_versions() -> list[str]:
 
 @nox.session(reuse_venv=False)
 def build(session: nox.Session) -> None:
-    """Source distributions and wheels into dist/, and what they do in an environment that holds nothing else.
+    """Source distributions and wheels in dist/, tested in an environment without anything else.
 
-    ``-- https://github.com/OWNER/NAME`` says where the repository is published: what is to be published itself has
-    links there. See CONTRIBUTING.md.
+    ``-- https://github.com/OWNER/NAME`` gives the address where the repository is published, which releases link to.
+    See CONTRIBUTING.md.
     """
     session.install("build", "virtualenv", "twine>=6.1", "readme-renderer[md]>=44", "packaging>=24.2")
     dist, sources = ROOT / "dist", ROOT / "packages"
@@ -292,7 +297,7 @@ def build(session: nox.Session) -> None:
 
 
 def check_installed(session: nox.Session, dist: Path, *options: str) -> None:
-    """Install what is in *dist* into an environment of its own, use it, and uninstall it again."""
+    """Install the contents of *dist* into a new environment, use it, and uninstall it."""
     clean = Path(session.create_tmp()) / "clean"
     session.run("python", "-m", "virtualenv", "--clear", str(clean))
     python = str(clean / "bin" / "python")
@@ -306,9 +311,9 @@ def check_installed(session: nox.Session, dist: Path, *options: str) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks against peers in environments of their own; ``nox -s bench -- --quick`` only shows that they run.
+    """Benchmarks against peers in separate environments; ``nox -s bench -- --quick`` only shows that they run.
 
-    ``-- --against REV`` compares with another revision of this repository instead, and fails where that is faster.
+    ``-- --against REV`` compares with another revision of this repository instead, and fails if that is faster.
     """
     session.install(*local(*PACKAGES), "matplotlib>=3.9")
     if any(argument.startswith("--against") for argument in session.posargs):
@@ -324,12 +329,12 @@ def bench(session: nox.Session) -> None:
 def cuda_suite(session: nox.Session) -> None:
     """Numba CUDA's own tests, unchanged, over the posed `numba.cuda`; ``-- test_array`` runs a part.
 
-    ``-- --quick`` runs those that are run with every change. Skipped where the tests cannot be downloaded.
+    ``-- --quick`` runs the tests that are run with every change. Skipped if the tests cannot be downloaded.
     ``-- --suite numba-cuda-mlir`` runs those of `numba_cuda_mlir`, ``-- --suite numba-hip`` those of AMD's numba-hip,
-    from the repositories of these.
+    from their repositories.
     """
     tested = [*local("hip-devicelib", extra="[headers]"), *local(*PACKAGES[1:])]
-    # Some tests call cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
+    # Some tests need cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
     session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
     cache = str(session.cache_dir)
     fetch = ("python", "-m", "tools.cuda_suite", "--cache", cache, "--fetch", *session.posargs)
@@ -341,13 +346,13 @@ def cuda_suite(session: nox.Session) -> None:
 
 @nox.session
 def neighbours(session: nox.Session) -> None:
-    """Device arrays with other libraries, and kernels with theirs; ``-- -k polars`` runs a part.
+    """Device arrays in other libraries, and their arrays in kernels; ``-- -k polars`` runs a part.
 
-    They take gigabytes where PyTorch comes with CUDA, which nothing here needs: uv takes the small build where it gets
-    at it (``UV_TORCH_BACKEND=cpu``, unless that is set), and with pip a constraint (``PIP_CONSTRAINT``) can name it.
+    PyTorch with CUDA takes gigabytes, and is not needed: uv installs the small build (``UV_TORCH_BACKEND=cpu``, unless
+    that is set), and with pip a constraint (``PIP_CONSTRAINT``) can select it.
     """
     backend = {"UV_TORCH_BACKEND": os.environ.get("UV_TORCH_BACKEND", "cpu")}
-    session.install(TORCH, env=backend, success_codes=(0, 1, 2))  # else the next command takes what there is
+    session.install(TORCH, env=backend, success_codes=(0, 1, 2))  # otherwise the next command would replace it
     libraries = (
         "awkward>=2.6", "jax>=0.4.34", "joblib>=1.3", "matplotlib>=3.9", "ml_dtypes>=0.5", "pandas>=2.2",
         "polars>=1.20", "pyarrow>=18", "scipy>=1.13", "stumpy>=1.13", "xarray>=2024.6",
@@ -358,18 +363,19 @@ def neighbours(session: nox.Session) -> None:
 
 @nox.session
 def isa(session: nox.Session) -> None:
-    """Registers, memory and instructions of the benchmarks' kernels on AMD GPUs, beside clang's; no GPU is needed."""
+    """Registers, memory and instructions of the benchmarks' kernels on AMD GPUs, compared with clang's; no GPU is
+    needed."""
     session.install(*local(*PACKAGES[:3]), "ziglang>=0.15")
     session.run("python", "-m", "tools.isa_report", *session.posargs, env={"NUMBA_HIP_DEVICE": "cpu"})
 
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Random kernels in each form of the CPU device and in Python, and random programs beneath; some minutes.
+    """Random kernels in each form of the CPU device and in Python, and random SPMD programs; takes some minutes.
 
-    Kernels run on another device where NUMBA_HIP_DEVICE names one; programs always run on the CPU device.
+    Kernels run on another device if NUMBA_HIP_DEVICE names one; SPMD programs always run on the CPU device.
 
-    ``-- --seed 1000 --cases 50`` chooses the kernels, ``-- --quick`` tries a few of all.
+    ``-- --seed 1000 --cases 50`` selects the kernels, ``-- --quick`` tries a few of each kind.
     """
     session.install(*local(*PACKAGES[:3]))
     environment = {"NUMBA_HIP_DEVICE": "cpu"}
@@ -388,10 +394,10 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Small changes of arrays, atomics, caches, launches and the pool, each of which a test has to notice.
+    """Small changes to the code of arrays, atomics, caches, launches and the pool, each of which a test has to detect.
 
-    A sample of them is tried. ``-- layout caches`` tries a part; `tools/mutants/targets.toml` lists them. ``-- --all``
-    tries all changes, for an hour or more.
+    A sample of them is tried. ``-- layout caches`` tries some targets; `tools/mutants/targets.toml` lists all.
+    ``-- --all`` tries all changes, which takes an hour or more.
     """
     session.install(*local(*PACKAGES[:3], extra="[test]"), *PYTEST, "mutmut>=3.8,<3.9")
     session.run("python", "-m", "tools.mutants", "--folder", session.create_tmp(), *session.posargs)
@@ -399,6 +405,7 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session
 def math(session: nox.Session) -> None:
-    """The error of the CPU device's math, for every 64th float32; ``-- --every 1`` tries all of them, for hours."""
+    """The error of the CPU device's math functions, for every 64th float32; ``-- --every 1`` tries all, which takes
+    hours."""
     session.install(*local("hip-devicelib", extra="[test]"))
     session.run("python", "tools/check_math.py", "sweep", *(session.posargs or ("--every", "64")))

@@ -1,1 +1,1 @@
-"""Benchmarks: our kernels beside what one would write by hand, in processes of their own, taking turns."""
+"""Benchmarks: our kernels compared with hand-written code, in separate processes that take turns."""

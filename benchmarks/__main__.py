@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: run benchmarks, print medians, ratios and a summary, and keep everything as JSON."""
+"""``python -m benchmarks``: run benchmarks, print medians, ratios and a summary, and save everything as JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what *arguments* ask for; the exit status."""
+    """Run the benchmarks that *arguments* select; returns the exit status."""
     options = _parse(arguments)
     rounds = options.rounds or (3 if options.quick else 31)
     peers = environments.load(options.environments) if options.environments else {}

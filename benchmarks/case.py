@@ -1,4 +1,4 @@
-"""What a benchmark is made of."""
+"""The parts of a benchmark."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from dataclasses import dataclass, field
 
 
 class Case(ABC):
-    """One implementation, with its data in place; what has to be compiled is compiled by the first `run`."""
+    """One implementation, with its data in place. The first `run` compiles what has to be compiled."""
 
     operations: int = 1
-    """How many operations a `run` does; times are given for one of them."""
+    """The number of operations in a `run`; times are per operation."""
 
     @abstractmethod
     def run(self) -> None:
-        """What is timed."""
+        """The timed part."""
 
     def settle(self) -> None:  # noqa: B027 -- most have nothing left to do
-        """Finish what `run` may have left to be done; not timed."""
+        """Finish work that `run` has left; not timed."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise `AssertionError` if what the runs so far have computed differs from what NumPy computes."""
+        """Raise `AssertionError` if the results of the runs so far differ from NumPy's."""
 
     def device(self) -> str:
-        """What it runs on."""
+        """The device that it runs on."""
         return "processor"
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Implementations of the same thing, each made by a function of whether it is only to be shown that they run.
+    """Implementations of the same computation. Each is made by a function, whose argument tells whether it only has to
+    be shown that they run.
 
-    Results are compared with the implementation *peer*. *scale* and *unit* say how to write the time of one operation.
-    *aim* is the ratio of processor time to the peer's that `hip` is meant to reach. *unable* says, for each other
-    system that has no implementation here, why.
+    Results are compared with the implementation *peer*. *scale* and *unit* are for printing the time of one operation.
+    *aim* is the ratio of processor time to the peer's that `hip` should reach. *unable* gives the reason for each other
+    system without an implementation.
     """
 
     name: str

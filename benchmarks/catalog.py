@@ -1,4 +1,4 @@
-"""The benchmarks that there are, by name."""
+"""All benchmarks by name."""
 
 from __future__ import annotations
 
@@ -77,4 +77,4 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "ufuncs": ("vectorize", "guvectorize"),
     "few elements": ("saxpy-few", "reduce-few"),
 }
-"""Benchmarks that have something in common. Those of launches are in none: their peers do not do the same."""
+"""Families of benchmarks. Those of launches are in none, as their peers do not do the same."""

@@ -1,7 +1,8 @@
-"""``python -m benchmarks.compile_growth [KIND ...]``: how the time of compiling grows with a kernel, beside ``njit``.
+"""``python -m benchmarks.compile_growth [KIND ...]``: how compile time grows with the size of a kernel, compared with
+``njit``.
 
 Each line is a kind of kernel in two sizes, the second four times the first: seconds of processor time for both, and the
-ratio, which is 4 where time grows in proportion. Every measurement has a process of its own.
+ratio, which is 4 if time grows in proportion. Every measurement has a separate process.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from numba import hip, njit
 
 @dataclass(frozen=True)
 class Source:
-    """What a kernel of some size is made of."""
+    """The source of a kernel of some size."""
 
     body: str
     parameters: tuple[str, ...] = ()
-    """Further parameters, which are arrays."""
+    """Further array parameters."""
     functions: tuple[str, ...] = ()
     """Functions that the body calls."""
     elements: int = 0
-    """Elements of an array ``TABLE``, which the body refers to."""
+    """The number of elements in an array ``TABLE``, which the body refers to."""
 
 
 def _lines(count: int) -> Source:
@@ -76,19 +77,19 @@ KINDS: dict[str, tuple[Callable[[int], Source], int, int]] = {
     "loops": (_loops, 40, 160), "nested": (_nested, 2, 8), "calls": (_calls, 30, 120),
     "arguments": (_arguments, 50, 200), "captured": (_captured, 750_000, 3_000_000),
 }  # fmt: skip
-"""For each kind how a kernel is written, and its two sizes."""
+"""For each kind, the function that writes a kernel, and its two sizes."""
 
 
 def define(text: str, names: dict[str, Any]) -> None:
-    """Execute *text* among *names*, so that its lines can be found, as Numba wants."""
+    """Execute *text* with *names*, so that its lines can be found, as Numba requires."""
     file = f"<growth {hash(text)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     exec(compile(text, file, "exec"), names)
 
 
 def make_kernel(source: Source, index: str, decorate: Callable[[Any], Any], wrappers: Any) -> tuple[Any, list[Any]]:
-    """The Python function of a kernel made of *source*, which works at *index*, and arguments for it. Functions that it
-    calls are decorated; what it takes from ``hip`` is that of *wrappers*."""
+    """The Python function of a kernel made of *source*, which works at *index*, and its arguments. Functions that it
+    calls are decorated; names of ``hip`` come from *wrappers*."""
     names: dict[str, Any] = {"hip": wrappers, "math": math, "TABLE": np.arange(float(source.elements))}
     for number, function in enumerate(source.functions):
         define(function, names)
@@ -113,13 +114,13 @@ def first_run(source: Source, ours: bool) -> float:
 
 
 def compile_once(kind: str, size: int, ours: bool) -> float:
-    """Seconds of processor time that compiling takes, in a process that has compiled before."""
+    """The seconds of processor time that compiling takes in a process that has compiled before."""
     first_run(Source("    b += math.sin(a)\n"), ours)
     return first_run(KINDS[kind][0](size), ours)
 
 
 def measure(kinds: list[str]) -> Iterator[tuple[str, list[float]]]:
-    """For each of *kinds*, ours in both sizes and then ``njit``, each in a process of its own."""
+    """For each of *kinds*, ours in both sizes and then ``njit``, each in a separate process."""
     for kind in kinds:
         tasks = [(kind, size, ours) for ours in (True, False) for size in KINDS[kind][1:]]
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:

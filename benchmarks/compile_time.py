@@ -1,9 +1,9 @@
-"""``python -m benchmarks.compile_time``: what compiling takes of the processor's time, ours and that of the peer.
+"""``python -m benchmarks.compile_time``: the processor time of compiling, ours and the peer's.
 
-Each implementation has a process of its own, in which it is made anew for each round, with little data; its first run
-compiles, its second does not, and the difference is what is told. Ours is divided into Numba's analysis of the Python
-function (everything before its lowering), Numba's lowering with our parts of the kernel language, and what comes after:
-linking, optimising, the form for the block's threads, machine code. The first round of a process is told apart.
+Each implementation has a separate process, in which it is created anew for each round, with little data. Its first run
+compiles, its second does not; the difference is reported. Ours is divided into Numba's analysis of the Python function
+(everything before its lowering), Numba's lowering with our parts of the kernel language, and the rest: linking,
+optimising, finalising. The first round of a process is reported separately.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ LOWERING = "hip_lowering"
 
 
 class Compilation(NamedTuple):
-    """Milliseconds of processor time: all of it, and of that Numba's analysis and its lowering. For the peer, whose
-    passes hold all of LLVM, only the first tells something."""
+    """Milliseconds of processor time: in all, in Numba's analysis and in its lowering. For the peer, whose passes
+    include all of LLVM, only the first is meaningful."""
 
     total: float
     analysis: float
@@ -38,16 +38,16 @@ class Compilation(NamedTuple):
 
     @property
     def rest(self) -> float:
-        """What comes behind Numba."""
+        """The time after Numba's passes."""
         return self.total - self.analysis - self.lowering
 
 
 class PassTimes(event.Listener):
-    """Processor time of Numba's passes, in seconds. One that runs inside of another is counted for itself alone."""
+    """The processor time of Numba's passes in seconds. Nested passes are counted separately."""
 
     def __init__(self) -> None:
         self.analysis = self.lowering = 0.0
-        self._running: list[tuple[float, float]] = []  # when each began, and what those inside of it took
+        self._running: list[tuple[float, float]] = []  # the start of each, and the time of those nested in it
 
     def on_start(self, event: Any) -> None:
         """A pass begins."""
@@ -67,7 +67,7 @@ class PassTimes(event.Listener):
 
 
 def compile_once(make: Callable[[bool], Case]) -> Compilation:
-    """Make the case, run it twice and check it; what the first run took above the second."""
+    """Make the case, run it twice and check it; returns the time of the first run above the second."""
     case = make(True)
     passes = PassTimes()
     with event.install_listener("numba:run_pass", passes):
@@ -85,13 +85,13 @@ def _time(case: Case) -> float:
 
 
 def compile_often(name: str, implementation: str, rounds: int) -> list[Compilation]:
-    """One compilation that is the first of this process, and *rounds* more."""
+    """The first compilation of this process, and *rounds* more."""
     make = BENCHMARKS[name].implementations[implementation]
     return [compile_once(make) for _ in range(rounds + 1)]
 
 
 def measure(name: str, rounds: int) -> tuple[list[Compilation], list[Compilation]]:
-    """`compile_often` for us and for the peer, each in a process of its own."""
+    """`compile_often` for us and for the peer, each in a separate process."""
     tasks = [(name, "hip", rounds), (name, PEER, rounds)]
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         ours, theirs = pool.starmap(compile_often, tasks, chunksize=1)
@@ -99,7 +99,7 @@ def measure(name: str, rounds: int) -> tuple[list[Compilation], list[Compilation
 
 
 def describe(name: str, ours: list[Compilation], theirs: list[Compilation]) -> str:
-    """A line for *name*: medians of the compilations behind the first ones, and those."""
+    """A line for *name*: medians of the compilations after the first one, and the first one."""
     kinds = ("total", "analysis", "lowering", "rest")
     total, *parts = (median(getattr(one, kind) for one in ours[1:]) for kind in kinds)
     peer = median(one.total for one in theirs[1:])

@@ -1,7 +1,6 @@
-"""What a launch costs its caller: a kernel of 64 threads with three device arrays, which does next to nothing.
+"""The cost of a launch for its caller: a kernel of 64 threads with three device arrays, which does almost nothing.
 
-The forms are those in which programs write a launch: each configures it anew, as ``kernel[grid, block, ...]`` in a loop
-does.
+The forms are those that programs use: each configures the launch anew, as ``kernel[grid, block, ...]`` in a loop does.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ MOST_BLOCKS = 1024
 
 
 Form = Callable[[Any, int], Any]
-"""Takes what is needed for it and the number of the launch; returns the kernel, configured."""
+"""Takes what the form needs and the number of the launch; returns the configured kernel."""
 
 
 class HipForm(HipLaunches):
-    """Launches that are written in another way."""
+    """Launches in other forms."""
 
     def __init__(self, quick: bool, form: Form) -> None:
         super().__init__(quick)
@@ -58,7 +57,7 @@ FORMS: dict[str, Form] = {
 
 
 class Njit(Launches):
-    """Calls of a hand-written ``njit(parallel=True)`` function, each of which waits until it is done."""
+    """Calls of a hand-written ``njit(parallel=True)`` function, each of which waits until it has finished."""
 
     def __init__(self, quick: bool) -> None:
         super().__init__(quick)

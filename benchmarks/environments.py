@@ -1,7 +1,7 @@
-"""Environments of the peers, one each, made by ``python -m benchmarks.environments FOLDER``.
+"""Environments for the peers, created by ``python -m benchmarks.environments FOLDER``.
 
-What is in them, or why a peer cannot be had on this machine, is kept in ``environments.json`` in the folder, which
-``python -m benchmarks --environments FOLDER`` reads. A peer that was made is not made again.
+Their contents, or why a peer is not available on this machine, are stored in ``environments.json`` in the folder, which
+``python -m benchmarks --environments FOLDER`` reads. An existing environment is kept.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "taichi": ("taichi>=1.7",),
     "warp": ("warp-lang>=1.6",),
 }
-"""What each peer is installed from; intel-opencl-rt loads libraries of intel-cmplr-lib-rt without depending on it."""
+"""The packages of each peer; intel-opencl-rt loads libraries of intel-cmplr-lib-rt without depending on it."""
 
 ON_GPUS = ("hipcc",)
-"""Peers that run on AMD GPUs only; ``tools.gpu_report`` makes what they need."""
+"""Peers that only run on AMD GPUs; ``tools.gpu_report`` creates what they need."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The Python that has a peer, and the environment variables that the peer needs; or, instead, why there is none."""
+    """The Python of a peer's environment, with the environment variables that the peer needs; or why there is none."""
 
     python: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -41,11 +41,11 @@ class Environment:
 
 
 class CommandError(Exception):
-    """A command that did not do what it should, with its last words."""
+    """A command that failed, with the end of its output."""
 
 
 def make(folder: Path) -> dict[str, Environment]:
-    """Make the environments of all peers in *folder*; those that were made before are kept."""
+    """Create the environments of all peers in *folder*; existing ones are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     made = load(folder) if (folder / INDEX).exists() else {}
     for name in REQUIREMENTS:
@@ -57,7 +57,7 @@ def make(folder: Path) -> dict[str, Environment]:
 
 
 def load(folder: Path) -> dict[str, Environment]:
-    """What was made in *folder*."""
+    """The environments in *folder*."""
     return {name: Environment(**fields) for name, fields in json.loads((folder / INDEX).read_text()).items()}
 
 
@@ -78,7 +78,7 @@ def _make_one(folder: Path, name: str) -> Environment:
 
 
 def _intel_variables(folder: Path) -> dict[str, str]:
-    """Where the OpenCL loader finds Intel's runtime: the file that comes in its wheel has a path to be filled in."""
+    """Where the OpenCL loader finds Intel's runtime: the file in its wheel has a placeholder for the path."""
     vendors = folder / "vendors"
     vendors.mkdir(exist_ok=True)
     (vendors / "intel.icd").write_text(f"{folder / 'lib' / 'libintelocl.so'}\n")

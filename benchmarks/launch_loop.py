@@ -1,4 +1,4 @@
-"""Launches in a loop, of a kernel with three arrays: what the benchmarks of empty launches have in common."""
+"""Launches in a loop, of a kernel with three arrays: the common part of the benchmarks of empty launches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from benchmarks.case import Case
 
 THREADS = 64
-"""Of each launch."""
+"""Threads of each launch."""
 
 
 class Launches(Case):
-    """Launches of a kernel that counts them, so that one that never ran is noticed."""
+    """Launches of a kernel that counts them, so that a missing one is noticed."""
 
     def __init__(self, quick: bool) -> None:
         self.operations = 50 if quick else 2000

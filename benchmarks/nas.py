@@ -2,8 +2,8 @@
 
 The clone is the user's own: nothing of it is part of this repository. Its programs for `numba.cuda` run unchanged on
 `numba.hip`, posed as `numba.cuda`, and beside them its serial programs, written with ``njit``; both of class S, which
-is the smallest, in a process of their own. Told are the seconds that each program measures itself, what it says of its
-results, and the processor time of the whole process, compiling included.
+is the smallest, in separate processes. The output has the seconds that each program measures itself, its verdict on its
+results, and the processor time of the whole process, including compiling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 PROGRAMS = ("BT", "CG", "EP", "FT", "IS", "LU", "MG", "SP")
 OURS, PEER = "NPB-CUDA", "NPB-SER"
 
-# They put a None into ``sys.path``, at which `importlib.metadata` fails, which Numba calls when it compiles at first.
+# They put a None into ``sys.path``, on which `importlib.metadata` fails, which Numba uses when it first compiles.
 _START = """
 import runpy, sys
 folder, program, posed = sys.argv[1:]
@@ -39,7 +39,7 @@ _VERIFIED = re.compile(r"Verification\s*=\s*(.+)")
 
 
 class Outcome(NamedTuple):
-    """What a run told: the seconds that it measured, its verdict on its results, and its processor time."""
+    """The result of a run: the seconds that it measured, its verdict on its results, and its processor time."""
 
     seconds: float | None
     verdict: str
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 def read(text: str, cpu: float) -> Outcome:
-    """The outcome of a run that has printed *text*."""
+    """The result of a run that printed *text*."""
     seconds, verified = _SECONDS.search(text), _VERIFIED.search(text)
     verdict = verified[1].strip().lower() if verified else f"ended: {(text.strip().splitlines() or ['silently'])[-1]}"
     return Outcome(float(seconds[1]) if seconds else None, verdict, cpu)
@@ -75,7 +75,7 @@ def describe(program: str, ours: Outcome, peer: Outcome) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what *arguments* ask for."""
+    """Run the programs that *arguments* select."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nas", description=__doc__)
     parser.add_argument("folder", type=Path, help=f"a clone, with {OURS} and {PEER}")
     parser.add_argument("program", nargs="*", default=PROGRAMS, help=f"of {', '.join(PROGRAMS)}; all by default")

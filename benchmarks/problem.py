@@ -1,4 +1,4 @@
-"""A computation, apart from who does it: its data, and what NumPy says that the result is."""
+"""A computation, independent of its implementations: its data, and NumPy's result."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PEERS = {
     "taichi": ("benchmarks.peers.taichi", "Taichi"),
     "warp": ("benchmarks.peers.warp", "Warp"),
 }
-"""Peers that are not on every machine: the module and the toolkit of each; imported nowhere else."""
+"""Peers that are not on every machine: the module and the toolkit of each, imported only here."""
 
 
 UNWRITTEN = dict.fromkeys(PEERS, "has no kernel for it: only our form of it is compared with `njit`")
-"""Why a benchmark that is measured against ``njit`` alone has no implementation by the others."""
+"""Why a benchmark that is only compared with ``njit`` has no other implementations."""
 
 
 class Problem(ABC):
-    """Arrays by name, those among them that are computed, and the check of these."""
+    """Arrays by name, those that are computed, and the check of these."""
 
     arrays: dict[str, np.ndarray]
     outputs: tuple[str, ...]
@@ -38,26 +38,27 @@ class Problem(ABC):
 
 
 class Toolkit(Protocol):
-    """How one system holds arrays. Names of the arrays become attributes of what a builder of launches is given."""
+    """How one system holds arrays. The names of the arrays become attributes of the object that a builder of launches
+    gets."""
 
     def upload(self, array: np.ndarray) -> Any:
-        """A copy of *array* where the system's kernels want it."""
+        """A copy of *array* where the system's kernels need it."""
 
     def overwrite(self, held: Any, array: np.ndarray) -> None:
         """Put the elements of *array* into *held*."""
 
     def download(self, held: Any) -> np.ndarray:
-        """What is in *held*."""
+        """The contents of *held*."""
 
     def wait(self) -> None:
         """Wait for what was launched."""
 
     def device(self) -> str:
-        """What it runs on."""
+        """The device that it runs on."""
 
 
 Builder = Callable[[Any, SimpleNamespace], Callable[[], None]]
-"""Takes a problem and the arrays as the toolkit holds them; returns what launches the computation once."""
+"""Takes a problem and the arrays as the toolkit holds them; returns a function that launches the computation once."""
 
 
 class Solution(Case):
@@ -108,7 +109,7 @@ class HipToolkit:
 
 
 class HostToolkit:
-    """NumPy arrays, for ``njit(parallel=True)``, whose calls wait until they are done."""
+    """NumPy arrays, for ``njit(parallel=True)``, whose calls wait until they have finished."""
 
     def upload(self, array: np.ndarray) -> np.ndarray:
         return array.copy()
@@ -120,7 +121,7 @@ class HostToolkit:
         return held.copy()
 
     def wait(self) -> None:
-        """Nothing is left to wait for."""
+        """Nothing has to be waited for."""
 
     def device(self) -> str:
         return "processor"
@@ -129,7 +130,8 @@ class HostToolkit:
 def implementations(
     name: str, problem: Callable[[bool], Problem], *, hip: Builder, njit: Builder, peers: tuple[str, ...]
 ) -> dict[str, Callable[[bool], Case]]:
-    """The implementations of *problem*: ours, the hand-written one, and those *peers* that have the function *name*."""
+    """The implementations of *problem*: ours, the hand-written one, and those of *peers* that have the function
+    *name*."""
 
     def solve(toolkit: Callable[[], Toolkit], build: Builder) -> Callable[[bool], Case]:
         return lambda quick: Solution(problem(quick), toolkit(), build)

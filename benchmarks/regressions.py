@@ -1,12 +1,12 @@
-"""``python -m benchmarks.regressions --against REV``: whether `hip` has become slower than it was in revision *REV*.
+"""``python -m benchmarks.regressions --against REV``: whether `hip` is slower than in revision *REV*.
 
-The packages of *REV* are checked out into a worktree and run by an environment of their own, which has the same
-releases of everything else; the benchmarks are those of this tree for both. A group of three processes runs a benchmark
-in turns, round by round: this tree, the other revision, and the other revision once more. What the last two differ by
-is noise, of the machine and of where a process's memory happens to lie, so groups are started anew several times. A
-benchmark is slower where the median of its ratios, over the groups, is above 1 by more than twice the largest
-difference of a revision from itself, and by more than a few percent. What looks slower is measured again, with as many
-further groups, and judged by all of them.
+The packages of *REV* are checked out into a worktree, with a separate environment that has the same releases of
+everything else; both use the benchmarks of this tree. A group of three processes runs a benchmark in turns, round by
+round: this tree, the other revision, and the other revision again. The difference of the last two is noise, of the
+machine and of the memory addresses of a process, so several groups are started. A benchmark is slower if the median of
+its ratios over the groups exceeds 1 by more than twice the largest difference of a revision from itself, and by more
+than a few percent. Benchmarks that seem slower are measured again with as many further groups, and judged by all of
+them.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ OURS = "hip"
 """The implementation that is compared."""
 
 LEAST = 0.04
-"""What is no regression anyway: a part of the time that code which is the same was seen to differ by."""
+"""Differences below this are never regressions: identical code was seen to differ by as much."""
 
 SELF = 2.0
-"""How often the difference of a revision from itself a difference has to be."""
+"""A difference counts if it is this many times the difference of a revision from itself."""
 
 Times = tuple[float, float, float]
-"""Seconds of processor time of one operation: of this tree, of the other revision, and of that once more."""
+"""Seconds of processor time of one operation: of this tree, of the other revision, and of that again."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A benchmark's time as a ratio to that of the other revision, and above which ratio that is more than noise."""
+    """A benchmark's time relative to the other revision, and the ratio above which it is more than noise."""
 
     ratio: float
     limit: float
@@ -61,14 +61,15 @@ class Verdict:
 
 
 def judge(groups: Sequence[Sequence[Times]]) -> Verdict:
-    """What the rounds of each of *groups* of processes say."""
+    """The result of the rounds of *groups* of processes."""
     ratios = [math.log(median(ours / theirs for ours, theirs, _ in rounds)) for rounds in groups]
     noise = max(abs(math.log(median(again / theirs for _, theirs, again in rounds))) for rounds in groups)
     return Verdict(math.exp(median(ratios)), math.exp(max(math.log1p(LEAST), SELF * noise)))
 
 
 def measure(name: str, other: Environment, rounds: int, groups: int, quick: bool) -> list[list[Times]]:
-    """The times of benchmark *name* in each round of each group of processes; *other* has the other revision."""
+    """The times of benchmark *name* in each round of each group of processes; *other* is the environment with the other
+    revision."""
     return [_measure_group(name, (OWN, other, other), rounds, quick) for _ in range(groups)]
 
 
@@ -90,9 +91,9 @@ def _measure_group(name: str, environments: Sequence[Environment], rounds: int, 
 
 @contextmanager
 def environment_of(revision: str) -> Iterator[Environment]:
-    """An environment with the packages of *revision* of this repository; for the rest it has what this one has.
+    """An environment with the packages of *revision* of this repository, and otherwise the same packages as this one.
 
-    Raises `BenchmarkError` where there is no such revision.
+    Raises `BenchmarkError` if there is no such revision.
     """
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
@@ -115,7 +116,7 @@ def _git(*command: str) -> None:
 
 
 def compare(names: Sequence[str], other: Environment, rounds: int, groups: int, quick: bool) -> list[str]:
-    """Print a line for each benchmark of *names*; those that are slower."""
+    """Print a line for each benchmark in *names*; returns those that are slower."""
     slower = []
     for name in names:
         times = measure(name, other, rounds, groups, quick)
@@ -145,7 +146,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compare what *arguments* ask for; 1 if something is slower."""
+    """Compare the benchmarks that *arguments* select; returns 1 if something is slower."""
     options = _parse(arguments)
     names = options.benchmark or list(BENCHMARKS)
     try:

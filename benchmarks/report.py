@@ -1,4 +1,4 @@
-"""Results as a table to read and as JSON to keep."""
+"""Results as a table, and as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from benchmarks.environments import Environment
 
 
 def table(benchmark: Benchmark, results: dict[str, Any], unmeasured: Mapping[str, str] | None = None) -> str:
-    """A line for each implementation: medians of one operation, and their ratios to the peer's; then who is missing."""
+    """A line for each implementation: medians of one operation, and their ratios to the peer's; then the missing
+    peers."""
     aim = "" if benchmark.aim is None else f"; aim {benchmark.aim} of its processor time"
     lines = [f"{benchmark.name}: {benchmark.description}; ratios to {benchmark.peer}{aim}"]
     for name, result in results.items():
@@ -32,11 +33,11 @@ def table(benchmark: Benchmark, results: dict[str, Any], unmeasured: Mapping[str
 
 
 WORST = 5
-"""How many benchmarks a summary names."""
+"""The number of benchmarks that a summary names."""
 
 
 def means(results: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """For each family of which there is something in *results*, the geometric mean of our ratios of processor time."""
+    """For each family with *results*, the geometric mean of our ratios of processor time."""
     ratios = _our_ratios(results)
     found = {family: [ratios[name] for name in names if name in ratios] for family, names in FAMILIES.items()}
     return {family: geometric_mean(those) for family, those in found.items() if those}
@@ -49,8 +50,8 @@ def _our_ratios(results: dict[str, dict[str, Any]]) -> dict[str, float]:
 
 
 def summarise(results: dict[str, dict[str, Any]]) -> str:
-    """The geometric mean of each family, that of everything in one, and the benchmarks with the largest ratios; empty
-    where *results* have nothing in a family."""
+    """The geometric mean of each family, that of all together, and the benchmarks with the largest ratios; empty if
+    *results* have nothing in a family."""
     ratios = _our_ratios(results)
     if not ratios:
         return ""
@@ -63,7 +64,7 @@ def summarise(results: dict[str, dict[str, Any]]) -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """What the times were taken on, and with."""
+    """The machine and the software of the measurement."""
     packages = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba", "llvmlite", "numpy")
     return {
         "processor": _processor(),
@@ -75,7 +76,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The name that Linux gives to the processor; what Python calls it where there is none."""
+    """Linux's name for the processor, otherwise Python's."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -94,7 +95,7 @@ def save(
 ) -> None:
     """Write the results of all benchmarks, by their names, to *path*; times are in seconds.
 
-    *unmeasured* says, for each benchmark, which peers are missing and why; *environments* are those of the peers.
+    *unmeasured* gives for each benchmark the missing peers, with reasons; *environments* are those of the peers.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     taken = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,7 +1,7 @@
 """Runs the implementations of a benchmark in turns.
 
-Each has a process of its own, so that none has the threads, the allocator or the warm caches of another; and they take
-turns round by round, so that a machine that grows slow, or warm, does so for all of them.
+Each has a separate process, so that none uses the threads, the allocator or the warm caches of another. They take turns
+round by round, so that a change in the machine's speed affects all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.environments import ON_GPUS, REQUIREMENTS, Environment
 ROOT = Path(__file__).resolve().parent.parent
 
 OWN = Environment(sys.executable)
-"""The environment that we run in, which has our packages and Numba."""
+"""The environment of this process, which has our packages and Numba."""
 
 
 class BenchmarkError(Exception):
@@ -31,7 +31,7 @@ class BenchmarkError(Exception):
 
 
 class Worker:
-    """A process that runs one implementation; it is stopped at the end of a ``with`` block."""
+    """A process that runs one implementation. It is stopped at the end of a ``with`` block."""
 
     def __init__(self, benchmark: str, implementation: str, quick: bool, environment: Environment = OWN) -> None:
         self.name = f"{benchmark}/{implementation}"
@@ -62,21 +62,21 @@ class Worker:
         return answer
 
     def ask(self, command: str) -> dict[str, Any]:
-        """Have *command* done; the answer to it."""
+        """Send *command*; returns the answer."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended: there will be no answer either
+        with suppress(BrokenPipeError):  # it has ended, so it does not answer
             self._process.stdin.write(command + "\n")
         return self.receive()
 
     def check(self) -> None:
-        """`BenchmarkError` if the implementation computes something else than NumPy."""
+        """`BenchmarkError` if the implementation's result differs from NumPy's."""
         wrong = self.ask("check").get("wrong")
         if wrong is not None:
             raise BenchmarkError(f"{self.name} is wrong: {wrong}")
 
 
 def unmeasured(benchmark: Benchmark, environments: Mapping[str, Environment]) -> dict[str, str]:
-    """The peers that `run` leaves out, and why."""
+    """The peers that `run` leaves out, with reasons."""
     reasons = dict(benchmark.unable)
     for name in benchmark.implementations:
         if name in ON_GPUS and name not in environments:
@@ -92,10 +92,10 @@ def run(
     benchmark: Benchmark, *, rounds: int, quick: bool = False, environments: Mapping[str, Environment] | None = None,
     processes: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Time each implementation of *benchmark* *rounds* times, in turns; each is checked before and after. All of that
-    is done with so many *processes*, one after the other: where its memory lies is the luck of each.
+    """Time each implementation of *benchmark* *rounds* times, in turns. Each is checked before and after. This is
+    repeated with *processes* processes, one after another, as memory addresses affect the speed of each.
 
-    Peers that are installed apart from us run in their *environments*; `unmeasured` tells which are left out.
+    Peers with separate installations run in their *environments*; `unmeasured` tells which are left out.
 
     Returns, for each implementation, its device, the seconds of an operation in every round (``wall`` and ``cpu``, the
     processor time of all its threads), their medians, and the ratios of the medians to those of the peer.
@@ -108,7 +108,7 @@ def run(
     for _ in range(processes):
         with ExitStack() as stack:
             workers = {}
-            for name in names:  # one after the other: compiling is work, too
+            for name in names:  # one after another, as compiling is work, too
                 worker = Worker(benchmark.name, name, quick, environments.get(name, OWN))
                 workers[name] = stack.enter_context(worker)
                 devices[name] = worker.receive()["device"]

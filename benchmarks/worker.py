@@ -1,4 +1,4 @@
-"""The process that runs one implementation, told what to do over pipes, one line of JSON in each direction.
+"""The process that runs one implementation. It gets commands and answers through pipes, one line of JSON each.
 
 ``python -m benchmarks.worker BENCHMARK IMPLEMENTATION QUICK``; commands are ``run``, ``check`` and ``quit``.
 """

@@ -1,1 +1,1 @@
-"""The systems that our kernels are compared with; each module is imported only where its system is installed."""
+"""The systems that our kernels are compared with. Each module is only imported if its system is installed."""

@@ -1,6 +1,6 @@
-"""Kernels in HIP C++ that hipcc has compiled, launched by our runtime: the machine code is theirs, all else is ours.
+"""Kernels in HIP C++ compiled by hipcc and launched by our runtime: only the machine code is theirs.
 
-Only of empty launches the loop in C++ is theirs, too. `compile_sources` makes all of it; a worker finds it in the
+For empty launches, the loop in C++ is theirs as well. `compile_sources` compiles everything; a worker finds it in the
 folder that the environment variable `FOLDER` names.
 """
 
@@ -38,11 +38,11 @@ _ELF = b"\x7fELF"
 
 
 class CompileError(Exception):
-    """hipcc is not there, or does not compile this; the text says which."""
+    """hipcc is not available, or does not compile this; the text says which."""
 
 
 def compile_sources(target: str, folder: Path) -> str:
-    """Compile the kernels for *target*, and the launches, into *folder*; what hipcc says of its version.
+    """Compile the kernels for *target*, and the loop of launches, into *folder*; returns hipcc's version.
 
     `CompileError` if it cannot.
     """
@@ -185,6 +185,6 @@ class Launches(HipLaunches):
         self.launched += self.operations
 
     def ask(self, error: int) -> None:
-        """Raise what HIP has answered."""
+        """Raise an error for a status of HIP."""
         if error:
             raise RuntimeError(f"HIP answers {error}")

@@ -1,4 +1,4 @@
-"""The kernels in OpenCL, by the only platform that the environment has. Fast arithmetic is allowed, as it is to us."""
+"""The kernels in OpenCL, on the only platform in the environment. Fast arithmetic is allowed, as for ours."""
 
 from collections.abc import Callable
 from functools import cache
@@ -18,7 +18,7 @@ from benchmarks import saxpy as axpy
 from benchmarks import stencil as five
 
 LANES = 16
-"""In a subgroup of the shuffle reduction: what Intel's runtime makes of a processor with 512-bit vectors."""
+"""The subgroup size of the shuffle reduction, with which Intel's runtime uses a processor's 512-bit vectors."""
 
 
 @cache
@@ -34,7 +34,7 @@ def _program() -> cl.Program:
     source = (Path(__file__).parent / "kernels.cl").read_text()
     options = ["-cl-fast-relaxed-math"]
     if "cl_intel_subgroups" in context.devices[0].extensions and "Intel" in context.devices[0].platform.name:
-        options += ["-cl-std=CL2.0", "-DSHUFFLES"]  # PoCL has 1.2 and 3.0 alone
+        options += ["-cl-std=CL2.0", "-DSHUFFLES"]  # PoCL only has 1.2 and 3.0
     return cl.Program(context, source).build(options)
 
 
@@ -50,7 +50,7 @@ class OpenCL:
         self.shape, self.dtype = array.shape, array.dtype
 
     def download(self, held: Any) -> np.ndarray:
-        # Only what was just overwritten is asked for: outputs of a problem have one shape and type.
+        # Only arrays that were just overwritten are read: outputs of a problem have one shape and type.
         array = np.empty(self.shape, self.dtype)
         cl.enqueue_copy(_context()[1], array, held)
         return array

@@ -52,7 +52,7 @@ EXECUTOR = "tinygrad==0.14.0"
 EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 EMULATED = (
     "kernels", "atomics", "shared_memory", "warp", "records", "reduction", "print", "graphs", "streams", "pointers",
-    "private_and_constant_memory", "scalars", "boundscheck", "stack", "wave", "algorithms",
+    "private_and_constant_memory", "scalars", "boundscheck", "stack", "wave", "block", "algorithms",
     "several_devices",
 )  # fmt: skip
 EMULATED_WITH_ROCM = (

@@ -29,7 +29,7 @@ PAGES = [
 NEEDS_ROCM = {ROOT / "packages" / "hip-devicelib" / "README.md"}
 """Pages whose last blocks need a ROCm; what comes before runs everywhere."""
 
-LONG = {"algorithms.md"}
+LONG = {"algorithms.md", "blocks.md"}
 """Names of pages with many kernels, which the default run leaves out."""
 
 QUIET = {"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0", "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}

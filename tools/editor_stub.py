@@ -23,7 +23,7 @@ from numba_hip.language.warp import ModuleQuery
 
 STUB = Path(__file__).parents[1] / "packages/numba-hip-core/src/numba/hip/__init__.pyi"
 
-MODULES = ("algorithms", "bf16", "config", "errors", "extending", "libdevice", "random", "wave")
+MODULES = ("algorithms", "bf16", "block", "config", "errors", "extending", "libdevice", "random", "wave")
 """Modules that editors can read themselves."""
 
 HEAD = '''\

@@ -147,6 +147,7 @@ EXTENSIONS = "numba_hip.extensions"
 LATE = {
     "algorithms": "numba_hip.algorithms",
     "bf16": "numba_hip.language.bf16",
+    "block": "numba_hip.block",
     "extending": "numba_hip.extending",
     "libdevice": "numba_hip.libdevice",
     "random": "numba_hip.random",

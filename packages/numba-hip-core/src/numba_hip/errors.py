@@ -36,6 +36,11 @@ class KernelArgumentError(HipError, TypeError):
     support."""
 
 
+class AlgorithmError(HipError, TypeError, ValueError):
+    """An argument of a function of `hip.algorithms`, `hip.block` or `hip.wave` that it cannot work with: its name, what
+    it is, and what it can be."""
+
+
 class NotAFunctionError(HipError, TypeError):
     """An object that `jit` was given to compile and that is not a Python function."""
 

@@ -22,6 +22,7 @@ from hip_runtime.profiling.benchmark import benchmark as benchmark
 from hip_runtime.profiling.profile import profile as profile
 from hip_runtime.profiling.ranges import range as range
 from numba_hip import algorithms as algorithms
+from numba_hip import block as block
 from numba_hip import config as config
 from numba_hip import errors as errors
 from numba_hip import extending as extending

@@ -5,7 +5,6 @@ follow Thrust's and those of ``cuda.compute``. Results are the same, to the last
 """
 
 from numba_hip.algorithms.elementwise import gather, scatter, transform
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.histograms import histogram_even, histogram_range
 from numba_hip.algorithms.iterators import (
     ConstantIterator,
@@ -29,6 +28,7 @@ from numba_hip.algorithms.scans import exclusive_scan, inclusive_scan
 from numba_hip.algorithms.searching import searchsorted
 from numba_hip.algorithms.selections import partition, select
 from numba_hip.algorithms.sorting import argsort, segmented_sort, sort, sort_by_key, topk
+from numba_hip.errors import AlgorithmError
 
 __all__ = [
     "AlgorithmError", "ConstantIterator", "CountingIterator", "PermutationIterator", "ReverseIterator",

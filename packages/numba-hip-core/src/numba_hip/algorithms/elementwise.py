@@ -9,12 +9,12 @@ from typing import Any
 from numba.core import types
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.iterators import PermutationIterator, ZipIterator
 from numba_hip.algorithms.operands import Operands, count_of
-from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.reductions import transform_reduce
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid
 
 THREADS = 256

@@ -9,10 +9,10 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.operands import Operands, count_of, is_count
-from numba_hip.algorithms.operators import KEPT
+from numba_hip.cooperative.operators import KEPT
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import atomic_add, blockDim, grid, gridsize, shared_array, syncthreads, threadIdx
 
 THREADS = 256

@@ -13,12 +13,12 @@ from typing import Any
 from numba.core import types
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms import values
 from numba_hip.algorithms.elementwise import THREADS
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.operands import Operands, Operator, count_of
-from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid
 
 RUN = 16
@@ -52,7 +52,7 @@ def sort_by(operands: Operands, columns: list[Any], key_of: Any, less: Any) -> l
     others = tuple(place + len(columns) for place in places)
     read = values.read_together(tuple(map(values.read_leaf, places)))
     write_here, write_there = (values.write_leaves(chosen, is_tuple=True) for chosen in (places, others))
-    compare = _compared(key_of, less)
+    compare = values.compared(key_of, less)
     stream, threads = operands.launch_stream, -(-count // RUN)
     blocks = -(-threads // THREADS)
     _run_kernel(read, write_here, compare)[blocks, THREADS, stream](count, *columns)
@@ -64,11 +64,6 @@ def sort_by(operands: Operands, columns: list[Any], key_of: Any, less: Any) -> l
         columns, spare = spare, columns
         width *= 2
     return columns
-
-
-@lru_cache(KEPT)
-def _compared(key_of: Any, less: Any) -> Any:
-    return jit(device=True)(lambda a, b: less(key_of(a), key_of(b)))
 
 
 @lru_cache(KEPT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,8 +16,6 @@ from hip_runtime.copying import check_dtype
 from hip_runtime.layout import dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import find_stream
-from numba_hip.algorithms import values
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.iterators import (
     ConstantIterator,
     CountingIterator,
@@ -27,8 +24,10 @@ from numba_hip.algorithms.iterators import (
     TransformIterator,
     ZipIterator,
 )
-from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.arguments.argument_types import describe
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.errors import AlgorithmError
 
 Operator = Callable[[Any, Any], Any]
 
@@ -116,7 +115,7 @@ class Operands:
         if fields is None:
             return Reader(values.read_leaf(self.add(array)), array.size)
         reads = tuple(values.read_leaf(self.add(array.field(name))) for name in fields)
-        return Reader(values.read_together(reads, _record_class(fields)), array.size)
+        return Reader(values.read_together(reads, values.record_class(fields)), array.size)
 
     def input_array(self, source: Any, argument: str) -> DeviceArray:
         """*source* as an array of the device with one axis."""
@@ -237,12 +236,6 @@ def _type_of_read(read: Any, leaf_types: tuple[types.Type, ...]) -> types.Type:
 
 def _is_literal(kind: types.Type) -> bool:
     return types.unliteral(kind) is not kind
-
-
-@lru_cache(KEPT)
-def _record_class(fields: tuple[str, ...]) -> type:
-    """The class of the tuples that records with *fields* are read as."""
-    return namedtuple("Record", fields)
 
 
 def _record_dtype(kind: types.Type, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:

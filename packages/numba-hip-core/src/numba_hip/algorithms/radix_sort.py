@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from numba.core import types
 
 from hip_runtime import DeviceArray
-from numba_hip.algorithms import values
 from numba_hip.algorithms.operands import Operands
-from numba_hip.algorithms.operators import KEPT
-from numba_hip.algorithms.ordered_bits import ordering, word_dtype
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.ordered_bits import ordering, word_dtype
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import (
     ballot,

@@ -11,14 +11,14 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip import wave
-from numba_hip.algorithms import values
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.iterators import TransformIterator
 from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial, count_of
-from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.tiled_scan import total_kernel
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import blockDim, blockIdx, threadIdx
 
 

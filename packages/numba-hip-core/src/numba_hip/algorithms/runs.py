@@ -10,16 +10,16 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms import values
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.iterators import ConstantIterator
 from numba_hip.algorithms.operands import Operands, Operator, Reader, accumulator_type, add_initial, count_of
-from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.selections import NUMBER, emit_where
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 
 def unique(source: Any, equal: Operator = operator.eq, *, out: Any = None, stream: StreamLike = None) -> Any:

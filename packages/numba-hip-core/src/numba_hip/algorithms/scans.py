@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms import values
 from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial, count_of
-from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
 
 

@@ -10,10 +10,10 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.operands import Operands, Operator, count_of
-from numba_hip.algorithms.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 
 def searchsorted(

@@ -10,13 +10,13 @@ from typing import Any
 from numba.core import types
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms import values
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.operands import Operands, Reader, count_of
-from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 NUMBER = types.int64
 """The type in which values are counted."""

@@ -10,15 +10,15 @@ from numba.core import types
 
 from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms import values
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.algorithms.iterators import CountingIterator
 from numba_hip.algorithms.merging import sort_by
 from numba_hip.algorithms.operands import Operands, Operator, count_of, is_count
-from numba_hip.algorithms.operators import KEPT, in_kernels
 from numba_hip.algorithms.radix_sort import sort_pairs
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 
 def sort(
@@ -123,7 +123,7 @@ def _sort(
     columns = [*_columns(keys), *others]
     dense = [column.copy(stream=operands.stream) for column in columns]
     parts = keys.dtype.names
-    key_of = _key_of(None if parts is None else len(parts), values.class_of(kind))
+    key_of = values.key_of(None if parts is None else len(parts), values.class_of(kind))
     done = sort_by(operands, dense, key_of, _reversed(function) if descending else function)
     for column, made in zip(columns, done, strict=True):
         column.copy_to_device(made, stream=operands.stream)
@@ -137,16 +137,6 @@ def _columns(array: DeviceArray) -> list[DeviceArray]:
 def _copy(operands: Operands, read: Any, count: int, write: Any) -> None:
     if count:
         store_kernel(read, write)[-(-count // THREADS), THREADS, operands.launch_stream](count, *operands.leaves)
-
-
-@lru_cache(KEPT)
-def _key_of(parts: int | None, named: type | None) -> Any:
-    """A function of the numbers of an element: the key, a number or a tuple of the first *parts*."""
-    if parts is None:
-        return jit(device=True)(lambda element: element[0])
-    if named is None:
-        return jit(device=True)(lambda element: element[:parts])
-    return jit(device=True)(lambda element: named(*element[:parts]))
 
 
 @lru_cache(KEPT)

@@ -12,10 +12,10 @@ from typing import Any
 from numba.core import types
 
 from numba_hip import wave
-from numba_hip.algorithms import values
 from numba_hip.algorithms.operands import Operands
-from numba_hip.algorithms.operators import KEPT
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, Tiles
+from numba_hip.cooperative import values
+from numba_hip.cooperative.operators import KEPT
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import blockDim, blockIdx, threadIdx
 

@@ -13,7 +13,7 @@ from numba.core import types
 from numba_hip._numba.typing import as_dtype
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.language.vector_types import VECTORS, VectorStub
-from numba_hip.simulator.schedule import Thread, call_site
+from numba_hip.simulator.schedule import Thread, array_site
 
 UNDEFINED = 0xFF
 """What fills memory that is not initialised: NaN as floats, -1 as integers, so that it is seen."""
@@ -122,7 +122,7 @@ def _shared(thread: Thread, shape: Any, dtype: Any, alignment: int | None = None
         size = block.grid.dynamic_shared
         memory = block.shared.setdefault(("dynamic", 0, 0), np.full(size, UNDEFINED, np.uint8))
         return _seen(memory[: size - size % kind.itemsize].view(kind))
-    site = call_site()
+    site = array_site()
     if site not in block.shared:
         block.shared[site] = _undefined(shape, kind)
     return block.shared[site]

@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class Block:
     index: Dim3
     grid: Grid
     threads: list[Thread] = field(default_factory=list)
-    shared: dict[Site, Any] = field(default_factory=dict)
+    shared: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     @property
     def live(self) -> list[Thread]:
@@ -88,19 +89,29 @@ class Block:
         return [thread for thread in self.threads if not thread.done]
 
 
-def _site() -> Site:
-    """The place in the program that called the function of the kernel language."""
+def _calling_frame() -> FrameType:
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
+    return frame
+
+
+def _site() -> Site:
+    """The place in the program that called the function of the kernel language."""
+    frame = _calling_frame()
     return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
+
+
+def array_site() -> tuple[object, ...]:
+    """The place that makes a shared array, and what its function captured: functions that differ in that alone have
+    arrays of their own, as compiled ones do."""
+    frame = _calling_frame()
+    captured = (id(frame.f_locals.get(name)) for name in frame.f_code.co_freevars)
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti, *captured
 
 
 def _is_ours(module: str) -> bool:
     return module.startswith(PACKAGE) or module == stub.__name__
-
-
-call_site = _site
 
 
 def _indices(extents: Dim3) -> Iterator[Dim3]:

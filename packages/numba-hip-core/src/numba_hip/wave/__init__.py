@@ -5,80 +5,79 @@ numbers. An *operator* takes two values and is associative; it need not be commu
 order. It is a device function, or a function of Python's or NumPy's such as ``max``, ``operator.add`` and
 ``np.minimum``.
 
-The steps double their distance, so that a wave of 64 lanes takes six (Hillis and Steele, "Data parallel algorithms",
-1986).
+Functions called ``make_...`` are those of `hip.block` for each wave of a block: what they make takes the threads of
+the block for the shared memory of its waves.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from numba_hip.cooperative.groups import wave_group
+from numba_hip.cooperative.lanes import (
+    aggregate_of,
+    broadcast,
+    exclusive_scan,
+    inclusive_scan,
+    rank,
+    reduce,
+    shuffle,
+    shuffle_down,
+    shuffle_up,
+    shuffle_xor,
+)
+from numba_hip.cooperative.makers import Makers
 
-from numba_hip.decorators import jit
-from numba_hip.language import value_exchange
-from numba_hip.language import warp as warp_operations
-from numba_hip.language.untyped_names import ballot, lanemask_lt, popc
+_makers = Makers(wave_group)
 
-shuffle: Any = value_exchange.exchange
-shuffle_up: Any = value_exchange.exchange_up
-shuffle_down: Any = value_exchange.exchange_down
-shuffle_xor: Any = value_exchange.exchange_xor
+make_adjacent_difference = _makers.make_adjacent_difference
+make_discontinuity = _makers.make_discontinuity
+make_exchange = _makers.make_exchange
+make_exclusive_scan = _makers.make_exclusive_scan
+make_exclusive_sum = _makers.make_exclusive_sum
+make_histogram = _makers.make_histogram
+make_histogram_init = _makers.make_histogram_init
+make_inclusive_scan = _makers.make_inclusive_scan
+make_inclusive_sum = _makers.make_inclusive_sum
+make_load = _makers.make_load
+make_merge_sort_keys = _makers.make_merge_sort_keys
+make_merge_sort_pairs = _makers.make_merge_sort_pairs
+make_radix_rank = _makers.make_radix_rank
+make_radix_sort_keys = _makers.make_radix_sort_keys
+make_radix_sort_pairs = _makers.make_radix_sort_pairs
+make_reduce = _makers.make_reduce
+make_run_length_decode = _makers.make_run_length_decode
+make_shuffle = _makers.make_shuffle
+make_store = _makers.make_store
+make_sum = _makers.make_sum
 
-# What these mean in a kernel, a type checker cannot know.
-warp: Any = warp_operations
-
-__all__ = ["aggregate_of", "broadcast", "exclusive_scan", "inclusive_scan", "rank", "reduce", "shuffle",
-           "shuffle_down", "shuffle_up", "shuffle_xor"]  # fmt: skip
-
-
-@jit(device=True)
-def broadcast(value, lane=0):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
-    """The *value* of lane number *lane*, for every lane."""
-    return shuffle(value, lane)
-
-
-@jit(device=True)
-def reduce(value, operator, count=64):  # type: ignore[no-untyped-def]
-    """The values of the first *count* lanes combined by *operator*, for every lane. *count* is at least 1, and at most
-    as many as the wave has, which are fewer in the last wave of a block that is not a multiple of waves."""
-    lane = warp.laneid
-    end = min(count, warp.warpsize)
-    distance = 1
-    while distance < warp.warpsize:
-        other = shuffle_down(value, distance)
-        if lane + distance < end:
-            value = operator(value, other)
-        distance *= 2
-    return shuffle(value, 0)
-
-
-@jit(device=True)
-def inclusive_scan(value, operator):  # type: ignore[no-untyped-def]
-    """The values of the lanes up to this one combined by *operator*."""
-    lane = warp.laneid
-    distance = 1
-    while distance < warp.warpsize:
-        other = shuffle_up(value, distance)
-        if lane >= distance:
-            value = operator(other, value)
-        distance *= 2
-    return value
-
-
-@jit(device=True)
-def exclusive_scan(value, operator, initial):  # type: ignore[no-untyped-def]
-    """*initial* and the values of the lanes below this one combined by *operator*."""
-    before = shuffle_up(inclusive_scan(value, operator), 1)
-    return operator(initial, before) if warp.laneid > 0 else initial
-
-
-@jit(device=True)
-def aggregate_of(scanned):  # type: ignore[no-untyped-def]
-    """What all lanes combined come to, for every lane, from what `inclusive_scan` gave to each."""
-    return shuffle(scanned, warp.warpsize - 1)
-
-
-@jit(device=True)
-def rank(flag):  # type: ignore[no-untyped-def]
-    """How many lanes below this one have a true *flag*, and how many lanes of the wave do."""
-    votes = ballot(flag)
-    return popc(votes & lanemask_lt()), popc(votes)
+__all__ = [
+    "aggregate_of",
+    "broadcast",
+    "exclusive_scan",
+    "inclusive_scan",
+    "make_adjacent_difference",
+    "make_discontinuity",
+    "make_exchange",
+    "make_exclusive_scan",
+    "make_exclusive_sum",
+    "make_histogram",
+    "make_histogram_init",
+    "make_inclusive_scan",
+    "make_inclusive_sum",
+    "make_load",
+    "make_merge_sort_keys",
+    "make_merge_sort_pairs",
+    "make_radix_rank",
+    "make_radix_sort_keys",
+    "make_radix_sort_pairs",
+    "make_reduce",
+    "make_run_length_decode",
+    "make_shuffle",
+    "make_store",
+    "make_sum",
+    "rank",
+    "reduce",
+    "shuffle",
+    "shuffle_down",
+    "shuffle_up",
+    "shuffle_xor",
+]

@@ -1,4 +1,5 @@
-"""Values of algorithms: numbers and tuples of numbers, and how kernels read, write and convert them.
+"""Values of algorithms and of groups of threads: numbers and tuples of numbers, and how kernels read, write and convert
+them.
 
 A kernel gets one tuple of *leaves*: arrays and numbers. Readers and writers are device functions that know the places
 of theirs in it. Each is made once for equal parts, so that equal calls find the kernel that was compiled before.
@@ -6,6 +7,7 @@ of theirs in it. Each is made once for equal parts, so that equal calls find the
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,11 +16,11 @@ import numpy as np
 from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET
-from numba_hip._numba.typing import as_dtype
-from numba_hip.algorithms.errors import AlgorithmError
-from numba_hip.algorithms.operators import KEPT
+from numba_hip._numba.typing import as_dtype, from_dtype
 from numba_hip.compilation.target_registry import compile_target
+from numba_hip.cooperative.operators import KEPT
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 PLACE = types.int64
 """The type of an index into the elements of an algorithm."""
@@ -41,6 +43,56 @@ def dtypes_of(kind: types.Type, argument: str) -> list[np.dtype[Any]]:
                             for part in parts):  # fmt: skip
         raise AlgorithmError(f"{argument} has values of type {kind}; algorithms take numbers and tuples of numbers")
     return [as_dtype(types.unliteral(part)) for part in parts]
+
+
+def kind_of(dtype: Any, argument: str) -> types.Type:
+    """The Numba type of the values that *dtype* means: a type of NumPy's, Numba's or Python's, a record type, whose
+    values are named tuples, or a tuple of types. Raises `AlgorithmError` for others; *argument* is its name."""
+    if isinstance(dtype, (tuple, list)):
+        return types.Tuple([kind_of(part, f"{argument}[{place}]") for place, part in enumerate(dtype)])
+    if isinstance(dtype, types.Type) and not isinstance(dtype, types.Record):
+        dtypes_of(dtype, argument)
+        return dtype
+    try:
+        found = as_dtype(dtype) if isinstance(dtype, types.Record) else np.dtype(dtype)
+        if found.names is None:
+            made = from_dtype(found)
+        else:
+            parts = [from_dtype(found.fields[name][0]) for name in found.names]
+            made = types.NamedTuple(parts, record_class(found.names))
+    except (TypeError, NotImplementedError, ValueError) as error:
+        raise AlgorithmError(
+            f"{argument} is {dtype!r}; pass a type of numbers, of records, or a tuple: {error}"
+        ) from None
+    dtypes_of(made, argument)
+    return made
+
+
+def leaf_kinds(kind: types.Type) -> list[types.Type]:
+    """The types of the numbers that a value of *kind* consists of."""
+    return list(kind) if isinstance(kind, types.BaseTuple) else [kind]
+
+
+@lru_cache(KEPT)
+def record_class(fields: tuple[str, ...]) -> type:
+    """The class of the tuples that records with *fields* are read as."""
+    return namedtuple("Record", fields)
+
+
+@lru_cache(KEPT)
+def key_of(parts: int | None, named: type | None) -> Any:
+    """A function of the numbers of an element: the key, a number or a tuple of the first *parts*."""
+    if parts is None:
+        return jit(device=True)(lambda element: element[0])
+    if named is None:
+        return jit(device=True)(lambda element: element[:parts])
+    return jit(device=True)(lambda element: named(*element[:parts]))
+
+
+@lru_cache(KEPT)
+def compared(key_of: Any, less: Any) -> Any:
+    """*less* of the keys of two elements."""
+    return jit(device=True)(lambda a, b: less(key_of(a), key_of(b)))
 
 
 @lru_cache(KEPT)

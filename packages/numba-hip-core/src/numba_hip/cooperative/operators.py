@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from numba_hip.algorithms.errors import AlgorithmError
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 KEPT = 512
 """Functions whose kernels are kept; those that were not used for longest are compiled again."""

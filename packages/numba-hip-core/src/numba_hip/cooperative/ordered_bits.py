@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from numba_hip.algorithms.errors import AlgorithmError
-from numba_hip.algorithms.operators import KEPT
+from numba_hip.cooperative.operators import KEPT
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 WORDS = {1: types.uint8, 2: types.uint16, 4: types.uint32, 8: types.uint64}
 

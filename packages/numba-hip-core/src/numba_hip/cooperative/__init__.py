@@ -1,0 +1,2 @@
+"""What threads of a block, or of a wave, compute together: the building blocks of `hip.block`, `hip.wave` and
+`hip.algorithms`."""

@@ -1,0 +1,65 @@
+"""Shared memory for values of any kind, of a size that is known at compile time: an array for each of their numbers.
+
+Functions that need memory for the same number of values of the same kind, and for the same purpose, have the same.
+Whoever uses it waits for the others of its group after the last access, so that the next one finds it free.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from numba.core import types
+
+from numba_hip.cooperative import values
+from numba_hip.cooperative.groups import Group
+from numba_hip.cooperative.operators import KEPT
+from numba_hip.decorators import jit
+from numba_hip.language.untyped_names import shared_array
+
+Purpose = Literal["counters", "exchange", "neighbours", "offsets", "totals"]
+"""What memory is for; a function that uses another one may not use memory of the same purpose meanwhile."""
+
+
+class Memory(NamedTuple):
+    """Device functions: of nothing, which gives *leaves*, of (leaves, i), and of (leaves, i, value)."""
+
+    allocate: Any
+    read: Any
+    write: Any
+
+
+@lru_cache(KEPT)
+def memory_of(group: Group, kind: types.Type, count: int, purpose: Purpose) -> Memory:
+    """Shared memory for *count* values of *kind*: the waves of a block, which do not wait for one another, have none
+    together with the block."""
+    kinds = values.leaf_kinds(kind)
+    owner = f"{purpose} of waves" if group.is_wave else purpose
+    allocate = _allocate_one(kinds[0], count, owner)
+    for place, one in enumerate(kinds[1:], 1):
+        allocate = _joined(allocate, _allocate_one(one, count, f"{owner} {place}"))
+    places = tuple(range(len(kinds)))
+    write = values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
+    return Memory(allocate, values.read_parts(places, kind), write)
+
+
+def _allocate_one(kind: types.Type, count: int, purpose: str) -> Any:
+    @jit(device=True)
+    def allocate():  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+        return (shared_array(count, kind),) if purpose else None
+
+    return allocate
+
+
+def _joined(first: Any, second: Any) -> Any:
+    return jit(device=True)(lambda: (*first(), *second()))
+
+
+@lru_cache(KEPT)
+def items_of(kind: types.Type) -> Memory:
+    """The items of a thread: an array, for values that are tuples a tuple of arrays. What they are is given in place of
+    the memory: `Memory.allocate` makes leaves of it."""
+    places = tuple(range(len(values.leaf_kinds(kind))))
+    is_tuple = isinstance(kind, types.BaseTuple)
+    leaves: Any = jit(device=True)((lambda items: items) if is_tuple else (lambda items: (items,)))
+    return Memory(leaves, values.read_parts(places, kind), values.write_leaves(places, is_tuple=is_tuple))

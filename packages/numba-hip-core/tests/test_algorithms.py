@@ -116,6 +116,23 @@ def test_reductions(size):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("dtype", "u1 i4 f4 f8 M8[s]".split())
+def test_the_first_of_many(dtype):
+    for size, k in [(9, 1), (65, 8), (1025, 1), (70_001, 100), (100, 0)]:
+        x = np.random.default_rng(size).integers(0, 100, size).astype(dtype)
+        if np.dtype(dtype).kind == "f":
+            x[::13], x[1::17] = np.nan, -np.inf
+        order = np.argsort(x, kind="stable")
+        least, places = algorithms.topk(hip.to_device(x), k, largest=False)
+        np.testing.assert_array_equal(host(places), order[:k])
+        np.testing.assert_array_equal(host(least), x[order[:k]])
+        of_equal = size - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+        most, places = algorithms.topk(algorithms.ReverseIterator(x[::-1].copy()), k)
+        np.testing.assert_array_equal(places, of_equal[:k])
+        np.testing.assert_array_equal(most, x[of_equal[:k]])
+
+
+@pytest.mark.long
 def test_sums_of_nothing():
     assert algorithms.reduce(np.zeros(0, np.int32), init=5) == 5
     with pytest.raises(AlgorithmError, match="source has no values: pass init=, the result for no values"):

@@ -14,6 +14,7 @@ from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.iterators import CountingIterator
 from numba_hip.algorithms.merging import sort_by
 from numba_hip.algorithms.operands import Operands, Operator, count_of, is_count
+from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
 from numba_hip.algorithms.radix_sort import sort_pairs
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import KEPT, in_kernels
@@ -98,8 +99,27 @@ def topk(source: Any, k: int, *, largest: bool = True, stream: StreamLike = None
     that come first. NaN counts as the largest."""
     if not is_count(k):
         raise AlgorithmError(f"k is {k!r}; pass how many values are wanted")
-    ordered, places = sort_by_key(source, CountingIterator(np.int64(0)), descending=largest, stream=stream)
-    return ordered[:k], places[:k]
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    kind = operands.type_of(reader.read, "source")
+    if isinstance(kind, types.BaseTuple):
+        raise AlgorithmError("source has records, which have no order of their own")
+    wanted = min(int(k), number)
+    if wanted * LEAST_SHARE > number:
+        ordered, places = sort_by_key(source, CountingIterator(np.int64(0)), descending=largest, stream=stream)
+        return ordered[:k], places[:k]
+    keys = operands.output(None, "out", number, kind)
+    _copy(operands, reader.read, number, operands.writer(keys, kind))
+    found = operands.output(None, "out", wanted, kind)
+    if not wanted:
+        return operands.finish(found, None), operands.finish(operands.array(0, "int64"), None)
+    places = select_places(operands, keys, wanted, descending=largest, argument="source")
+    chosen = Operands.like(operands)
+    read = values.read_permuted(values.read_leaf(chosen.add(keys)), values.read_leaf(chosen.add(places)))
+    _copy(chosen, read, wanted, chosen.writer(found, kind))
+    sort_pairs(operands, found, [places], descending=largest, argument="source")
+    return operands.finish(found, None), operands.finish(places, None)
 
 
 def _sort(

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from test_cpu_grid_barrier import GRID, ROTATE
 from test_cpu_grid_barrier import PARAMETERS as ROTATE_PARAMETERS
 from test_cpu_regions import SHARED, kernel
 
-from hip_devicelib.errors import CacheError
 from hip_runtime import Device, Function, config, to_device
 from hip_runtime.drivers.cpu import code_cache, finalise
 from hip_runtime.errors import BarrierDivergenceError
@@ -165,10 +165,31 @@ def test_damaged_entry_is_made_again(device: Device, tmp_path: Path, made: list[
     assert len(entries(tmp_path)) == 1
 
 
-def test_directory_that_others_can_write_to_is_refused(device: Device, tmp_path: Path) -> None:
+def test_directory_that_others_can_write_to_is_not_used(device: Device, tmp_path: Path, made: list[object]) -> None:
+    saxpy(device, tmp_path)
+    before = entries(tmp_path)
     tmp_path.chmod(stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO)
-    with pytest.raises(CacheError, match=f"others can write.*{VARIABLE}"):
+    with pytest.warns(RuntimeWarning, match=f"neither looked up nor kept: others can write.*{VARIABLE}"):
         saxpy(device, tmp_path)
+    with pytest.warns(RuntimeWarning, match="others can write"):
+        saxpy(device, tmp_path, block=32)
+    assert len(made) == 3
+    assert entries(tmp_path) == before
+
+
+def test_one_warning_is_shown_of_a_directory_that_others_can_write_to(device: Device, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for block in (64, 32):
+            saxpy(device, tmp_path, block)
+    assert [warning.category for warning in shown] == [RuntimeWarning]
+
+
+def test_a_file_is_no_directory_for_machine_code(device: Device, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.warns(RuntimeWarning, match=f"neither looked up nor kept: .*file.*{VARIABLE}"):
+        saxpy(device, tmp_path / "file")
 
 
 def test_a_folder_below_that_others_can_write_to_is_not_read(
@@ -253,6 +274,7 @@ def test_code_is_kept_for_each_kernel_of_a_code_object(device: Device, tmp_path:
 
 PROCESS = """
 import sys
+import warnings
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import numpy as np

@@ -456,6 +456,18 @@ def test_directories_below_that_others_can_write_to(here):
     assert values[0] == 1
 
 
+@pytest.mark.cpu_device("machine code is kept beside the kernel")
+def test_a_directory_of_machine_code_that_others_can_write_to(here):
+    values = np.zeros(1)
+    cached(np_kernel.py_func)[1, 1](values)
+    (here / "machine-code").chmod(0o777)
+    kernel, values[0] = cached(np_kernel.py_func), 0
+    with pytest.warns(RuntimeWarning, match=r"neither looked up nor kept: others can write to .*NUMBA_HIP_CACHE_DIR"):
+        kernel[1, 1](values)
+    assert values[0] == 1
+    assert sum(kernel.stats.cache_hits.values()) == 1
+
+
 def test_a_directory_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with config.cache_dir.scope(tmp_path / "file"), pytest.raises(CacheError, match="NUMBA_HIP_CACHE_DIR"):

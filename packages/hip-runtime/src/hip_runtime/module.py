@@ -156,8 +156,8 @@ class Function:
     def keep_code(self, directory: Path, variable: str) -> None:
         """Cache in *directory* the machine code that is generated when the kernel is launched, for other processes.
 
-        Devices that generate no code cache nothing. *variable* is the setting that error messages mention. Raises
-        `hip_devicelib.errors.CacheError` if the directory cannot be used, or others can write to it.
+        Devices that generate no code cache nothing. *variable* is the setting that warnings mention. If the directory
+        cannot be used, or others can write to it, nothing is cached, and a `RuntimeWarning` says so.
         """
         keep = getattr(self.handle, "keep_code", None)
         if keep is not None:

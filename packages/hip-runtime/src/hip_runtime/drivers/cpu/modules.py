@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from pathlib import Path
 
 from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_devicelib.errors import CacheError
 from hip_devicelib.forking import compiling
 from hip_runtime import config
 from hip_runtime.compile_notice import announced
@@ -61,7 +63,10 @@ class CpuFunction:
 
     def keep_code(self, directory: Path, variable: str) -> None:
         """Keep programs in *directory* from one process to the next, see `code_cache`."""
-        self._kept = CodeCache(directory, variable)
+        try:
+            self._kept = CodeCache(directory, variable)
+        except CacheError as error:
+            warnings.warn(f"machine code is neither looked up nor kept: {error}", RuntimeWarning, stacklevel=2)
 
     def worker(self, block: Dim3) -> program.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""

@@ -7,6 +7,7 @@ loop over the threads, and a shared array an alloca of the worker.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from llvmlite import ir
 
@@ -16,6 +17,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_TYPE
 from hip_runtime.drivers.cpu.abi.stack_guard import define_limit, is_below
+from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, Struct, allocate, new_function
 
 LINE = 64
@@ -28,10 +30,26 @@ FAULT_RECORD = "spmd.fault.record"
 
 MAX_GRID = 2**31 - 1
 
+MOST_TOTALS = 4
+"""The most totals of a chunk of blocks: more would not stay in registers."""
+
 Axes = tuple[int, int, int]
 """Axes of a block, by number: that of the lanes first, then that of the rows."""
 
 ALONG_X: Axes = (0, 1, 2)
+
+
+class CollectsTotals(Protocol):
+    """What writes the totals of a chunk of blocks, see `vectorize.chunk_totals`."""
+
+    def collect(
+        self, builder: ir.IRBuilder, place: ir.Value, update: Instruction, address: ir.Value, value: ir.Value,
+        active: ir.Value | None = None,
+    ) -> None:  # fmt: skip
+        """Combine *value* with the total of *update*."""
+
+    def write(self, builder: ir.IRBuilder, place: ir.Value, entry: ir.Block, start: ir.Block) -> None:
+        """Write what is around the blocks of a chunk."""
 
 
 class WorkItem:
@@ -72,12 +90,15 @@ class WorkItem:
         self.row_lanes: ir.Value | None = None
         """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written, if they are
         only counted at run time."""
+        self.totals: CollectsTotals | None = None
+        """What collects atomic operations of a chunk of blocks, if the kernel has such."""
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
             contexts=PTR, stack_limit=I64, memory_word=PTR, states_word=PTR, length=I32,
+            totals=ir.ArrayType(PTR, MOST_TOTALS),
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 

@@ -72,10 +72,15 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         item.store_shared(builder, place)
     grid = [FRAME.load(builder, frame, "grid", number) for number in range(3)]
 
+    entry = builder.block
+
     def run_blocks(first: ir.Value, limit: ir.Value) -> None:
+        start = builder.block
         with _blocks(item, builder, first, limit, grid) as index:
             _store_block_index(item, builder, place, index, grid)
             body(builder, place, arguments)
+        if item.totals is not None:
+            item.totals.write(builder, place, entry, start)
 
     chunk_place = WORKER_RECORD.field(builder, notes, "chunk")
 

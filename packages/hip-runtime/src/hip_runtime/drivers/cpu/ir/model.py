@@ -87,6 +87,8 @@ class Instruction(Value):
     """Of ``icmp`` and ``fcmp``."""
     operation: str = ""
     """Of ``atomicrmw``."""
+    total: int | None = None
+    """Of ``atomicrmw``: the number of the total of a chunk of blocks in which its operands are collected."""
     source_type: ir.Type | None = None
     """What ``alloca`` makes room for, and what ``getelementptr`` steps over."""
     align: int = 0

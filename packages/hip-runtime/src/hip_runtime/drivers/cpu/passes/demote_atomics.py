@@ -13,14 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from llvmlite import ir
 
-from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
+from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I1
-
-_DERIVING: Mapping[str, slice] = {
-    "getelementptr": slice(1), "bitcast": slice(1), "freeze": slice(1), "select": slice(1, None), "phi": slice(None),
-}  # fmt: skip
-"""Instructions that derive a pointer from others, and which of their operands those are."""
 
 
 def find_private_atomics(instructions: Iterable[Instruction]) -> frozenset[Instruction]:
@@ -31,31 +26,8 @@ def find_private_atomics(instructions: Iterable[Instruction]) -> frozenset[Instr
         if instruction.opcode in ("atomicrmw", "cmpxchg")
         and not instruction.volatile
         and (instruction.opcode == "cmpxchg" or instruction.operation in _OPERATIONS)
-        and _is_block_private(instruction.operands[0])
+        and is_in_block_memory(instruction.operands[0])
     )
-
-
-def _is_block_private(pointer: Value) -> bool:
-    """Whether *pointer* can only be derived from allocas and shared arrays."""
-    found = {pointer}
-    waiting = [pointer]
-    while waiting:
-        value = waiting.pop()
-        if not isinstance(value, Instruction):
-            return False
-        if value.opcode == "alloca" or _is_shared(value):
-            continue
-        if value.opcode not in _DERIVING:
-            return False
-        sources = [source for source in value.operands[_DERIVING[value.opcode]] if source not in found]
-        found.update(sources)
-        waiting += sources
-    return True
-
-
-def _is_shared(value: Instruction) -> bool:
-    callee = value.callee
-    return callee.startswith(spmd.SHARED) or callee == spmd.DYNAMIC_SHARED
 
 
 def write_demoted(builder: ir.IRBuilder, instruction: Instruction, operands: Sequence[ir.Value]) -> ir.Value:
@@ -63,7 +35,7 @@ def write_demoted(builder: ir.IRBuilder, instruction: Instruction, operands: Seq
     address, *values = operands
     old = builder.load(address, name=instruction.name, align=instruction.align or None, typ=values[0].type)
     if instruction.opcode == "atomicrmw":
-        new = _OPERATIONS[instruction.operation](builder, old, values[0])
+        new = combine(builder, instruction.operation, old, values[0])
         builder.store(new, address, align=instruction.align or None)
         return old
     expected, desired = values
@@ -71,6 +43,11 @@ def write_demoted(builder: ir.IRBuilder, instruction: Instruction, operands: Seq
     builder.store(builder.select(same, desired, old), address, align=instruction.align or None)
     pair = builder.insert_value(ir.Constant(instruction.type, ir.Undefined), old, 0)
     return builder.insert_value(pair, same, 1)
+
+
+def combine(builder: ir.IRBuilder, operation: str, old: ir.Value, value: ir.Value) -> ir.Value:
+    """What *operation*, one of an ``atomicrmw``, makes of *old* and its operand *value*."""
+    return _OPERATIONS[operation](builder, old, value)
 
 
 Operation = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]

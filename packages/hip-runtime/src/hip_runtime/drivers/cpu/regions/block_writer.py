@@ -96,7 +96,18 @@ class BlockWriter:
         keys = [storage.per_thread(I32, "key") for _ in range(words)]
         demotable = find_private_atomics(graph.homes)
         return RegionContext(
-            graph, symbols, arguments, self.entry, transfers, kept, allocas, results, passed, keys, demotable
+            graph,
+            symbols,
+            arguments,
+            self.entry,
+            transfers,
+            kept,
+            allocas,
+            results,
+            passed,
+            keys,
+            self.item.totals,
+            demotable,
         )
 
     # thread states

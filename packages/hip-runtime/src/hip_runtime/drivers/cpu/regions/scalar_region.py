@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.abi.work_item import CollectsTotals
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
@@ -38,6 +39,7 @@ class RegionContext:
     """The arguments of synchronising operations, without the work item."""
     keys: list[Place]
     """The words of the lanes' `reconvergence_keys`."""
+    totals: CollectsTotals | None
     demotable: frozenset[Instruction] = frozenset()
     """Atomic operations on the block's own memory, see `demote_atomics`."""
 
@@ -153,10 +155,19 @@ class ScalarRegion:
                 continue
             if instruction.opcode != "phi":
                 operands = [self._operand(operand) for operand in instruction.operands]
+                if instruction.total is not None:
+                    self._collect(instruction, operands)
+                    continue
                 write = write_demoted if instruction in self._ctx.demotable else write_instruction
                 self._values[instruction] = write(builder, instruction, operands)
             if instruction in crossing:
                 builder.store(self._values[instruction], self._variable(instruction))
+
+    def _collect(self, update: Instruction, operands: list[ir.Value]) -> None:
+        """Combine the operand of *update* with that of other threads of the chunk of blocks."""
+        ctx = self._ctx
+        assert ctx.totals is not None
+        ctx.totals.collect(self._builder, ctx.arguments[0], update, *operands)
 
     def _write_incoming(self, block: Block) -> None:
         """Store the values of the successors' phis: all are read before any is written."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, WorkItem
+from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
@@ -21,6 +22,7 @@ from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice
+from hip_runtime.drivers.cpu.vectorize.chunk_totals import ChunkTotals
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ def read_kernel(
             choice.join_blocks(item.axes[0])
     if spin_loops or item.tile > 1 or item.axes != ALONG_X:
         item.lengths = None
+    if not (spin_loops or request.reach.observed):
+        updates = find_totals(function)
+        item.totals = ChunkTotals(item, updates) if updates else None
     return KernelGraph(function, module, item, frozen, spin_loops)
 
 

@@ -15,17 +15,20 @@ from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
-from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle
+from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, mangle
 
 
 def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value | None:
     """Write an atomic operation that `analyses.uniform_atomics` found combinable; its result in each lane, if used."""
     builder, lanes = code.builder, code.lanes
+    if instruction.total is not None:
+        _collect(code, instruction)
+        return None
     is_used = code.shapes.uses[instruction] > 0
     old_place = allocate(code.entry, instruction.type, "old") if is_used else None
     pointer = code.scalar(instruction.operands[0])
     values = None if _is_uniform(code, instruction) and not is_used else _active_values(code, instruction)
-    combined = _combine_uniform(code, instruction) if values is None else _reduce(code, instruction, values)
+    combined = _combine_uniform(code, instruction) if values is None else reduce_lanes(lanes, instruction, values)
     write = write_demoted if instruction in code.demotable else write_instruction
 
     def update() -> None:
@@ -44,6 +47,20 @@ def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value
     first = lanes.splat(builder.load(old_place, typ=instruction.type))
     before = _sum_before(code, values)
     return builder.add(first, before) if instruction.operation == "add" else builder.sub(first, before)
+
+
+def _collect(code: GangValues, instruction: Instruction) -> None:
+    """Add the operands of the active lanes to those of the chunk of blocks."""
+    if _is_uniform(code, instruction):
+        values = _combine_uniform(code, instruction)
+    else:
+        values = _active_values(code, instruction)
+        if instruction.operation in ("fmax", "fmin"):
+            values = reduce_lanes(code.lanes, instruction, values)
+    active = None if code.mask is None else code.lanes.any(code.mask)
+    assert code.item.totals is not None
+    address = code.scalar(instruction.operands[0])
+    code.item.totals.collect(code.builder, code.arguments[0], instruction, address, values, active)
 
 
 def _is_uniform(code: GangValues, instruction: Instruction) -> bool:
@@ -72,10 +89,10 @@ def _active_values(code: GangValues, instruction: Instruction) -> ir.Value:
     values = code.vector(instruction.operands[1])
     if code.mask is None:
         return values
-    return code.builder.select(code.mask, values, code.lanes.splat(_identity(instruction)))
+    return code.builder.select(code.mask, values, code.lanes.splat(identity_of(instruction)))
 
 
-def _identity(instruction: Instruction) -> ir.Constant:
+def identity_of(instruction: Instruction) -> ir.Constant:
     """An operand with which *instruction* changes nothing."""
     kind, operation = instruction.type, instruction.operation
     if isinstance(kind, ir.IntType):
@@ -85,14 +102,14 @@ def _identity(instruction: Instruction) -> ir.Constant:
     return ir.Constant(kind, -0.0 if operation in ("fadd", "fsub") else float("nan"))
 
 
-def _reduce(code: GangValues, instruction: Instruction, values: ir.Value) -> ir.Value:
-    """The operands of all lanes, combined."""
+def reduce_lanes(lanes: VectorBuilder, instruction: Instruction, values: ir.Value) -> ir.Value:
+    """The operands *values* of all lanes, combined."""
     kind = instruction.type
     reductions = INTEGER_REDUCTIONS if isinstance(kind, ir.IntType) else FLOAT_REDUCTIONS
     name = f"llvm.vector.reduce.{reductions[instruction.operation]}.{mangle(values.type)}"
     if reductions[instruction.operation] == "fadd":
-        return code.lanes.call(name, kind, [ir.Constant(kind, -0.0), values], ["reassoc"])
-    return code.lanes.call(name, kind, [values])
+        return lanes.call(name, kind, [ir.Constant(kind, -0.0), values], ["reassoc"])
+    return lanes.call(name, kind, [values])
 
 
 def _sum_before(code: GangValues, values: ir.Value) -> ir.Value:

@@ -3,7 +3,8 @@
 Importing this package neither looks for devices nor compiles anything.
 """
 
-from hip_runtime import _lower_layer as _lower_layer  # first: those below would fail where it says why
+# before the imports below, which would fail without an explanation
+from hip_runtime import _lower_layer as _lower_layer
 
 # isort: split
 from hip_runtime.array import DeviceArray

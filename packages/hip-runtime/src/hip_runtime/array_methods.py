@@ -49,7 +49,7 @@ class ArrayMethods:
         flat = array.reshape(array.size, order="C" if array.is_c_contiguous() else "F")
         flat.setitem(slice(0, 1), value, stream)
         filled = 1
-        while filled < array.size:  # twice as many each time, on the device
+        while filled < array.size:  # doubles the filled part each time, on the device
             more = min(filled, array.size - filled)
             flat.setitem(slice(filled, filled + more), flat[:more], stream)
             filled += more
@@ -93,7 +93,7 @@ class _MissingMethod:
 def _refusing(symbol: str) -> Callable[[Any, Any], Any]:
     def operation(array: Any, other: Any) -> Any:
         if not isinstance(other, (ArrayMethods, int, float, complex)) or isinstance(other, np.generic):
-            return NotImplemented  # others may know what to do with a device array
+            return NotImplemented  # the other operand's class may support device arrays
         raise ArrayTypeError(f"a device array has no operator {symbol}: {INSTEAD}")
 
     return operation

@@ -25,7 +25,7 @@ def represent(array: DeviceArray) -> str:
     captured."""
     try:
         text = _contents(array, ", ", CLASS)
-    except Exception as error:  # a repr that raises would hide what a debugger is asked for
+    except Exception as error:  # a repr that raises would hide what the user looks at in a debugger
         return f"{describe(array).removesuffix('>')}, not read: {type(error).__name__}>"
     shape = "" if array.size and not _is_large(array) else f", shape={array.shape}"
     return f"{CLASS}{text}{shape}, dtype={array.dtype}, device={array.device.id})"
@@ -55,7 +55,7 @@ def _contents(array: DeviceArray, separator: str, prefix: str) -> str:
 def _edges(array: DeviceArray, shown: int) -> HostArray:
     """*array* without what lies between the first and last *shown* elements along each axis, but for one of them."""
     most = 2 * shown + 1
-    parts: list[list[tuple[slice, slice]]] = []  # of each axis: where they come from, and where they go
+    parts: list[list[tuple[slice, slice]]] = []  # for each axis: source and target ranges
     for extent in array.shape:
         if extent <= most:
             parts.append([(slice(0, extent), slice(0, extent))])

@@ -125,7 +125,7 @@ def misspelt_variables() -> dict[str, str]:
 
 def usable_processors() -> int:
     """Processors that this process can keep busy; see `hip_runtime.processors`."""
-    from hip_runtime import processors  # an import needs none
+    from hip_runtime import processors  # only needed when it is used
 
     return processors.usable_processors()
 

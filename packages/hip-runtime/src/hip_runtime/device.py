@@ -47,8 +47,8 @@ ATTRIBUTE_SPELLINGS: dict[str, Callable[[DeviceAttributes], Any]] = {
     "COMPUTE_CAPABILITY": lambda a: compute_capability(a.target),
     "COMPUTE_CAPABILITY_MAJOR": lambda a: compute_capability(a.target)[0],
     "COMPUTE_CAPABILITY_MINOR": lambda a: compute_capability(a.target)[1],
-    "supports_float16": lambda a: True,  # as does every AMD GPU that ROCm has targets for
-    "supports_bfloat16": lambda a: True,  # its arithmetic is made of that of float32 where there is no other
+    "supports_float16": lambda a: True,  # on the CPU device, and on every AMD GPU that ROCm has targets for
+    "supports_bfloat16": lambda a: True,  # computed in float32 where the hardware has no bfloat16
     "supports_fp8": lambda a: False,
     "compute_capability": lambda a: compute_capability(a.target),
 }
@@ -249,7 +249,7 @@ def devices() -> tuple[Device, ...]:
     if not _registry.devices:
         from hip_devicelib.forking import compiling
 
-        with compiling, _registry.lock:  # drivers compile; no process is forked meanwhile
+        with compiling, _registry.lock:  # drivers compile, during which no process is forked
             if not _registry.devices:
                 _registry.devices = _find()
     return _registry.devices

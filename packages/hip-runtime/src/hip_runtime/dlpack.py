@@ -220,7 +220,7 @@ def _ask(give: Any, stream: dict[str, int]) -> object:
     """The capsule that ``__dlpack__`` returns."""
     try:
         return give(max_version=VERSION, **stream)
-    except TypeError:  # from before there were versions
+    except TypeError:  # the structure without a version
         return give(**stream)
 
 
@@ -248,7 +248,7 @@ def _take(capsule: object, kind: int, giver: type) -> _Taken:
     if managed.tensor.device_type != kind:
         raise ArrayError(f"device_type {of} is {managed.tensor.device_type}; __dlpack_device__() says {kind}")
     layout, dtype, place = _read(managed.tensor, of)
-    capsules.rename(capsule, _USED[name])  # from here on it is ours to give back
+    capsules.rename(capsule, _USED[name])  # from here on we have to release it
     borrowed = _Borrowed(address, managed.deleter)
     first, end = layout.extent
     buffer = Buffer(place + first, end - first, owner=borrowed)

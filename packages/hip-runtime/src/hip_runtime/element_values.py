@@ -28,7 +28,7 @@ def host_value(value: Any, target: DeviceArray) -> HostArray:
     """*value* with the shape and the type of *target*, in which it is stored. Raises `CopyError` if it does not fit."""
     try:
         source = host_array(value)
-        while source.ndim > target.ndim and source.shape[0] == 1:  # which NumPy leaves out, too
+        while source.ndim > target.ndim and source.shape[0] == 1:  # as NumPy does, too
             source = source[0]
         _check_broadcast(source.shape, target.shape)
         if source.dtype != target.dtype:

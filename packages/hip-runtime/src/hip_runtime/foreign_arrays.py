@@ -89,7 +89,7 @@ def host_array(obj: Any) -> np.ndarray[Any, Any]:
     of = f"of __array_interface__ of an object of type {type(obj).__name__}"
     try:
         found = np.asarray(obj)
-    except Exception as error:  # what NumPy says of it, or what the object itself raises
+    except Exception as error:  # NumPy's error, or one that the object raises
         raise ArrayError(f"NumPy makes no array {of}: {shown(error)}") from error
     layout = Layout(found.shape, found.strides, found.itemsize)
     check_place(layout, found.__array_interface__["data"][0], "data[0]", of)

@@ -129,7 +129,7 @@ class _Fields:
             raise ArrayError(f"{INTERFACE} is {shown(interface)}, which is not a dictionary")
         try:
             self._fields = dict(interface)
-        except Exception as error:  # of a subclass
+        except Exception as error:  # raised by a subclass
             raise ArrayError(f"{INTERFACE} cannot be read: {shown(error)}") from error
 
     def __getitem__(self, field: str) -> Any:
@@ -169,7 +169,7 @@ class _Fields:
         if small is not None:
             return small
         dtype = _make_dtype(typestr, "typestr", typestr)
-        if parts[1] and int(parts[1]) != int(dtype.str[2:].partition("[")[0]):  # NumPy 1 cuts large numbers off
+        if parts[1] and int(parts[1]) != int(dtype.str[2:].partition("[")[0]):  # NumPy 1 truncates large numbers
             raise ArrayError(f"typestr {_OF} is {typestr!r}, which NumPy takes for {dtype.str!r}")
         if dtype.kind != "V" or descr is None:
             return dtype

@@ -199,7 +199,7 @@ def transpose(layout: Layout, axes: Sequence[int] | None = None) -> Layout:
         raise ArrayError(f"axes {given} are not a permutation of the {layout.ndim} axes of the array")
     order = tuple(check_axis(axis, layout.ndim) for axis in given)
     if len(set(order)) != len(order):
-        raise ArrayError("repeated axis in transpose")  # as NumPy says it
+        raise ArrayError("repeated axis in transpose")  # NumPy's message
     return Layout(tuple(layout.shape[a] for a in order), tuple(layout.strides[a] for a in order), layout.itemsize)
 
 
@@ -237,7 +237,7 @@ def reinterpret(layout: Layout, itemsize: int) -> Layout:
         raise ArrayError(
             "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis "
             "of the array."
-        )  # as NumPy says it
+        )  # NumPy's message
     return Layout((*layout.shape[:-1], nbytes // itemsize), (*layout.strides[:-1], itemsize), itemsize)
 
 

@@ -66,7 +66,7 @@ class PendingReleases:
         try:
             wait = len(self._waiting) <= config.pending_releases() and self.nbytes <= self.max_bytes
         except SettingError:
-            self.clear()  # nothing is lost because of a setting that cannot be read
+            self.clear()  # an invalid setting must not lose memory
             raise
         if not wait:
             self.clear()
@@ -76,7 +76,7 @@ class PendingReleases:
         while even_deferred or not _deferral.depth:
             try:
                 _, give_back, arguments = self._waiting.popleft()
-            except IndexError:  # all are given back, maybe by another thread
+            except IndexError:  # all were returned in the meantime, perhaps by another thread
                 return
             give_back(*arguments)
 
@@ -131,7 +131,7 @@ class Buffer:
         if release is not None:
             queue = _others if pending is None else pending
             self._finalizer = weakref.finalize(self, queue.release, nbytes, release, arguments)
-            self._finalizer.atexit = False  # the process gives everything back by itself, in an order of its own
+            self._finalizer.atexit = False  # at exit, the process frees everything in its own order
 
     def close(self) -> None:
         """Release the memory now, once the work that uses it is done. It must not be used afterwards."""
@@ -205,7 +205,7 @@ class DriverMemoryManager:
         try:
             address = self._driver.alloc(self._ordinal, nbytes, self._kind)
         except OutOfDeviceMemoryError:
-            gc.collect()  # arrays that only a cycle of references keeps: an exception's traceback, say
+            gc.collect()  # arrays that only a reference cycle keeps alive, such as an exception's traceback
             _deferral.clear()
             address = self._driver.alloc(self._ordinal, nbytes, self._kind)
         return Buffer(

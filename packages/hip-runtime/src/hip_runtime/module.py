@@ -270,7 +270,7 @@ class Launch:
 
 def dim3(what: str, value: Any) -> Dim3:
     """*value*, a whole number or 1 to 3 of them, as three extents of a grid or block, x first; `LaunchError`."""
-    if type(value) is int and value > 0:  # as nearly all are
+    if type(value) is int and value > 0:  # the common case
         return value, 1, 1
     if type(value) is tuple and len(value) == 3:
         x, y, z = value

@@ -65,7 +65,7 @@ class ArrayProtocols:
         """A copy for libraries that speak Arrow; see `hip_runtime.arrow.to_capsules`."""
         from hip_runtime.arrow import to_capsules
 
-        del requested_schema  # what Arrow wants is a wish, and the consumer converts
+        del requested_schema  # Arrow's requested schema is only a wish; the consumer converts
         return to_capsules(_whole(self).copy_to_host())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:

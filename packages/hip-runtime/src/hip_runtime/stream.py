@@ -124,7 +124,7 @@ class Stream:
         try:
             yield graph
         except BaseException:
-            with suppress(HipRuntimeError):  # the recording may be lost already: what is wrong is raised below
+            with suppress(HipRuntimeError):  # the capture may be lost already; its error is raised below
                 driver.destroy_graph(driver.end_capture(self.handle))
             raise
         graph.complete(driver.end_capture(self.handle))

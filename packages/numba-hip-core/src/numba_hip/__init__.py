@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from numba_hip import _lower_layer as _lower_layer  # first: those below would fail where it says why
+from numba_hip import _lower_layer as _lower_layer  # before the imports below, which would fail without an explanation
 
 # isort: split
 from hip_runtime import (
@@ -200,8 +200,8 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, import_module("numba_hip.bfloat").bfloat16)
     mine = sys.modules.get("numba_hip.language.hip_extensions")
     if mine is not None and (own := mine.find(name)) is not None:
-        return own  # and not kept: another call of set_hip_extensions takes it away
-    from numba_hip.language.hip_functions import find  # the declarations are read when one is asked for
+        return own  # not stored: another call of set_hip_extensions removes it
+    from numba_hip.language.hip_functions import find  # the declarations are read when the first one is used
 
     function = find(name)
     if function is not None:
@@ -252,4 +252,4 @@ __all__ = [
     "threadfence_block", "threadfence_system", "to_device", "vector", "vectorize", "wall_clock64", "warpsize", "zeros",
 ]  # fmt: skip
 
-_alias.install()  # the last thing: an import that fails leaves no second name behind
+_alias.install()  # last, so that a failed import leaves no second name behind

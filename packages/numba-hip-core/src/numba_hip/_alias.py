@@ -81,7 +81,7 @@ class _AliasFinder(MetaPathFinder):
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:
-            if not f"{name}.".startswith(f"{error.name}."):  # what the module itself imports is missing
+            if not f"{name}.".startswith(f"{error.name}."):  # a module that it imports is missing
                 raise
             for namespace in namespaces():
                 found: ModuleSpec | None = namespace.find_spec(fullname)

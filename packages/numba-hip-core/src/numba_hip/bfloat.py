@@ -73,7 +73,7 @@ def bits_of(value: Any) -> int:
     bits = int(single.view(np.uint32))
     if np.isnan(exact):
         return bits >> 16 | QUIET
-    if single != exact and not bits & 1:  # the second rounding has to know that the first was one
+    if single != exact and not bits & 1:  # the second rounding has to know that the first was inexact
         bits += 1 if abs(single) < abs(exact) else -1
     return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 

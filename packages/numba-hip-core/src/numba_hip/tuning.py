@@ -62,7 +62,7 @@ class Tuned:
         self._key = key
         self._seconds = seconds
         self._kernels: dict[str, Dispatcher] = {}
-        self._seen: dict[tuple[Any, ...], Choice] = {}  # by what arguments look like at a glance
+        self._seen: dict[tuple[Any, ...], Choice] = {}  # by the types and sizes of arguments
         self._tuning = threading.Lock()
         self.configurations = configurations
         """Those that are tried."""

@@ -36,7 +36,7 @@ def load_extensions() -> None:
     """Import the installed extensions of Numba, as compiling does (entry points ``numba_extensions``)."""
     from numba.core import entrypoints
 
-    with readable_path():  # Numba asks for them once, and does without them where that fails
+    with readable_path():  # Numba asks for them once, and works without them if that fails
         entrypoints.init_all()
 
 

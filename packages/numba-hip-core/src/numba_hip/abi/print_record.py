@@ -22,7 +22,7 @@ class Tag(IntEnum):
     tuple's tag the number of values that follow. For a named tuple, its name and those of its fields come first, as
     texts."""
 
-    __str__ = int.__repr__  # LLVM's IR is made of it; Python 3.10 would write the name
+    __str__ = int.__repr__  # it becomes part of LLVM IR; Python 3.10 would format the name
 
     TEXT = 1
     BOOL = 2

@@ -121,7 +121,7 @@ def elementwise_kernel(
     from numba_hip.language.thread_index import grid, gridsize
 
     space.update(grid=grid, gridsize=gridsize)
-    exec("\n".join(lines), space)  # Python has no other way to write an index of as many parts as an array has
+    exec("\n".join(lines), space)  # the only way in Python to write an index with as many parts as an array has axes
     return Dispatcher(space["elementwise"], CompileOptions(exceptions=exceptions))
 
 

@@ -117,7 +117,7 @@ class Reduce:
         host = result.copy_to_host(stream=on)
         if on is not None:
             on.synchronize()
-        spare.append(space)  # which nothing uses any more
+        spare.append(space)  # no longer in use
         return host[0]
 
     def _combine_in_order(self, arr: DeviceArray, count: int, target: DeviceArray, start: Any) -> None:

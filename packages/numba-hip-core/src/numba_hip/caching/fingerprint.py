@@ -62,7 +62,7 @@ class Fingerprint:
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
         self._seen: dict[int, int] = {}
-        self._kept: list[object] = []  # what was seen stays alive, so that its id stays its own
+        self._kept: list[object] = []  # visited objects stay alive, so that their ids stay unique
         self.files: set[str] = set()
         self.words: set[str] = set()
         """Names and texts in the code that was added: attributes are read by these."""
@@ -302,7 +302,7 @@ def _imported_by(code: python_types.CodeType, namespace: dict[str, Any]) -> list
                 found.append(importlib.import_module(name, namespace.get("__package__")))
             except ImportError as error:
                 raise NoFingerprintError(f"the module {name}: {error}") from error
-        elif isinstance(instruction.argval, int):  # the last one before an import is its level
+        elif isinstance(instruction.argval, int):  # the last constant before an import is its level
             level = instruction.argval
         elif isinstance(instruction.argval, python_types.CodeType):
             found += _imported_by(instruction.argval, namespace)

@@ -75,9 +75,9 @@ class LocatedLower(DebugLower):
             super().lower_inst(inst)
             if observes:
                 self._note_sites()
-        except NotImplementedError as error:  # Numba's, of an operation that types and that nobody has lowering for
+        except NotImplementedError as error:  # Numba's, for an operation that is typed but that nothing lowers
             raise LoweringError(str(error), loc=self.loc) from error
-        except AssertionError:  # llvmlite's, where something is written behind the end of a block
+        except AssertionError:  # llvmlite's, if something is written after the end of a block
             if self.builder.block.is_terminated:
                 raise self._behind_end(self.builder.block, inst) from None
             raise

@@ -69,7 +69,7 @@ def compile_device_function(
         library = context.codegen().create_library(f"{chosen}.exported")
         library.add_linking_library(result.library)
         library.add_ir_module(_wrap(context, result, chosen, abi))
-        library.symbols.clear()  # nothing of it is Numba's: the name stays as it was asked for
+        library.symbols.clear()  # nothing in it is Numba's, so the name stays as requested
         library.finalize()
         bitcode = context.codegen().link_function(library, chosen, options, library.external_modules(context))
     return DeviceCode(chosen, made_for, result.signature.return_type, bitcode)

@@ -163,7 +163,7 @@ def compile_kernel(
     """
     with explained(py_func, args, target), announced(py_func.__name__, "type inference"):
         made_for = find_target(py_func, options, target)
-        with compiling_for(made_for.numba_name):  # what is behind Numba's passes asks its contexts, too
+        with compiling_for(made_for.numba_name):  # the code after Numba's passes uses its contexts, too
             code = _compile_kernel(py_func, args, options, made_for)
     _print_dumps(code)
     return code

@@ -303,7 +303,7 @@ class Dispatcher(Overloads, Explained):
         kinds = self._choose(given, device.target)
         by_kinds = (device, *kinds)
         known = None if stand_ins else self._loaded.get((*by_kinds, self._extents(chosen)))
-        if known is not None:  # for arguments of other Python types: numbers of NumPy's after Python's
+        if known is not None:  # for arguments of other Python types, such as NumPy's numbers after Python's
             self._loaded.update({(*key, self._extents(chosen)): known})
             return known
         try:

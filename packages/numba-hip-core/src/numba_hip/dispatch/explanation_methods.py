@@ -83,7 +83,7 @@ class Explained:
 
         def compile_for(target: str) -> KernelCode:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NumbaDebugInfoWarning)  # of functions whose source is not there
+                warnings.simplefilter("ignore", NumbaDebugInfoWarning)  # of functions without source
                 return compile_kernel(self.py_func, kinds, options, target)
 
         with compiling, compiling_for(cast("Dispatcher", self), config, args):

@@ -43,7 +43,7 @@ def exception_describer(
         if fault.location is not None:
             message += f" ({fault.location})"
         raised = fault.exception(message, *others)
-        raised.__dict__[FAULT_ATTRIBUTE] = reported  # classes may refuse to set attributes
+        raised.__dict__[FAULT_ATTRIBUTE] = reported  # classes may not allow attributes to be set
         return raised
 
     return describe

@@ -30,7 +30,7 @@ class ForAll:
 
     def __post_init__(self) -> None:
         if type(self.ntasks) is type(self.thread_per_block) is int and self.ntasks >= 0 <= self.thread_per_block:
-            return  # as nearly all are
+            return  # the common case
         for name, what in (("ntasks", "task count"), ("thread_per_block", "block")):
             value = getattr(self, name)
             try:

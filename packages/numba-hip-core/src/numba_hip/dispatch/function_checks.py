@@ -45,7 +45,7 @@ def _problem_of_parameters(function: Callable[..., Any], launched: bool) -> str 
     several = bool(code.co_flags & inspect.CO_VARARGS)
     if code.co_flags & inspect.CO_VARKEYWORDS:
         return f"has the parameter **{names[named + several]}, which has no type: name each parameter"
-    if code.co_kwonlyargcount:  # of a call with keywords Numba would give the wrong argument to it
+    if code.co_kwonlyargcount:  # in calls with keywords, Numba would pass the wrong argument to it
         return (
             f"has the keyword-only parameter {names[code.co_argcount]}, and compiled code passes arguments by their "
             "places: put it before the '*'"

@@ -25,7 +25,7 @@ def is_narrowed(actual: types.Type, formal: types.Type) -> bool:
         and isinstance(formal.dtype, types.Integer)
         and formal.layout == "A"
         and actual.ndim == formal.ndim
-        and actual.dtype.bitwidth >= formal.dtype.bitwidth  # else the last element would reach beyond the array
+        and actual.dtype.bitwidth >= formal.dtype.bitwidth  # otherwise the last element would reach beyond the array
         and (actual.mutable or not formal.mutable)
     )
 

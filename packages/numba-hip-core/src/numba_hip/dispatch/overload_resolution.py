@@ -42,7 +42,7 @@ def choose_overload(
     chosen = [overload for overload, rating in possible.items() if rating == best]
     if len(chosen) > 1:
         equal = "\n".join(f"{overload!r} -> none" for overload in chosen)
-        raise KernelArgumentError(f"Ambiguous overloading for {kernel!r} {given!r}:\n{equal}")  # as Numba says it
+        raise KernelArgumentError(f"Ambiguous overloading for {kernel!r} {given!r}:\n{equal}")  # Numba's words
     return chosen[0]
 
 
@@ -72,7 +72,7 @@ def _convert(context: Any, actual: types.Type, formal: types.Type) -> Conversion
     if _is_address(actual, formal):
         return Conversion.safe
     if isinstance(actual, types.Array) and isinstance(formal, types.Array) and actual.ndim == 1:
-        dense = actual.layout in "CF" and formal.layout in "CF"  # which are the same along one axis
+        dense = actual.layout in "CF" and formal.layout in "CF"  # which are the same along a single axis
         actual = actual.copy(layout=formal.layout) if dense else actual
     return context.can_convert(actual, formal)
 

@@ -74,7 +74,8 @@ class Overloads(Inspection, KernelCallable):
         """The only signatures of a device function that was given some: result types, where they say one."""
         self._by_target: dict[tuple[str, Types, Extents | None], KernelCode] = {}
         self._explicit: list[Types] = []
-        self._given: set[types.Type] = set()  # of arguments so far: their codes are the same as long as they live
+        # of the arguments so far: the ids of their types stay the same as long as they live
+        self._given: set[types.Type] = set()
         self._cache: CodeCache | None = None
         self._kept: set[tuple[str, Types]] = set()  # targets and types of the code that has a place in the cache
         self._hits: Counter[Types] = Counter()
@@ -118,7 +119,7 @@ class Overloads(Inspection, KernelCallable):
         for target in known_targets():
             target.typing_context.forget_device_function(self)
         for target_name, args, extents in known:
-            if extents is None:  # else it is compiled with the next such launch
+            if extents is None:  # otherwise it is compiled at the next such launch
                 self._compile(args, target_name)
 
     def mark_launch_config_sensitive(self) -> None:

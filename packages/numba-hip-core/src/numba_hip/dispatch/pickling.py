@@ -54,7 +54,7 @@ def _rebuild(kind: type[Dispatcher], identity: str, data: bytes) -> Dispatcher:
         if known is not None:
             return known
         made = kind.__new__(kind)
-        _living[identity] = made  # before the function is loaded, which may refer to it
+        _living[identity] = made  # before the function is loaded, as it may refer to it
         try:
             state = load(data)
             _detach(state["py_func"])

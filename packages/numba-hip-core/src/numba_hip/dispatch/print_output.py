@@ -97,7 +97,7 @@ def lines(words: bytes) -> Iterator[str]:
     position = 0
     while position < len(words):
         (size,) = struct.unpack_from("<q", words, position)
-        if size == 0:  # the record that would be here had no room
+        if size == 0:  # there was no room for the record
             return
         yield " ".join(_values(words[position + 8 : position + 8 * size]))
         position += 8 * size
@@ -215,7 +215,7 @@ class PrintingLaunch:
                 self._driver.add_callback(stream, lambda error: self._buffer.end())
                 return
         except BaseException:
-            with suppress(HipRuntimeError):  # of a device that has failed; what happened is raised below
+            with suppress(HipRuntimeError):  # of a failed device; its error is raised below
                 self._buffer.end()
             raise
         self._buffer.end()

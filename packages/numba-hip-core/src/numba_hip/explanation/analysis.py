@@ -135,7 +135,7 @@ def _accesses_along_x(compile_for: Compile, block: Dim3) -> CpuExplanation | Non
     """How neighbours along x access memory, found by the vectoriser of the CPU device; None if it cannot run this."""
     try:
         return _explain_as_lanes(compile_for(CPU_TARGET), block, "x")
-    except (HipRuntimeError, *SHORTENED):  # of something that only AMD GPUs have
+    except (HipRuntimeError, *SHORTENED):  # of a function that only AMD GPUs have
         return None
 
 

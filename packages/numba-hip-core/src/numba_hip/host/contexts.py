@@ -215,7 +215,7 @@ class Context:
 hip_runtime.device.ADDED.update(
     primary_context=Context,
     get_primary_context=lambda device: lambda: Context(device),
-    release_primary_context=lambda device: lambda: None,  # it goes with the process
+    release_primary_context=lambda device: lambda: None,  # it ends with the process
     reset=lambda device: Context(device).reset,
 )
 

@@ -49,7 +49,7 @@ class Stream(hip_runtime.Stream):
 
         Its result is this stream; if a kernel raised, awaiting raises the same exception.
         """
-        import asyncio  # 20 ms that most programs never need
+        import asyncio  # takes 20 ms, and most programs never need it
 
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Stream] = loop.create_future()
@@ -63,7 +63,7 @@ class Stream(hip_runtime.Stream):
                 future.set_exception(error)
 
         def call(error: BaseException | None) -> None:
-            with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+            with suppress(RuntimeError):  # nobody waits any more, as the loop is closed
                 loop.call_soon_threadsafe(resolve, error)
 
         super().add_callback(call)

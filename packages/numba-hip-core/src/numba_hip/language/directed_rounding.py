@@ -84,7 +84,7 @@ def _of_fused(context: Any, builder: ir.IRBuilder, args: Values, result: ir.Valu
     a, b = builder.select(smaller, a, b), builder.select(smaller, b, a)
     a, c, result = (_scaled(builder, tiny, value) for value in (a, c, result))
     b, result = (builder.select(huge, builder.fmul(v, DOUBLE(1 / SCALE)), v) for v in (b, result))
-    small = _below(builder, c, 1.0)  # only its sign can matter beside what is huge
+    small = _below(builder, c, 1.0)  # beside a huge number only its sign can matter
     c = builder.select(builder.and_(huge, builder.not_(small)), builder.fmul(c, DOUBLE(1 / SCALE)), c)
     product = builder.fmul(a, b)
     lost = _fma(context, builder, a, b, builder.fneg(product))

@@ -176,13 +176,13 @@ def _actual_type(
 ) -> tuple[ir.FunctionType, bool]:
     """The type of the definition, and whether it takes the work item."""
     if found is None:
-        if function.abi == "c":  # the device's own libraries may have it; loading says so if they do not
+        if function.abi == "c":  # the device's own libraries may define it; otherwise loading fails with its name
             return declared, False
         raise LinkedCodeError(f"no linked code defines {function.name!r}; add the code that does to link=")
     where, definition = found
     actual = [str(argument.type) for argument in definition.arguments]
     returned = str(definition.global_value_type).partition(" (")[0]
-    first = next(iter(definition.arguments), None)  # only its name tells the work item from any other pointer
+    first = next(iter(definition.arguments), None)  # only its name distinguishes the work item from other pointers
     item = may_take_item and first is not None and first.name == "item" and actual[0] == "ptr"
     wanted = [_spell(kind) for kind in declared.args]
     given = actual[1:] if item else actual

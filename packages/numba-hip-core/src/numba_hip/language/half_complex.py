@@ -38,7 +38,7 @@ def _add_operator(function: Any, operands: int, result: types.Type) -> None:
     @typing.register_global(function)
     class Template(AbstractTemplate):
         key = function
-        metadata: ClassVar = {"target": "hip"}  # before Numba's templates, which fail for want of NumPy's type
+        metadata: ClassVar = {"target": "hip"}  # before Numba's templates, which fail as NumPy has no such type
 
         def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Signature | None:
             if kws or len(args) != operands or COMPLEX32 not in args:

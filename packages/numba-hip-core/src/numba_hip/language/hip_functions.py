@@ -159,7 +159,7 @@ def _explain_mismatch(function: HipFunction, args: tuple[types.Type, ...]) -> st
 def _check_is_there(function: Function, target: str) -> None:
     if target != CPU_TARGET:
         return
-    from hip_devicelib.cpu.functions import ABSENT  # bodies are sorted out when a kernel first asks
+    from hip_devicelib.cpu.functions import ABSENT  # loaded when a kernel first uses one
 
     if function.symbol in ABSENT:
         raise TypingError(f"the CPU device does not have {function}: {ABSENT[function.symbol]}")

@@ -98,7 +98,7 @@ def _lower_rounding(function: Callable[..., Any], name: str) -> None:
             rounded = context.call_math(builder, name, args)
             if isinstance(sig.return_type, types.Integer):
                 return to_integer(context, builder, rounded, sig.return_type)
-            return context.cast(builder, rounded, sig.args[0], sig.return_type)  # as Numba's divisions of floats want
+            return context.cast(builder, rounded, sig.args[0], sig.return_type)  # as in Numba's divisions of floats
 
     @lowering.lower(function, types.Integer)
     def _integer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:

@@ -70,5 +70,5 @@ def _lower(kind: types.Float) -> None:
         return context.cast(builder, rounded, wide, sig.return_type)
 
 
-for _kind in (types.float32, types.float64):  # each, to come before Numba's lowering of all kinds
+for _kind in (types.float32, types.float64):  # each kind separately, to come before Numba's lowering for all kinds
     _lower(_kind)

@@ -62,7 +62,7 @@ def _complex_exp2(z: complex) -> complex:
 
 def _complex_log2(z: complex) -> complex:
     logarithm = cmath.log(z)
-    return complex(logarithm.real / LN2, logarithm.imag / LN2)  # a complex division would spoil infinities
+    return complex(logarithm.real / LN2, logarithm.imag / LN2)  # a complex division would not preserve infinities
 
 
 def _complex_log10(z: complex) -> complex:

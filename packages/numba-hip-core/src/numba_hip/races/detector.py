@@ -191,7 +191,7 @@ def _locate(arena: Any, address: int, block: int, block_place: int) -> Where:
     for number in range(arena[block_place + Block.SHARED_COUNT]):
         entry = table + number * SHARED_WORDS
         if arena[entry + Shared.START] <= address < arena[entry + Shared.END]:
-            since = arena[Header.BLOCK_START] + 1  # in each block it is new
+            since = arena[Header.BLOCK_START] + 1  # a shared array is new in each block
             start, cells = arena[entry + Shared.START], arena[entry + Shared.CELLS]
             return Where(-1 - number, start, cells, since, 0, arena[entry + Shared.SITE])
     entry = _find_interval(arena, address)
@@ -252,7 +252,7 @@ def _enter(arena: Any, access: Access, where: Where, cell: int, place: int) -> N
     if access.kind == Event.READ:
         _add_reader(arena, cell, access.who, time)
     elif access.kind == Event.WRITE:
-        for number in range(READERS):  # who comes later need not be compared with what is before this write
+        for number in range(READERS):  # later accesses need not be compared with those before this write
             reader = cell + Cell.READER + 2 * number
             if is_ordered(arena, arena[reader], arena[reader + 1], access.block, access.thread, place):
                 arena[reader] = 0

@@ -41,7 +41,7 @@ class ObservedLaunch:
 
     def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
         """As `hip_runtime.module.Launch`; raises `RaceError`, or warns."""
-        from numba_hip.races.detector import compiled_note  # the first launch of all compiles it
+        from numba_hip.races.detector import compiled_note  # the very first launch compiles it
 
         if self._driver.is_capturing(stream):
             raise CaptureError(

@@ -30,7 +30,7 @@ class SimulatedDispatcher(Dispatcher):
         """Does nothing: there is no code to generate."""
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        return SimulatedKernel(self, config, {})  # how well a grid uses a device says nothing here
+        return SimulatedKernel(self, config, {})  # the simulator gives no advice on grids
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """A device function runs if it is called from a simulated kernel; elsewhere the call is an error as usual."""

@@ -150,7 +150,7 @@ class Grid:
         try:
             self._work(self._choose())
             self._finished.wait()
-        finally:  # also where the user interrupts
+        finally:  # also if the user interrupts
             self._cancel()
             for helper in self._helpers:
                 helper.join()
@@ -159,7 +159,7 @@ class Grid:
 
     def park(self, thread: Thread) -> None:
         """Let others run until *thread* can continue."""
-        if self._cancelled:  # a clean-up of the program, while threads unwind
+        if self._cancelled:  # clean-up code of the program, while threads unwind
             raise _Cancelled
         following = self._choose()
         if following is thread:
@@ -188,7 +188,7 @@ class Grid:
                 return
             thread.started = True
             self._execute(thread)
-            thread = self._choose()  # after a failure that is nobody, or finds the loop ended
+            thread = self._choose()  # after a failure there is none, or the loop has ended
         self._finished.set()
 
     def _execute(self, thread: Thread) -> None:
@@ -304,7 +304,7 @@ def _located(error: BaseException, thread: Thread) -> BaseException:
     hide_own_frames(error)
     try:
         located = type(error)(message, *error.args[1:])
-    except Exception:  # an exception that takes other arguments
+    except Exception:  # an exception whose constructor takes other arguments
         error.add_note(message) if hasattr(error, "add_note") else None
         return error
     located.__cause__ = error

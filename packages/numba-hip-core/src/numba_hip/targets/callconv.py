@@ -40,7 +40,7 @@ class HipCallConv(CallConv):
         """Name the parameters of *fn*."""
         super().decorate_function(fn, args, fe_argtypes, noalias)
         for parameter, (name, _) in zip(fn.args[1:], self.hidden, strict=False):
-            if parameter.name != name:  # a recursive function is declared again inside of itself
+            if parameter.name != name:  # a recursive function is declared once more inside itself
                 parameter.name = name
                 parameter.add_attribute("noalias")
 

@@ -71,13 +71,13 @@ class HipCodegen(CodeGenerator):
         """Check a complete *module* and return its bitcode; what may make LLVM abort is added to *doubtful*."""
         for function in module.functions:
             if not function.name.startswith("llvm.") and "readnone" not in function.attributes:
-                function.attributes.add("convergent")  # until LLVM has seen that it reaches no barrier
+                function.attributes.add("convergent")  # until LLVM has found that it reaches no barrier
         text = str(module)
         try:
             if any(is_foreign(function) for function in module.functions):
                 from hip_devicelib.isolated_codegen import read_apart
 
-                read_apart(text)  # LLVM ends the process on such an intrinsic of other types
+                read_apart(text)  # LLVM ends the process on such an intrinsic with other types
             if doubtful is not None:
                 from hip_runtime.drivers.cpu.backend_limits import doubts
 

@@ -279,7 +279,7 @@ class HipContext(BaseContext):
 
     def get_ufunc_info(self, ufunc_key: Any) -> dict[str, Any]:
         """The lowering of each loop of a ufunc; raises `KeyError` for a loop that kernels do not have."""
-        from numba_hip.language.ufuncs import ufunc_loops  # Numba's table of loops takes its time to load
+        from numba_hip.language.ufuncs import ufunc_loops  # Numba's table of loops takes long to load
 
         return ufunc_loops(ufunc_key)
 

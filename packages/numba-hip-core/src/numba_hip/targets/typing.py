@@ -101,7 +101,7 @@ class HipTypingContext(TypingContext):
     def refresh(self) -> None:
         """Numba's hook: install what was declared meanwhile, which may be of operators."""
         count = count_declarations(self)
-        if count != self._declarations:  # Numba asks before it types a call of anything that it has an overload of
+        if count != self._declarations:  # Numba asks this before it types a call of anything that it overloads
             self._operators.clear()
             super().refresh()
             self._declarations = count
@@ -126,7 +126,7 @@ class HipTypingContext(TypingContext):
             value = self.device_function(value)
         elif isinstance(value, Stub) and value not in self._stubs:
             self._stubs.add(value)
-            self.refresh()  # some, such as those of `libdevice`, are made when a kernel names them
+            self.refresh()  # some, such as those of `libdevice`, are created when a kernel names them
         return super().resolve_value_type(value)
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
@@ -142,7 +142,7 @@ class HipTypingContext(TypingContext):
         found = self._operators.get(function)
         if found is None:
             found = super().resolve_value_type(function)
-            if isinstance(found, types.Function):  # which is another one where more was declared
+            if isinstance(found, types.Function):  # which differs if more was declared
                 found = self._operators_made.setdefault(found, Operator(found))
             self._operators[function] = found
         return found

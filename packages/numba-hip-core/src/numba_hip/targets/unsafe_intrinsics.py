@@ -14,6 +14,6 @@ def is_foreign(function: Any) -> bool:
     name = function.name
     if not name.startswith("llvm.") or name.startswith(OWN_MACHINES):
         return False
-    from hip_runtime.drivers.cpu.backend_limits import is_rare  # its tables are large, and an import needs none
+    from hip_runtime.drivers.cpu.backend_limits import is_rare  # its tables are large, and not needed at import
 
     return is_rare(name, len(function.args))

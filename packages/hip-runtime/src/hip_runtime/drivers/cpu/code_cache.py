@@ -43,7 +43,7 @@ class CodeCache:
 
     def finalise(self, code: CodeObject, kernel: Kernel, block: Dim3) -> Program:
         """The program of `finalise_kernel`, read from the cache, or made and stored there."""
-        if config.dump():  # to be seen, it has to be made
+        if config.dump():  # dumps and remarks need it compiled
             return finalise_isolated(code, kernel, block)
         keys = [make_key(*_parts(code, kernel, blocks)) for blocks in _names(block)]
         try:

@@ -95,7 +95,7 @@ class CpuDriver:
         try:
             address = self._heap.allocate(nbytes, kind)
         except OutOfDeviceMemoryError:
-            self._streams.wait_for_all()  # memory that was freed under its work comes back
+            self._streams.wait_for_all()  # memory that was freed while work still used it
             address = self._heap.allocate(nbytes, kind)
         if self._written is not None and kind is MemoryKind.DEVICE:
             self._written.begin(address, nbytes)
@@ -181,7 +181,7 @@ class CpuDriver:
     def ipc_handle(self, address: int) -> bytes:
         self._captures.forbid("share memory")
         self.expose(address)
-        self._streams.wait_for_all()  # nothing may write to the pages while they become memory that can be shared
+        self._streams.wait_for_all()  # nothing may write to the pages while they are made shareable
         return self._heap.handle(address)
 
     def open_ipc_handle(self, device: int, handle: bytes) -> int:

@@ -190,7 +190,7 @@ class _Listener:
         described = _describe(instruction, form, masked, depth, stride)
         if not function:
             self._threads[instruction] = described
-        elif function in self.gangs:  # and not a variant of a function that a gang calls
+        elif function in self.gangs:  # not a vector variant, which a gang calls
             gang = self.gangs[function]
             (gang.partial if partial else gang.whole)[instruction] = described
 

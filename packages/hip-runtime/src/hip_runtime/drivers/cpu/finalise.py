@@ -101,7 +101,7 @@ def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:
         raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
     module.verify()
     passes = llvm.create_new_module_pass_manager()
-    module.get_function(kernel.name).linkage = "internal"  # where the worker does not call it, it need not be optimised
+    module.get_function(kernel.name).linkage = "internal"  # if the worker does not call it, it need not be optimised
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
 

@@ -82,7 +82,7 @@ class CpuFunction:
 
     def _resize(self, block: Dim3) -> program.Program | None:
         """A program for blocks of another length that can run those of the shape *block*."""
-        if config.dump():  # what is to be seen has to be made
+        if config.dump():  # dumps and remarks need it compiled
             return None
         made = self._resizable.get(settings_of_code(), ())
         return next((one.resize(block) for one in made if one.lengths and one.lengths.fit(block)), None)

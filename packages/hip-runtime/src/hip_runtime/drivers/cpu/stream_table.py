@@ -175,7 +175,7 @@ class StreamTable:
             return
         self.wait_for_blocking()
         if self.asynchronous:
-            raise_fault(self.default.take_fault())  # what is copied would not be what a kernel was to write
+            raise_fault(self.default.take_fault())  # a copy would miss the kernel's writes
         work()
 
     def add_callback(self, handle: int, callback: Callable[[BaseException | None], None]) -> None:
@@ -209,7 +209,7 @@ class StreamTable:
             raise InvalidHandleError(f"the event is of one CPU device, and stream {handle} is of another")
         event.recording = self.captures.of(handle)
         if event.recording is not None:
-            event.record = None  # a point between what is recorded before it and behind it, on one stream
+            event.record = None  # an event between the work recorded before and after it, on one stream
             return
         if self.is_queued(handle):
             event.record = self.queue(handle).record()

@@ -35,7 +35,7 @@ _GOES_ON = (
 _ROUND = 0.05
 """Seconds after which a thread is told again that its launch shall end: it may have begun another meanwhile."""
 
-_generation = 0  # of the process: one more in each forked child
+_generation = 0  # of the process: increased in each forked child
 
 
 class Record:
@@ -197,7 +197,7 @@ def abort(streams: Sequence[Stream]) -> None:
     for stream in streams:
         stream.fault = HipRuntimeError("the stream was aborted")
     records = [stream.record() for stream in streams if not stream.idle]
-    while not all(record.wait_for(_ROUND) for record in records):  # also of those behind one that waits
+    while not all(record.wait_for(_ROUND) for record in records):  # also of streams that wait for another
         for stream in streams:
             stream.abort_launch()
     for stream in streams:
@@ -248,7 +248,7 @@ def _run(queue: SimpleQueue[Any]) -> None:
             _drain(queue)
             return
         work()
-        del work  # what it owns must not live until the next piece of work comes
+        del work  # its owners must not live until the next piece of work
 
 
 def _drain(queue: SimpleQueue[Any]) -> None:

@@ -196,7 +196,7 @@ class Calls:
             try:
                 return function(*arguments)
             finally:
-                self.hipThreadExchangeStreamCaptureMode(mode)  # to what HIP said it was: nothing to refuse
+                self.hipThreadExchangeStreamCaptureMode(mode)  # back to the previous mode, which HIP accepts
 
         return call
 

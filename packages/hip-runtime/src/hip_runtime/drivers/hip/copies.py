@@ -100,7 +100,7 @@ class Copier:
         devices = self._between(target, source)
         if devices is None:
             self._calls.call("hipMemcpyAsync", target, source, nbytes, _MEMCPY_DEFAULT, stream.handle)
-        else:  # the runtime goes through the host where the devices cannot reach each other
+        else:  # the runtime goes through the host if the devices cannot access each other
             into, found = devices
             self._calls.call("hipMemcpyPeerAsync", target, into, source, found, nbytes, stream.handle)
         if owners is not None:

@@ -141,7 +141,7 @@ _CLASSES: dict[int, type[HipError]] = {
 
 _CLASSES_OF_CALLS: dict[str, dict[int, type[HipError]]] = {
     "Launch": {INVALID_VALUE: HipLaunchError},  # such as too much shared memory
-    "Capture": {ILLEGAL_STATE: HipCaptureError},  # no capture is going, or one is already
+    "Capture": {ILLEGAL_STATE: HipCaptureError},  # no capture is active, or one is already
 }
 """What some numbers say where the name of the function has a certain word."""
 

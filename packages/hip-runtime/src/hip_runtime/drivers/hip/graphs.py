@@ -160,6 +160,6 @@ class Graphs:
         for executable in executables:
             self._retired.discard(executable)
             handle, executable.handle, executable.recording = executable.handle, 0, None
-            if handle:  # else another thread was quicker
+            if handle:  # otherwise another thread was faster
                 self._calls.activate(executable.device)
                 self._calls.call("hipGraphExecDestroy", handle)

@@ -50,7 +50,7 @@ class Heap:
 
     def allocate(self, device: int, nbytes: int, kind: MemoryKind) -> int:
         """Address of new memory; `OutOfDeviceMemoryError`, after everything that could be given back was."""
-        size = max(nbytes, 1)  # no memory has no address of its own
+        size = max(nbytes, 1)  # an allocation of no bytes has no address of its own
         if len(self._retired) >= RETIRED_COUNT or self._retired_bytes >= RETIRED_BYTES:
             self.flush()
         code, name, place = self._ask(device, size, kind)

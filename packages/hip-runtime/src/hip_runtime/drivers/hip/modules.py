@@ -71,7 +71,7 @@ class Module:
     def release(self) -> None:
         """Unload now: all work of the device is done."""
         handle, self.handle = self.handle, 0
-        with ExitStack() as stack:  # all of it, whatever fails
+        with ExitStack() as stack:  # all of it, even if something fails
             stack.callback(self._calls.call, "hipModuleUnload", handle)
             for record in filter(None, self._records.values()):
                 stack.callback(record.release)

@@ -43,7 +43,8 @@ class StreamTable:
         self._theirs = Recording()
         """What other libraries may have recorded in graphs of their own; nobody tells when these are gone."""
         self._making = threading.Lock()
-        self._closing: set[Stream] = set()  # destroyed, with work left to do, or a fault that nobody was told of
+        # destroyed streams with unfinished work, or with a fault that was not reported yet
+        self._closing: set[Stream] = set()
 
     def create(self, device: int, *, blocking: bool, priority: int) -> int:
         """Handle of a new stream."""
@@ -97,7 +98,7 @@ class StreamTable:
         for stream in gone:
             self._streams.pop(stream.handle, None)
         if gone:
-            self.wait_for_device(device)  # nothing else tells of work that was left on them
+            self.wait_for_device(device)  # nothing else tells whether work was left on them
             return
         self._calls.activate(device)
         for stream in self.everything(device):
@@ -221,7 +222,7 @@ class StreamTable:
         found.check_own("record an event on")
         event.recording = found.recording
         if found.recording is not None:
-            event.stream = None  # a point between what is recorded before it and behind it, on one stream
+            event.stream = None  # an event between the work recorded before and after it, on one stream
             return
         if found.handle == 0:
             self.captures.forbid("use the default stream")

@@ -79,7 +79,7 @@ class Stream:
         status = c_int()
         if self._calls.hipStreamIsCapturing(self.handle, byref(status)):
             self._calls.hipGetLastError()
-            return False  # they destroyed it: whoever asks for more is told
+            return False  # its library has destroyed it: later uses raise an error
         return status.value != 0
 
     @property
@@ -261,7 +261,7 @@ class Stream:
                 finally:
                     if not done:
                         self._owners[:0] = owners
-            del owners  # outside of the lock: what they hold may go, and finalisers run
+            del owners  # outside of the lock, as dropping owners may run finalisers
 
     def _guard(self) -> Point | None:
         """Record a point behind the work that has owners, if there is any."""
@@ -282,7 +282,7 @@ class Stream:
         while self._guarded:
             try:
                 guarded = self._guarded.popleft()
-            except IndexError:  # somebody else does the same
+            except IndexError:  # another thread does the same
                 return
             reached = False
             try:
@@ -296,7 +296,7 @@ class Stream:
     def _is_idle(self) -> bool:
         with self.gate:
             if self.recording is not None or self.gate.is_over:
-                return True  # what came before was waited for, or found to be done
+                return True  # earlier work was waited for, or found to be done
             if self.is_captured_by_others:
                 return False
             code = self._calls.hipStreamQuery(self.handle)
@@ -333,7 +333,7 @@ class Stream:
 
     def _points(self, others: Sequence[Stream]) -> list[Point]:
         points = []
-        for stream in (*others, self):  # which leaves the device of this stream the current one
+        for stream in (*others, self):  # so that the device of this stream is the current one afterwards
             self._calls.activate(stream.device)
             points.append(stream.point())
         return points
@@ -354,7 +354,7 @@ class Stream:
         while True:
             with self._lock:
                 if not self._queue:
-                    last = self._last_point()  # a capture may begin as soon as the stream is let go
+                    last = self._last_point()  # a capture may begin as soon as the stream is released
                     self._let_go()
                     break
                 work = self._queue.popleft()
@@ -363,7 +363,7 @@ class Stream:
                 work()
             except BaseException as error:
                 self.fault = self.fault or error
-            del work  # what it owns must not live until the next piece of work comes
+            del work  # its owners must not live until the next piece of work
         try:
             if last is not None:
                 last.wait()

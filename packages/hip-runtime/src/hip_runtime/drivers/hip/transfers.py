@@ -56,7 +56,7 @@ class Transfers:
         self._streams.settle()
         devices = self._copier.devices_of(*addresses)
         defaults = [self._streams.defaults[device] for device in devices]
-        for default in defaults[::-1]:  # which leaves the device of the first the current one
+        for default in defaults[::-1]:  # so that the device of the first one is current afterwards
             self._streams.activate(default).synchronize()
         transfers = self._streams.transfers(devices[0])
         try:

@@ -30,7 +30,7 @@ class Unloader:
         """Unload the modules that wait for it; first all their devices that are not idle are waited for."""
         for module in list(self._waiting):
             if module.users:
-                continue  # a graph runs its kernels
+                continue  # a graph still runs its kernels
             self._streams.wait_for_work(module.device)
             for stream in self._streams.everything(module.device):
                 stream.look_for_fault()

@@ -280,7 +280,7 @@ def _own_words(failure: Failure, found: re.Match[str]) -> str:
     message, said = failure.message, plain(found.string)
     if found[1] != "hip." or not message.headline or failure.has_callers:
         return said
-    return f"{said}\n{message.headline}:\n \n >>> {message.call}"  # as Numba writes it, which programs look for
+    return f"{said}\n{message.headline}:\n \n >>> {message.call}"  # in Numba's words, which programs look for
 
 
 @kind(r"Unsupported array index type (.+) in \[")

@@ -334,7 +334,7 @@ class AmdContext(HipContext):
             locate_entry(self, builder, function, variables=options.debug)
         arguments = [
             builder.addrspacecast(argument, kind) if isinstance(kind, ir.PointerType) else argument
-            for argument, kind in zip(entry.args, flat, strict=False)  # not the buffer for what is printed
+            for argument, kind in zip(entry.args, flat, strict=False)  # not the buffer for printed output
         ]
         if prints:
             printing.store_parameter(builder, entry.args[-1], GLOBAL)

@@ -42,4 +42,4 @@ def report_fault(
         wide = builder.bitcast(builder.gep(record, [I32(DETAILS_WORD)]), ir.PointerType(I64, space))
         for number, detail in enumerate(details[:MOST_DETAILS]):
             builder.store(detail, builder.gep(wide, [I32(number)]))
-        builder.store_atomic(I32(1), record, "release", 4)  # for the whole system: the host looks at it
+        builder.store_atomic(I32(1), record, "release", 4)  # in the system scope, as the host reads it

@@ -42,7 +42,7 @@ def _fetch_one_by_one(builder: ir.IRBuilder, call: Call, word: ir.Value, lane: i
     asked = call(builder, "llvm.amdgcn.readfirstlane.i32", I32, lane)
     found = call(builder, "llvm.amdgcn.readlane.i32", I32, word, asked)
     answered = builder.icmp_unsigned("==", asked, lane)
-    result = builder.select(answered, found, known)  # in a register of the lanes, as they leave the loop one by one
+    result = builder.select(answered, found, known)  # in a vector register, as lanes leave the loop one by one
     known.add_incoming(I32(0), before)
     known.add_incoming(result, loop)
     builder.cbranch(answered, after, loop)

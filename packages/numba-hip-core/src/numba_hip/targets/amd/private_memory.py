@@ -41,7 +41,7 @@ def place_in_private_memory(module: ir.Module) -> None:
             _place_slots(block, casts)
         if casts:
             _redirect_uses(function, casts)
-        del slots  # which lived until now, so that their ids were their own
+        del slots  # kept alive until now, so that their ids were unique
 
 
 def keep_phis_in_memory(module: ir.Module) -> None:
@@ -69,7 +69,7 @@ def keep_phis_in_memory(module: ir.Module) -> None:
             block.instructions[:] = [loads.get(id(one), one) for one in block.instructions]
         if loads:
             _redirect_uses(function, loads)
-        del phis  # which lived until now, so that their ids were their own
+        del phis  # kept alive until now, so that their ids were unique
 
 
 def _place_slots(block: ir.Block, casts: dict[int, CastInstr]) -> None:

@@ -61,7 +61,7 @@ class CpuCodegen(HipCodegen):
         external: Sequence[llvm.ModuleRef],
     ) -> bytes:
         reasons = library.all_doubts(external)
-        for part in external:  # which is gone then
+        for part in external:  # it no longer exists then
             link_in(module, part)
         self._link_device_library(module)
         keep_only(module, name)
@@ -72,7 +72,7 @@ class CpuCodegen(HipCodegen):
 
     def _simplify(self, module: llvm.ModuleRef, name: str, level: int, reasons: Sequence[str]) -> llvm.ModuleRef:
         """*module*, or another one, optimised: in another process where there are *reasons* to fear for this one."""
-        from hip_devicelib.isolated_codegen import (  # an import of this module needs none of it
+        from hip_devicelib.isolated_codegen import (  # not needed when this module is imported
             run_simplification,
             simplify,
         )
@@ -102,7 +102,7 @@ class CpuCodegen(HipCodegen):
 
     def _link_device_library(self, module: llvm.ModuleRef) -> None:
         """Link what the kernel calls of the CPU device's math, and of HIP's functions by their symbols."""
-        from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take their time to load
+        from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take long to load
 
         declared = [function.name for function in module.functions if function.is_declaration]
         math = [name for name in declared if name in FUNCTIONS]

@@ -153,7 +153,7 @@ class CpuContext(HipContext):
 
     def check_assembly(self, assembly: ir.InlineAsm) -> None:
         """Make machine code of a function with nothing but *assembly*, in another process."""
-        from numba_hip.targets.cpu import assembly as assemblies  # hardly a kernel has any
+        from numba_hip.targets.cpu import assembly as assemblies  # few kernels have any
 
         assemblies.check(assembly)
 

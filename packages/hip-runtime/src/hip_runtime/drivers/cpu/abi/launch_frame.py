@@ -15,7 +15,7 @@ MUTEX = ir.ArrayType(I64, 6)
 their ``bits/semaphore.h`` and ``bits/pthreadtypes-arch.h``."""
 
 FRAME = Struct(
-    next_block=I64,  # taken from atomically, a chunk at a time
+    next_block=I64,  # chunks are taken from it atomically
     fault_taken=I32,  # set to 1 by the first thread that faults
     fault=ir.ArrayType(I32, 7),  # see FAULT_FIELDS
     block_count=I64,

@@ -102,7 +102,7 @@ def _read_calls(module: Any, names: set[str]) -> tuple[dict[str, set[str]], set[
             if "@" in instruction:
                 _read_references(instruction, names, callees, addressed)
     for caller in calls:
-        calls[caller] |= addressed - {caller}  # whoever has an address may call it
+        calls[caller] |= addressed - {caller}  # a function whose address is taken may be called anywhere
     return calls, addressed
 
 

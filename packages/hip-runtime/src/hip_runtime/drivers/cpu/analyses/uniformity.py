@@ -43,7 +43,7 @@ class Uniformity:
         self.divergent_branches: set[Block] = set()
         """Blocks whose branch can diverge."""
         for block in order.blocks:
-            if _yields(block):  # each thread iterates such a loop, and those around it, by itself
+            if _yields(block):  # threads leave such a loop, and those around it, in different iterations
                 self._divergent_loops.update(order.loops[block])
                 self.free_running.update(order.loops[block])
         self._solve()

@@ -24,7 +24,7 @@ def define_poll(module: ir.Module, python: dict[str, ir.Function]) -> ir.Functio
     (slot,) = function.args
     record = SLOT.load_atomic(builder, slot, "record")
     SLOT.store_atomic(builder, record, slot, "polled")
-    SLOT.store_atomic(builder, PTR(None), slot, "record")  # what goes wrong in Python is not the kernel's fault
+    SLOT.store_atomic(builder, PTR(None), slot, "record")  # errors of Python's handlers are not the kernel's fault
     builder.call(python["PyEval_RestoreThread"], [SLOT.load(builder, slot, "thread_state")])
     place = allocate(builder, I32, "raised")
     builder.store(builder.call(python["PyErr_CheckSignals"], []), place)
@@ -34,7 +34,7 @@ def define_poll(module: ir.Module, python: dict[str, ir.Function]) -> ir.Functio
     )
     with builder.if_then(due):
         SLOT.store_atomic(builder, I32(0), slot, "due")
-        SLOT.store_atomic(builder, record, slot, "polled")  # a handler of Python's may have launched, too
+        SLOT.store_atomic(builder, record, slot, "polled")  # a Python handler may itself have launched a kernel
         reporter = builder.load(report, typ=PTR)
         SLOT.store(builder, FRAME.load(builder, SLOT.load(builder, slot, "launch"), "program"), slot, "program")
         with builder.if_then(builder.icmp_unsigned("!=", reporter, PTR(None))):

@@ -32,32 +32,32 @@ from hip_runtime.drivers.cpu.llvmir import (
 RECORD = Struct(
     place=ir.ArrayType(I64, 64),  # a jmp_buf: 200 bytes on x86-64, 312 on aarch64 with glibc
     frame=PTR,
-    outer=PTR,  # record of the run in which a handler of Python's launched this one
+    outer=PTR,  # the record of the run during which a Python handler made this launch
     chunk=I64,  # first block of the chunk that is being run; from here on they are `launch_frame.NOTES`
-    memory=PTR,  # from the heap, of the block that is being run, or null
-    states=PTR,  # the number of the point that each of its threads waits at, or null where that is not kept
+    memory=PTR,  # from the heap, for the block that is being run, or null
+    states=PTR,  # the sync point at which each of its threads waits, or null if that is not recorded
 )
 """One call of a worker, on the stack of the thread."""
 
 SLOT = Struct(
     record=PTR,  # of the innermost call of a worker, or null
-    runs=I64,  # how many workers were entered and left: the same number is the same call
-    running=PTR,  # the frame that the worker was given: to be compared only, as it may be gone
-    thread_state=PTR,  # Python's, of a thread that launches; null in helpers
+    runs=I64,  # how many workers were entered and left: the same number means the same call
+    running=PTR,  # the frame that the worker was given, only to be compared, as it may be gone
+    thread_state=PTR,  # Python's thread state of a launching thread; null in helpers
     launch=PTR,  # the frame of the launch that the thread makes
-    thread=I32,  # the system's number of the thread; 0 where the slot is free
-    poked=I32,  # what the signal that comes next is for, where it is ours
+    thread=I32,  # the system's number of the thread; 0 if the slot is free
+    poked=I32,  # the purpose of the next signal, if it is ours
     stop=I32,  # why the launch of this thread ends early, see `STOPS`
-    late=I32,  # how often the thread was poked since it was to stop
-    abandoned=I64,  # the call that is to be abandoned, a value of ``runs``
+    late=I32,  # how often the thread was signalled since it had to stop
+    abandoned=I64,  # the call to be abandoned, a value of ``runs``
     seen=I64,  # the call that the watcher saw last
-    ticks=I32,  # how many times in a row it saw the same
-    due=I32,  # whether the launch of this thread is to be looked at: it may not go on
-    polled=PTR,  # the record, while handlers of Python's run
-    program=PTR,  # what the launch runs, while it is looked at
-    sampled=I64,  # how many samples there are
+    ticks=I32,  # how many times in a row it was the same
+    due=I32,  # whether the launch of this thread is being looked at, so that it must not continue
+    polled=PTR,  # the record while Python's handlers run
+    program=PTR,  # the kernel of the launch while it is looked at
+    sampled=I64,  # the number of samples
     samples=PTR,  # room for `SAMPLES` of them
-    stack=PTR,  # for signal handlers, where the thread had none
+    stack=PTR,  # the stack for signal handlers, if the thread had none
     next=PTR,
 )
 """What is known of one thread. All but the thread itself only read most of it."""
@@ -78,9 +78,9 @@ it."""
 FIRST_SYMBOL = "spmd.slots"
 """Where the address of the first slot is."""
 
-_TAKEN = -1  # in ``thread``, while a thread moves in
+_TAKEN = -1  # in ``thread``, while a thread occupies the slot
 _SAMPLE_BYTES = 16
-_SLOT_BYTES = 256  # more than it has, so that neighbours share no line of the cache
+_SLOT_BYTES = 256  # larger than a slot, so that neighbours share no cache line
 _STACK_BYTES = 64 << 10
 _STACK_OFF = 2  # SS_DISABLE
 _STACK = Struct(address=PTR, flags=I32, nbytes=I64)  # a stack_t

@@ -40,10 +40,10 @@ OBSERVERS = 2
 """How many more such ranges: those of what kernels call that tell what they do, see `observer`."""
 
 RANGE = Struct(start=I64, end=I64)
-_RED_ZONE = 1024  # below a record: what its function keeps there, and what its machine lets it keep below the stack
+_RED_ZONE = 1024  # below a record: what its function keeps there, and the machine's red zone
 _VECTOR_WORDS = 32  # sixteen registers of 128 bits
 _HASH_START, _HASH_STEP = 0xCBF29CE484222325 - (1 << 64), 0x100000001B3
-_STACK_STEP = 1 << 20  # how far from the stack pointer a function may write first: to any end of its frame
+_STACK_STEP = 1 << 20  # how far from the stack pointer a function's first write may be: at any end of its frame
 _MESSAGE = b"hip: signal %d while kernel %s was running; bounds checks find indices out of range\n\0"
 
 

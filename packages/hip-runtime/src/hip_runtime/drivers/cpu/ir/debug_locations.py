@@ -13,7 +13,7 @@ from llvmlite import ir
 DWARF_VERSION = 4
 """That of Numba's line tables, with which these are linked; `line_table` reads it."""
 
-_WARN = 2  # what LLVM does about modules with other flags
+_WARN = 2  # LLVM's behaviour when modules with other flags are linked
 
 
 def keep_lines(builder: ir.IRBuilder) -> None:

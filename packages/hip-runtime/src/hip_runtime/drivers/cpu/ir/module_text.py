@@ -90,7 +90,7 @@ def split_blocks(lines: list[str]) -> list[tuple[str, list[str]]]:
         instructions = blocks[-1][1]
         if len(line) - len(rest) == len(_INDENT) and rest[0] != "]":
             instructions.append(line)
-        elif instructions:  # the cases of a switch, and the bracket that ends them
+        elif instructions:  # the cases of a switch, and the closing bracket
             instructions[-1] = f"{instructions[-1]}\n{line}"
     raise UnsupportedError(f"cannot read a function without an end: {lines[-1] if lines else ''!r}")
 

@@ -89,7 +89,7 @@ class _Reader:
             if found:
                 cursor.expect_mark(",")
             kind = self.types.read(cursor)
-            cursor.skip_to(TokenKind.LOCAL)  # what is between are attributes
+            cursor.skip_to(TokenKind.LOCAL)  # the words in between are attributes
             name = cursor.take()
             found.append((name, Argument(kind, len(found), name)))
         return found
@@ -101,7 +101,7 @@ class _Reader:
             name = cursor.take()
             cursor.expect_mark("=")
         if cursor.is_word(*_TAILS):
-            if cursor.is_word("musttail"):  # which has no meaning in a cut function
+            if cursor.is_word("musttail"):  # without meaning in an outlined function
                 raise cursor.error("a call that need not be a tail call")
             cursor.take()
         opcode = cursor.take(TokenKind.WORD)

@@ -43,7 +43,7 @@ def find_problems(function: Function) -> Iterator[str]:
         return
     broken = list(_check_blocks(function))
     yield from broken
-    if not broken:  # else there is no flow to follow
+    if not broken:  # otherwise the control flow is not known
         yield from _check_uses(function)
         yield from _check_types(function)
 

@@ -41,7 +41,8 @@ class Heap:
         self._lock = threading.Lock()
         self._used = 0
         self._live: dict[int, tuple[int, Block]] = {}
-        self._locked: dict[int, int] = {}  # ends of what stands for pinned, mapped and managed memory, by address
+        # the ends of allocations that stand for pinned, mapped and managed memory, by address
+        self._locked: dict[int, int] = {}
         self._returned: deque[tuple[int, Block | None]] = deque()
         self._spare: dict[int, list[Block]] = {}  # by size
         self._spare_bytes = 0
@@ -197,7 +198,7 @@ def copy_elements(target: Strided, source: Strided, shape: tuple[int, ...], item
         return
     into, found = _view(target, shape, itemsize), _view(source, shape, itemsize)
     if target.strides != source.strides and np.may_share_memory(into, found):
-        found = found.copy()  # NumPy's own care for overlap misses one axis with two strides of the same sign
+        found = found.copy()  # NumPy does not detect the overlap of one axis with two strides of the same sign
     np.copyto(into, found)
 
 

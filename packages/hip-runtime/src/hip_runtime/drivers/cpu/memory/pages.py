@@ -32,7 +32,7 @@ _HUGE_BYTES = 4 << 20
 """Blocks from this size on ask the system for large pages, as arrays of NumPy's do."""
 
 _MAP_FIXED = 0x10  # <bits/mman-map-flags-generic.h>; the module mmap does not have it
-_CHUNK = 1 << 30  # bytes a single write takes at most, below what Linux would cut off at
+_CHUNK = 1 << 30  # the most bytes of one write, below the limit of Linux
 
 
 class Block:
@@ -94,7 +94,7 @@ def open_handle(handle: bytes) -> Block:
     )
     path = f"/proc/{process}/fd/{number}"
     try:
-        if not os.readlink(path).startswith(f"/memfd:{_NAME}"):  # to open something else could wait for ever
+        if not os.readlink(path).startswith(f"/memfd:{_NAME}"):  # opening anything else could block forever
             raise gone
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

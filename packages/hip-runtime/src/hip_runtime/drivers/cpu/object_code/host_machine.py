@@ -21,5 +21,5 @@ def target_machine() -> Any:
         try:
             llvm.load_library_permanently(library)
         except RuntimeError:
-            continue  # one of another system; a symbol that is missing is found and named when code is loaded
+            continue  # of another system; missing symbols are found and named when code is loaded
     return machine

@@ -108,7 +108,7 @@ def _read_files(data: bytes, place: int) -> list[str]:
     while data[place]:
         name, place = _text(data, place)
         folder_number, place = _unsigned(data, place)
-        for _ in range(2):  # when it was changed, and how long it is
+        for _ in range(2):  # modification time and size
             _, place = _unsigned(data, place)
         files.append(os.path.join(folders[folder_number], name))
     return files

@@ -54,7 +54,7 @@ def load_or_compile(build: Callable[[], Any], entries: Sequence[str]) -> Program
 def _parts(entries: Sequence[str]) -> tuple[str, ...]:
     """All that the code is made of, and for."""
     machine = host_machine.target_machine()
-    library = getattr(sys.implementation, "_multiarch", "")  # which names the C library, too
+    library = getattr(sys.implementation, "_multiarch", "")  # the target triple also names the C library
     return (
         "the CPU device's own code", _source_digest(_SOURCES), hip_devicelib.__version__, llvmlite.__version__,
         repr(llvm.llvm_version_info), machine.triple, llvm.get_host_cpu_name(),

@@ -68,7 +68,7 @@ def _wrap_functions(module: Any, names: Collection[str], context: LlvmContext) -
             kind = function.global_value_type.as_ir(ir.Context())
         except (TypeError, ValueError):
             continue
-        function.linkage = "available_externally"  # gives way to the wrapper
+        function.linkage = "available_externally"  # is replaced by the wrapper
         for part in (context.read_text(str(_build_wrapper(name, kind))), _isolate(context.read_bitcode(image), name)):
             part.triple, part.data_layout = module.triple, module.data_layout
             module.link_in(part)

@@ -90,7 +90,7 @@ class AxisChoice:
         for instruction in list(self._function.instructions()):
             widened = (
                 instruction.opcode == "zext" and instruction.operands[0] in sums
-            )  # a grid has less than 2**32 there
+            )  # a grid has fewer than 2**32 threads along it
             if instruction.type == I64 and (widened or instruction in sums):
                 self._become_index(instruction, axis)
         for instruction in (instruction for instruction in sums if instruction.type != I64):

@@ -362,6 +362,13 @@ def neighbours(session: nox.Session) -> None:
 
 
 @nox.session
+def clusters(session: nox.Session) -> None:
+    """Device arrays and kernels in the worker processes of Dask, joblib and ``concurrent.futures``."""
+    session.install(*local(*PACKAGES[:3]), *PYTEST, "dask>=2024.12", "distributed>=2024.12", "joblib>=1.3")
+    run_pytest(session, "tools/clusters")
+
+
+@nox.session
 def isa(session: nox.Session) -> None:
     """Registers, memory and instructions of the benchmarks' kernels on AMD GPUs, compared with clang's; no GPU is
     needed."""

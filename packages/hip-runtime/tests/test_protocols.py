@@ -6,6 +6,7 @@ import copy
 import ctypes
 import gc
 import pickle
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -259,3 +260,9 @@ def test_dlpack_where_the_interface_raises(device: Device) -> None:
     array = rt.to_device(np.ones(3, ml_dtypes.float8_e4m3fn))
     assert rt.as_device_array(Unnamed(array)).dtype == array.dtype
     assert not rt.is_device_array(Unnamed(array))
+
+
+def test_the_size_counts_the_elements(device: Device) -> None:
+    small, large = rt.zeros(1), rt.zeros(1001)
+    assert sys.getsizeof(large) - sys.getsizeof(small) == 8000
+    assert sys.getsizeof(large[::2]) - sys.getsizeof(small) == 4000

@@ -75,6 +75,10 @@ class ArrayProtocols:
         host: HostArray = _whole(self).copy_to_host()
         return host if dtype is None else host.astype(dtype, copy=False)
 
+    def __sizeof__(self) -> int:
+        """Bytes of this object and of its elements, also where they are another array's: schedulers ask for that."""
+        return object.__sizeof__(self) + _whole(self).nbytes
+
     def __copy__(self) -> DeviceArray:
         """A copy on the same device, as NumPy's arrays do it, not a view."""
         array = _whole(self)

@@ -1,0 +1,1 @@
+"""Programs that use several processes through other libraries; run by ``nox -s clusters``."""

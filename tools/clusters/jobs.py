@@ -1,0 +1,59 @@
+"""What the tests here let other processes do: a module that those import, too."""
+
+import os
+import time
+
+import numpy as np
+from numba import hip
+
+N = 10_000
+
+
+@hip.jit(cache=True)
+def scale(values, factor):
+    i = hip.grid(1)
+    if i < values.size:
+        values[i] *= factor
+
+
+def make(n):
+    return hip.to_device(np.arange(float(n)))
+
+
+def same(array):
+    return array
+
+
+def scaled(values, factor):
+    result = values.copy()
+    scale.forall(result.size)(result, factor)
+    return result
+
+
+def slowly_scaled(values, factor):
+    time.sleep(1)
+    return scaled(values, factor)
+
+
+def total(arrays):
+    return sum(array.copy_to_host().sum() for array in arrays)
+
+
+def run_kernel(kernel, values):
+    kernel.forall(values.size)(values, 5.0)
+    return values.copy_to_host()
+
+
+def compile_shared():
+    """Cache hits and misses of a kernel that every process needs."""
+    kernel = hip.jit(cache=True)(scale.py_func)
+    kernel.compile("void(float32[::1], float64)")
+    return [sum(count.values()) for count in kernel.stats[1:]]
+
+
+def end_process(values):
+    os._exit(3)
+
+
+def allocate(nbytes):
+    return hip.device_array(nbytes, np.uint8)

@@ -1,0 +1,76 @@
+"""Dask: device arrays as results of tasks, between worker processes, and what the scheduler knows of them."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from dask.base import tokenize
+from dask.distributed import Client, LocalCluster
+from dask.sizeof import sizeof
+from numba import hip
+
+from tools.clusters import jobs
+from tools.clusters.jobs import N
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("dask"))
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=folder
+    )
+    with cluster, Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+def workers(client):
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def test_arrays_go_from_worker_to_worker(client):
+    one, other = workers(client)
+    made = client.submit(jobs.make, N, workers=[one])
+    result = client.submit(jobs.scaled, made, 3.0, workers=[other])
+    np.testing.assert_array_equal(result.result(timeout=60).copy_to_host(), 3.0 * np.arange(N))
+    assert client.who_has(result)[result.key] == (other,)
+
+
+def test_layouts_and_records(client):
+    records = np.zeros(5, [("a", "i4"), ("b", "f8", 3)])
+    records["a"] = range(5)
+    for host in (np.asfortranarray(np.arange(12.0).reshape(3, 4)), np.empty((0, 3)), np.array(7), records):
+        found = client.submit(jobs.same, hip.to_device(host), pure=False).result(timeout=60)
+        assert (found.dtype, found.shape) == (host.dtype, host.shape)
+        assert found.is_f_contiguous() == host.flags.f_contiguous
+        np.testing.assert_array_equal(found.copy_to_host(), host)
+
+
+def test_many_tasks_and_one_sum(client):
+    parts = client.map(jobs.make, range(1, 20))
+    done = client.map(jobs.scaled, parts, [2.0] * len(parts))
+    assert client.submit(jobs.total, done).result(timeout=60) == sum(n * (n - 1) for n in range(1, 20))
+
+
+def test_workers_share_the_cache(client):
+    found = client.run(jobs.compile_shared)
+    assert sorted(found.values()) == [[0, 1], [1, 0]], "compiled once"
+
+
+def test_what_the_scheduler_is_told():
+    array = jobs.make(N)
+    assert N * 8 <= sizeof(array) < N * 8 + 1000
+    assert tokenize(array) == tokenize(jobs.make(N)) != tokenize(jobs.make(N + 1))
+
+
+def test_a_worker_that_is_lost(client):
+    one, _ = workers(client)
+    pids = client.run(os.getpid)
+    made = client.submit(jobs.make, N, workers=[one], allow_other_workers=True, pure=False)
+    made.result(timeout=60)
+    running = client.submit(jobs.slowly_scaled, made, 2.0, workers=[one], allow_other_workers=True, pure=False)
+    time.sleep(0.3)
+    os.kill(pids[one], signal.SIGKILL)
+    np.testing.assert_array_equal(running.result(timeout=60).copy_to_host(), 2.0 * np.arange(N))

@@ -363,8 +363,9 @@ def neighbours(session: nox.Session) -> None:
 
 @nox.session
 def clusters(session: nox.Session) -> None:
-    """Device arrays and kernels in the worker processes of Dask, joblib and ``concurrent.futures``."""
-    session.install(*local(*PACKAGES[:3]), *PYTEST, "dask>=2024.12", "distributed>=2024.12", "joblib>=1.3")
+    """Device arrays and kernels in the processes of Dask, joblib, ``concurrent.futures`` and MPI."""
+    libraries = ("dask>=2024.12", "distributed>=2024.12", "joblib>=1.3", "mpi4py>=4", "mpich>=4.2")
+    session.install(*local(*PACKAGES[:3]), *PYTEST, *libraries)
     run_pytest(session, "tools/clusters")
 
 

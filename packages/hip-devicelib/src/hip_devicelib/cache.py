@@ -77,7 +77,7 @@ def user_directory(name: str, variable: str) -> Path:
 
     Raises `CacheError`, with the advice to set *variable*, if the user has no such directory.
     """
-    from platformdirs import user_cache_path  # importing it takes as long as reading many a cache entry
+    from platformdirs import user_cache_path  # importing it takes about as long as reading a cache entry
 
     try:
         found = user_cache_path(name, appauthor=False)

@@ -66,7 +66,7 @@ def test_any_number_of_threads(threads: int) -> None:
 
 def test_all_cores_work_at_once() -> None:
     """Blocks that wait for each other to begin: this ends only if each is run by another thread. The launching thread
-    wakes two helpers, and these the third."""
+    wakes two helpers, and these the third, at each launch."""
     out = run_script(
         '''
         text = """
@@ -80,14 +80,58 @@ def test_all_cores_work_at_once() -> None:
         done:
           ret void
         }"""
-        meet = device.load(spmd_kernels.code(text, "meet", [("seen", "ptr")])).function("meet")
-        seen = rt.to_device(np.zeros(1, np.int64))
-        meet.launch(4, 1, spmd_kernels.pack(meet.kernel, seen.address))
-        print(seen.copy_to_host()[0])
+        code = spmd_kernels.code(text, "meet", [("seen", "ptr")])
+        for _ in range(3):
+            meet = device.load(code).function("meet")  # a program that never ran asks for help at once
+            seen = rt.to_device(np.zeros(1, np.int64))
+            meet.launch(4, 1, spmd_kernels.pack(meet.kernel, seen.address))
+            print(seen.copy_to_host()[0])
         ''',
         threads=4,
     )
-    assert out == "4\n"
+    assert out == "4\n" * 3
+
+
+def test_a_launch_waits_for_the_block_of_a_helper() -> None:
+    """Two blocks meet, and one of them then takes far longer than a thread spins: that of the helper, in one launch of
+    two or so."""
+    out = run_script(
+        '''
+        text = """
+        define void @last(ptr %item, ptr %seen, i32 %slow, i32 %turns) {
+          %old = atomicrmw add ptr %seen, i32 1 monotonic
+          br label %head
+        head:
+          %v = load atomic i32, ptr %seen monotonic, align 4
+          %both = icmp uge i32 %v, 2
+          br i1 %both, label %met, label %head
+        met:
+          %mine = call i32 @spmd.block_idx.x(ptr %item)
+          %fast = icmp ne i32 %mine, %slow
+          br i1 %fast, label %done, label %work
+        work:
+          %turn = phi i32 [ 0, %met ], [ %next, %work ]
+          %spent = load volatile i32, ptr %seen
+          %next = add i32 %turn, 1
+          %more = icmp ult i32 %next, %turns
+          br i1 %more, label %work, label %done
+        done:
+          %end = atomicrmw add ptr %seen, i32 1 monotonic
+          ret void
+        }"""
+        parameters = [("seen", "ptr"), ("slow", "i32"), ("turns", "i32")]
+        last = device.load(spmd_kernels.code(text, "last", parameters)).function("last")
+        seen = np.zeros(1, np.int32)
+        found = []
+        for number in range(8):
+            seen[0] = 0
+            last.launch(2, 1, spmd_kernels.pack(last.kernel, seen.ctypes.data, number % 2, 3_000_000))
+            found.append(int(seen[0]))
+        print(found)
+        ''',
+        threads=2,
+    )
+    assert out == f"{[4] * 8}\n"
 
 
 def test_fork_before_and_after_the_pool_started() -> None:

@@ -206,7 +206,7 @@ class PoolBuilder:
         """``i32 spmd.start(helpers, share)``: start threads, of which a launch may have *share*; gives how many of them
         there are now."""
         main = self._define_helper()
-        function, builder = self._function("spmd.start", I32, [I32] * 2, "external")
+        function, builder = self._function("spmd.start", I32, [I32] * 2)
         wanted, share = function.args
         identity = allocate(builder, I64)
         started = allocate(builder, I32)
@@ -226,7 +226,7 @@ class PoolBuilder:
 
     def _define_reset(self) -> None:
         """``void spmd.reset()``: forget all threads and frames, in a forked child that has neither."""
-        _, builder = self._function("spmd.reset", VOID, [], "external")
+        _, builder = self._function("spmd.reset", VOID, [])
         builder.store(ir.Constant(_POOL.type, None), self._state)
         builder.ret_void()
 
@@ -268,12 +268,8 @@ class PoolBuilder:
 
     # pieces
 
-    def _function(
-        self, name: str, result: ir.Type, arguments: list[ir.Type], linkage: str = "internal"
-    ) -> tuple[ir.Function, ir.IRBuilder]:
+    def _function(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> tuple[ir.Function, ir.IRBuilder]:
         function = ir.Function(self.module, ir.FunctionType(result, arguments), name)
-        if linkage == "internal":
-            function.linkage = linkage
         return function, ir.IRBuilder(function.append_basic_block("entry"))
 
     @contextmanager

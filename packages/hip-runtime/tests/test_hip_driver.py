@@ -32,8 +32,7 @@ from hip_runtime.drivers.hip.driver import HipDriver
 from hip_runtime.drivers.hip.memory import RETIRED_COUNT
 from hip_runtime.drivers.hip.modules import runs_on
 from hip_runtime.drivers.hip.probe import import_hip
-from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT
-from hip_runtime.drivers.hip.streams import Stream as HipStream
+from hip_runtime.drivers.hip.streams import OWNERS_PER_POINT, HipStream
 from hip_runtime.drivers.hip.unloading import UNLOADING_COUNT
 from hip_runtime.errors import (
     DeviceUnavailableError,

@@ -19,7 +19,7 @@ from hip_standin import RESOURCES, Standin
 from hip_runtime.driver import MemoryKind, Strided
 from hip_runtime.drivers.hip.calls import SIGNATURES
 from hip_runtime.drivers.hip.driver import HipDriver
-from hip_runtime.drivers.hip.errors import DeviceFailure, HipError, HipStateError, HipValueError, hip_error
+from hip_runtime.drivers.hip.errors import DeviceFailure, HipCallError, HipStateError, HipValueError, hip_error
 from hip_runtime.errors import (
     CaptureError,
     DeviceUnavailableError,
@@ -179,11 +179,11 @@ def run(driver: HipDriver) -> None:
         driver.synchronize_device(0)
 
 
-def attempt(action: Callable[..., Any], *arguments: Any) -> HipError | None:
+def attempt(action: Callable[..., Any], *arguments: Any) -> HipCallError | None:
     """Do it, and give back the error of HIP that it raised, if any, without the frames that would keep things alive."""
     try:
         action(*arguments)
-    except HipError as error:
+    except HipCallError as error:
         error.__context__ = None
         return error.with_traceback(None)
     return None
@@ -222,7 +222,7 @@ def test_every_failure_is_raised_and_nothing_leaks(standin: Standin, name: str, 
     after = {"first": 0, "second": min(1, calls - 1), "last": calls - 1}[nth]
     before = standin.live()
     driver = HipDriver()
-    errors: list[HipError | None] = []
+    errors: list[HipCallError | None] = []
     limit_stacks(standin)
     standin._library.standin_fail(name.encode(), UNKNOWN, after)
     try:
@@ -244,7 +244,7 @@ def test_every_failure_is_raised_and_nothing_leaks(standin: Standin, name: str, 
 
 @pytest.mark.parametrize("name", ["hipGetDeviceCount", "hipGetDevicePropertiesR0600"])
 def test_failures_at_the_start(standin: Standin, name: str) -> None:
-    with standin.failing(name, UNKNOWN), pytest.raises(HipError) as caught:
+    with standin.failing(name, UNKNOWN), pytest.raises(HipCallError) as caught:
         HipDriver()
     assert caught.value.call == name.removesuffix("R0600")
 
@@ -274,7 +274,7 @@ CLASSES = {
     900: CaptureError,
     901: CaptureError,
     908: CaptureError,
-    4711: HipError,
+    4711: HipCallError,
 }
 
 
@@ -285,7 +285,7 @@ def test_errors_have_types_names_and_texts(standin: Standin, code: int) -> None:
     with standin.failing("hipDeviceSynchronize", code), pytest.raises(CLASSES[code]) as caught:
         driver.synchronize_device(0)
     error = caught.value
-    assert isinstance(error, HipError)
+    assert isinstance(error, HipCallError)
     assert isinstance(error, HipRuntimeError)
     assert error.code == code
     if code == 4711:
@@ -314,7 +314,7 @@ def test_some_errors_mean_something_else_of_some_functions(call: str, code: int,
 def test_errors_can_be_pickled(standin: Standin) -> None:
     import pickle
 
-    error = HipError("hipFree", "hipErrorUnknown", UNKNOWN, "unknown error")
+    error = HipCallError("hipFree", "hipErrorUnknown", UNKNOWN, "unknown error")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
@@ -367,7 +367,7 @@ def test_work_behind_a_callback_fails_at_the_next_synchronisation(standin: Stand
         driver.fill(place, 0, 64, stream)
         driver.free(place)
         gate.set()
-        with pytest.raises(HipError, match="hipMemsetAsync: hipErrorUnknown"):
+        with pytest.raises(HipCallError, match="hipMemsetAsync: hipErrorUnknown"):
             driver.synchronize_stream(stream)
     driver.synchronize_stream(stream)
     driver.destroy_stream(stream)

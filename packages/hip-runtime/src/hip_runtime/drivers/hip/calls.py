@@ -14,16 +14,16 @@ from collections.abc import Callable
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 from typing import Any
 
-from hip_runtime.drivers.hip.errors import HipError, hip_error
+from hip_runtime.drivers.hip.errors import HipCallError, hip_error
 from hip_runtime.errors import DeviceUnavailableError, UnsupportedError
 
-Function = Callable[..., int]
+HipKernel = Callable[..., int]
 
 IPC_HANDLE_BYTES = 64
 """``HIP_IPC_HANDLE_SIZE``"""
 
 
-class IpcHandle(ctypes.Structure):
+class HipIpcHandle(ctypes.Structure):
     """``hipIpcMemHandle_t``; HIP passes it by value."""
 
     _fields_ = [("reserved", ctypes.c_char * IPC_HANDLE_BYTES)]
@@ -70,8 +70,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hipMemcpyPeerAsync": (c_void_p, c_int, c_void_p, c_int, c_size_t, c_void_p),
     "hipMemcpy2DAsync": (c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, c_int, c_void_p),
     "hipMemsetAsync": (c_void_p, c_int, c_size_t, c_void_p),
-    "hipIpcGetMemHandle": (POINTER(IpcHandle), c_void_p),
-    "hipIpcOpenMemHandle": (POINTER(c_void_p), IpcHandle, c_uint),
+    "hipIpcGetMemHandle": (POINTER(HipIpcHandle), c_void_p),
+    "hipIpcOpenMemHandle": (POINTER(c_void_p), HipIpcHandle, c_uint),
     "hipIpcCloseMemHandle": (c_void_p,),
     "hipModuleLoadData": (POINTER(c_void_p), c_char_p),
     "hipModuleUnload": (c_void_p,),
@@ -132,11 +132,11 @@ class Calls:
         self.call("hipGetDeviceCount", byref(count))
         self.device_count = count.value
 
-    def __getattr__(self, name: str) -> Function:
+    def __getattr__(self, name: str) -> HipKernel:
         parameters = SIGNATURES.get(name)
         if parameters is None:
             raise AttributeError(name)
-        function: Function = self._bind(name, c_int, parameters)
+        function: HipKernel = self._bind(name, c_int, parameters)
         if name in _COSTLY:
             function = self._relaxed(function)
 
@@ -157,12 +157,12 @@ class Calls:
             self.call("hipSetDevice", device)
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call the function *name*; `HipError` where it does not answer ``hipSuccess``."""
+        """Call the function *name*; `HipCallError` where it does not answer ``hipSuccess``."""
         code = getattr(self, name)(*arguments)
         if code:
             raise self.error(name, code)
 
-    def error(self, call: str, code: int) -> HipError:
+    def error(self, call: str, code: int) -> HipCallError:
         """The exception for the answer *code* of the function *call*. HIP's memory of its last error is cleared, lest
         somebody else in this process should take it for theirs."""
         self.hipGetLastError()
@@ -182,7 +182,7 @@ class Calls:
         for name in SIGNATURES:
             setattr(self, name, refuse)
 
-    def _relaxed(self, function: Function) -> Function:
+    def _relaxed(self, function: HipKernel) -> HipKernel:
         """*function*, called in a mode of the thread in which it costs captures of others nothing.
 
         Only for the call: what others do in this thread is checked as before.

@@ -10,8 +10,8 @@ import numpy as np
 
 from hip_runtime.driver import MemoryKind, Strided
 from hip_runtime.drivers.hip.calls import Calls
-from hip_runtime.drivers.hip.memory import Heap
-from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.drivers.hip.memory import HipHeap
+from hip_runtime.drivers.hip.streams import HipStream
 from hip_runtime.drivers.hip.strided_copies import Plan, dense_strides, forwards, plan_copy, span
 from hip_runtime.errors import CaptureError
 
@@ -30,9 +30,9 @@ WIDEST_SPAN = 8
 
 class Copier:
     """Copies on HIP streams, not on default ones: of those HIP's functions, and those that wait, end every capture of
-    the process. What is meant for a default stream goes on the driver's own, see `StreamTable.transfers`."""
+    the process. What is meant for a default stream goes on the driver's own, see `HipStreamTable.transfers`."""
 
-    def __init__(self, calls: Calls, heap: Heap) -> None:
+    def __init__(self, calls: Calls, heap: HipHeap) -> None:
         self._calls = calls
         self._heap = heap
 
@@ -48,7 +48,7 @@ class Copier:
         self._calls.hipGetLastError()
         return None
 
-    def copy(self, stream: Stream, target: int, source: int, nbytes: int, owners: object) -> None:
+    def copy(self, stream: HipStream, target: int, source: int, nbytes: int, owners: object) -> None:
         """Copy bytes that may overlap."""
         if abs(target - source) >= nbytes or target == source:
             self._copy(stream, target, source, nbytes, owners)
@@ -58,17 +58,17 @@ class Copier:
         self._copy(stream, between.address, source, nbytes, None)
         self._copy(stream, target, between.address, nbytes, (owners, between))
 
-    def write(self, stream: Stream, address: int, content: bytes) -> None:
+    def write(self, stream: HipStream, address: int, content: bytes) -> None:
         """Write *content*, which is there when this returns."""
         self._calls.call("hipMemcpyAsync", address, content, len(content), _MEMCPY_DEFAULT, stream.handle)
         stream.wait()
 
-    def fill(self, stream: Stream, address: int, value: int, nbytes: int) -> None:
+    def fill(self, stream: HipStream, address: int, value: int, nbytes: int) -> None:
         """Set bytes to *value*."""
         self._calls.call("hipMemsetAsync", address, value, nbytes, stream.handle)
 
     def copy_elements(
-        self, stream: Stream, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int, owners: object
+        self, stream: HipStream, target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int, owners: object
     ) -> None:
         """Copy elements between two layouts that may overlap; nothing between the elements is written to."""
         plan = plan_copy(target, source, shape, itemsize)
@@ -96,7 +96,7 @@ class Copier:
         into, found = self._device_at(target), self._device_at(source)
         return None if into is None or found is None or into == found else (into, found)
 
-    def _copy(self, stream: Stream, target: int, source: int, nbytes: int, owners: object) -> None:
+    def _copy(self, stream: HipStream, target: int, source: int, nbytes: int, owners: object) -> None:
         devices = self._between(target, source)
         if devices is None:
             self._calls.call("hipMemcpyAsync", target, source, nbytes, _MEMCPY_DEFAULT, stream.handle)
@@ -106,7 +106,7 @@ class Copier:
         if owners is not None:
             stream.keep(owners)
 
-    def _copy_rectangles(self, stream: Stream, plan: Plan, owners: object) -> None:
+    def _copy_rectangles(self, stream: HipStream, plan: Plan, owners: object) -> None:
         for target, into, source, found, width, height in plan.rectangles():
             if height == 1:
                 self._copy(stream, target, source, width, None)
@@ -119,7 +119,7 @@ class Copier:
 
     def _copy_through_host(
         self,
-        stream: Stream,
+        stream: HipStream,
         target: Strided,
         order: tuple[slice, ...],
         source: Strided,
@@ -148,7 +148,7 @@ class Copier:
 class Scratch:
     """Device memory that goes with the last reference."""
 
-    def __init__(self, heap: Heap, device: int, nbytes: int) -> None:
+    def __init__(self, heap: HipHeap, device: int, nbytes: int) -> None:
         self._heap = heap
         self.address = heap.allocate(device, nbytes, MemoryKind.DEVICE)
 
@@ -157,7 +157,7 @@ class Scratch:
             self._heap.retire(self._heap.take(self.address))
 
 
-def _refuse_to_record(stream: Stream, reason: str) -> None:
+def _refuse_to_record(stream: HipStream, reason: str) -> None:
     if stream.recording is not None:
         raise CaptureError(
             f"a copy that {reason} cannot be recorded: copy between arrays that lie apart, in layouts that are alike"

@@ -15,15 +15,15 @@ from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.device_attributes import read_attribute, read_attributes
 from hip_runtime.drivers.hip.errors import PEER_ACCESS_ALREADY_ENABLED
-from hip_runtime.drivers.hip.events import Event
+from hip_runtime.drivers.hip.events import HipEvent
 from hip_runtime.drivers.hip.faults import raise_fault
-from hip_runtime.drivers.hip.graphs import Executable, Graph, Graphs
+from hip_runtime.drivers.hip.graphs import Graphs, HipExecutable, HipGraph
 from hip_runtime.drivers.hip.launching import launch
 from hip_runtime.drivers.hip.library import start
-from hip_runtime.drivers.hip.memory import Heap
-from hip_runtime.drivers.hip.modules import Function, Module
+from hip_runtime.drivers.hip.memory import HipHeap
+from hip_runtime.drivers.hip.modules import HipKernel, HipModule
 from hip_runtime.drivers.hip.probe import import_hip
-from hip_runtime.drivers.hip.stream_table import StreamTable
+from hip_runtime.drivers.hip.stream_table import HipStreamTable
 from hip_runtime.drivers.hip.transfers import Transfers
 from hip_runtime.drivers.hip.unloading import UNLOADING_COUNT, Unloader
 from hip_runtime.errors import (
@@ -58,10 +58,10 @@ class HipDriver:
         attributes = [read_attributes(self._calls, device) for device in range(self._count)]
         self._targets = [found.target for found in attributes]
         self._cooperative = [found.cooperative_launch for found in attributes]
-        self._streams = StreamTable(self._calls)
+        self._streams = HipStreamTable(self._calls)
         self._captures = self._streams.captures
         self._graphs = Graphs(self._calls, self._captures, self._streams.gate)
-        self._heap = Heap(self._calls, self._reclaim, self._streams.wait_for_work)
+        self._heap = HipHeap(self._calls, self._reclaim, self._streams.wait_for_work)
         self._transfers = Transfers(self._calls, self._heap, self._streams)
         self._unloader = Unloader(self._streams)
         self._forked = False
@@ -193,27 +193,27 @@ class HipDriver:
 
     # code
 
-    def load_module(self, device: int, code: CodeObject) -> Module:
+    def load_module(self, device: int, code: CodeObject) -> HipModule:
         self._check_device(device)
         self._captures.forbid("load code, as the first launch of a kernel does,")
         if len(self._unloader) >= UNLOADING_COUNT:
             self._unloader.unload()
         self._calls.activate(device)
-        return Module(self._calls, self._transfers.writer(device), device, self._targets[device], code)
+        return HipModule(self._calls, self._transfers.writer(device), device, self._targets[device], code)
 
-    def unload_module(self, module: Module) -> None:
+    def unload_module(self, module: HipModule) -> None:
         self._unloader.add(module)
 
-    def get_function(self, module: Module, kernel: Kernel) -> Function:
+    def get_function(self, module: HipModule, kernel: Kernel) -> HipKernel:
         self._captures.forbid("load a kernel")
         self._calls.activate(module.device)
-        return Function(self._calls, module, kernel)
+        return HipKernel(self._calls, module, kernel)
 
-    def get_global(self, module: Module, name: str) -> tuple[int, int]:
+    def get_global(self, module: HipModule, name: str) -> tuple[int, int]:
         self._calls.activate(module.device)
         return module.global_variable(name)
 
-    def max_active_blocks(self, function: Function, block_threads: int, dynamic_shared: int) -> int:
+    def max_active_blocks(self, function: HipKernel, block_threads: int, dynamic_shared: int) -> int:
         function.module.check_loaded()
         blocks = c_int()
         self._calls.activate(function.device)
@@ -223,7 +223,7 @@ class HipDriver:
 
     def launch(
         self,
-        function: Function,
+        function: HipKernel,
         grid: Dim3,
         block: Dim3,
         dynamic_shared: int,
@@ -281,24 +281,24 @@ class HipDriver:
     def synchronize_stream(self, stream: int) -> None:
         self._streams.synchronize(stream)
 
-    def wait_event(self, stream: int, event: Event) -> None:
+    def wait_event(self, stream: int, event: HipEvent) -> None:
         self._streams.wait_event(stream, event)
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
         self._streams.add_callback(stream, callback)
 
-    def create_event(self, device: int, *, timing: bool = True) -> Event:
+    def create_event(self, device: int, *, timing: bool = True) -> HipEvent:
         self._check_device(device)
         self._calls.activate(device)
-        return Event((self._streams.timers if timing else self._streams.points)[device], timing=timing)
+        return HipEvent((self._streams.timers if timing else self._streams.points)[device], timing=timing)
 
-    def destroy_event(self, event: Event) -> None:
+    def destroy_event(self, event: HipEvent) -> None:
         event.destroy()
 
-    def record_event(self, event: Event, stream: int) -> None:
+    def record_event(self, event: HipEvent, stream: int) -> None:
         self._streams.record_event(stream, event)
 
-    def query_event(self, event: Event) -> bool:
+    def query_event(self, event: HipEvent) -> bool:
         check_recorded(event.recording)
         self._captures.forbid("ask about an event")
         if event.stream is not None:
@@ -306,7 +306,7 @@ class HipDriver:
         point = event.recorded
         return point is None or point.is_reached()
 
-    def synchronize_event(self, event: Event) -> None:
+    def synchronize_event(self, event: HipEvent) -> None:
         check_recorded(event.recording)
         self._captures.forbid("wait for an event")
         point, stream = event.recorded, event.stream
@@ -318,7 +318,7 @@ class HipDriver:
         stream.look_for_fault()
         raise_fault(stream.take_fault())
 
-    def elapsed_time(self, start: Event, end: Event) -> float:
+    def elapsed_time(self, start: HipEvent, end: HipEvent) -> float:
         self._captures.forbid("ask about an event")
         return start.finished_point("start").milliseconds_to(end.finished_point("end"))
 
@@ -331,19 +331,19 @@ class HipDriver:
     def is_capturing(self, stream: int) -> bool:
         return self._captures.of(stream) is not None
 
-    def end_capture(self, stream: int) -> Graph:
+    def end_capture(self, stream: int) -> HipGraph:
         return self._graphs.end(self._streams.find(stream))
 
-    def destroy_graph(self, graph: Graph) -> None:
+    def destroy_graph(self, graph: HipGraph) -> None:
         if not self._forked:
             self._graphs.destroy(graph)
 
-    def instantiate(self, graph: Graph) -> Executable:
+    def instantiate(self, graph: HipGraph) -> HipExecutable:
         if len(self._graphs.retired()) >= UNLOADING_COUNT and not self._captures.here:
             self._reclaim()
         return self._graphs.instantiate(graph)
 
-    def launch_graph(self, executable: Executable, stream: int) -> None:
+    def launch_graph(self, executable: HipExecutable, stream: int) -> None:
         if executable.destroyed:
             raise InvalidHandleError("the graph was destroyed")
         found = self._streams.on_device(stream, executable.device)
@@ -353,7 +353,7 @@ class HipDriver:
             self._captures.forbid_on(stream, "launch a graph on")
         self._streams.perform(found, partial(self._graphs.launch, executable, found))
 
-    def destroy_executable(self, executable: Executable) -> None:
+    def destroy_executable(self, executable: HipExecutable) -> None:
         self._graphs.retire(executable)
 
     # what the above is made of

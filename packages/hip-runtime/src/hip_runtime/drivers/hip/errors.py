@@ -29,7 +29,7 @@ PEER_ACCESS_ALREADY_ENABLED = 704
 """Numbers of ``hipError_t`` in ``hip/hip_runtime_api.h``; like those below they are part of HIP's binary interface."""
 
 
-class HipError(HipRuntimeError):
+class HipCallError(HipRuntimeError):
     """A call of the HIP runtime failed: ``call`` is the function, ``name``, ``code`` and ``text`` are HIP's own."""
 
     advice = ""
@@ -45,51 +45,51 @@ class HipError(HipRuntimeError):
         return f"{self.call}: {self.name} ({self.code}): {self.text}{self.advice}"
 
 
-class HipOutOfMemoryError(HipError, MemoryError):
+class HipOutOfMemoryError(HipCallError, MemoryError):
     """The runtime had too little memory for something other than an allocation of the caller's."""
 
 
-class HipLaunchError(HipError, LaunchError):
+class HipLaunchError(HipCallError, LaunchError):
     """A launch that this device cannot do."""
 
 
-class HipValueError(HipError, ValueError):
+class HipValueError(HipCallError, ValueError):
     """A number that the runtime cannot do anything with."""
 
 
-class HipStateError(HipError):
+class HipStateError(HipCallError):
     """Something that cannot be done in the state that a stream or another object is in."""
 
 
-class HipHandleError(HipError, InvalidHandleError):
+class HipHandleError(HipCallError, InvalidHandleError):
     """A stream or event that the runtime does not know."""
 
 
-class HipAddressError(HipError, InvalidAddressError):
+class HipAddressError(HipCallError, InvalidAddressError):
     """An address that the runtime does not know."""
 
 
-class HipModuleError(HipError, ModuleLoadError):
+class HipModuleError(HipCallError, ModuleLoadError):
     """A code object that the runtime cannot load."""
 
 
-class HipSymbolError(HipError, SymbolError):
+class HipSymbolError(HipCallError, SymbolError):
     """A kernel or global that a code object does not hold."""
 
 
-class HipUnsupportedError(HipError, UnsupportedError):
+class HipUnsupportedError(HipCallError, UnsupportedError):
     """Something that this device or this release of the runtime cannot do."""
 
 
-class HipUnavailableError(HipError, DeviceUnavailableError):
+class HipUnavailableError(HipCallError, DeviceUnavailableError):
     """A device that is not there."""
 
 
-class HipCaptureError(HipError, CaptureError):
+class HipCaptureError(HipCallError, CaptureError):
     """Something that cannot be done while a stream is captured, or that the capture was lost through."""
 
 
-class DeviceFailure(HipError):
+class DeviceFailure(HipCallError):
     """Work on the device was stopped: by an access outside of memory, an assertion, a time limit, or a defect.
 
     The runtime gives the same answer to everything else that this process asks of the device.
@@ -98,7 +98,7 @@ class DeviceFailure(HipError):
     advice = "; the device does nothing more for this process, which has to be started again"
 
 
-_CLASSES: dict[int, type[HipError]] = {
+_CLASSES: dict[int, type[HipCallError]] = {
     INVALID_VALUE: HipValueError,
     OUT_OF_MEMORY: HipOutOfMemoryError,
     9: HipLaunchError,  # hipErrorInvalidConfiguration
@@ -139,16 +139,16 @@ _CLASSES: dict[int, type[HipError]] = {
 }
 
 
-_CLASSES_OF_CALLS: dict[str, dict[int, type[HipError]]] = {
+_CLASSES_OF_CALLS: dict[str, dict[int, type[HipCallError]]] = {
     "Launch": {INVALID_VALUE: HipLaunchError},  # such as too much shared memory
     "Capture": {ILLEGAL_STATE: HipCaptureError},  # no capture is active, or one is already
 }
 """What some numbers say where the name of the function has a certain word."""
 
 
-def hip_error(call: str, name: str, code: int, text: str) -> HipError:
+def hip_error(call: str, name: str, code: int, text: str) -> HipCallError:
     """The exception for the answer *code* of the function *call*."""
-    kind = _CLASSES.get(code, HipError)
+    kind = _CLASSES.get(code, HipCallError)
     for part, codes in _CLASSES_OF_CALLS.items():
         if part in call:
             kind = codes.get(code, kind)

@@ -15,7 +15,7 @@ from hip_runtime.errors import EventError, InvalidHandleError
 
 if TYPE_CHECKING:
     from hip_runtime.drivers.captures import Recording
-    from hip_runtime.drivers.hip.streams import Stream
+    from hip_runtime.drivers.hip.streams import HipStream
 
 BLOCKING_SYNC, DISABLE_TIMING = 1, 2
 """``hipEventBlockingSync``: a thread that waits sleeps; ``hipEventDisableTiming``."""
@@ -75,7 +75,7 @@ class Point:
         if self.issued is None:
             self.issued = _ISSUED
 
-    def record(self, stream: Stream) -> None:
+    def record(self, stream: HipStream) -> None:
         """Be the point behind what the runtime was given for *stream*."""
         gate = stream.gate
         turn = gate.turn
@@ -127,7 +127,7 @@ class Point:
         return time.value
 
 
-class Event:
+class HipEvent:
     """What `Driver.create_event` gives: the last point that was recorded, if any."""
 
     __slots__ = ("__weakref__", "_pool", "device", "point", "recording", "stream", "timing")
@@ -137,7 +137,7 @@ class Event:
         self.device = pool.device
         self.timing = timing
         self.point: Point | None = pool.take()
-        self.stream: Stream | None = None
+        self.stream: HipStream | None = None
         """Where it was recorded last; ``None`` before."""
         self.recording: Recording | None = None
         """The capture that it was last recorded in, if it was in one."""

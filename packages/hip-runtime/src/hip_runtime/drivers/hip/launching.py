@@ -7,14 +7,14 @@ from typing import Any
 
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.hip.calls import BUFFER_KEY, END_KEY, SIZE_KEY, Calls, LaunchExtra
-from hip_runtime.drivers.hip.modules import Function
-from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.drivers.hip.modules import HipKernel
+from hip_runtime.drivers.hip.streams import HipStream
 
 
 def launch(
     calls: Calls,
-    stream: Stream,
-    function: Function,
+    stream: HipStream,
+    function: HipKernel,
     grid: Dim3,
     block: Dim3,
     dynamic_shared: int,

@@ -9,7 +9,7 @@ from ctypes import byref, c_size_t, c_void_p
 from typing import NamedTuple
 
 from hip_runtime.driver import MemoryKind
-from hip_runtime.drivers.hip.calls import IPC_HANDLE_BYTES, Calls, IpcHandle
+from hip_runtime.drivers.hip.calls import IPC_HANDLE_BYTES, Calls, HipIpcHandle
 from hip_runtime.drivers.hip.errors import NOT_FOUND, OUT_OF_MEMORY, OWN_MEMORY
 from hip_runtime.errors import InvalidAddressError, InvalidHandleError, OutOfDeviceMemoryError, UnsupportedError
 
@@ -36,7 +36,7 @@ class Allocation(NamedTuple):
     release: str
 
 
-class Heap:
+class HipHeap:
     """Live allocations by address. *reclaim* waits for all work and lets go of what it owned, *wait* for a device."""
 
     def __init__(self, calls: Calls, reclaim: Callable[[], None], wait: Callable[[int], None]) -> None:
@@ -118,7 +118,7 @@ class Heap:
 
     def ipc_handle(self, address: int) -> bytes:
         """The handle by which another process opens the memory at *address*."""
-        handle = IpcHandle()
+        handle = HipIpcHandle()
         allocation = self._live.get(address)
         if allocation is not None:
             self._calls.activate(allocation.device)
@@ -131,7 +131,7 @@ class Heap:
             raise InvalidHandleError(f"an IPC handle has {IPC_HANDLE_BYTES} bytes, this one {len(handle)}")
         place = c_void_p()
         self._calls.activate(device)
-        given = IpcHandle.from_buffer_copy(handle)
+        given = HipIpcHandle.from_buffer_copy(handle)
         code = self._calls.hipIpcOpenMemHandle(byref(place), given, _IPC_LAZY_ENABLE_PEER_ACCESS)
         if code == OWN_MEMORY:
             self._calls.hipGetLastError()

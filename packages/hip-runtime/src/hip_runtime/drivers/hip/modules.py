@@ -24,7 +24,7 @@ _STACK_SIZE = 0
 """``hipLimitStackSize``"""
 
 
-class Module:
+class HipModule:
     """A code object that is loaded on *device*, which is the current one and runs *target*."""
 
     def __init__(self, calls: Calls, write: Write, device: int, target: str, code: CodeObject) -> None:
@@ -78,12 +78,12 @@ class Module:
             self._records.clear()
 
 
-class Function:
+class HipKernel:
     """A kernel of a module."""
 
     __slots__ = ("_offsets", "_size", "device", "handle", "kernel", "module", "nbytes", "record", "size_place")
 
-    def __init__(self, calls: Calls, module: Module, kernel: Kernel) -> None:
+    def __init__(self, calls: Calls, module: HipModule, kernel: Kernel) -> None:
         module.check_loaded()
         self.module = module
         self.device = module.device

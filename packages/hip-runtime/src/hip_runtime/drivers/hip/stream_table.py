@@ -12,25 +12,25 @@ from hip_runtime.driver import PER_THREAD_STREAM
 from hip_runtime.drivers.captures import Captures, check_wait
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.capture_gate import Gate
-from hip_runtime.drivers.hip.events import Event, EventPool
+from hip_runtime.drivers.hip.events import EventPool, HipEvent
 from hip_runtime.drivers.hip.faults import raise_fault
-from hip_runtime.drivers.hip.graphs import Recording
-from hip_runtime.drivers.hip.streams import Stream
+from hip_runtime.drivers.hip.graphs import HipRecording
+from hip_runtime.drivers.hip.streams import HipStream
 from hip_runtime.errors import InvalidHandleError
 
 _STREAM_NON_BLOCKING = 1
 """``hipStreamNonBlocking``"""
 
 
-class StreamTable:
+class HipStreamTable:
     """All streams of all devices, and their events.
 
-    *held* are the streams on which a callback is still to run, see `Stream`.
+    *held* are the streams on which a callback is still to run, see `HipStream`.
     """
 
     def __init__(self, calls: Calls) -> None:
         devices = range(calls.device_count)
-        self.held: set[Stream] = set()
+        self.held: set[HipStream] = set()
         self.captures: Captures[Any] = Captures()
         self.gate = Gate()
         """Within it whole devices are waited for; no capture is going then."""
@@ -38,13 +38,13 @@ class StreamTable:
         self.timers = [EventPool(calls, device, timing=True) for device in devices]
         self._calls = calls
         self.defaults = [self._make(device, 0, blocking=True) for device in devices]
-        self._streams: dict[int, Stream] = {}
-        self._transfers: dict[int, Stream] = {}
-        self._theirs = Recording()
+        self._streams: dict[int, HipStream] = {}
+        self._transfers: dict[int, HipStream] = {}
+        self._theirs = HipRecording()
         """What other libraries may have recorded in graphs of their own; nobody tells when these are gone."""
         self._making = threading.Lock()
         # destroyed streams with unfinished work, or with a fault that was not reported yet
-        self._closing: set[Stream] = set()
+        self._closing: set[HipStream] = set()
 
     def create(self, device: int, *, blocking: bool, priority: int) -> int:
         """Handle of a new stream."""
@@ -60,15 +60,15 @@ class StreamTable:
         self._closing.add(found)
         self.tidy([found])
 
-    def find(self, handle: int) -> Stream:
+    def find(self, handle: int) -> HipStream:
         """The stream of that handle, not a default one, whoever in this process made it; `InvalidHandleError`."""
         return self._streams.get(handle) or self._adopt(handle)
 
-    def on_device(self, handle: int, device: int) -> Stream:
+    def on_device(self, handle: int, device: int) -> HipStream:
         """The stream of that handle; where it means the default stream, that of *device*."""
         return self.find(handle) if handle > PER_THREAD_STREAM else self.defaults[device]
 
-    def transfers(self, device: int) -> Stream:
+    def transfers(self, device: int) -> HipStream:
         """The stream on which the driver does copies of the default stream: HIP's own copies there, and waiting for
         them, would end every capture in the process."""
         found = self._transfers.get(device)
@@ -104,7 +104,7 @@ class StreamTable:
         for stream in self.everything(device):
             stream.wait()
 
-    def everything(self, device: int | None = None) -> list[Stream]:
+    def everything(self, device: int | None = None) -> list[HipStream]:
         """All streams, those that were destroyed and have work left among them; only those of *device*, if given."""
         streams = [*self.defaults, *list(self._streams.values()), *list(self._closing)]
         return [stream for stream in streams if device in (None, stream.device)]
@@ -113,7 +113,7 @@ class StreamTable:
         """Wait until the runtime has been given all work that comes before the next work on the default stream."""
         self.wait_issued(stream for stream in list(self.held) if stream.blocking)
 
-    def wait_issued(self, streams: Iterable[Stream]) -> None:
+    def wait_issued(self, streams: Iterable[HipStream]) -> None:
         """Wait until the runtime has been given all work of *streams*.
 
         Not where a callback asks: two callbacks that wait for each other's streams would never end.
@@ -122,7 +122,7 @@ class StreamTable:
             for stream in streams:
                 stream.wait_issued()
 
-    def tidy(self, streams: Iterable[Stream]) -> None:
+    def tidy(self, streams: Iterable[HipStream]) -> None:
         """Release the objects that *streams* no longer need, and streams that were destroyed.
 
         Later, where the calling thread captures: to ask whether work is done would spoil that. A stream that was
@@ -141,7 +141,7 @@ class StreamTable:
 
     def forget_others(self) -> None:
         """Forget the streams of other libraries, and what is kept for graphs of theirs: none of these is used again."""
-        self._theirs = Recording()
+        self._theirs = HipRecording()
         for stream in [stream for stream in list(self._streams.values()) if stream.is_theirs]:
             self._streams.pop(stream.handle, None)
 
@@ -198,7 +198,7 @@ class StreamTable:
         first, *others = self.defaults
         first.add_callback(callback, others)
 
-    def wait_event(self, handle: int, event: Event) -> None:
+    def wait_event(self, handle: int, event: HipEvent) -> None:
         """Let the stream's next work wait for the point that *event* was last recorded at."""
         recording = self.captures.of(handle)
         if event.recording is not None or (recording is not None and event.recorded is not None):
@@ -214,7 +214,7 @@ class StreamTable:
                 point.issued.wait()
         self.activate(self.on_device(handle, event.device)).wait_for(point)
 
-    def record_event(self, handle: int, event: Event) -> None:
+    def record_event(self, handle: int, event: HipEvent) -> None:
         """Let *event* stand for the end of the work that the stream has been given."""
         found = self.on_device(handle, event.device)
         if found.device != event.device:
@@ -229,7 +229,7 @@ class StreamTable:
             self.settle()
         self.activate(found).record(event)
 
-    def perform(self, stream: Stream, work: Callable[[], None]) -> None:
+    def perform(self, stream: HipStream, work: Callable[[], None]) -> None:
         """Do *work* on *stream*: now, or behind the callbacks that are still to run."""
         if stream.handle:
             self.activate(stream).submit(work)
@@ -239,12 +239,12 @@ class StreamTable:
         self.activate(stream)
         work()
 
-    def activate(self, stream: Stream) -> Stream:
+    def activate(self, stream: HipStream) -> HipStream:
         """*stream*, whose device is the current one from now on: a handle 0 means that device's."""
         self._calls.activate(stream.device)
         return stream
 
-    def _adopt(self, handle: int) -> Stream:
+    def _adopt(self, handle: int) -> HipStream:
         """A stream that somebody else made; HIP knows which there are."""
         flags, device = c_uint(), c_int()
         ours = any(stream.handle == handle for stream in list(self._closing))
@@ -263,5 +263,5 @@ class StreamTable:
         self._calls.call("hipStreamCreateWithPriority", byref(place), flags, priority)
         return place.value or 0
 
-    def _make(self, device: int, handle: int, *, blocking: bool, theirs: Recording | None = None) -> Stream:
-        return Stream(self._calls, self.points[device], handle, blocking=blocking, holding=self.held, theirs=theirs)
+    def _make(self, device: int, handle: int, *, blocking: bool, theirs: HipRecording | None = None) -> HipStream:
+        return HipStream(self._calls, self.points[device], handle, blocking=blocking, holding=self.held, theirs=theirs)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.capture_gate import Gate
 from hip_runtime.drivers.hip.errors import NOT_READY
-from hip_runtime.drivers.hip.events import Event, EventPool, Point
+from hip_runtime.drivers.hip.events import EventPool, HipEvent, Point
 from hip_runtime.drivers.hip.faults import FaultRecord, described
 from hip_runtime.errors import CaptureError
 
 if TYPE_CHECKING:
-    from hip_runtime.drivers.hip.graphs import Recording
+    from hip_runtime.drivers.hip.graphs import HipRecording
 
 Work = Callable[[], None]
 Callback = Callable[[BaseException | None], None]
@@ -30,7 +30,7 @@ OWNERS_PER_POINT = 64
 """After so many pieces of work with owners, an event is recorded that tells when these can go."""
 
 
-class Stream:
+class HipStream:
     """One stream of *device*: the HIP stream *handle*, 0 for the default one of the device.
 
     *theirs* is there where another library made the stream, and keeps what is given to it while that one captures it.
@@ -43,8 +43,8 @@ class Stream:
         handle: int,
         *,
         blocking: bool,
-        holding: set[Stream],
-        theirs: Recording | None = None,
+        holding: set[HipStream],
+        theirs: HipRecording | None = None,
     ) -> None:
         self.handle = handle
         self.device = pool.device
@@ -54,7 +54,7 @@ class Stream:
         """What went wrong on this stream and was not reported yet."""
         self.suspects: set[FaultRecord] = set()
         """Records of the kernels that may have left a fault since the last look."""
-        self.recording: Recording | None = None
+        self.recording: HipRecording | None = None
         """What keeps the owners of the work while the stream is captured."""
         self.gate = Gate()
         """Within it HIP is asked about the stream."""
@@ -96,7 +96,7 @@ class Stream:
         return True
 
     @property
-    def recording_now(self) -> Recording | None:
+    def recording_now(self) -> HipRecording | None:
         """What keeps the owners of work that is recorded in a graph, this driver's or another library's."""
         return self._theirs if self.is_captured_by_others else self.recording
 
@@ -119,7 +119,7 @@ class Stream:
                     return
         work()
 
-    def add_callback(self, callback: Callback, others: Sequence[Stream] = ()) -> None:
+    def add_callback(self, callback: Callback, others: Sequence[HipStream] = ()) -> None:
         """Call *callback* after the work so far, here and on the streams *others*, with what stopped it or ``None``."""
         with self._lock:
             self._hold(partial(self._call_back, callback, () if self.held else self._points(others), others))
@@ -188,7 +188,7 @@ class Stream:
             self._owners[:0] = owners
             raise
 
-    def record(self, event: Event) -> None:
+    def record(self, event: HipEvent) -> None:
         """Let *event* be the point behind the work given so far."""
         if self.held:
             with self._lock:
@@ -331,14 +331,14 @@ class Stream:
         self.held, self._thread = False, None
         self._holding.discard(self)
 
-    def _points(self, others: Sequence[Stream]) -> list[Point]:
+    def _points(self, others: Sequence[HipStream]) -> list[Point]:
         points = []
         for stream in (*others, self):  # so that the device of this stream is the current one afterwards
             self._calls.activate(stream.device)
             points.append(stream.point())
         return points
 
-    def _call_back(self, callback: Callback, points: Sequence[Point], others: Sequence[Stream]) -> None:
+    def _call_back(self, callback: Callback, points: Sequence[Point], others: Sequence[HipStream]) -> None:
         try:
             for point in points or self._points(others):
                 point.wait()

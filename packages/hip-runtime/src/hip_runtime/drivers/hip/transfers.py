@@ -10,14 +10,14 @@ from hip_runtime.driver import PER_THREAD_STREAM, Strided
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.copies import Copier
 from hip_runtime.drivers.hip.faults import raise_fault
-from hip_runtime.drivers.hip.memory import Heap
-from hip_runtime.drivers.hip.stream_table import StreamTable
+from hip_runtime.drivers.hip.memory import HipHeap
+from hip_runtime.drivers.hip.stream_table import HipStreamTable
 
 
 class Transfers:
     """The copies and fills of a driver."""
 
-    def __init__(self, calls: Calls, heap: Heap, streams: StreamTable) -> None:
+    def __init__(self, calls: Calls, heap: HipHeap, streams: HipStreamTable) -> None:
         self._streams = streams
         self._copier = Copier(calls, heap)
 

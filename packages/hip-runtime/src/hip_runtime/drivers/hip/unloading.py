@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hip_runtime.drivers.hip.modules import Module
-from hip_runtime.drivers.hip.stream_table import StreamTable
+from hip_runtime.drivers.hip.modules import HipModule
+from hip_runtime.drivers.hip.stream_table import HipStreamTable
 
 UNLOADING_COUNT = 32
 """Modules and executable graphs that nobody wants wait for the next synchronisation of the device, unless there are so
@@ -13,14 +13,14 @@ many of them."""
 class Unloader:
     """Unloads modules once no kernel of theirs can run: the runtime itself does not wait before it takes code away."""
 
-    def __init__(self, streams: StreamTable) -> None:
+    def __init__(self, streams: HipStreamTable) -> None:
         self._streams = streams
-        self._waiting: set[Module] = set()
+        self._waiting: set[HipModule] = set()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, module: Module) -> None:
+    def add(self, module: HipModule) -> None:
         """Unload *module* when its device is idle."""
         if not module.unloaded:
             module.unloaded = True

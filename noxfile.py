@@ -364,8 +364,8 @@ def neighbours(session: nox.Session) -> None:
 @nox.session
 def clusters(session: nox.Session) -> None:
     """Device arrays and kernels in the processes of Dask, joblib, ``concurrent.futures`` and MPI."""
-    libraries = ("dask>=2024.12", "distributed>=2024.12", "joblib>=1.3", "mpi4py>=4", "mpich>=4.2")
-    session.install(*local(*PACKAGES[:3]), *PYTEST, *libraries)
+    everything = [*local(*PACKAGES[:2]), *local(PACKAGES[2], extra="[dask,mpi]"), "joblib>=1.3", "mpich>=4.2", *PYTEST]
+    session.install(*everything)
     run_pytest(session, "tools/clusters")
 
 

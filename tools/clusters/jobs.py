@@ -57,3 +57,9 @@ def end_process(values):
 
 def allocate(nbytes):
     return hip.device_array(nbytes, np.uint8)
+
+
+def describe_place():
+    """What a worker was told of its device, and a number that it computed."""
+    names = ("HIP_VISIBLE_DEVICES", "NUMBA_HIP_CPU_THREADS", "NUMBA_HIP_CACHE_DIR")
+    return [os.environ.get(name) for name in names], scaled(make(N), 2.0).copy_to_host()[1]

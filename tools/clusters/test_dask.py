@@ -11,6 +11,8 @@ from dask.distributed import Client, LocalCluster
 from dask.sizeof import sizeof
 from numba import hip
 
+from numba_hip.dask_workers import DevicePlugin, visible_devices
+from numba_hip.errors import WorkerError
 from tools.clusters import jobs
 from tools.clusters.jobs import N
 
@@ -74,3 +76,27 @@ def test_a_worker_that_is_lost(client):
     time.sleep(0.3)
     os.kill(pids[one], signal.SIGKILL)
     np.testing.assert_array_equal(running.result(timeout=60).copy_to_host(), 2.0 * np.arange(N))
+
+
+def test_each_worker_has_a_device_and_all_have_one_cache(tmp_path):
+    cluster = LocalCluster(n_workers=2, threads_per_worker=3, dashboard_address=None, local_directory=str(tmp_path))
+    with cluster, Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        client.register_plugin(DevicePlugin(devices=[4, 7], cache=tmp_path / "kernels"))
+        found = client.run(jobs.describe_place)
+        assert sorted(place for place, _ in found.values()) == [[n, "3", str(tmp_path / "kernels")] for n in "47"]
+        assert {value for _, value in found.values()} == {2.0}
+        assert list((tmp_path / "kernels").rglob("*.entry"))
+        with pytest.raises(WorkerError, match="this worker has used a device already"):
+            client.register_plugin(DevicePlugin(), name="late")
+
+
+def test_the_gpus_of_a_machine(tmp_path, monkeypatch):
+    monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
+    assert visible_devices(tmp_path) == []
+    for number, simds in enumerate((0, 304, 304)):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "properties").write_text(f"cpu_cores_count {64 * (not simds)}\nsimd_count {simds}\n")
+    assert visible_devices(tmp_path) == [0, 1]
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "3,5")
+    assert visible_devices(tmp_path) == [3, 5]

@@ -255,6 +255,11 @@ def devices() -> tuple[Device, ...]:
     return _registry.devices
 
 
+def are_found() -> bool:
+    """Whether this process knows its devices: settings of them have no effect any more."""
+    return bool(_registry.devices)
+
+
 def withhold_devices(why: str | None) -> None:
     """From now on raise `DeviceUnavailableError` with *why* when a device is requested; ``None`` ends that.
 

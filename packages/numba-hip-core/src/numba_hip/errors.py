@@ -77,6 +77,10 @@ class TuningError(HipError, ValueError):
     """Configurations for `autotune` that do not fit what it decorates, or none of which the device has room for."""
 
 
+class WorkerError(HipError, RuntimeError):
+    """A worker process of a cluster cannot be prepared any more."""
+
+
 class PrecompilationError(HipError, ValueError):
     """What was to be compiled ahead is no kernel that is kept in the cache, or has no signature."""
 

@@ -154,7 +154,7 @@ def test_freed_memory_is_used_again_and_shared_memory_is_not() -> None:
 
 
 def test_no_more_than_a_limit_is_kept() -> None:
-    kept = heap.Heap(1 << 40)
+    kept = heap.CpuHeap(1 << 40)
     size = heap.SPARE_BLOCK
     places = [kept.allocate(size) for _ in range(5)]
     places.append(kept.allocate(size + 1))

@@ -382,7 +382,7 @@ def test_what_has_no_stamp_is_not_kept(here):
         values[0] = len(os.environ)
 
     with pytest.warns(NumbaWarning, match="^kernel kernel is not kept in the cache: it refers to the environment"):
-        assert code_cache.CodeCache().place(kernel, (), CompileOptions(), "cpu") is None
+        assert code_cache.KernelCache().place(kernel, (), CompileOptions(), "cpu") is None
 
 
 def test_exceptions_of_modules(here):
@@ -416,7 +416,7 @@ def test_what_is_loaded_is_what_was_saved(here):
     (here / "inlined.py").write_text("")
     files = frozenset([str(here / "inlined.py")])
     code = dataclasses.replace(code, faults={fault.code: fault}, data=constants, sources=files)
-    cache = code_cache.CodeCache()
+    cache = code_cache.KernelCache()
     place = cache.place(kernel, code.argument_types, code.options, code.target.name)
     cache.save(place, code)
     found = cache.load(place)

@@ -44,7 +44,7 @@ class Place:
     target: str
 
 
-class CodeCache:
+class KernelCache:
     """The cache of one kernel. Raises `hip_devicelib.errors.CacheError` if the directory cannot be used."""
 
     def __init__(self) -> None:

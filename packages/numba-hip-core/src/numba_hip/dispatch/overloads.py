@@ -28,7 +28,7 @@ from numba_hip.errors import KernelSignatureError, without_own_frames
 from numba_hip.language.kernel_callable import KernelCallable
 
 if TYPE_CHECKING:
-    from numba_hip.caching.code_cache import CodeCache, Place
+    from numba_hip.caching.code_cache import KernelCache, Place
     from numba_hip.compilation.device_function import DeviceFunction
 
 Types = tuple[types.Type, ...]
@@ -76,7 +76,7 @@ class Overloads(Inspection, KernelCallable):
         self._explicit: list[Types] = []
         # of the arguments so far: the ids of their types stay the same as long as they live
         self._given: set[types.Type] = set()
-        self._cache: CodeCache | None = None
+        self._cache: KernelCache | None = None
         self._kept: set[tuple[str, Types]] = set()  # targets and types of the code that has a place in the cache
         self._hits: Counter[Types] = Counter()
         self._misses: Counter[Types] = Counter()
@@ -208,9 +208,9 @@ class Overloads(Inspection, KernelCallable):
         # The places in the source that observed code reports are numbers of this process.
         observed = target == CPU_TARGET and self.options.observed
         if self.options.cache and not observed and self.options.rewrite is None:
-            from numba_hip.caching.code_cache import CodeCache
+            from numba_hip.caching.code_cache import KernelCache
 
-            self._cache = self._cache or CodeCache()
+            self._cache = self._cache or KernelCache()
             place = self._cache.place(self.py_func, args, self.options, target)
         if self._cache is not None and place is not None:
             self._kept.add((target, args))
@@ -228,7 +228,7 @@ class Overloads(Inspection, KernelCallable):
             return code
         return self._compile_now(args, target)
 
-    def _find_kept(self, cache: CodeCache, place: Place) -> KernelCode | None:
+    def _find_kept(self, cache: KernelCache, place: Place) -> KernelCode | None:
         """The code at *place*, if it is there."""
         code = cache.load(place)
         if code is not None:

@@ -20,14 +20,14 @@ from hip_runtime.drivers.cpu.diagnostics import observers
 from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
 from hip_runtime.drivers.cpu.execution.cooperative_launch import run_phases
-from hip_runtime.drivers.cpu.graphs import Executable, Graph, Recording
+from hip_runtime.drivers.cpu.graphs import CpuExecutable, CpuGraph, CpuRecording
 from hip_runtime.drivers.cpu.memory import heap
 from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after
 from hip_runtime.drivers.cpu.modules import CpuFunction, CpuModule
 from hip_runtime.drivers.cpu.object_code import jit
 from hip_runtime.drivers.cpu.object_code.program import Program
-from hip_runtime.drivers.cpu.stream_table import StreamTable
-from hip_runtime.drivers.cpu.streams import Event, raise_fault
+from hip_runtime.drivers.cpu.stream_table import CpuStreamTable
+from hip_runtime.drivers.cpu.streams import CpuEvent, raise_fault
 from hip_runtime.errors import (
     KernelFault,
     LaunchError,
@@ -51,8 +51,8 @@ class CpuDriver:
 
     def __init__(self, memory_limit: int | None = None, *, number: int = 0, count: int = 1) -> None:
         self._place = number, count
-        self._heap = heap.Heap(max(config.cpu_memory() // count, 1) if memory_limit is None else memory_limit)
-        self._streams = StreamTable()
+        self._heap = heap.CpuHeap(max(config.cpu_memory() // count, 1) if memory_limit is None else memory_limit)
+        self._streams = CpuStreamTable()
         self._captures = self._streams.captures
         # What each launch looks at.
         self._by_handle, self._closing = self._streams.by_handle, self._streams.closing
@@ -286,27 +286,27 @@ class CpuDriver:
     def synchronize_stream(self, stream: int) -> None:
         self._streams.of(stream).synchronize(stream)
 
-    def wait_event(self, stream: int, event: Event) -> None:
+    def wait_event(self, stream: int, event: CpuEvent) -> None:
         self._streams.of(stream).wait_event(stream, event)
 
     def add_callback(self, stream: int, callback: Callable[[BaseException | None], None]) -> None:
         self._streams.add_callback(stream, callback)
 
-    def create_event(self, device: int, *, timing: bool = True) -> Event:
-        return Event(timing=timing)
+    def create_event(self, device: int, *, timing: bool = True) -> CpuEvent:
+        return CpuEvent(timing=timing)
 
-    def destroy_event(self, event: Event) -> None:
+    def destroy_event(self, event: CpuEvent) -> None:
         event.record = event.recording = None
 
-    def record_event(self, event: Event, stream: int) -> None:
+    def record_event(self, event: CpuEvent, stream: int) -> None:
         self._streams.record_event(stream, event)
 
-    def query_event(self, event: Event) -> bool:
+    def query_event(self, event: CpuEvent) -> bool:
         check_recorded(event.recording)
         self._captures.forbid("ask about an event")
         return event.record is None or event.record.reached
 
-    def synchronize_event(self, event: Event) -> None:
+    def synchronize_event(self, event: CpuEvent) -> None:
         check_recorded(event.recording)
         self._captures.forbid("wait for an event")
         record = event.record
@@ -314,7 +314,7 @@ class CpuDriver:
             record.wait()
             raise_fault(record.take_fault())
 
-    def elapsed_time(self, start: Event, end: Event) -> float:
+    def elapsed_time(self, start: CpuEvent, end: CpuEvent) -> float:
         self._captures.forbid("ask about an event")
         return (end.finished_time("end") - start.finished_time("start")) * 1e3
 
@@ -323,26 +323,26 @@ class CpuDriver:
     def begin_capture(self, stream: int) -> None:
         self._captures.check_begin(stream)
         found = self._streams.find(stream)
-        recording = Recording()
+        recording = CpuRecording()
         self._captures.begin(stream, recording)
         found.recording = recording
 
     def is_capturing(self, stream: int) -> bool:
         return self._streams.of(stream).captures.of(stream) is not None
 
-    def end_capture(self, stream: int) -> Graph:
+    def end_capture(self, stream: int) -> CpuGraph:
         found = self._streams.find(stream)
         recording = self._captures.end(stream)
         found.recording = None
-        return Graph(tuple(recording.works))
+        return CpuGraph(tuple(recording.works))
 
-    def destroy_graph(self, graph: Graph) -> None:
+    def destroy_graph(self, graph: CpuGraph) -> None:
         graph.works = None
 
-    def instantiate(self, graph: Graph) -> Executable:
-        return Executable(graph.found_works())
+    def instantiate(self, graph: CpuGraph) -> CpuExecutable:
+        return CpuExecutable(graph.found_works())
 
-    def launch_graph(self, executable: Executable, stream: int) -> None:
+    def launch_graph(self, executable: CpuExecutable, stream: int) -> None:
         work = executable.run()
         if stream > PER_THREAD_STREAM or self._asynchronous:
             self._captures.forbid_on(stream, "launch a graph on")
@@ -354,7 +354,7 @@ class CpuDriver:
         except KernelFault as fault:
             raise_fault(fault)
 
-    def destroy_executable(self, executable: Executable) -> None:
+    def destroy_executable(self, executable: CpuExecutable) -> None:
         executable.works = None
 
     def _start(self) -> Any:

@@ -13,7 +13,7 @@ from hip_runtime.errors import InvalidHandleError
 Work = Callable[[], None]
 
 
-class Recording(captures.Recording):
+class CpuRecording(captures.Recording):
     """The work that a stream is given while it is captured."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Recording(captures.Recording):
         self.works: list[Work] = []
 
 
-class Graph:
+class CpuGraph:
     """The recorded work, or ``None`` once the graph was destroyed."""
 
     def __init__(self, works: tuple[Work, ...]) -> None:
@@ -34,7 +34,7 @@ class Graph:
         return self.works
 
 
-class Executable(Graph):
+class CpuExecutable(CpuGraph):
     """The work of a graph, run by one launch at a time."""
 
     def __init__(self, works: tuple[Work, ...]) -> None:
@@ -47,13 +47,13 @@ class Executable(Graph):
         return partial(_run, self, self.found_works())
 
 
-def _run(executable: Executable, works: tuple[Work, ...]) -> None:
+def _run(executable: CpuExecutable, works: tuple[Work, ...]) -> None:
     with executable.lock:
         for work in works:
             work()
 
 
-_executables: weakref.WeakSet[Executable] = weakref.WeakSet()
+_executables: weakref.WeakSet[CpuExecutable] = weakref.WeakSet()
 
 
 def renew_locks() -> None:

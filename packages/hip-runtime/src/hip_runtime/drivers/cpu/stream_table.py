@@ -12,8 +12,8 @@ from itertools import count
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM
 from hip_runtime.drivers.captures import Captures, check_wait
-from hip_runtime.drivers.cpu.graphs import Recording
-from hip_runtime.drivers.cpu.streams import Event, Record, Stream, abort, raise_fault
+from hip_runtime.drivers.cpu.graphs import CpuRecording
+from hip_runtime.drivers.cpu.streams import CpuEvent, CpuStream, Record, abort, raise_fault
 from hip_runtime.errors import InvalidHandleError, KernelFault, LaunchError
 
 _DEFAULT_QUEUE = 15
@@ -22,36 +22,36 @@ _DEFAULT_QUEUE = 15
 _new_handle = count(_DEFAULT_QUEUE + 1).__next__
 """No two streams have one handle, whatever devices they are of: copies may be put on streams of any device."""
 
-_tables: weakref.WeakValueDictionary[int, StreamTable] = weakref.WeakValueDictionary()
+_tables: weakref.WeakValueDictionary[int, CpuStreamTable] = weakref.WeakValueDictionary()
 """The table of each stream, by its handle."""
 
 
-class StreamTable:
+class CpuStreamTable:
     """The streams of one driver, those that were destroyed with work left, and the captures of them."""
 
     def __init__(self) -> None:
-        self.captures: Captures[Recording] = Captures()
-        self.default = Stream(blocking=True)
+        self.captures: Captures[CpuRecording] = Captures()
+        self.default = CpuStream(blocking=True)
         """The default stream's callbacks, and its launches where these are asynchronous."""
         self.asynchronous = config.cpu_async()
         """Whether launches on the default stream return before they are done."""
-        self.by_handle: dict[int, Stream] = {_DEFAULT_QUEUE: self.default}
-        self.closing: set[Stream] = set()
+        self.by_handle: dict[int, CpuStream] = {_DEFAULT_QUEUE: self.default}
+        self.closing: set[CpuStream] = set()
         """Destroyed, with work left to do."""
-        self.failed: deque[Stream] = deque()
+        self.failed: deque[CpuStream] = deque()
         """Destroyed before anybody asked what went wrong."""
 
-    def all(self) -> list[Stream]:
+    def all(self) -> list[CpuStream]:
         """All streams that may have work to do."""
         return [*list(self.by_handle.values()), *list(self.closing)]
 
-    def of(self, handle: int) -> StreamTable:
+    def of(self, handle: int) -> CpuStreamTable:
         """The table of the stream: this one, unless it is a stream of another device."""
         if handle <= PER_THREAD_STREAM or handle in self.by_handle:
             return self
         return _tables.get(handle, self)
 
-    def find(self, handle: int) -> Stream:
+    def find(self, handle: int) -> CpuStream:
         """The stream that a caller created as *handle*, on whatever device."""
         found = self.of(handle).by_handle.get(handle)
         if found is None or found is self.default:
@@ -70,7 +70,7 @@ class StreamTable:
     def create(self, *, blocking: bool) -> int:
         """The handle of a new stream."""
         handle = _new_handle()
-        self.by_handle[handle] = Stream(blocking=blocking)
+        self.by_handle[handle] = CpuStream(blocking=blocking)
         _tables[handle] = self
         return handle
 
@@ -85,7 +85,7 @@ class StreamTable:
         found.keep(partial(self._forget, found))
         found.close()
 
-    def _forget(self, stream: Stream) -> None:
+    def _forget(self, stream: CpuStream) -> None:
         """A destroyed stream has done its work."""
         if stream.fault is not None:
             self.failed.append(stream)
@@ -152,7 +152,7 @@ class StreamTable:
         """Whether work on the stream is done later, by the stream's thread."""
         return handle > PER_THREAD_STREAM or self.asynchronous
 
-    def queue(self, handle: int) -> Stream:
+    def queue(self, handle: int) -> CpuStream:
         """The queue for work on the stream, behind what it has to wait for; the default stream has one, too."""
         if handle > PER_THREAD_STREAM:
             owner = self.of(handle)
@@ -187,7 +187,7 @@ class StreamTable:
 
     # events
 
-    def wait_event(self, handle: int, event: Event) -> None:
+    def wait_event(self, handle: int, event: CpuEvent) -> None:
         """Let the stream's next work wait for the point that *event* was last recorded at."""
         recording = self.captures.of(handle)
         if event.recording is not None or (recording is not None and event.record is not None):
@@ -203,7 +203,7 @@ class StreamTable:
         else:
             record.wait()
 
-    def record_event(self, handle: int, event: Event) -> None:
+    def record_event(self, handle: int, event: CpuEvent) -> None:
         """Let *event* stand for the end of the work that the stream has been given."""
         if self.of(handle) is not self:
             raise InvalidHandleError(f"the event is of one CPU device, and stream {handle} is of another")

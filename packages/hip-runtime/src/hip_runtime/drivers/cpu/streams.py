@@ -19,7 +19,7 @@ from typing import Any
 
 from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.cpu.execution import block_scheduler
-from hip_runtime.drivers.cpu.graphs import Recording
+from hip_runtime.drivers.cpu.graphs import CpuRecording
 from hip_runtime.errors import EventError, HipRuntimeError, KernelFault
 
 Work = Callable[[], None]
@@ -43,7 +43,7 @@ class Record:
 
     __slots__ = ("_done", "_generation", "fault", "stream", "time")
 
-    def __init__(self, stream: Stream | None) -> None:
+    def __init__(self, stream: CpuStream | None) -> None:
         self._done = threading.Event()
         self._generation = _generation
         self.stream = stream
@@ -80,7 +80,7 @@ class Record:
         return self._done.is_set() or self._generation != _generation
 
 
-class Stream:
+class CpuStream:
     """A queue of work that runs in order on its own thread.
 
     Once a work item raises, everything behind it is dropped until `take_fault` reports the error.
@@ -96,7 +96,7 @@ class Stream:
         self._completed = 0
         self.fault: BaseException | None = None
         """What stopped this stream and was not reported yet."""
-        self.recording: Recording | None = None
+        self.recording: CpuRecording | None = None
         """Where work goes instead while the stream is captured."""
         _streams.add(self)
 
@@ -191,7 +191,7 @@ class Stream:
             self._queue.put(work)
 
 
-def abort(streams: Sequence[Stream]) -> None:
+def abort(streams: Sequence[CpuStream]) -> None:
     """End the launches that run on *streams*, within their blocks, and drop the work that was submitted behind them,
     and the errors that stopped them. Running callbacks are waited for."""
     for stream in streams:
@@ -209,7 +209,7 @@ class _Guarded:
 
     __slots__ = ("stream", "work")
 
-    def __init__(self, stream: Stream, work: Work) -> None:
+    def __init__(self, stream: CpuStream, work: Work) -> None:
         self.stream, self.work = stream, work
 
     def __call__(self) -> None:
@@ -228,7 +228,7 @@ class _Always:
 
     __slots__ = ("stream", "work")
 
-    def __init__(self, stream: Stream, work: Callable[[BaseException | None], None]) -> None:
+    def __init__(self, stream: CpuStream, work: Callable[[BaseException | None], None]) -> None:
         self.stream, self.work = stream, work
 
     def __call__(self) -> None:
@@ -260,7 +260,7 @@ def _drain(queue: SimpleQueue[Any]) -> None:
                 work()
 
 
-_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+_streams: weakref.WeakSet[CpuStream] = weakref.WeakSet()
 
 
 def stop_all() -> None:
@@ -277,7 +277,7 @@ def renew_all() -> None:
         stream.renew()
 
 
-class Event:
+class CpuEvent:
     """The last point that was recorded, if any."""
 
     __slots__ = ("__weakref__", "record", "recording", "timing")
@@ -285,7 +285,7 @@ class Event:
     def __init__(self, *, timing: bool) -> None:
         self.timing = timing
         self.record: Record | None = None
-        self.recording: Recording | None = None
+        self.recording: CpuRecording | None = None
         """The capture that it was last recorded in, if it was in one."""
 
     def finished_time(self, role: str) -> float:

@@ -12,7 +12,7 @@ from hip_runtime.driver import MemoryKind, Strided
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.memory import HipHeap
 from hip_runtime.drivers.hip.streams import HipStream
-from hip_runtime.drivers.hip.strided_copies import Plan, dense_strides, forwards, plan_copy, span
+from hip_runtime.drivers.hip.strided_copies import CopyPlan, dense_strides, forwards, plan_copy, span
 from hip_runtime.errors import CaptureError
 
 _MEMCPY_DEFAULT = 4
@@ -106,7 +106,7 @@ class Copier:
         if owners is not None:
             stream.keep(owners)
 
-    def _copy_rectangles(self, stream: HipStream, plan: Plan, owners: object) -> None:
+    def _copy_rectangles(self, stream: HipStream, plan: CopyPlan, owners: object) -> None:
         for target, into, source, found, width, height in plan.rectangles():
             if height == 1:
                 self._copy(stream, target, source, width, None)

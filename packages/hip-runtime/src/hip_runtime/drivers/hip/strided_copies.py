@@ -26,7 +26,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CopyPlan:
     """A copy as rectangles: *width* bytes at a time, over *axes* from the outermost on."""
 
     target: int
@@ -64,7 +64,7 @@ class Plan:
             yield target, row.target, source, row.source, self.width, row.extent
 
 
-def plan_copy(target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> Plan:
+def plan_copy(target: Strided, source: Strided, shape: tuple[int, ...], itemsize: int) -> CopyPlan:
     """How to copy; axes are reversed so that the target's strides are positive, sorted, and merged where possible."""
     target_address, source_address = target.address, source.address
     axes = []
@@ -86,7 +86,7 @@ def plan_copy(target: Strided, source: Strided, shape: tuple[int, ...], itemsize
             merged[-1] = Axis(merged[-1].extent * axis.extent, merged[-1].target, merged[-1].source)
         else:
             merged.append(axis)
-    return Plan(target_address, source_address, width, tuple(reversed(merged)))
+    return CopyPlan(target_address, source_address, width, tuple(reversed(merged)))
 
 
 def _continues(inner: Axis, outer: Axis) -> bool:

@@ -11,7 +11,7 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.fault_codes import TRAP_CODE, make_fault
 from hip_runtime.drivers.cpu.diagnostics.source_lines import describe_lines
 from hip_runtime.drivers.cpu.execution.block_scheduler import take_fault
-from hip_runtime.drivers.cpu.memory.heap import Heap
+from hip_runtime.drivers.cpu.memory.heap import CpuHeap
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.errors import KernelFault, MemoryFaultError, TrapError
 
@@ -21,7 +21,7 @@ def read_fault(
     program: Program,
     grid: Dim3,
     record: int,
-    heap: Heap,
+    heap: CpuHeap,
     describe: Callable[[Any], BaseException] | None,
 ) -> KernelFault:
     """The fault at the address *record*, which is freed, of a launch of *kernel* over *grid*."""

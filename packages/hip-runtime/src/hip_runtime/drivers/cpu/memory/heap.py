@@ -11,7 +11,7 @@ import numpy as np
 
 from hip_runtime import config
 from hip_runtime.driver import MemoryKind, Strided
-from hip_runtime.drivers.cpu.memory.pages import PAGE, Block, open_handle
+from hip_runtime.drivers.cpu.memory.pages import PAGE, MemoryBlock, open_handle
 from hip_runtime.errors import InvalidAddressError, OutOfDeviceMemoryError
 
 SPARE_BLOCK, SPARE_BYTES = 32 << 20, 64 << 20
@@ -29,7 +29,7 @@ _WORDS: dict[int, np.dtype[Any]] = {
 }
 
 
-class Heap:
+class CpuHeap:
     """Live allocations by address, each in pages of its own.
 
     `free` may run in a finaliser, which Python starts anywhere, also while the same thread is inside `allocate`; so it
@@ -40,11 +40,11 @@ class Heap:
         self.limit = limit
         self._lock = threading.Lock()
         self._used = 0
-        self._live: dict[int, tuple[int, Block]] = {}
+        self._live: dict[int, tuple[int, MemoryBlock]] = {}
         # the ends of allocations that stand for pinned, mapped and managed memory, by address
         self._locked: dict[int, int] = {}
-        self._returned: deque[tuple[int, Block | None]] = deque()
-        self._spare: dict[int, list[Block]] = {}  # by size
+        self._returned: deque[tuple[int, MemoryBlock | None]] = deque()
+        self._spare: dict[int, list[MemoryBlock]] = {}  # by size
         self._spare_bytes = 0
 
     def renew_lock(self) -> None:
@@ -154,7 +154,7 @@ class Heap:
             self._take_spare(size)
         return self._used
 
-    def _take_spare(self, size: int) -> Block | None:
+    def _take_spare(self, size: int) -> MemoryBlock | None:
         blocks = self._spare.get(size)
         if blocks is None:
             return None
@@ -164,15 +164,15 @@ class Heap:
             del self._spare[size]
         return block
 
-    def _new_block(self, nbytes: int, size: int, free: int) -> Block:
+    def _new_block(self, nbytes: int, size: int, free: int) -> MemoryBlock:
         try:
-            return Block(size)
+            return MemoryBlock(size)
         except OSError:
             with self._lock:
                 self._spare.clear()
                 self._spare_bytes = 0
         try:
-            return Block(size)
+            return MemoryBlock(size)
         except OSError:
             self._returned.append((size, None))
             raise self._error(nbytes, free) from None

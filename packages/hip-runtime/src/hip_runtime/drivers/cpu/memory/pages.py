@@ -35,7 +35,7 @@ _MAP_FIXED = 0x10  # <bits/mman-map-flags-generic.h>; the module mmap does not h
 _CHUNK = 1 << 30  # the most bytes of one write, below the limit of Linux
 
 
-class Block:
+class MemoryBlock:
     """*nbytes* bytes, a multiple of `PAGE`, from ``address`` on, which live as long as this object."""
 
     __slots__ = ("__weakref__", "_mapping", "_place", "address", "descriptor", "nbytes")
@@ -79,7 +79,7 @@ class Block:
         return fields.ljust(HANDLE_BYTES, b"\0")
 
 
-def open_handle(handle: bytes) -> Block:
+def open_handle(handle: bytes) -> MemoryBlock:
     """The pages of another process that *handle* names, mapped here.
 
     `InvalidHandleError` where it is no handle of the CPU device, or where the memory is gone, and `UnsupportedError`
@@ -107,7 +107,7 @@ def open_handle(handle: bytes) -> Block:
         status = os.fstat(descriptor)
         if status.st_ino != inode:
             raise gone
-        return Block(status.st_size, descriptor)
+        return MemoryBlock(status.st_size, descriptor)
     finally:
         os.close(descriptor)
 

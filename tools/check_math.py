@@ -23,7 +23,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from hip_devicelib.cpu import FUNCTIONS, Function
+from hip_devicelib.cpu import FUNCTIONS, MathFunction
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "packages/hip-devicelib/tests"))
 
@@ -49,7 +49,7 @@ RANGES = {
 """Arguments that speed is measured with; others between -10 and 10."""
 
 
-def sweep(entry: Function, every: int) -> bool:
+def sweep(entry: MathFunction, every: int) -> bool:
     """Whether the function keeps its bound for every *every*-th float32."""
     worst, where = 0.0, 0.0
     for start in range(0, 1 << 32, CHUNK * every):
@@ -88,7 +88,7 @@ class Called(Loop):
         return linked
 
 
-def speed(entry: Function) -> None:
+def speed(entry: MathFunction) -> None:
     """Print one line."""
     kind = FORMATS[entry.bits]
     random = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from hip_devicelib.cpu import FUNCTIONS, Function, bitcode_of
+from hip_devicelib.cpu import FUNCTIONS, MathFunction, bitcode_of
 
 LINUX_X86 = "x86_64-unknown-linux-gnu"
 Array = np.ndarray[Any, Any]
@@ -36,7 +36,7 @@ def x86(cpu: str) -> Any:
     return llvm.Target.from_triple(LINUX_X86).create_target_machine(cpu=cpu, opt=3)
 
 
-def loop_around(entry: Function, finish: Callable[[ir.IRBuilder, Any], Any] | None = None) -> ir.Module:
+def loop_around(entry: MathFunction, finish: Callable[[ir.IRBuilder, Any], Any] | None = None) -> ir.Module:
     """``void loop(i64 n, inputs..., outputs...)`` that calls the function for each element.
 
     *finish* may compute something more from each result.
@@ -90,7 +90,7 @@ def optimised(module: ir.Module, symbols: Sequence[str], machine: Any) -> Any:
 class Loop:
     """A function over arrays, as machine code for this machine."""
 
-    def __init__(self, entry: Function, module: ir.Module | None = None) -> None:
+    def __init__(self, entry: MathFunction, module: ir.Module | None = None) -> None:
         self.entry = entry
         machine = host()
         self._engine = llvm.create_mcjit_compiler(self.link(module or loop_around(entry), machine), machine)

@@ -7,12 +7,12 @@ import pytest
 from cpu_math_loops import Array, errors, loop, points
 from cpu_math_reference import double, precise
 
-from hip_devicelib.cpu import FUNCTIONS, Function
+from hip_devicelib.cpu import FUNCTIONS, MathFunction
 
 PARTS = {"sincos": ("sin", "cos")}
 
 
-def arguments_of(entry: Function, count: int) -> list[Array]:
+def arguments_of(entry: MathFunction, count: int) -> list[Array]:
     inputs = sum(p != "ptr" for p in entry.parameters)
     if inputs == 1:
         return [points(entry.bits, count, seed=1)]
@@ -29,7 +29,7 @@ def arguments_of(entry: Function, count: int) -> list[Array]:
     return [np.concatenate(parts) for parts in ((grid[0], first, base), (grid[1], second, power))]
 
 
-def assert_within(entry: Function, name: str, inputs: list[Array], got: Array, high: Array, low: Array) -> None:
+def assert_within(entry: MathFunction, name: str, inputs: list[Array], got: Array, high: Array, low: Array) -> None:
     wrong = errors(got, high, low)
     worst = int(np.argmax(wrong))
     assert wrong[worst] <= entry.ulp, (

@@ -10,7 +10,7 @@ import pytest
 from cpu_math_loops import FORMATS, Loop, loop, loop_around, optimised, points, x86
 from llvmlite import ir
 
-from hip_devicelib.cpu import FUNCTIONS, Function
+from hip_devicelib.cpu import FUNCTIONS, MathFunction
 
 NAMES = {32: "float", 64: "double"}
 
@@ -50,7 +50,7 @@ def doubled_fast(builder: ir.IRBuilder, value: Any) -> Any:
     return builder.fmul(half, ir.Constant(value.type, 0.5), flags=("fast",))
 
 
-def unary(bits: int) -> list[Function]:
+def unary(bits: int) -> list[MathFunction]:
     return [e for e in FUNCTIONS.values() if e.bits == bits and len(e.parameters) == 1]
 
 

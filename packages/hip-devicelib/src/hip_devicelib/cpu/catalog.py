@@ -17,7 +17,7 @@ PREFIX = "__hip_cpu_"
 
 
 @dataclass(frozen=True)
-class Function:
+class MathFunction:
     """A function of the C math library for one format, as ``{symbol}`` in bitcode."""
 
     name: str
@@ -70,19 +70,19 @@ _FORMULAS: tuple[tuple[Callable[..., Any], int, float, float], ...] = (
 )
 
 
-def _functions() -> Mapping[str, Function]:
+def _functions() -> Mapping[str, MathFunction]:
     found = {}
     for bits in FORMATS:
         kind = {32: "float", 64: "double"}[bits]
         for formula, arguments, *errors in _FORMULAS:
             error = errors[bits == 64]
-            entry = Function(formula.__name__, bits, (kind,) * arguments, kind, error, formula)
+            entry = MathFunction(formula.__name__, bits, (kind,) * arguments, kind, error, formula)
             found[entry.symbol] = entry
         sine = found[f"{PREFIX}sin_f{bits}"]
-        both = Function("sincos", bits, (kind, "ptr", "ptr"), "void", sine.ulp, circular.sincos)
+        both = MathFunction("sincos", bits, (kind, "ptr", "ptr"), "void", sine.ulp, circular.sincos)
         found[both.symbol] = both
     return MappingProxyType(found)
 
 
-FUNCTIONS: Mapping[str, Function] = _functions()
+FUNCTIONS: Mapping[str, MathFunction] = _functions()
 """All functions, by symbol."""

@@ -12,7 +12,7 @@ from functools import cache
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from hip_devicelib.cpu.catalog import FUNCTIONS, Function
+from hip_devicelib.cpu.catalog import FUNCTIONS, MathFunction
 from hip_devicelib.cpu.expressions import FORMATS, Code, Real
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.forking import compiling
@@ -65,7 +65,7 @@ def keep_calls(module: ir.Module, called: Collection[str]) -> None:
             function.attributes.add("noinline")
 
 
-def define(module: ir.Module, entry: Function) -> ir.Function:
+def define(module: ir.Module, entry: MathFunction) -> ir.Function:
     """Add the function to *module*, to be inlined at every call."""
     form = FORMATS[entry.bits]
     types = {"float": ir.FloatType(), "double": ir.DoubleType(), "void": ir.VoidType(), "ptr": form.real.as_pointer()}

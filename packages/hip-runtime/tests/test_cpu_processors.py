@@ -51,6 +51,30 @@ def test_lanes_fit_registers(processor: str) -> None:
     assert default_lanes() == {"x86-64": 8, "haswell": 16}[processor]
 
 
+def test_regions_in_which_some_threads_work_run_in_gangs(device: Device) -> None:
+    """LLVM vectorises a loop over threads with a branch for processors with masks only."""
+    body = """
+  %wide = zext i32 %t to i64
+  %own = getelementptr float, ptr %x, i64 %wide
+  call void @spmd.barrier(ptr %item)
+  %few = icmp ult i32 %t, 20
+  br i1 %few, label %do, label %out
+do:
+  %v = load float, ptr %own
+  %twice = fmul float %v, 2.0
+  store float %twice, ptr %own
+  br label %out
+out:
+  ret void
+"""
+    values = np.arange(64, dtype=np.float32)
+    x = to_device(values, device=device)
+    function = device.load(kernel(body, [("x", "ptr")])).function("k")
+    function.launch(1, 64, pack(function.kernel, x.address))
+    np.testing.assert_array_equal(x.copy_to_host(), np.where(values < 20, 2 * values, values))
+    assert "1 of 2 regions run" in str(function.form), function.form
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_program(device: Device, seed: int) -> None:

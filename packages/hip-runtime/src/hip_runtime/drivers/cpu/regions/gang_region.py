@@ -31,7 +31,8 @@ class GangPlan:
 
     *waves*: gangs are waves, so that wave operations become vector operations. *numbered*: gangs are formed by the
     linear index of threads, not along x. *exact*: the width is not adapted. *lockstep*: the lanes of a wave make each
-    memory access together, in all regions, or the kernel is refused.
+    memory access together, in all regions, or the kernel is refused. *has_masks*: the processor has vector instructions
+    with masks, which LLVM needs to vectorise a loop over threads that diverge.
     """
 
     width: int
@@ -40,6 +41,7 @@ class GangPlan:
     numbered: bool = False
     exact: bool = True
     lockstep: bool = False
+    has_masks: bool = True
     widths: list[int] = field(default_factory=list)
     regions: int = 0
     refused: list[str] = field(default_factory=list)
@@ -57,7 +59,13 @@ class GangPlan:
         unvectorizable = (
             not independent or region.masked or region.diverges or has_loop(region) or _calls_elementwise(region)
         )
-        return not self.numbered and (unvectorizable or _diverges_on_data(region, graph))
+        return not self.numbered and (unvectorizable or self._diverges(region, graph))
+
+    def _diverges(self, region: Region, graph: RegionGraph) -> bool:
+        """Whether LLVM cannot vectorise *region* for its divergent branches."""
+        if not self.has_masks and not graph.uniformity.divergent_branches.isdisjoint(region.blocks):
+            return True
+        return _diverges_on_data(region, graph)
 
     def requires_gangs(self, region: Region) -> bool:
         """Whether *region* can only run in gangs: it has wave operations, or waves run in lock step."""

@@ -110,6 +110,12 @@ def choose_width(block_x: int, requested: int | None) -> int:
     return 1 << (fitting.bit_length() - 1)
 
 
+def has_vector_masks() -> bool:
+    """Whether this processor's instructions on vectors take masks, so that LLVM makes vectors of branches."""
+    features = llvm.get_host_cpu_features()
+    return bool(features.get("avx512f") or features.get("sve"))
+
+
 @cache
 def default_lanes() -> int:
     """The default width of gangs on this processor."""

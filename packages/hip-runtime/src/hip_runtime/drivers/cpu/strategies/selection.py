@@ -14,6 +14,7 @@ from hip_runtime.drivers.cpu.strategies.form_choice import (
     choose_form,
     explain_refusal,
     fit_stack,
+    has_vector_masks,
 )
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lockstep import plan_lockstep
@@ -65,7 +66,7 @@ def _plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
 
 
 def _without_waves(request: KernelRequest, gangs: GangPlan) -> GangPlan:
-    return GangPlan(request.widest, gangs.everywhere)
+    return GangPlan(request.widest, gangs.everywhere, has_masks=has_vector_masks())
 
 
 def _plan_gangs(request: KernelRequest, requested_form: str) -> GangPlan:
@@ -79,4 +80,5 @@ def _plan_gangs(request: KernelRequest, requested_form: str) -> GangPlan:
         return GangPlan(1)
     if waves:
         return GangPlan(wave_size, everywhere, True, numbered=not waves_are_gangs(request.block, wave_size))
-    return GangPlan(request.widest, everywhere, exact=request.chosen_width is not None)
+    exact = request.chosen_width is not None
+    return GangPlan(request.widest, everywhere, exact=exact, has_masks=has_vector_masks())

@@ -366,7 +366,7 @@ def clusters(session: nox.Session) -> None:
     """Device arrays and kernels in the processes of Dask, joblib, ``concurrent.futures`` and MPI."""
     everything = [*local(*PACKAGES[:2]), *local(PACKAGES[2], extra="[dask,mpi]"), "joblib>=1.3", "mpich>=4.2", *PYTEST]
     session.install(*everything)
-    run_pytest(session, "tools/clusters")
+    run_pytest(session, "tools/clusters", "-n", "0")  # they start processes of their own
 
 
 @nox.session

@@ -21,7 +21,7 @@ from tools.clusters.jobs import N
 def client(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("dask"))
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=folder
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", local_directory=folder
     )
     with cluster, Client(cluster) as client:
         client.wait_for_workers(2, timeout=60)
@@ -79,7 +79,7 @@ def test_a_worker_that_is_lost(client):
 
 
 def test_each_worker_has_a_device_and_all_have_one_cache(tmp_path):
-    cluster = LocalCluster(n_workers=2, threads_per_worker=3, dashboard_address=None, local_directory=str(tmp_path))
+    cluster = LocalCluster(n_workers=2, threads_per_worker=3, dashboard_address=":0", local_directory=str(tmp_path))
     with cluster, Client(cluster) as client:
         client.wait_for_workers(2, timeout=60)
         client.register_plugin(DevicePlugin(devices=[4, 7], cache=tmp_path / "kernels"))

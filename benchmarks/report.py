@@ -111,18 +111,21 @@ def save(
 
 
 def plot(path: Path, results: dict[str, dict[str, Any]]) -> None:
-    """Draw the ratios of processor time to the peer's into *path*, with the aims, and the geometric means of families;
-    a format that matplotlib writes."""
+    """Draw the ratios of processor time to the peer's into *path*, with the aims, and the geometric means of families,
+    both without those of launches; a format that matplotlib writes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 9), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(2, 1))
-    _plot_ratios(above, results)
+    launches = BENCHMARKS.keys() - {name for names in FAMILIES.values() for name in names}
+    _plot_ratios(above, {name: result for name, result in results.items() if name not in launches})
     families = means(results)
-    bars = below.bar(list(families), list(families.values()), 0.5)
+    bars = below.bar(range(len(families)), list(families.values()), 0.5)
+    below.set_xticks(range(len(families)), list(families), rotation=30, ha="right")
     below.bar_label(bars, fmt="%.2f")
     below.axhline(1, color="black", linewidth=0.8)
     below.set_yscale("log")
+    below.margins(y=0.15)
     below.set_ylabel("geometric mean of hip")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
@@ -132,7 +135,7 @@ def _plot_ratios(axes: Any, results: dict[str, dict[str, Any]]) -> None:
     """A bar for each implementation of each benchmark, and a line for each aim."""
     names = list(results)
     kinds = [*dict.fromkeys(kind for result in results.values() for kind in result)]
-    width = 0.8 / len(kinds)
+    width = 0.8 / max(len(kinds), 1)
     for place, kind in enumerate(kinds):
         shown = [(at, results[name][kind]["ratio"]["cpu"]) for at, name in enumerate(names) if kind in results[name]]
         offset = (place - (len(kinds) - 1) / 2) * width

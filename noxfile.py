@@ -363,8 +363,14 @@ def neighbours(session: nox.Session) -> None:
 
 @nox.session
 def clusters(session: nox.Session) -> None:
-    """Device arrays and kernels in the processes of Dask, joblib, ``concurrent.futures`` and MPI."""
-    everything = [*local(*PACKAGES[:2]), *local(PACKAGES[2], extra="[dask,mpi]"), "joblib>=1.3", "mpich>=4.2", *PYTEST]
+    """Device arrays and kernels in the processes of Dask, Ray, joblib, ``concurrent.futures`` and MPI."""
+    everything = [
+        *local(*PACKAGES[:2]),
+        *local(PACKAGES[2], extra="[dask,mpi,ray]"),
+        "joblib>=1.3",
+        "mpich>=4.2",
+        *PYTEST,
+    ]
     session.install(*everything)
     run_pytest(session, "tools/clusters", "-n", "0")  # they start processes of their own
 

@@ -337,34 +337,35 @@ def test_histograms(algorithm):
 def test_records_and_complex_numbers(makers):
     threads, items = 48, 2
     point = np.dtype([("x", np.float32), ("y", np.int16)])
-    load, store = (make(point, threads, items) for make in (makers.make_load, makers.make_store))
+    load, store = (make(point, threads, items, "transpose") for make in (makers.make_load, makers.make_store))
     sort = makers.make_merge_sort_keys(point, threads, items, lambda p, q: p.y < q.y)
     highest = makers.make_reduce(point, threads, lambda p, q: p if p.y >= q.y else q)
     product = makers.make_inclusive_scan(np.complex64, threads, operator.mul)
+    of_waves = makers is wave
 
     @hip.jit
     def work(xs, ys, sorted_xs, sorted_ys, out, turned):
         own = hip.local.array(items, np.float32), hip.local.array(items, np.int16)
-        load((xs, ys), own)
-        sort(own)
-        store((sorted_xs, sorted_ys), own)
         i = block.rank()
+        start = (i - hip.laneid) * items if of_waves else 0
+        load((xs[start:], ys[start:]), own)
+        sort(own)
+        store((sorted_xs[start:], sorted_ys[start:]), own)
         out[i] = highest(Point(xs[i], ys[i])).x
         turned[i] = product(np.complex64(1j))
 
-    count = min(threads, lanes_of_device()) if makers is wave else threads
-    threads_of = count
     xs = np.arange(threads * items, dtype=np.float32)
     ys = np.random.default_rng(7).integers(0, 9, threads * items).astype(np.int16)
     made = np.zeros_like(xs), np.zeros_like(ys)
     out, turned = np.zeros(threads, np.float32), np.zeros(threads, np.complex64)
     work[1, threads](xs, ys, *made, out, turned)
-    part = slice(0, threads_of * items)
-    order = np.argsort(ys[part], kind="stable")
-    np.testing.assert_array_equal(made[0][part], xs[part][order])
-    np.testing.assert_array_equal(made[1][part], ys[part][order])
-    assert (out[:threads_of] == xs[np.argmax(ys[:threads_of])]).all()
-    np.testing.assert_allclose(turned[:threads_of], 1j ** np.arange(1, threads_of + 1))
+    for group in groups_of(threads, threads if makers is block else lanes_of_device()):
+        part = slice(group[0] * items, (group[-1] + 1) * items)
+        order = np.argsort(ys[part], kind="stable")
+        np.testing.assert_array_equal(made[0][part], xs[part][order])
+        np.testing.assert_array_equal(made[1][part], ys[part][order])
+        assert (out[group] == xs[group[np.argmax(ys[group])]]).all()
+        np.testing.assert_allclose(turned[group], 1j ** np.arange(1, group.size + 1))
 
 
 Point = namedtuple("Point", "x y")

@@ -190,7 +190,8 @@ class Makers:
         self, dtype: Any, threads_per_block: Threads, items_per_thread: int, algorithm: str = "direct"
     ) -> Any:
         """A device function of (source, items, valid_items=None, default=None) that loads a group's tile, from element
-        0 of *source* on. From *valid_items* on, items are *default*, or undefined without one.
+        0 of *source* on: give each wave its own part. From *valid_items* on, items are *default*, or undefined without
+        one.
 
         *algorithm*: "direct" and "vectorize", in which each thread reads neighbours; "striped", which leaves items
         striped; "transpose" and "warp_transpose", which read striped and exchange, in the group or in each wave.

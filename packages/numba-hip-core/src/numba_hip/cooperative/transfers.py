@@ -63,7 +63,7 @@ def loading(group: Group, waves: Group, kind: types.Type, items: int, algorithm:
         return _whole_load(load_at(group, kind, items, striped if algorithm == "striped" else blocked))
     part = waves if algorithm == "warp_transpose" else group
     plain = load_at(part, kind, items, striped)
-    return _transposed_load(plain, rearrangement(part, kind, items, striped, blocked), part.origin, items)
+    return _transposed_load(plain, rearrangement(part, kind, items, striped, blocked), _first(group, part), items)
 
 
 def storing(group: Group, waves: Group, kind: types.Type, items: int, algorithm: str) -> Any:
@@ -73,7 +73,17 @@ def storing(group: Group, waves: Group, kind: types.Type, items: int, algorithm:
     part = waves if algorithm == "warp_transpose" else group
     plain = store_at(part, kind, items, striped)
     there, back = (rearrangement(part, kind, items, *way) for way in ((blocked, striped), (striped, blocked)))
-    return _transposed_store(plain, there, back, part.origin, items)
+    return _transposed_store(plain, there, back, _first(group, part), items)
+
+
+def _first(group: Group, part: Group) -> Any:
+    """A device function of how many items a thread has: where in the tile of *group* that of *part* begins."""
+    return _at_start if part == group else part.origin
+
+
+@jit(device=True)
+def _at_start(_each):  # type: ignore[no-untyped-def]
+    return 0
 
 
 @lru_cache(KEPT)

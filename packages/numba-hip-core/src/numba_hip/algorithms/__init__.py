@@ -28,12 +28,13 @@ from numba_hip.algorithms.scans import exclusive_scan, inclusive_scan
 from numba_hip.algorithms.searching import searchsorted
 from numba_hip.algorithms.selections import partition, select
 from numba_hip.algorithms.sorting import argsort, segmented_sort, sort, sort_by_key, topk
+from numba_hip.algorithms.workspaces import Workspace
 from numba_hip.errors import AlgorithmError
 
 __all__ = [
     "AlgorithmError", "ConstantIterator", "CountingIterator", "PermutationIterator", "ReverseIterator",
-    "TransformIterator", "ZipIterator", "argsort", "exclusive_scan", "gather", "histogram_even", "histogram_range",
-    "inclusive_scan", "merge", "partition", "reduce", "reduce_by_key", "run_length_encode", "scan_by_key", "scatter",
-    "searchsorted", "segmented_reduce", "segmented_scan", "segmented_sort", "select", "sort", "sort_by_key", "topk",
-    "transform", "transform_reduce", "unique", "unique_by_key",
+    "TransformIterator", "Workspace", "ZipIterator", "argsort", "exclusive_scan", "gather", "histogram_even",
+    "histogram_range", "inclusive_scan", "merge", "partition", "reduce", "reduce_by_key", "run_length_encode",
+    "scan_by_key", "scatter", "searchsorted", "segmented_reduce", "segmented_scan", "segmented_sort", "select", "sort",
+    "sort_by_key", "topk", "transform", "transform_reduce", "unique", "unique_by_key",
 ]  # fmt: skip

@@ -59,7 +59,7 @@ def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> A
     if isinstance(kind, (types.BaseTuple, types.Complex)):
         raise AlgorithmError(f"source has values of type {kind}; bins are for real numbers")
     target = operands.output(out, "out", bins, types.int64)
-    target[:bins] = 0
+    target[:bins].fill(0, operands.stream)
     if number:
         blocks = min(-(-number // THREADS), MOST_BLOCKS)
         place = operands.add(target)

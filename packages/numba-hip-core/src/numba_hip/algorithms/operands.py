@@ -24,6 +24,7 @@ from numba_hip.algorithms.iterators import (
     TransformIterator,
     ZipIterator,
 )
+from numba_hip.algorithms.workspaces import Lease
 from numba_hip.arguments.argument_types import describe
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import KEPT, in_kernels
@@ -48,6 +49,7 @@ class Operands:
         self.leaves: list[Any] = []
         self._seen: set[bool] = set()
         self._copies: list[tuple[DeviceArray, np.ndarray[Any, Any]]] = []
+        self._lease = Lease(self.device, self.stream)
 
     @classmethod
     def like(cls, other: Operands) -> Operands:
@@ -55,6 +57,7 @@ class Operands:
         made = cls.__new__(cls)
         made.stream, made.device = other.stream, other.device
         made.leaves, made._seen, made._copies = [], set(), []
+        made._lease = other._lease
         return made
 
     @property
@@ -147,8 +150,8 @@ class Operands:
         return made
 
     def array(self, count: int, dtype: Any) -> DeviceArray:
-        """Memory for *count* elements of *dtype* on the device."""
-        return device_array(count, dtype, device=self.device)
+        """Memory for *count* elements of *dtype* on the device, until the call returns: not for results."""
+        return self._lease.array(count, dtype)
 
     def scratch(self, count: int, kind: types.Type) -> tuple[Any, Any]:
         """Give memory for *count* values of *kind* to the kernels; returns a function of (leaves, i) and one of
@@ -161,7 +164,7 @@ class Operands:
         a new one."""
         dtypes = values.dtypes_of(kind, argument)
         if given is None:
-            return self.array(count, _record_dtype(kind, dtypes))
+            return device_array(count, _record_dtype(kind, dtypes), device=self.device)
         if isinstance(given, DeviceArray):
             target = given
         elif isinstance(given, np.ndarray):

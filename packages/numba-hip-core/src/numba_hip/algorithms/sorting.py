@@ -85,7 +85,7 @@ def segmented_sort(
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
     _copy(operands, reader.read, number, operands.writer(target, kind))
-    segments = operands.array(number, "int64")
+    segments = operands.array(number, np.min_scalar_type(marks))  # the fewer bits, the fewer passes
     segment_of = _segment_of(bounds.read, operands.add(marks))
     _copy(operands, segment_of, number, operands.writer(segments, types.int64))
     part = target[:number]
@@ -109,11 +109,11 @@ def topk(source: Any, k: int, *, largest: bool = True, stream: StreamLike = None
     if wanted * LEAST_SHARE > number:
         ordered, places = sort_by_key(source, CountingIterator(np.int64(0)), descending=largest, stream=stream)
         return ordered[:k], places[:k]
-    keys = operands.output(None, "out", number, kind)
+    keys = operands.array(number, values.dtypes_of(kind, "source")[0])
     _copy(operands, reader.read, number, operands.writer(keys, kind))
     found = operands.output(None, "out", wanted, kind)
     if not wanted:
-        return operands.finish(found, None), operands.finish(operands.array(0, "int64"), None)
+        return operands.finish(found, None), operands.finish(operands.output(None, "out", 0, types.int64), None)
     places = select_places(operands, keys, wanted, descending=largest, argument="source")
     chosen = Operands.like(operands)
     read = values.read_permuted(values.read_leaf(chosen.add(keys)), values.read_leaf(chosen.add(places)))
@@ -141,7 +141,9 @@ def _sort(
         raise AlgorithmError(f"{argument} has records, which have no order of their own: pass less=")
     function = in_kernels(less, "less")
     columns = [*_columns(keys), *others]
-    dense = [column.copy(stream=operands.stream) for column in columns]
+    dense = [operands.array(column.size, column.dtype) for column in columns]
+    for made, column in zip(dense, columns, strict=True):
+        made.copy_to_device(column, stream=operands.stream)
     parts = keys.dtype.names
     key_of = values.key_of(None if parts is None else len(parts), values.class_of(kind))
     done = sort_by(operands, dense, key_of, _reversed(function) if descending else function)

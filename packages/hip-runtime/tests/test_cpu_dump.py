@@ -8,7 +8,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from spmd_kernels import pack, sample
+from spmd_kernels import GLOBAL_X, code, pack, sample
 from spmd_programs import Generator, write_kernel
 
 from hip_runtime import Device, config, to_device
@@ -39,6 +39,34 @@ def test_everything_on_standard_error(capsys: pytest.CaptureFixture[str]) -> Non
     assert "; stride 4" in parts["graph of spmd.gang"]
     assert "spmd.worker:" in parts["assembly, as vectors"]
     assert parts["after insert_yields"].strip() == "no change"
+
+
+def test_branches_on_data_are_no_early_exits(capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"""
+define void @k(ptr noalias %item, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %look, label %out
+look:
+  %p = getelementptr float, ptr %x, i64 %i
+  %v = load float, ptr %p
+  %chosen = fcmp ogt float %v, 5.0e-1
+  br i1 %chosen, label %do, label %out
+do:
+  %twice = fmul float %v, 2.0
+  store float %twice, ptr %p
+  br label %out
+out:
+  ret void
+}}
+"""
+    made = code(text, "k", [("x", "ptr"), ("n", "i64")])
+    with config.dump.scope("graph"):
+        finalise_kernel(made, made.kernels[0], (64, 1, 1))
+    shown = capsys.readouterr().err
+    assert shown.count("early exit") == 1
+    assert "; divergent" in shown
 
 
 def test_only_what_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,7 +120,8 @@ class AxisChoice:
         """The cost of a thread as a lane of gangs along *axis*."""
         width = choose_width(self._block[axis] * self.count_blocks(axis), self._width)
         shapes, _ = assume_early_exits(
-            lambda assumed: VectorShapes(self._function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis])
+            lambda assumed: VectorShapes(self._function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis]),
+            on_data=False,
         )
         return estimate_lane(shapes, self._size_of, width)
 

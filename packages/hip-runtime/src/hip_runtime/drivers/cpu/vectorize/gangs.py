@@ -74,7 +74,7 @@ class GangBody:
     def __call__(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
         item = self._item
         symbols = SymbolDeclarations(item.module, self._source)
-        make = partial(GangFunction, self._function, item, self._kind.args, symbols, self._size_of)
+        make = partial(GangFunction, self._function, item, self._kind.args, symbols, self._size_of, exits_on_data=False)
         made = make_gang(make, self._width, self._widens)
         width = self._width = made.width
         if self._check_cost:
@@ -144,13 +144,13 @@ class GangFunction:
     from there to the end of the row; the others have the types *kinds*, the work item first.
 
     *demotable* are atomic operations of *function* on the block's own memory. *lockstep* makes each memory access for
-    all lanes before the next one.
+    all lanes before the next one. *exits_on_data*: see `early_exit`.
     """
 
     def __init__(
         self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: SymbolDeclarations,
         size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
-        lockstep: bool = False,
+        lockstep: bool = False, exits_on_data: bool = True,
     ) -> None:  # fmt: skip
         self._graph = function
         self._item = item
@@ -160,6 +160,7 @@ class GangFunction:
         self.width = width
         self._demotable = demotable
         self._lockstep = lockstep
+        self._exits_on_data = exits_on_data
         self._kind = ir.FunctionType(VOID, [*kinds, I32])
         self._name = name
         self._arrays = find_private_arrays(function, size_of)
@@ -310,7 +311,7 @@ class GangFunction:
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""
-        return assume_early_exits(self._shapes)
+        return assume_early_exits(self._shapes, self._exits_on_data)
 
     def _private_stride(self, alloca: Instruction) -> int:
         """How far the memory of *alloca* is from that of the next lane."""

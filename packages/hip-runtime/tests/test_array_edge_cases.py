@@ -332,9 +332,18 @@ def test_arrays_stay_until_the_copy_between_them_is_done(device: Device, monkeyp
     assert kept == [[id(target), id(offset)]]
 
 
+class OfAnotherKind(CpuDriver):
+    """Memory that the CPU device's driver knows nothing of."""
+
+    name = "another"
+
+
 def test_arrays_of_two_devices(device: Device) -> None:
     offset = part_of_an_array(device)
-    other = Device(CpuDriver(1 << 20), 0, 0)
+    target = rt.device_array(3, np.int32, device=Device(CpuDriver(1 << 20), 0, 1))
+    target.copy_to_device(offset)
+    assert target.tolist() == offset.tolist()
+    other = Device(OfAnotherKind(1 << 20), 0, 2)
     target = rt.device_array(3, np.int32, device=other)
     with pytest.raises(CopyError, match=re.escape(f"cannot copy from {offset.device} to {other}: copy through")):
         target.copy_to_device(offset)

@@ -56,7 +56,8 @@ LLVM IR for one thread. What it is, the thread asks its work item, by functions 
 
 ## The graph, and how values differ among lanes
 
-`ir/reader` reads the function into a graph once LLVM has simplified it (the block's extent is 64 now, a shift).
+`ir/reader` reads the function into a graph once LLVM has simplified it. The block's extent stays a question to the work
+item: threads that do not wait for each other run the same code in blocks of several lengths, here 64 and more.
 `analyses/vector_shapes` finds for each value how it differs from one lane of a gang to the next: not at all
 (*uniform*), by a fixed stride, or in any way (*varying*). Addresses with the stride of an element are loads and stores
 of whole vectors. A branch on a varying condition is *divergent*, unless the gang need not follow both of its paths:
@@ -66,16 +67,17 @@ of whole vectors. A branch on a varying condition is *divergent*, unless the gan
 {shapes}
 ```
 
-Both branches are such early exits. So the kernel is written twice. In the first copy all lanes take the path that does
-the work, without a mask; where some lane does not, the gang goes over to the second copy, in which each block runs
-under the mask of the lanes that came to it.
+The check of bounds is such an early exit: most gangs are within bounds as a whole. The branch on what was loaded is
+none: lanes seldom agree on data. So the kernel is written twice. In the first copy all lanes are within bounds, and
+what is behind the second branch runs under the mask of the lanes that take it; a gang with a lane out of bounds goes
+over to the second copy, in which each block runs under the mask of the lanes that came to it.
 
 ## Vectors
 
 `vectorize/predicated_function` writes both copies, `vectorize/widen` one instruction after another, LLVM optimises.
-The block `gang` counts the gangs of a block of threads, and compares the index of the last lane with the extent: the
-index has stride 1, so one comparison answers for all lanes. `under.mask.i` begins the second copy, with the mask of the
-lanes that are within bounds.
+The block `gang` counts the gangs of a block of threads; it compares the lanes that are left with those of a gang, and
+the index of the last lane with the extent: the index has stride 1, so one comparison answers for all lanes.
+`under.mask.i` begins the second copy, with the mask of the lanes that are there and within bounds.
 
 ```llvm
 {vectors}
@@ -83,8 +85,8 @@ lanes that are within bounds.
 
 ## Assembly
 
-`.{loop}` is the loop over the gangs of a block: one load, one comparison, one product and one store for {lanes}
-threads, as long as all lanes go on; behind it, the copy with masks.
+`.{loop}` is the loop over the gangs of a block: one load, one comparison, one product and one masked store for
+{lanes} threads, as long as all lanes are within bounds; behind it, the copy with masks.
 
 ```asm
 {assembly}

@@ -29,6 +29,9 @@ DOCUMENTED_ATTRIBUTES = {"_getvalue", "_name"}
 FROM_METACLASSES = {"_abc_impl", "_is_internal"}
 """What classes have of their own without anybody writing it."""
 
+WITH_EXTRAS = ("numba_hip.dask_workers",)
+"""Modules that are imported where the libraries of an extra are installed."""
+
 BORROWED = {"sys._getframe"}
 """Names with an underscore that are not Numba's."""
 
@@ -102,7 +105,7 @@ def test_no_name_with_an_underscore_is_read():
 
 def classes():
     for module in pkgutil.walk_packages(numba_hip.__path__, "numba_hip."):
-        if module.name.startswith("numba_hip._numba") or module.name.endswith("__main__"):
+        if module.name.startswith(("numba_hip._numba", *WITH_EXTRAS)) or module.name.endswith("__main__"):
             continue
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, type) and value.__module__ == module.name:

@@ -588,6 +588,7 @@ def test_nobody_waits_for_a_process_that_was_killed(tmp_path: Path) -> None:
     first.communicate()
 
 
+@pytest.mark.long
 def test_a_process_that_takes_too_long_is_not_waited_for(tmp_path: Path) -> None:
     first = start_maker(tmp_path, 60)
     assert first_line(first) == "making"

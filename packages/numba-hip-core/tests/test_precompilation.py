@@ -118,6 +118,7 @@ def run(folder, *arguments):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_the_command(tmp_path):
     (tmp_path / "job.py").write_text(MODULE)
     status, out, err = run(tmp_path, "-m", "numba_hip", "precompile", "job")

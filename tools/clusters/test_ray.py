@@ -44,7 +44,7 @@ def test_actors_and_the_object_store():
     np.testing.assert_array_equal(ray.get(one.scale.remote(1.0), timeout=100).copy_to_host(), 2.0 * np.arange(N))
     shared = ray.put(hip.to_device(np.asfortranarray(np.ones((3, 4)))))
     assert ray.get(shared).is_f_contiguous()
-    with pytest.raises(Exception, match=r"readonly array.*|pass host\.copy\(\)|pass values\.copy\(\)"):
+    with pytest.raises(Exception, match=r"pass values\.copy\(\)"):
         ray.get(one.write_to.remote(ray.put(np.ones(10))), timeout=100)
     ray.kill(other)
     with pytest.raises(ray.exceptions.RayActorError):

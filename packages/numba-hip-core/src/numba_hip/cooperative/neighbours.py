@@ -9,8 +9,8 @@ from numba.core import types
 
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.memory import items_of, memory_of
 from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.shared_values import items_of, memory_of
 from numba_hip.decorators import jit
 
 

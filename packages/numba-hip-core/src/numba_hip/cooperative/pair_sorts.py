@@ -9,10 +9,10 @@ from numba.core import types
 
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.memory import items_of
 from numba_hip.cooperative.merge_sorts import merge_sorting
 from numba_hip.cooperative.operators import KEPT
 from numba_hip.cooperative.radix_ranks import radix_sorting
+from numba_hip.cooperative.shared_values import items_of
 from numba_hip.decorators import jit
 
 

@@ -14,10 +14,10 @@ from numba.core import types
 from numba_hip._numba.typing import as_dtype
 from numba_hip.cooperative.exchanges import blocked, scattering, striped
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.memory import memory_of
 from numba_hip.cooperative.operators import KEPT
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
 from numba_hip.cooperative.scans import exclusive_sum
+from numba_hip.cooperative.shared_values import memory_of
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import local_array
 

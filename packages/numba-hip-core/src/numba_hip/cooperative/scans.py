@@ -14,8 +14,8 @@ from numba.core import types
 
 from numba_hip.cooperative import lanes, values
 from numba_hip.cooperative.groups import Group, warp
-from numba_hip.cooperative.memory import memory_of
 from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.shared_values import memory_of
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import syncthreads
 

@@ -1,4 +1,4 @@
-"""What makes the functions of `hip.block` and `hip.wave`: each is made for a type, a block and a number of items."""
+"""Factories of the functions of `hip.block` and `hip.wave`: each is made for a type, a block and a number of items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXCHANGES = ("striped_to_blocked", "blocked_to_striped", "scatter_to_blocked", "
 SHUFFLES = ("offset", "rotate", "up", "down")
 
 
-class Makers:
+class Factories:
     """Functions that make device functions for a kind of group: the block, or the waves of it."""
 
     def __init__(self, group_of: Callable[[Extents], Group]) -> None:

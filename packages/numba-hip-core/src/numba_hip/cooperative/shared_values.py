@@ -21,7 +21,7 @@ Purpose = Literal["counters", "exchange", "neighbours", "offsets", "totals"]
 """What memory is for; a function that uses another one may not use memory of the same purpose meanwhile."""
 
 
-class Memory(NamedTuple):
+class SharedValues(NamedTuple):
     """Device functions: of nothing, which gives *leaves*, of (leaves, i), and of (leaves, i, value)."""
 
     allocate: Any
@@ -30,7 +30,7 @@ class Memory(NamedTuple):
 
 
 @lru_cache(KEPT)
-def memory_of(group: Group, kind: types.Type, count: int, purpose: Purpose) -> Memory:
+def memory_of(group: Group, kind: types.Type, count: int, purpose: Purpose) -> SharedValues:
     """Shared memory for *count* values of *kind*: the waves of a block, which do not wait for one another, have none
     together with the block."""
     kinds = values.leaf_kinds(kind)
@@ -40,7 +40,7 @@ def memory_of(group: Group, kind: types.Type, count: int, purpose: Purpose) -> M
         allocate = _joined(allocate, _allocate_one(one, count, f"{owner} {place}"))
     places = tuple(range(len(kinds)))
     write = values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
-    return Memory(allocate, values.read_parts(places, kind), write)
+    return SharedValues(allocate, values.read_parts(places, kind), write)
 
 
 def _allocate_one(kind: types.Type, count: int, purpose: str) -> Any:
@@ -56,10 +56,10 @@ def _joined(first: Any, second: Any) -> Any:
 
 
 @lru_cache(KEPT)
-def items_of(kind: types.Type) -> Memory:
+def items_of(kind: types.Type) -> SharedValues:
     """The items of a thread: an array, for values that are tuples a tuple of arrays. What they are is given in place of
-    the memory: `Memory.allocate` makes leaves of it."""
+    the memory: `SharedValues.allocate` makes leaves of it."""
     places = tuple(range(len(values.leaf_kinds(kind))))
     is_tuple = isinstance(kind, types.BaseTuple)
     leaves: Any = jit(device=True)((lambda items: items) if is_tuple else (lambda items: (items,)))
-    return Memory(leaves, values.read_parts(places, kind), values.write_leaves(places, is_tuple=is_tuple))
+    return SharedValues(leaves, values.read_parts(places, kind), values.write_leaves(places, is_tuple=is_tuple))

@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from hip_devicelib import HeaderError, MissingExtraError, NotFoundError, Rocm
-from hip_devicelib.declarations import Function
+from hip_devicelib.declarations import FunctionDeclaration
 from hip_devicelib.header_parser import INSTANCES, parse_extension, parse_header
 from hip_devicelib.hip_header import Header, read_header
 from hip_devicelib.rocm import look_up
@@ -50,7 +50,7 @@ struct group { __device__ int method(int x) { return x; } };
 
 
 @pytest.fixture(scope="module")
-def functions(libclang: object) -> dict[str, list[Function]]:
+def functions(libclang: object) -> dict[str, list[FunctionDeclaration]]:
     declarations = parse_header(Header(HEADER, "1.2.3"))
     assert declarations.version == "1.2.3"
     assert [(item.name, item.reason) for item in declarations.omissions] == [
@@ -60,7 +60,7 @@ def functions(libclang: object) -> dict[str, list[Function]]:
     return {name: list(overloads) for name, overloads in declarations.by_name.items()}
 
 
-def test_only_device_functions_are_declared(functions: dict[str, list[Function]]) -> None:
+def test_only_device_functions_are_declared(functions: dict[str, list[FunctionDeclaration]]) -> None:
     assert {"host_only", "method", "not_wanted"}.isdisjoint(functions)
 
 
@@ -82,11 +82,11 @@ def test_only_device_functions_are_declared(functions: dict[str, list[Function]]
         ("isnan", ["i1 (float)"]),
     ],
 )
-def test_types(functions: dict[str, list[Function]], name: str, llvm_types: list[str]) -> None:
+def test_types(functions: dict[str, list[FunctionDeclaration]], name: str, llvm_types: list[str]) -> None:
     assert [function.llvm_type for function in functions[name]] == llvm_types
 
 
-def test_intents(functions: dict[str, list[Function]]) -> None:
+def test_intents(functions: dict[str, list[FunctionDeclaration]]) -> None:
     def intents(name: str) -> list[str]:
         return [parameter.intent for parameter in functions[name][0].parameters]
 
@@ -97,7 +97,7 @@ def test_intents(functions: dict[str, list[Function]]) -> None:
     assert intents("operator+=") == ["inout", "value"]
 
 
-def test_the_definition_names_the_parameters(functions: dict[str, list[Function]]) -> None:
+def test_the_definition_names_the_parameters(functions: dict[str, list[FunctionDeclaration]]) -> None:
     (sinf,) = functions["sinf"]
     assert str(sinf) == "float sinf(float angle)"
     assert sinf.defined
@@ -105,7 +105,7 @@ def test_the_definition_names_the_parameters(functions: dict[str, list[Function]
     assert functions["__ocml_sin_f64"][0].attributes == ("const",)
 
 
-def test_namespaces_and_instances_are_part_of_the_name(functions: dict[str, list[Function]]) -> None:
+def test_namespaces_and_instances_are_part_of_the_name(functions: dict[str, list[FunctionDeclaration]]) -> None:
     (isnan,) = functions["isnan"]
     assert (isnan.namespace, isnan.qualified) == ("std::inner", "std::inner::isnan")
     instances = functions["__shfl_sync"]
@@ -115,7 +115,7 @@ def test_namespaces_and_instances_are_part_of_the_name(functions: dict[str, list
     assert {function.attributes for function in instances} == {("convergent",)}
 
 
-def test_symbols_are_c_identifiers_and_all_different(functions: dict[str, list[Function]]) -> None:
+def test_symbols_are_c_identifiers_and_all_different(functions: dict[str, list[FunctionDeclaration]]) -> None:
     symbols = [function.symbol for overloads in functions.values() for function in overloads]
     assert len(set(symbols)) == len(symbols)
     assert all(symbol.replace("$", "_").isidentifier() for symbol in symbols)

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hip_devicelib import ManifestError, Rocm
-from hip_devicelib.declarations import CType, Declarations, Function, Omission, Parameter, make_symbol
+from hip_devicelib.declarations import (
+    CType,
+    Declarations,
+    FunctionDeclaration,
+    Omission,
+    ParameterDeclaration,
+    make_symbol,
+)
 from hip_devicelib.header_parser import parse_header
 from hip_devicelib.hip_header import read_header
 from hip_devicelib.manifest import load, load_reference, save
@@ -16,8 +23,14 @@ FLOAT = CType("float", "float", 32)
 POINTER = CType("const float *", "pointer", 64, element=FLOAT, const=True)
 SMALL = Declarations(
     (
-        Function("f", "", FLOAT, (Parameter("x", FLOAT, "value"), Parameter("p", POINTER, "in")), "hipdl_f__f32_pf32"),
-        Function("g", "std", FLOAT, (), "hipdl_std__g__v", ("const", "pure"), False, ("int",)),
+        FunctionDeclaration(
+            "f",
+            "",
+            FLOAT,
+            (ParameterDeclaration("x", FLOAT, "value"), ParameterDeclaration("p", POINTER, "in")),
+            "hipdl_f__f32_pf32",
+        ),
+        FunctionDeclaration("g", "std", FLOAT, (), "hipdl_std__g__v", ("const", "pure"), False, ("int",)),
     ),
     (Omission("h", "int (...)", "variable"),),
     "0" * 64,

@@ -16,7 +16,7 @@ import numba_hip
 from hip_runtime.errors import UnsupportedError
 from numba_hip_cuda import catalog, cuda_only_functions, posing
 from numba_hip_cuda.catalog import MODULES
-from numba_hip_cuda.name_lookup import UnavailableNameError, UnknownNameError, available, look_up
+from numba_hip_cuda.name_lookup import UnavailableNameError, UnknownPosedNameError, available, look_up
 
 FIRST_FORM = """
     jit grid gridsize threadIdx blockIdx blockDim gridDim to_device device_array device_array_like stream synchronize
@@ -62,18 +62,18 @@ def test_no_name_is_both_there_and_absent_and_every_source_exists(cuda: ModuleTy
 
 
 def test_an_unknown_name_says_what_may_have_been_meant(cuda: ModuleType) -> None:
-    with pytest.raises(UnknownNameError) as caught:
+    with pytest.raises(UnknownPosedNameError) as caught:
         cuda.gird  # noqa: B018
     message = "module 'numba.cuda' has no attribute 'gird'; did you mean 'grid'? (numba_hip_cuda poses as numba.cuda)"
     assert str(caught.value) == message
     assert str(pickle.loads(pickle.dumps(caught.value))) == message
     assert isinstance(caught.value, AttributeError)
     assert not hasattr(cuda, "gird")
-    with pytest.raises(UnknownNameError, match="did you mean 'gridDim'"):
+    with pytest.raises(UnknownPosedNameError, match="did you mean 'gridDim'"):
         cuda.griddim  # noqa: B018
-    with pytest.raises(UnknownNameError, match="'DeviceNDArray'; there is one in numba.cuda.cudadrv.devicearray "):
+    with pytest.raises(UnknownPosedNameError, match="'DeviceNDArray'; there is one in numba.cuda.cudadrv.devicearray "):
         cuda.DeviceNDArray  # noqa: B018
-    with pytest.raises(UnknownNameError, match=r"'qqqqqqq' \(numba_hip_cuda poses"):
+    with pytest.raises(UnknownPosedNameError, match=r"'qqqqqqq' \(numba_hip_cuda poses"):
         cuda.qqqqqqq  # noqa: B018
 
 

@@ -74,7 +74,7 @@ class CType:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ParameterDeclaration:
     """A parameter of a device function."""
 
     name: str
@@ -83,7 +83,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionDeclaration:
     """A device function of HIP, or one instance of a function template.
 
     ``name`` is HIP's spelling, ``namespace`` is ``std`` or empty. ``symbol`` is the name of its wrapper with the C ABI.
@@ -95,7 +95,7 @@ class Function:
     name: str
     namespace: str
     result: CType
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ParameterDeclaration, ...]
     symbol: str
     attributes: tuple[str, ...] = ()
     defined: bool = True
@@ -130,21 +130,21 @@ class Omission:
 class Declarations:
     """The declarations of one header. ``header_digest`` is the SHA-256 of its text, ``version`` that of its ROCm."""
 
-    functions: tuple[Function, ...]
+    functions: tuple[FunctionDeclaration, ...]
     omissions: tuple[Omission, ...]
     header_digest: str
     version: str | None
 
     @cached_property
-    def by_name(self) -> Mapping[str, tuple[Function, ...]]:
+    def by_name(self) -> Mapping[str, tuple[FunctionDeclaration, ...]]:
         """The overloads and instances of each name, in the header's order."""
-        grouped: dict[str, list[Function]] = {}
+        grouped: dict[str, list[FunctionDeclaration]] = {}
         for function in self.functions:
             grouped.setdefault(function.name, []).append(function)
         return MappingProxyType({name: tuple(functions) for name, functions in grouped.items()})
 
     @cached_property
-    def by_symbol(self) -> Mapping[str, Function]:
+    def by_symbol(self) -> Mapping[str, FunctionDeclaration]:
         """Each function, by the name of its wrapper."""
         return MappingProxyType({function.symbol: function for function in self.functions})
 

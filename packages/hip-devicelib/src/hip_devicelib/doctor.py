@@ -27,7 +27,7 @@ _OPTIONAL = {"libclang": EXTRA, "ziglang": "ziglang"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One line of the report. ``detail`` says what was found and where, or what to do."""
 
     name: str
@@ -35,36 +35,36 @@ class Finding:
     detail: str
 
 
-def examine(root: str | None = None) -> tuple[Finding, ...]:
+def examine(root: str | None = None) -> tuple[Diagnosis, ...]:
     """Check everything that this package uses. *root* is as for `find_rocm`. Nothing is loaded into this process."""
     return (*_examine_python(), *_examine_rocm(root))
 
 
-def _examine_python() -> Iterator[Finding]:
+def _examine_python() -> Iterator[Diagnosis]:
     for name, purpose in _PYTHON_PARTS.items():
         try:
-            yield Finding(name, "ok", f"{metadata.version(name)} ({purpose})")
+            yield Diagnosis(name, "ok", f"{metadata.version(name)} ({purpose})")
         except metadata.PackageNotFoundError:
             verdict: Verdict = "missing" if name in _OPTIONAL else "problem"
-            yield Finding(name, verdict, f"not installed ({purpose}): pip install '{_OPTIONAL.get(name, name)}'")
+            yield Diagnosis(name, verdict, f"not installed ({purpose}): pip install '{_OPTIONAL.get(name, name)}'")
 
 
-def _examine_rocm(root: str | None) -> Iterator[Finding]:
+def _examine_rocm(root: str | None) -> Iterator[Diagnosis]:
     try:
         rocm = find_rocm(root)
     except NotFoundError as error:
-        yield Finding("ROCm", "missing" if root is None else "problem", str(error))
+        yield Diagnosis("ROCm", "missing" if root is None else "problem", str(error))
         return
-    yield Finding("ROCm", "ok", f"{rocm.root} (found by {rocm.found_by})")
+    yield Diagnosis("ROCm", "ok", f"{rocm.root} (found by {rocm.found_by})")
     for name, wanted in CATALOG.items():
         path = rocm.files.get(name)
         if path is None:
-            yield Finding(name, "missing", f"not in this ROCm ({wanted.purpose})")
+            yield Diagnosis(name, "missing", f"not in this ROCm ({wanted.purpose})")
             continue
         trouble = _try_to_load(str(path)) if ".so" in path.name else None
         version = rocm.version(name)
         detail = f"{path}, version {version}" if version else str(path)
-        yield Finding(name, "problem", f"{detail}: {trouble}") if trouble else Finding(name, "ok", detail)
+        yield Diagnosis(name, "problem", f"{detail}: {trouble}") if trouble else Diagnosis(name, "ok", detail)
     yield from _examine_fit(rocm)
 
 
@@ -77,18 +77,18 @@ def _try_to_load(path: str) -> str | None:
     return f"does not load: {words[-1]}" if words else f"ends the process that loads it (status {done.returncode})"
 
 
-def _examine_fit(rocm: Rocm) -> Iterator[Finding]:
+def _examine_fit(rocm: Rocm) -> Iterator[Diagnosis]:
     versions = {name: rocm.version(name) for name in ("hiprtc", "hiprtc-builtins", "hip")}
     known = {name: version for name, version in versions.items() if version}
     if len(set(known.values())) > 1:
         listed = ", ".join(f"{name} {version}" for name, version in known.items())
-        yield Finding("fit", "problem", f"these libraries are of different releases: {listed}; install one ROCm")
+        yield Diagnosis("fit", "problem", f"these libraries are of different releases: {listed}; install one ROCm")
     elif known:
-        yield Finding("fit", "ok", f"{', '.join(known)}: all of version {next(iter(known.values()))}")
+        yield Diagnosis("fit", "ok", f"{', '.join(known)}: all of version {next(iter(known.values()))}")
     compilers = [name for name in ("hiprtc", "clang") if name in rocm.files]
     linkers = [name for name in ("comgr", "ld.lld") if name in rocm.files]
     for what, names in (("compiler", compilers), ("linker", linkers)):
         if names:
-            yield Finding(what, "ok", ", ".join(names))
+            yield Diagnosis(what, "ok", ", ".join(names))
         else:
-            yield Finding(what, "missing", f"this ROCm has no {what}: install ziglang, or the rest of ROCm")
+            yield Diagnosis(what, "missing", f"this ROCm has no {what}: install ziglang, or the rest of ROCm")

@@ -43,7 +43,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class ElfSymbol:
     """A symbol: the number of the section that defines it (0 if none does), its value and its size.
 
     In a relocatable file ``value`` counts from the start of the section, in a linked one it is an address. ``kind`` is
@@ -73,7 +73,7 @@ class Relocation:
 
     place: int
     kind: int
-    symbol: Symbol | None
+    symbol: ElfSymbol | None
     addend: int
 
 
@@ -103,14 +103,14 @@ class ElfFile:
             if section.kind == _SHT_NOTE:
                 yield from _split_notes(self._content(section))
 
-    def symbol(self, name: str) -> Symbol:
+    def symbol(self, name: str) -> ElfSymbol:
         """The symbol called *name* that the file defines; `CodeObjectError` if there is none."""
         wanted = name.encode() + b"\0"
         for table in self._symbol_tables():
             names = self._content(self._section(table.link))
             for start, kind, section, value, size in self._symbols(table):
                 if section != _SHN_UNDEF and names.startswith(wanted, start):
-                    return Symbol(name, section, value, size, kind)
+                    return ElfSymbol(name, section, value, size, kind)
         raise CodeObjectError(f"this ELF file does not define {name!r}")
 
     def undefined_symbols(self) -> list[str]:
@@ -122,10 +122,10 @@ class ElfFile:
             if section == _SHN_UNDEF and (name := self._name(table.link, start))
         ]
 
-    def defined_symbols(self) -> list[Symbol]:
+    def defined_symbols(self) -> list[ElfSymbol]:
         """All defined symbols; one that is in two tables is listed twice."""
         return [
-            Symbol(self._name(table.link, start), section, value, size, kind)
+            ElfSymbol(self._name(table.link, start), section, value, size, kind)
             for table in self._symbol_tables()
             for start, kind, section, value, size in self._symbols(table)
             if section != _SHN_UNDEF
@@ -156,7 +156,7 @@ class ElfFile:
                     symbol = None
                     if number:
                         start, kind, home, value, size = _chosen(symbols, number)
-                        symbol = Symbol(self._name(table.link, start), home, value, size, kind)
+                        symbol = ElfSymbol(self._name(table.link, start), home, value, size, kind)
                     yield Relocation(place, information & 0xFFFFFFFF, symbol, addend)
 
     def symbol_bytes(self, name: str, size: int, *, sized: bool = True) -> bytes:

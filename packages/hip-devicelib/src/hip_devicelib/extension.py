@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from hip_devicelib.compilers import Compiler
-from hip_devicelib.declarations import Declarations, Function, Intent
+from hip_devicelib.declarations import Declarations, FunctionDeclaration, Intent
 from hip_devicelib.errors import HeaderError
 from hip_devicelib.header_parser import parse_extension
 from hip_devicelib.hip_header import Header
@@ -70,7 +70,7 @@ def build_declared(extension: Extension, declarations: Declarations, compiler: C
     return replace(library, dropped=(*declarations.omissions, *library.dropped))
 
 
-def _with_intents(function: Function, intents: Mapping[str, Mapping[str, Intent]]) -> Function:
+def _with_intents(function: FunctionDeclaration, intents: Mapping[str, Mapping[str, Intent]]) -> FunctionDeclaration:
     stated = intents.get(function.name, {})
     parameters = tuple(
         replace(parameter, intent=stated.get(parameter.name, parameter.intent)) for parameter in function.parameters
@@ -78,7 +78,7 @@ def _with_intents(function: Function, intents: Mapping[str, Mapping[str, Intent]
     return replace(function, parameters=parameters)
 
 
-def _check_intents(intents: Mapping[str, Mapping[str, Intent]], functions: tuple[Function, ...]) -> None:
+def _check_intents(intents: Mapping[str, Mapping[str, Intent]], functions: tuple[FunctionDeclaration, ...]) -> None:
     for name, stated in intents.items():
         overloads = [function for function in functions if function.name == name]
         if not overloads:

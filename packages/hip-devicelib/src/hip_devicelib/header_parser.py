@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from hip_devicelib.declarations import CType, Declarations, Function, Intent, Omission, Parameter, make_symbol
+from hip_devicelib.declarations import (
+    CType,
+    Declarations,
+    FunctionDeclaration,
+    Intent,
+    Omission,
+    ParameterDeclaration,
+    make_symbol,
+)
 from hip_devicelib.errors import HeaderError, MissingExtraError
 from hip_devicelib.hip_header import Header
 
@@ -109,8 +117,8 @@ def _is_after(cursor: Cursor, first_line: int) -> bool:
 
 @dataclass
 class _Found:
-    functions: list[Function] = field(default_factory=list)
-    instances: list[Function] = field(default_factory=list)
+    functions: list[FunctionDeclaration] = field(default_factory=list)
+    instances: list[FunctionDeclaration] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
     templates: dict[str, list[Cursor]] = field(default_factory=dict)
 
@@ -201,7 +209,7 @@ def _is_for_devices(cursor: Cursor) -> bool:
     return any(child.kind.name == "CUDADEVICE_ATTR" for child in cursor.get_children())
 
 
-def _read_function(cursor: Cursor, namespace: str, defined: bool) -> Function:
+def _read_function(cursor: Cursor, namespace: str, defined: bool) -> FunctionDeclaration:
     name = cursor.spelling
     if name in _EXCLUDED:
         raise _UnfitTypeError(_EXCLUDED[name])
@@ -211,10 +219,12 @@ def _read_function(cursor: Cursor, namespace: str, defined: bool) -> Function:
     parameters = []
     for number, argument in enumerate(cursor.get_arguments()):
         kind = read_type(argument.type)
-        parameters.append(Parameter(argument.spelling or f"arg{number}", kind, _intent(name, kind)))
+        parameters.append(ParameterDeclaration(argument.spelling or f"arg{number}", kind, _intent(name, kind)))
     attributes = {_ATTRIBUTES.get(item.kind.name) for item in cursor.get_children()} - {None}
     symbol = make_symbol(name, namespace, tuple(parameter.type for parameter in parameters))
-    return Function(name, namespace, result, tuple(parameters), symbol, tuple(sorted(map(str, attributes))), defined)
+    return FunctionDeclaration(
+        name, namespace, result, tuple(parameters), symbol, tuple(sorted(map(str, attributes))), defined
+    )
 
 
 def _intent(function: str, kind: CType) -> Intent:
@@ -324,16 +334,16 @@ def _spell_instances(templates: Mapping[str, list[Cursor]]) -> tuple[str, dict[s
     return "\n".join(lines) + "\n", wanted
 
 
-def _as_instance(function: Function, name: str, arguments: tuple[str, ...]) -> Function:
+def _as_instance(function: FunctionDeclaration, name: str, arguments: tuple[str, ...]) -> FunctionDeclaration:
     types = tuple(parameter.type for parameter in function.parameters)
     symbol = make_symbol(name, "", types, arguments)
     # Every template that is instantiated works across the lanes of a wave.
-    return Function(name, "", function.result, function.parameters, symbol, ("convergent",), True, arguments)
+    return FunctionDeclaration(name, "", function.result, function.parameters, symbol, ("convergent",), True, arguments)
 
 
-def _without_twins(found: _Found) -> tuple[Function, ...]:
+def _without_twins(found: _Found) -> tuple[FunctionDeclaration, ...]:
     """The functions with distinct wrapper names; of those with the same name, the first."""
-    kept: dict[str, Function] = {}
+    kept: dict[str, FunctionDeclaration] = {}
     for function in found.functions:
         if function.symbol in kept:
             found.omissions.append(

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 
 from hip_devicelib.amdgpu import make_library, undefined_symbols
 from hip_devicelib.compilers import Compiler
-from hip_devicelib.declarations import Declarations, Function, Omission
+from hip_devicelib.declarations import Declarations, FunctionDeclaration, Omission
 from hip_devicelib.device_libraries import read_device_libraries
 from hip_devicelib.errors import CompileError, InvalidIRError
 from hip_devicelib.target import Target, parse_target
@@ -35,7 +35,7 @@ class Library:
 
     target: str
     bitcode: bytes = field(repr=False)
-    functions: tuple[Function, ...] = field(repr=False)
+    functions: tuple[FunctionDeclaration, ...] = field(repr=False)
     dropped: tuple[Omission, ...]
     compiler: str
 
@@ -75,7 +75,7 @@ def build_library(
 
 
 def _compile(
-    functions: Sequence[Function],
+    functions: Sequence[FunctionDeclaration],
     compiler: Compiler,
     target: Target,
     dropped: dict[str, str],
@@ -105,7 +105,7 @@ def _read_rejections(log: str) -> dict[int, str]:
     return rejected
 
 
-def _check_types(bitcode: bytes, functions: Iterable[Function]) -> dict[str, str]:
+def _check_types(bitcode: bytes, functions: Iterable[FunctionDeclaration]) -> dict[str, str]:
     """Functions that *bitcode* lacks, or defines with a type that differs from the declaration, with the reason to drop
     them."""
     module = _parse(bitcode)
@@ -130,7 +130,9 @@ def _needed_device_libraries(raw: bytes, compiler: Compiler, target: Target) -> 
     return read_device_libraries(compiler.device_libraries, target)
 
 
-def _finish(modules: Sequence[bytes], functions: Sequence[Function], target: Target, dropped: dict[str, str]) -> bytes:
+def _finish(
+    modules: Sequence[bytes], functions: Sequence[FunctionDeclaration], target: Target, dropped: dict[str, str]
+) -> bytes:
     """The library of *modules* without *dropped*. Functions that need something undefined are added to *dropped*."""
     for attempt in range(3):
         kept = [function for function in functions if function.symbol not in dropped]
@@ -148,7 +150,7 @@ def _finish(modules: Sequence[bytes], functions: Sequence[Function], target: Tar
     raise InvalidIRError(f"the library for {target.id} still needs {', '.join(sorted(missing))}")
 
 
-def _name_reasons(functions: Sequence[Function], dropped: Mapping[str, str]) -> str:
+def _name_reasons(functions: Sequence[FunctionDeclaration], dropped: Mapping[str, str]) -> str:
     """Why each of the first few *functions* was *dropped*, as the end of a message."""
     reasons = "; ".join(f"{function}: {dropped[function.symbol]}" for function in functions[:_MOST_REASONS])
     more = len(functions) - _MOST_REASONS

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from hip_devicelib.declarations import CType, Declarations, Function, Omission, Parameter
+from hip_devicelib.declarations import CType, Declarations, FunctionDeclaration, Omission, ParameterDeclaration
 from hip_devicelib.errors import ManifestError
 
 FORMAT = 1
@@ -26,7 +26,7 @@ _LARGEST_TEXT = 64 << 20
 def save(declarations: Declarations) -> bytes:
     """The manifest of *declarations*."""
     types: dict[CType, int] = {}
-    parameters: dict[Parameter, int] = {}
+    parameters: dict[ParameterDeclaration, int] = {}
     functions = [
         [
             function.name,
@@ -80,7 +80,9 @@ def _number_type(kind: CType, types: dict[CType, int]) -> int:
     return types.setdefault(kind, len(types))
 
 
-def _number_parameter(parameter: Parameter, parameters: dict[Parameter, int], types: dict[CType, int]) -> int:
+def _number_parameter(
+    parameter: ParameterDeclaration, parameters: dict[ParameterDeclaration, int], types: dict[CType, int]
+) -> int:
     _number_type(parameter.type, types)
     return parameters.setdefault(parameter, len(parameters))
 
@@ -95,9 +97,9 @@ def _read(content: dict[str, Any]) -> Declarations:
     for spelling, kind, bits, signed, element, count, const, space, native in content["types"]:
         inner = types[element] if element >= 0 else None
         types.append(CType(spelling, kind, bits, signed, inner, count, const, space, native))
-    parameters = [Parameter(name, types[kind], intent) for name, kind, intent in content["parameters"]]
+    parameters = [ParameterDeclaration(name, types[kind], intent) for name, kind, intent in content["parameters"]]
     functions = tuple(
-        Function(
+        FunctionDeclaration(
             name,
             namespace,
             types[result],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hip_devicelib.cache import Cache
-from hip_devicelib.declarations import SYMBOL_PREFIX, Declarations, Function
+from hip_devicelib.declarations import SYMBOL_PREFIX, Declarations, FunctionDeclaration
 from hip_devicelib.errors import CodeObjectError, DevicelibError, InvalidIRError, NotFoundError
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _declarations(root: str | None) -> Declarations:
     return load_reference() if root is None else supply_declarations(find_rocm(root))
 
 
-def _as_json(function: Function) -> dict[str, Any]:
+def _as_json(function: FunctionDeclaration) -> dict[str, Any]:
     return {
         "name": function.qualified,
         "signature": str(function),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hip_devicelib.declarations import CType, Function
+from hip_devicelib.declarations import CType, FunctionDeclaration
 
 FILE_NAME = "hip_devicelib_wrappers.hip"
 """The file name of the wrappers in the compiler's messages."""
@@ -25,13 +25,13 @@ __attribute__((device)) inline __attribute__((always_inline)) To hipdl_copy(From
 """
 
 
-def write_wrappers(functions: Sequence[Function]) -> str:
+def write_wrappers(functions: Sequence[FunctionDeclaration]) -> str:
     """The source of the wrappers of *functions*: the wrapper of ``functions[n]`` is in line n + 1 of `FILE_NAME`."""
     lines = [_wrap(function) for function in functions]
     return "\n".join([_HELPERS, f'#line 1 "{FILE_NAME}"', *lines]) + "\n"
 
 
-def _wrap(function: Function) -> str:
+def _wrap(function: FunctionDeclaration) -> str:
     kinds = [parameter.type for parameter in function.parameters]
     listed = ", ".join(f"{spell_abi(kind)} a{number}" for number, kind in enumerate(kinds))
     passed = ", ".join(_pass(kind, f"a{number}") for number, kind in enumerate(kinds))

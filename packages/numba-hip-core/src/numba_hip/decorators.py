@@ -11,7 +11,7 @@ from numba_hip import config
 from numba_hip._numba.typing import is_signature
 from numba_hip.advisory_warnings import advise_on_options
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.dispatch.argument_extensions import Extension
+from numba_hip.dispatch.argument_extensions import ArgumentExtension
 from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.function_checks import check_function
@@ -59,7 +59,7 @@ def jit(
     function_or_signature: PyFunc,
     *,
     device: bool = False,
-    extensions: Iterable[Extension] | None = (),
+    extensions: Iterable[ArgumentExtension] | None = (),
     **options: Unpack[JitOptions],
 ) -> Dispatcher: ...
 @overload
@@ -67,7 +67,7 @@ def jit(
     function_or_signature: SignatureLike | list[SignatureLike] | None = None,
     *,
     device: bool = False,
-    extensions: Iterable[Extension] | None = (),
+    extensions: Iterable[ArgumentExtension] | None = (),
     **options: Unpack[JitOptions],
 ) -> Callable[[PyFunc], Dispatcher]: ...
 @without_own_frames
@@ -75,7 +75,7 @@ def jit(
     function_or_signature: Any = None,
     *,
     device: bool = False,
-    extensions: Iterable[Extension] | None = (),
+    extensions: Iterable[ArgumentExtension] | None = (),
     **options: Any,
 ) -> Any:
     """Compile a Python function for the device: as a kernel, or with ``device=True`` as a function that kernels call.
@@ -174,7 +174,7 @@ def jit(
     return partial(make, signatures=signatures)
 
 
-def _checked(extensions: Iterable[Extension] | None, device: bool) -> list[Extension]:
+def _checked(extensions: Iterable[ArgumentExtension] | None, device: bool) -> list[ArgumentExtension]:
     found = list(extensions or ())
     for extension in found:
         if not callable(getattr(extension, "prepare_args", None)):
@@ -186,7 +186,7 @@ def _checked(extensions: Iterable[Extension] | None, device: bool) -> list[Exten
 
 @without_own_frames
 def _dispatcher(
-    function: Any, *, options: CompileOptions, device: bool, extensions: list[Extension], signatures: list[Any]
+    function: Any, *, options: CompileOptions, device: bool, extensions: list[ArgumentExtension], signatures: list[Any]
 ) -> Dispatcher:
     function = python_function(function)
     if device and options.wave_size is not None:

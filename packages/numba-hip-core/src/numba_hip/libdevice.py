@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hip_devicelib.declarations import Function
+from hip_devicelib.declarations import FunctionDeclaration
 from hip_devicelib.manifest import load_reference
 from numba_hip.decorators import jit
 from numba_hip.language.directed_rounding import find as find_directed
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
     return globals().setdefault(name, value)
 
 
-def _find(name: str) -> Function | None:
+def _find(name: str) -> FunctionDeclaration | None:
     """HIP's function for libdevice's *name*: of overloads the first, which is that of the C library."""
     fast = name.startswith("fast_")
     candidates = (f"__{name[len('fast_') :]}",) if fast else (RENAMED.get(name, name), f"__{name}")

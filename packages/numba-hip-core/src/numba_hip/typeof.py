@@ -12,14 +12,14 @@ from numba.extending import typeof_impl
 from numba_hip._numba.typing import Purpose
 
 
-class Context(NamedTuple):
+class TypeofContext(NamedTuple):
     """What a function that is registered is told beside the value."""
 
     purpose: Purpose
 
 
 @singledispatch
-def kernel_typeof_impl(value: Any, context: Context) -> types.Type | None:
+def kernel_typeof_impl(value: Any, context: TypeofContext) -> types.Type | None:
     """The type that kernels know *value* by; libraries register theirs by the class of the value."""
     found: types.Type | None = typeof_impl(value, context)
     return found
@@ -37,4 +37,4 @@ def typeof(value: Any, purpose: Purpose = Purpose.argument) -> types.Type:
 def own_type(value: Any, purpose: Purpose) -> types.Type | None:
     """The type of *value* that a library has registered for kernels alone; ``None`` where none did."""
     function = kernel_typeof_impl.dispatch(type(value))
-    return None if function is _of_numba else function(value, Context(purpose))
+    return None if function is _of_numba else function(value, TypeofContext(purpose))

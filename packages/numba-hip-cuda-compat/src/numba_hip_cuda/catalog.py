@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from numba_hip_cuda import catalog_of_duplicates
-from numba_hip_cuda.posed_module import Module, from_module
+from numba_hip_cuda.posed_module import PosedModule, from_module
 
 CUDA = "numba.cuda"
 
@@ -105,8 +105,8 @@ ADDED = {
 }
 """Names that are in `numba.cuda` because it imports them, or because a submodule has the name."""
 
-_MODULES: Mapping[str, Module] = {
-    CUDA: Module(
+_MODULES: Mapping[str, PosedModule] = {
+    CUDA: PosedModule(
         names={
             **from_module("numba_hip", *SAME, *VECTOR_TYPES),
             **from_module("numba.core.types", *TYPES),
@@ -126,7 +126,7 @@ _MODULES: Mapping[str, Module] = {
         },
         beyond="numba_hip_cuda.amd.extra_names",
     ),
-    f"{CUDA}.api": Module(
+    f"{CUDA}.api": PosedModule(
         names={
             **from_module("numba_hip", *SAME),
             **from_module("numba_hip_cuda.cuda_only_functions", *ASKED),
@@ -134,15 +134,15 @@ _MODULES: Mapping[str, Module] = {
             **RENAMED,
         },
     ),
-    f"{CUDA}.api_util": Module(
+    f"{CUDA}.api_util": PosedModule(
         names=from_module("numba_hip_cuda.normalization", "prepare_shape_strides_dtype", "normalize_indices")
     ),
-    f"{CUDA}.args": Module(
+    f"{CUDA}.args": PosedModule(
         names=from_module("numba_hip.arguments.transfer_hints", "In", "Out", "InOut", "ArgHint", "wrap_arg")
     ),
-    f"{CUDA}.cache_hints": Module(names=from_module("numba_hip", *CACHED)),
-    f"{CUDA}.cg": Module(names={"GridGroup": "numba_hip.language.cg:GridGroupType"}, rest="numba_hip.language.cg"),
-    f"{CUDA}.compiler": Module(
+    f"{CUDA}.cache_hints": PosedModule(names=from_module("numba_hip", *CACHED)),
+    f"{CUDA}.cg": PosedModule(names={"GridGroup": "numba_hip.language.cg:GridGroupType"}, rest="numba_hip.language.cg"),
+    f"{CUDA}.compiler": PosedModule(
         names={
             **from_module("numba_hip_cuda.toolkit", *COMPILE),
             "CUDACompiler": "numba_hip.compilation.compiler:HipCompiler",
@@ -153,26 +153,26 @@ _MODULES: Mapping[str, Module] = {
         },
         rest="numba.core.compiler",
     ),
-    f"{CUDA}.cudadecl": Module(
+    f"{CUDA}.cudadecl": PosedModule(
         names=from_module("numba_hip_cuda.registries", "registry", "register", "register_attr", "register_global")
     ),
-    f"{CUDA}.cudaimpl": Module(
+    f"{CUDA}.cudaimpl": PosedModule(
         names={
             "registry": "numba_hip_cuda.registries:lowering",
             "lower_getattr_generic": "numba_hip_cuda.registries:lower_attr_generic",
             **from_module("numba_hip_cuda.registries", *REGISTRATIONS),
         }
     ),
-    f"{CUDA}.cudadrv": Module(
+    f"{CUDA}.cudadrv": PosedModule(
         names={
             "config": "numba.core:config",
             **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
         },
     ),
-    f"{CUDA}.cudadrv.dummyarray": Module(
+    f"{CUDA}.cudadrv.dummyarray": PosedModule(
         names=from_module("numba_hip_cuda.dummyarray", "Array", "Element", "Extent", "is_element_indexing")
     ),
-    f"{CUDA}.cudadrv.devicearray": Module(
+    f"{CUDA}.cudadrv.devicearray": PosedModule(
         names={
             "is_cuda_ndarray": "numba_hip:is_device_array",
             **from_module(
@@ -199,14 +199,14 @@ _MODULES: Mapping[str, Module] = {
             "IpcArrayHandle": "hip_runtime.ipc:IpcArrayHandle",
         },
     ),
-    f"{CUDA}.cudadrv.devices": Module(
+    f"{CUDA}.cudadrv.devices": PosedModule(
         names={
             **from_module("numba_hip", "gpus", "require_context"),
             "get_context": "numba_hip:current_context",
             "reset": "numba_hip:close",
         },
     ),
-    f"{CUDA}.cudadrv.driver": Module(
+    f"{CUDA}.cudadrv.driver": PosedModule(
         names={
             "CudaAPIError": ERRORS["CudaDriverError"],
             "AutoFreePointer": "numba_hip:MemoryPointer",
@@ -271,25 +271,27 @@ _MODULES: Mapping[str, Module] = {
             ),
         },
     ),
-    f"{CUDA}.cudadrv.drvapi": Module(names={}, rest="numba_hip_cuda.c_types"),
-    f"{CUDA}.cudadrv.error": Module(names=ERRORS),
-    f"{CUDA}.cudadrv.ndarray": Module(names=from_module("numba_hip_cuda.devicearray", "ndarray_device_allocate_data")),
-    f"{CUDA}.cudadrv.runtime": Module(
+    f"{CUDA}.cudadrv.drvapi": PosedModule(names={}, rest="numba_hip_cuda.c_types"),
+    f"{CUDA}.cudadrv.error": PosedModule(names=ERRORS),
+    f"{CUDA}.cudadrv.ndarray": PosedModule(
+        names=from_module("numba_hip_cuda.devicearray", "ndarray_device_allocate_data")
+    ),
+    f"{CUDA}.cudadrv.runtime": PosedModule(
         names=from_module(
             "numba_hip_cuda.devices", "Runtime", "runtime", "get_version", "SUPPORTED_TOOLKIT_MAJOR_VERSIONS"
         )
     ),
-    f"{CUDA}.cudamath": Module(
+    f"{CUDA}.cudamath": PosedModule(
         names={
             "registry": "numba_hip_cuda.registries:registry",
             "infer_global": "numba_hip_cuda.registries:register_global",
         }
     ),
-    f"{CUDA}.decorators": Module(names=from_module("numba_hip", "jit", "declare_device")),
-    f"{CUDA}.cudadrv.linkable_code": Module(
+    f"{CUDA}.decorators": PosedModule(names=from_module("numba_hip", "jit", "declare_device")),
+    f"{CUDA}.cudadrv.linkable_code": PosedModule(
         names={"LinkableCode": "numba_hip:LinkedCode", **from_module("numba_hip_cuda.toolkit", *CODE)},
     ),
-    f"{CUDA}.vector_types": Module(
+    f"{CUDA}.vector_types": PosedModule(
         names={
             **from_module("numba_hip_cuda.vector_types", "VectorType", "vector_types"),
             "typing_registry": "numba_hip_cuda.registries:registry",
@@ -297,20 +299,20 @@ _MODULES: Mapping[str, Module] = {
             **from_module("numba_hip_cuda.registries", "register", "register_attr", "register_global", "lower"),
         }
     ),
-    f"{CUDA}.vectorizers": Module(
+    f"{CUDA}.vectorizers": PosedModule(
         names={
             **from_module("numba_hip_cuda.ufuncs", "CUDAVectorize", "CUDAGUFuncVectorize"),
             "CUDAUFuncDispatcher": "numba_hip.array_functions.vectorize:HipUFunc",
             "CUDAGeneralizedUFunc": "numba_hip.array_functions.guvectorize:HipGUFunc",
         }
     ),
-    f"{CUDA}.descriptor": Module(
+    f"{CUDA}.descriptor": PosedModule(
         names={
             "cuda_target": "numba_hip_cuda.registries:cuda_target",
             "CUDATarget": "numba_hip_cuda.registries:CudaTarget",
         }
     ),
-    f"{CUDA}.dispatcher": Module(
+    f"{CUDA}.dispatcher": PosedModule(
         names={
             "CUDADispatcher": "numba_hip.dispatch.dispatcher:Dispatcher",
             "ForAll": "numba_hip.dispatch.forall:ForAll",
@@ -320,7 +322,7 @@ _MODULES: Mapping[str, Module] = {
         },
         beyond="numba.hip.dispatcher",
     ),
-    f"{CUDA}.errors": Module(
+    f"{CUDA}.errors": PosedModule(
         names={
             "KernelRuntimeError": "hip_runtime.errors:KernelFault",
             "CudaLoweringError": "numba.core.errors:LoweringError",
@@ -328,7 +330,7 @@ _MODULES: Mapping[str, Module] = {
         },
         rest="numba.core.errors",
     ),
-    f"{CUDA}.extending": Module(
+    f"{CUDA}.extending": PosedModule(
         names={
             **from_module(
                 "numba_hip_cuda.extending",
@@ -344,15 +346,15 @@ _MODULES: Mapping[str, Module] = {
         },
         rest="numba.extending",
     ),
-    f"{CUDA}.flags": Module(
+    f"{CUDA}.flags": PosedModule(
         names={"CUDAFlags": "numba_hip.compilation.debug_lowering:HipFlags"}, rest="numba.core.compiler"
     ),
-    f"{CUDA}.initialize": Module(names=from_module("numba_hip_cuda.devices", "initialize_all")),
-    f"{CUDA}.intrinsics": Module(names=from_module("numba_hip", *WARP)),
-    f"{CUDA}.kernels": Module(names={}),
-    f"{CUDA}.kernels.transpose": Module(names=from_module("numba_hip_cuda.arrays", "transpose")),
-    f"{CUDA}.kernels.reduction": Module(names=from_module("numba_hip", "Reduce")),
-    f"{CUDA}.launchconfig": Module(
+    f"{CUDA}.initialize": PosedModule(names=from_module("numba_hip_cuda.devices", "initialize_all")),
+    f"{CUDA}.intrinsics": PosedModule(names=from_module("numba_hip", *WARP)),
+    f"{CUDA}.kernels": PosedModule(names={}),
+    f"{CUDA}.kernels.transpose": PosedModule(names=from_module("numba_hip_cuda.arrays", "transpose")),
+    f"{CUDA}.kernels.reduction": PosedModule(names=from_module("numba_hip", "Reduce")),
+    f"{CUDA}.launchconfig": PosedModule(
         names=from_module(
             "numba_hip.dispatch.launch_context",
             "capture_compile_config",
@@ -360,14 +362,14 @@ _MODULES: Mapping[str, Module] = {
             "ensure_current_launch_config",
         )
     ),
-    f"{CUDA}.models": Module(
+    f"{CUDA}.models": PosedModule(
         names={
             "register_model": "numba.extending:register_model",
             "cuda_data_manager": "numba.core.datamodel:default_manager",
         }
     ),
     **{
-        f"{CUDA}.{name}": Module(
+        f"{CUDA}.{name}": PosedModule(
             names={
                 "registry": "numba_hip_cuda.registries:lowering",
                 "lower": "numba_hip_cuda.registries:lower",
@@ -375,8 +377,8 @@ _MODULES: Mapping[str, Module] = {
         )
         for name in ("libdeviceimpl", "mathimpl", "printimpl")
     },
-    f"{CUDA}.libdevicedecl": Module(names=from_module("numba_hip_cuda.registries", "registry", "register_global")),
-    f"{CUDA}.random": Module(
+    f"{CUDA}.libdevicedecl": PosedModule(names=from_module("numba_hip_cuda.registries", "registry", "register_global")),
+    f"{CUDA}.random": PosedModule(
         names={
             "TWO_PI_FLOAT32": "numba_hip.random:TWO_PI_32",
             "TWO_PI_FLOAT64": "numba_hip.random:TWO_PI_64",
@@ -384,29 +386,29 @@ _MODULES: Mapping[str, Module] = {
         },
         rest="numba_hip.random",
     ),
-    f"{CUDA}.stubs": Module(
+    f"{CUDA}.stubs": PosedModule(
         names={
             **from_module("numba_hip", *SAME),
             "Stub": "numba_hip.language.stub:Stub",
             "Dim3": "numba_hip.language.thread_index:Dim3",
         }
     ),
-    f"{CUDA}.target": Module(
+    f"{CUDA}.target": PosedModule(
         names={
             "CUDATargetContext": "numba_hip.targets.context:HipContext",
             "CUDATypingContext": "numba_hip.targets.typing:HipTypingContext",
         }
     ),
-    f"{CUDA}.testing": Module(names={}, rest="numba_hip_cuda.testing", beyond="numba_hip_cuda.amd.testing"),
+    f"{CUDA}.testing": PosedModule(names={}, rest="numba_hip_cuda.testing", beyond="numba_hip_cuda.amd.testing"),
 }
 """The modules that numba-cuda uses from Numba rather than copying them."""
 
 _ALL = {**_MODULES, **catalog_of_duplicates.MODULES}
 
-MODULES: Mapping[str, Module] = {
+MODULES: Mapping[str, PosedModule] = {
     **_ALL,
     **catalog_of_duplicates.simulated(_ALL),
-    f"{CUDA}.device_init": Module(names={}, like=CUDA),
+    f"{CUDA}.device_init": PosedModule(names={}, like=CUDA),
 }
 """The modules that are posed name by name, by their full names."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numba
 
-from numba_hip_cuda.posed_module import Module, from_module
+from numba_hip_cuda.posed_module import PosedModule, from_module
 
 CUDA = "numba.cuda"
 TYPING = "numba_hip_cuda.registries:registry"
@@ -41,12 +41,12 @@ PACKAGES = {
 """Packages with submodules that Numba does not have. If Numba's own packages were used for these, importing the
 submodules would change them."""
 
-MODULES: Mapping[str, Module] = {
-    **{f"{CUDA}.{name}": Module(names={}, rest=source) for name, source in PACKAGES.items()},
-    f"{CUDA}.np.polynomial": Module(names={"registry": LOWERING}, rest="numba.np.polynomial"),
-    f"{CUDA}.np.math.numbers": Module(names={}, rest="numba.cpython.numbers"),
+MODULES: Mapping[str, PosedModule] = {
+    **{f"{CUDA}.{name}": PosedModule(names={}, rest=source) for name, source in PACKAGES.items()},
+    f"{CUDA}.np.polynomial": PosedModule(names={"registry": LOWERING}, rest="numba.np.polynomial"),
+    f"{CUDA}.np.math.numbers": PosedModule(names={}, rest="numba.cpython.numbers"),
     **{
-        f"{CUDA}.{name}": Module(
+        f"{CUDA}.{name}": PosedModule(
             names={
                 "registry": LOWERING,
                 **from_module("numba_hip_cuda.registries", "lower", "lower_cast", "lower_constant", "lower_setattr"),
@@ -56,19 +56,22 @@ MODULES: Mapping[str, Module] = {
         )
         for name in LOWERED
     },
-    **{f"{CUDA}.typing.{name}": Module(names={"registry": TYPING}, rest=f"numba.core.typing.{name}") for name in TYPED},
-    f"{CUDA}.typing.npdatetime": Module(
+    **{
+        f"{CUDA}.typing.{name}": PosedModule(names={"registry": TYPING}, rest=f"numba.core.typing.{name}")
+        for name in TYPED
+    },
+    f"{CUDA}.typing.npdatetime": PosedModule(
         names={"registry": TYPING, "infer_global": "numba_hip_cuda.registries:register_global"},
         rest="numba.np.types.datetime" if numba.version_info.short >= (0, 66) else "numba.core.typing.npdatetime",
     ),
-    f"{CUDA}.typing.typeof": Module(
+    f"{CUDA}.typing.typeof": PosedModule(
         names=from_module("numba_hip_cuda.typeof", "typeof", "typeof_impl"), rest="numba.core.typing.typeof"
     ),
-    f"{CUDA}.core.optional": Module(names={"registry": LOWERING}, rest="numba.core.optional"),
-    f"{CUDA}.core.callconv": Module(
+    f"{CUDA}.core.optional": PosedModule(names={"registry": LOWERING}, rest="numba.core.optional"),
+    f"{CUDA}.core.callconv": PosedModule(
         names={"CUDACallConv": "numba_hip.targets.callconv:HipCallConv"}, rest="numba.core.callconv"
     ),
-    f"{CUDA}.types": Module(
+    f"{CUDA}.types": PosedModule(
         names={
             "bfloat16": "numba_hip:bfloat16",
             "complex32": "numba_hip._numba.typing:COMPLEX32",  # numba_cuda_mlir has a copy of these types
@@ -79,7 +82,7 @@ MODULES: Mapping[str, Module] = {
         },
         rest="numba.core.types",
     ),
-    f"{CUDA}.types.ext_types": Module(
+    f"{CUDA}.types.ext_types": PosedModule(
         names={
             "bfloat16": "numba_hip:bfloat16",
             "Bfloat16": "numba_hip.bfloat:Bfloat16",
@@ -89,10 +92,10 @@ MODULES: Mapping[str, Module] = {
             "CUDADispatcher": "numba.core.types:Dispatcher",
         }
     ),
-    f"{CUDA}.types.cuda_scalars": Module(
+    f"{CUDA}.types.cuda_scalars": PosedModule(
         names=from_module("numba.core.types", "NPDatetime", "NPTimedelta"), rest="numba.core.types.scalars"
     ),
-    f"{CUDA}.types.scalars": Module(
+    f"{CUDA}.types.scalars": PosedModule(
         names=from_module("numba.core.types", "NPDatetime", "NPTimedelta"), rest="numba.core.types.scalars"
     ),
 }
@@ -127,11 +130,11 @@ ARRAYS = """
 """The simulator's own names, besides its arrays."""
 
 
-def simulated(modules: Mapping[str, Module]) -> dict[str, Module]:
+def simulated(modules: Mapping[str, PosedModule]) -> dict[str, PosedModule]:
     """The modules below ``numba.cuda.simulator``, derived from all others. Its ``jit`` runs kernels in plain Python."""
     found = {f"{SIMULATOR}.{name}": modules[f"{CUDA}.{name}"] for name in SIMULATED}
     api = f"{SIMULATOR}.api"
-    found[api] = Module(
+    found[api] = PosedModule(
         names={
             **found[api].names,
             **from_module("numba_hip_cuda.cuda_only_functions", "is_supported_version"),
@@ -139,14 +142,14 @@ def simulated(modules: Mapping[str, Module]) -> dict[str, Module]:
         }
     )
     devicearray = f"{SIMULATOR}.cudadrv.devicearray"
-    found[devicearray] = Module(names={**found[devicearray].names, **from_module("numba_hip", *ARRAYS)})
+    found[devicearray] = PosedModule(names={**found[devicearray].names, **from_module("numba_hip", *ARRAYS)})
     beneath = {
         name: where.replace(f"{CUDA}.cudadrv.", f"{SIMULATOR}.cudadrv.") for name, where in modules[CUDA].names.items()
     }
-    found[SIMULATOR] = Module(names={**beneath, "jit": found[api].names["jit"]})
-    found[f"{SIMULATOR}.cudadrv"] = Module(names={"config": "numba.core:config"})
-    found[f"{SIMULATOR}.bf16"] = Module(names={"bfloat16": "numba_hip:bfloat16"})
-    found[f"{SIMULATOR}.reduction"] = Module(names=from_module("numba_hip", "Reduce", "reduce"))
+    found[SIMULATOR] = PosedModule(names={**beneath, "jit": found[api].names["jit"]})
+    found[f"{SIMULATOR}.cudadrv"] = PosedModule(names={"config": "numba.core:config"})
+    found[f"{SIMULATOR}.bf16"] = PosedModule(names={"bfloat16": "numba_hip:bfloat16"})
+    found[f"{SIMULATOR}.reduction"] = PosedModule(names=from_module("numba_hip", "Reduce", "reduce"))
     # In Numba CUDA, importing it turns on the simulator for everything; here the simulator is a setting.
-    found[f"{CUDA}.simulator_init"] = Module(names={}, like=SIMULATOR)
+    found[f"{CUDA}.simulator_init"] = PosedModule(names={}, like=SIMULATOR)
     return found

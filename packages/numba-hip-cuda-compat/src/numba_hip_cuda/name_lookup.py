@@ -17,7 +17,7 @@ from numba_hip_cuda import catalog
 from numba_hip_cuda.catalog import CUDA
 from numba_hip_cuda.mlir import catalog as mlir_catalog
 from numba_hip_cuda.mlir.catalog import MLIR
-from numba_hip_cuda.posed_module import Module
+from numba_hip_cuda.posed_module import PosedModule
 
 ORIGIN = "numba_hip_cuda"
 """The origin in the import specs of posed modules."""
@@ -25,14 +25,14 @@ ORIGIN = "numba_hip_cuda"
 ROOTS = (CUDA, MLIR)
 """The top-level names that are posed as, with everything below them."""
 
-MODULES: Mapping[str, Module] = {**catalog.MODULES, **mlir_catalog.MODULES}
+MODULES: Mapping[str, PosedModule] = {**catalog.MODULES, **mlir_catalog.MODULES}
 """The modules that are posed name by name, by their full names."""
 
 FORWARDED: Mapping[str, str] = {**catalog.FORWARDED, **mlir_catalog.FORWARDED}
 """Modules that another module replaces as a whole, with everything below them."""
 
 
-def table_of(module: str) -> Module:
+def table_of(module: str) -> PosedModule:
     """The table of *module*: a key of `MODULES`, or a module of AMD's numba-hip, whose table most programs never
     need."""
     if module in MODULES:
@@ -42,7 +42,7 @@ def table_of(module: str) -> Module:
     return amd_catalog.MODULES[module]
 
 
-class UnknownNameError(AttributeError):
+class UnknownPosedNameError(AttributeError):
     """`numba.cuda` has no such name, as far as this package knows.
 
     Suggestions are computed when the message is read, as a failed lookup has to be quick.
@@ -68,7 +68,8 @@ class UnavailableNameError(AttributeError):
 def look_up(module: str, name: str) -> object:
     """The object that *name* of *module* stands for; *module* must be known to `table_of`.
 
-    Raises `UnknownNameError` or `UnavailableNameError`, which say that this is not NVIDIA's module, and what it has.
+    Raises `UnknownPosedNameError` or `UnavailableNameError`, which say that this is not NVIDIA's module, and what it
+    has.
     """
     table = table_of(module)
     where = table.names.get(name)
@@ -81,7 +82,7 @@ def look_up(module: str, name: str) -> object:
     if table.like is not None:
         try:
             return look_up(table.like, name)
-        except UnknownNameError:
+        except UnknownPosedNameError:
             pass  # the error for the requested module says more
     if not name.startswith("__"):
         rest = _rest_of(table)
@@ -93,10 +94,10 @@ def look_up(module: str, name: str) -> object:
     reason = why_left_out(f"{module}.{name}")
     if reason is not None:
         raise UnavailableNameError(describe_left_out(f"{module}.{name}", reason))
-    raise UnknownNameError(module, name)
+    raise UnknownPosedNameError(module, name)
 
 
-def _rest_of(table: Module) -> ModuleType | None:
+def _rest_of(table: PosedModule) -> ModuleType | None:
     """The module that has the remaining names of *table*; ``None`` if there is none, or the installed Numba lacks
     it."""
     if table.rest is None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from numba_hip_cuda.catalog import CUDA
 
 
-class Reason(NamedTuple):
+class OmittedNames(NamedTuple):
     """A reason, and what is left out for it: whole *modules*, and *names*, each after the module or class that it is
     in.
 
@@ -23,7 +23,7 @@ class Reason(NamedTuple):
     names: str = ""
 
 
-COPIES_LACK = Reason(
+COPIES_LACK = OmittedNames(
     "Numba's own module stands for numba-cuda's copy of it, and has no such name",
     modules="core.removerefctpass",
     names="""
@@ -67,7 +67,7 @@ COPIES_LACK = Reason(
 
 LEFT_OUT = (
     COPIES_LACK,
-    Reason(
+    OmittedNames(
         "NVVM is NVIDIA's compiler; kernels are compiled by LLVM here",
         modules="cudadrv.nvvm simulator.cudadrv.nvvm nvvmutils",
         names="""
@@ -75,16 +75,16 @@ LEFT_OUT = (
         cgutils: add_no_capture_attribute
         """,
     ),
-    Reason(
+    OmittedNames(
         "NVRTC is NVIDIA's compiler for C++; hip_devicelib compiles HIP C++",
         modules="cudadrv.nvrtc simulator.cudadrv.nvrtc",
         names="simulator.cudadrv.driver: NvrtcError",
     ),
-    Reason(
+    OmittedNames(
         "there is no CUDA toolkit, whose folders and libraries it looks for; hip_devicelib finds ROCm",
         modules="cuda_paths cudadrv.libs simulator.cudadrv.libs",
     ),
-    Reason(
+    OmittedNames(
         "there is no CUDA driver beneath; hip_runtime has devices, streams, memory and modules",
         modules="cudadrv.mappings",
         names="""
@@ -95,7 +95,7 @@ LEFT_OUT = (
         simulator.cudadrv.driver: FakeDriver launch_kernel
         """,
     ),
-    Reason(
+    OmittedNames(
         "code objects are loaded by hip_runtime.Device.load, which takes those of hip_devicelib",
         names="""
         cudadrv.driver: inspect_obj_content load_module_image
@@ -105,36 +105,36 @@ LEFT_OUT = (
         cudadrv.driver.CudaPythonFunction: blockdim cache_config griddim set_shared_memory_carveout sharedmem stream
         """,
     ),
-    Reason(
+    OmittedNames(
         "contexts are HIP's own, one for each device",
         names="cudadrv.driver.Context: allocations extras handle",
     ),
-    Reason(
+    OmittedNames(
         "who refers to memory is counted by Python",
         names="""
         cudadrv.driver.AutoFreePointer: refct  cudadrv.driver.MemoryPointer: refct
         cudadrv.driver.HostOnlyCUDAMemoryManager: allocations
         """,
     ),
-    Reason(
+    OmittedNames(
         "HIP says whether memory can be shared when it is opened",
         names="cudadrv.driver.IpcHandle: can_access_peer source_info",
     ),
-    Reason(
+    OmittedNames(
         "arrays are made with their memory, by numba_hip.mapped_array and its relatives",
         names="""
         cudadrv.devicearray.ManagedNDArray: device_setup  cudadrv.devicearray.MappedNDArray: device_setup
         cudadrv.devicearray.DeviceNDArrayBase: as_cuda_arg
         """,
     ),
-    Reason(
+    OmittedNames(
         "hip_runtime.layout describes arrays, and their axes",
         names="""
         cudadrv.dummyarray: Dim attempt_nocopy_reshape compute_index iter_strides_c_contig iter_strides_f_contig
         cudadrv.dummyarray.Array: dims
         """,
     ),
-    Reason(
+    OmittedNames(
         "arguments are packed for a launch by numba_hip.dispatch, which reads the hints itself",
         names="""
         args.ArgHint: to_device  args.In: to_device  args.InOut: copy_input  args.Out: copy_input to_device
@@ -142,7 +142,7 @@ LEFT_OUT = (
         simulator.args.Out: to_device
         """,
     ),
-    Reason(
+    OmittedNames(
         "it is code for NVIDIA's GPUs, which is not linked; numba_hip.LinkedCode takes LLVM IR, bitcode and HIP C++",
         names="""
         cudadrv.linkable_code.Archive: kind  cudadrv.linkable_code.CUSource: kind  cudadrv.linkable_code.Cubin: kind
@@ -151,7 +151,7 @@ LEFT_OUT = (
         cudadrv.linkable_code.LinkableCode: from_path from_path_or_obj nrt
         """,
     ),
-    Reason(
+    OmittedNames(
         "it is a step of numba-cuda's compiler; kernels are compiled by numba_hip.compilation",
         modules="codegen",
         names="""
@@ -174,7 +174,7 @@ LEFT_OUT = (
         utils: cached_file_read
         """,
     ),
-    Reason(
+    OmittedNames(
         "functions of kernels are typed and lowered by numba_hip.language; add some with numba.cuda.extending",
         modules="libdevicefuncs ufuncs",
         names="""
@@ -215,17 +215,17 @@ LEFT_OUT = (
         vector_types: build_constructor_overloads enable_vector_type_ctor make_vector_type
         """,
     ),
-    Reason("it is a step of the generator's; numba.cuda.random.xoroshiro128p_next draws", names="random: rotl"),
-    Reason(
+    OmittedNames("it is a step of the generator's; numba.cuda.random.xoroshiro128p_next draws", names="random: rotl"),
+    OmittedNames(
         "threadIdx, blockIdx, blockDim and gridDim have a type each",
         names=": dim3  types: dim3  types.ext_types: dim3",
     ),
-    Reason(
+    OmittedNames(
         "the conversions of this module are those of NVIDIA's header cuda_fp8.h",
         modules="fp8",
     ),
-    Reason("kernels have no memory to allocate", modules="memory_management simulator.memory_management"),
-    Reason(
+    OmittedNames("kernels have no memory to allocate", modules="memory_management simulator.memory_management"),
+    OmittedNames(
         "numba_hip.vectorize and guvectorize are made of numba_hip.array_functions",
         modules="deviceufunc",
         names="""
@@ -233,7 +233,7 @@ LEFT_OUT = (
         vectorizers.CUDAUFuncDispatcher: functions
         """,
     ),
-    Reason(
+    OmittedNames(
         "the simulator is numba_hip.simulator, in which arrays and devices are the real ones",
         modules="simulator.kernel simulator.kernelapi",
         names="""
@@ -244,20 +244,20 @@ LEFT_OUT = (
         simulator.vector_types: SimulatedVectorType make_simulated_vector_type
         """,
     ),
-    Reason("numba_hip makes itself ready once, when it is imported", modules="locks"),
-    Reason(
+    OmittedNames("numba_hip makes itself ready once, when it is imported", modules="locks"),
+    OmittedNames(
         "hip_runtime.KernelFault has the thread as .thread and the block as .block",
         names="errors.KernelRuntimeError: ctaid tid",
     ),
-    Reason(
+    OmittedNames(
         "numba-cuda's tests, and their data, are not part of this",
         names="testing: numba_cuda_dir test_data_dir  testing.CUDATestCase: Signature",
     ),
-    Reason(
+    OmittedNames(
         "it is there in kernels alone, of what is made there",
         names="cg.GridGroup: sync  stubs.Dim3: x y z",
     ),
-    Reason(
+    OmittedNames(
         "numba_hip.stream is a function, and the stream that it makes has it",
         names="simulator.api.stream: auto_synchronize synchronize",
     ),
@@ -275,7 +275,7 @@ def of_copies() -> set[str]:
     return set(_full_names(COPIES_LACK))
 
 
-def _full_names(reason: Reason) -> list[str]:
+def _full_names(reason: OmittedNames) -> list[str]:
     found, place = [f"{CUDA}.{module}" for module in reason.modules.split()], CUDA
     for word in reason.names.split():
         if word.endswith(":"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-class Module:
+class PosedModule:
     """A posed module: the object that each name stands for, as ``module:name``, and the names that HIP cannot have,
     with the reasons.
 

@@ -20,7 +20,7 @@ from hip_devicelib import __version__
 from hip_devicelib.cache import Cache, make_key
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.cpu import functions
-from hip_devicelib.declarations import Declarations, Function
+from hip_devicelib.declarations import Declarations, FunctionDeclaration
 from hip_devicelib.errors import CompileError, HeaderError, NotFoundError
 from hip_devicelib.extension import Extension, declare_extension
 from hip_devicelib.hip_header import Header
@@ -57,7 +57,7 @@ def host_header() -> Header:
     return Header("\n".join([BASICS, *lines, ""]), None)
 
 
-def _scalar_functions() -> list[Function]:
+def _scalar_functions() -> list[FunctionDeclaration]:
     """HIP's functions that have an implementation here, and only scalar parameters and results."""
     return [
         function
@@ -69,7 +69,7 @@ def _scalar_functions() -> list[Function]:
     ]
 
 
-def _declare(function: Function, name: str) -> str:
+def _declare(function: FunctionDeclaration, name: str) -> str:
     listed = ", ".join(f"{parameter.type.spelling} a{number}" for number, parameter in enumerate(function.parameters))
     return f"{function.result.spelling} {name}({listed})"
 

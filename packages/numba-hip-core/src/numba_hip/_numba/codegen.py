@@ -9,10 +9,10 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core.codegen import Codegen, CodeLibrary
 
-__all__ = ["CodeGenerator", "Library"]
+__all__ = ["CodeGenerator", "LoweringLibrary"]
 
 
-class Library(CodeLibrary):
+class LoweringLibrary(CodeLibrary):
     """The library that functions are lowered into."""
 
     def finalize(self) -> None:
@@ -27,10 +27,10 @@ class Library(CodeLibrary):
 class CodeGenerator(Codegen):
     """The generator of modules and libraries."""
 
-    library_class: ClassVar[type[Library]]
+    library_class: ClassVar[type[LoweringLibrary]]
 
     @property
-    def _library_class(self) -> type[Library]:
+    def _library_class(self) -> type[LoweringLibrary]:
         return self.library_class
 
     @abstractmethod

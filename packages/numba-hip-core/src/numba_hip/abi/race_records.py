@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 
-class Event(IntEnum):
+class EventCode(IntEnum):
     """The events that a thread reports. For an access, flags are stored above these four bits."""
 
     READ = 1
@@ -85,7 +85,7 @@ Header = HeaderWords()
 HEADER_WORDS = 32
 
 
-class Interval(IntEnum):
+class IntervalWord(IntEnum):
     """A range of device memory; the table is sorted by address."""
 
     START = 0
@@ -96,7 +96,7 @@ class Interval(IntEnum):
     """Address of a byte for each byte: whether it was ever written; 0 where that is not known."""
 
 
-class Thread(IntEnum):
+class ThreadWord(IntEnum):
     """The state of a thread. Times are numbers of events; 0 is before the first."""
 
     BARRIER_TIME = 0
@@ -118,7 +118,7 @@ class Thread(IntEnum):
     GRID_EPOCH = 10
 
 
-class Block(IntEnum):
+class BlockWord(IntEnum):
     """The state of a block."""
 
     EPOCH = 0
@@ -131,7 +131,7 @@ class Block(IntEnum):
     SHARED_GRANULES = 7
 
 
-class Release(IntEnum):
+class ReleaseWord(IntEnum):
     """An atomic operation behind a fence."""
 
     TIME = 0
@@ -144,7 +144,7 @@ class Release(IntEnum):
     """The number of the release before this one, of the same thread, wave and block."""
 
 
-class Shared(IntEnum):
+class SharedWord(IntEnum):
     """A shared array of a block."""
 
     START = 0
@@ -153,7 +153,7 @@ class Shared(IntEnum):
     SITE = 3
 
 
-class Cell(IntEnum):
+class CellWord(IntEnum):
     """The last accesses of a granule. Each has the thread's number in the grid and a site; 0 is none."""
 
     WRITER = 0
@@ -172,7 +172,7 @@ class Cell(IntEnum):
 READERS = 4
 
 
-class Finding(IntEnum):
+class FindingWord(IntEnum):
     """Two accesses; the first is 0 if uninitialised memory was read."""
 
     FIRST_EVENT = 0

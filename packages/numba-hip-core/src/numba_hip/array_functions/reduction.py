@@ -43,7 +43,7 @@ BLOCK = 256
 """Threads that combine what is left."""
 
 
-class Workspace:
+class PartialResults:
     """Arrays of elements of *dtype* on *device* that a reduction works in."""
 
     def __init__(self, device: Device, dtype: Any) -> None:
@@ -68,9 +68,9 @@ class Reduce:
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
         self._functor = jit(device=True)(functor)
         self._kernels: dict[Any, tuple[Dispatcher, Dispatcher]] = {}
-        self._spare: dict[tuple[Device, Any], list[Workspace]] = {}
+        self._spare: dict[tuple[Device, Any], list[PartialResults]] = {}
         """Workspaces that nothing uses."""
-        self._in_order: dict[tuple[Device, Any], list[Workspace]] = {}
+        self._in_order: dict[tuple[Device, Any], list[PartialResults]] = {}
         """Workspaces that nothing but work of the default stream uses."""
 
     def __repr__(self) -> str:
@@ -101,7 +101,7 @@ class Reduce:
         if not count:
             res[:1].copy_to_device(np.full(1, start, arr.dtype), stream=on)
         elif on is not None:
-            self._launch(_on_device(arr, on), count, res, start, on, Workspace(res.device, arr.dtype))
+            self._launch(_on_device(arr, on), count, res, start, on, PartialResults(res.device, arr.dtype))
         else:
             self._combine_in_order(_on_device(arr, on), count, res, start)
         return None
@@ -111,7 +111,7 @@ class Reduce:
         found = _in_place(arr)
         source = _on_device(arr, on) if found is None else found
         spare = self._spare.setdefault((source.device, arr.dtype), [])
-        space = spare.pop() if spare else Workspace(source.device, arr.dtype)
+        space = spare.pop() if spare else PartialResults(source.device, arr.dtype)
         result = space.array(1)
         self._launch(source, count, result, start, on, space)
         host = result.copy_to_host(stream=on)
@@ -124,12 +124,12 @@ class Reduce:
         """Combine on the default stream, which runs what it is given in order: so the workspace is there for the next
         reduction on it before this one is done."""
         spare = self._in_order.setdefault((target.device, arr.dtype), [])
-        space = spare.pop() if spare else Workspace(target.device, arr.dtype)
+        space = spare.pop() if spare else PartialResults(target.device, arr.dtype)
         self._launch(arr, count, target, start, None, space)
         spare.append(space)
 
     def _launch(
-        self, arr: DeviceArray, count: int, target: DeviceArray, start: Any, on: Stream | None, space: Workspace
+        self, arr: DeviceArray, count: int, target: DeviceArray, start: Any, on: Stream | None, space: PartialResults
     ) -> None:
         columns, last = self._kernels_for(arr.dtype)
         stream = 0 if on is None else on

@@ -34,7 +34,7 @@ LENGTH_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Place:
+class CacheEntry:
     """A kernel's place in the cache: its key, and the source files that it depends on."""
 
     key: str
@@ -51,7 +51,9 @@ class KernelCache:
         self.path = config.cache_dir().absolute()
         self._cache = Cache(self.path, variable=config.cache_dir.variable)
 
-    def place(self, py_func: Callable[..., Any], args: Types, options: CompileOptions, target: str) -> Place | None:
+    def place(
+        self, py_func: Callable[..., Any], args: Types, options: CompileOptions, target: str
+    ) -> CacheEntry | None:
         """The place of a kernel; ``None``, with a warning, if no fingerprint of something that it refers to can be
         made."""
         try:
@@ -59,9 +61,9 @@ class KernelCache:
         except fingerprint.NoFingerprintError as error:
             _warn(f"kernel {py_func.__name__} is not kept in the cache: it refers to {error}")
             return None
-        return Place(key, frozenset(files), options, args, target)
+        return CacheEntry(key, frozenset(files), options, args, target)
 
-    def load(self, place: Place) -> KernelCode | None:
+    def load(self, place: CacheEntry) -> KernelCode | None:
         """The kernel at *place*; ``None`` if there is none, if its sources have changed, or, with a warning, if it
         cannot be read."""
         try:
@@ -93,11 +95,11 @@ class KernelCache:
             sources=frozenset(header["sources"]),
         )
 
-    def making(self, place: Place) -> AbstractContextManager[bool]:
+    def making(self, place: CacheEntry) -> AbstractContextManager[bool]:
         """See `hip_devicelib.cache.Cache.making`."""
         return self._cache.making(place.key)
 
-    def save(self, place: Place, code: KernelCode) -> None:
+    def save(self, place: CacheEntry, code: KernelCode) -> None:
         """Store *code*, or warn if that is not possible."""
         if code.linked:
             _warn(f"kernel {code.name} is not kept in the cache: {code.linked[0].name}, which it links, has callbacks")

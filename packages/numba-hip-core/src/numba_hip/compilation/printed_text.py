@@ -17,12 +17,12 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.errors import UnsupportedError
 
 from numba_hip._numba.bytecode import NumbaTranslateByteCode, express_formats, offset_of_format, rebuild_definitions
-from numba_hip.language.text_templates import Place, TextTemplate
+from numba_hip.language.text_templates import ReplacementField, TextTemplate
 
 _PERCENT = re.compile(r"%(?P<name>\([^)]*\))?(?P<options>[-+ #0]*[0-9]*(?:\.[0-9]*)?)(?P<kind>.)?", re.DOTALL)
 """A place in a text for the operator %, as `printf` has them; ``%*d`` is not one of these."""
 
-Piece = str | tuple[Place, ir.Var]
+Piece = str | tuple[ReplacementField, ir.Var]
 
 
 _WORKS = "formats are constants, and the values numbers, as in f'{x:.3f}', '%d' % i and '{:>5}'.format(i)"
@@ -201,7 +201,7 @@ class _TextReader:
             self._consume(variable)
             return [str(spec) % constant if percent else format(constant, spec or "")]
         inner = self.read(variable) if not spec else None
-        return [(Place(spec, percent), variable)] if inner is None else inner
+        return [(ReplacementField(spec, percent), variable)] if inner is None else inner
 
     def _spec(self, variable: ir.Var, loc: Any) -> str:
         """The format that *variable* is, which has to be a constant."""

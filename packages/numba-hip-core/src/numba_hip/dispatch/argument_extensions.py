@@ -19,7 +19,7 @@ from numba_hip.errors import KernelArgumentError
 from numba_hip.typeof import typeof
 
 
-class Extension(Protocol):
+class ArgumentExtension(Protocol):
     """What stands in ``extensions`` of a kernel."""
 
     def prepare_args(
@@ -45,7 +45,9 @@ class Prepared(NamedTuple):
     """What the extensions want called when the launch was made."""
 
 
-def prepare(extensions: Sequence[Extension], args: Sequence[Any], names: Sequence[str], stream: Any) -> Prepared:
+def prepare(
+    extensions: Sequence[ArgumentExtension], args: Sequence[Any], names: Sequence[str], stream: Any
+) -> Prepared:
     """Apply *extensions* to *args*. Raises `KernelArgumentError` if one returns something other than a type and a
     value."""
     prepared = Prepared([], {}, [])

@@ -23,7 +23,7 @@ from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
-from numba_hip.dispatch.argument_extensions import Extension, StandIn, prepare
+from numba_hip.dispatch.argument_extensions import ArgumentExtension, StandIn, prepare
 from numba_hip.dispatch.argument_mismatch import explain_writing
 from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
@@ -34,7 +34,7 @@ from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, keep_machine_code, load_kernel
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.print_output import PrintingLaunch, output_of
-from numba_hip.dispatch.transfer import Transfer, check_capture
+from numba_hip.dispatch.transfer import ArgumentCopies, check_capture
 from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, without_own_frames
 from numba_hip.language.stub import interpreter
 
@@ -66,7 +66,7 @@ class Dispatcher(Overloads, Explained):
         options: CompileOptions,
         *,
         device: bool = False,
-        extensions: Iterable[Extension] = (),
+        extensions: Iterable[ArgumentExtension] = (),
     ) -> None:
         super().__init__(py_func, options, device=device)
         self.extensions = list(extensions)
@@ -233,7 +233,7 @@ class Dispatcher(Overloads, Explained):
         args, stand_ins, finishers = prepare(self.extensions, args, names, configured.config.stream)
         check_arguments(args, names)
         check_capture(args, names, configured.config.stream)
-        transfer = Transfer(configured.config.stream)
+        transfer = ArgumentCopies(configured.config.stream)
         passed = [transfer.onto_device(value) for value in args]
         check_devices(passed, names, device)
         codes: list[Any] = [
@@ -347,7 +347,7 @@ class Dispatcher(Overloads, Explained):
         explicit: list[Types],
         device_signatures: dict[Types, types.Type | None],
         specialized: bool,
-        extensions: list[Extension],
+        extensions: list[ArgumentExtension],
     ) -> None:
         """Restore the pickled state; nothing is compiled before it is needed."""
         self.__init__(py_func, options, device=device, extensions=extensions)  # type: ignore[misc]

@@ -28,7 +28,7 @@ from numba_hip.errors import KernelSignatureError, without_own_frames
 from numba_hip.language.kernel_callable import KernelCallable
 
 if TYPE_CHECKING:
-    from numba_hip.caching.code_cache import KernelCache, Place
+    from numba_hip.caching.code_cache import CacheEntry, KernelCache
     from numba_hip.compilation.device_function import DeviceFunction
 
 Types = tuple[types.Type, ...]
@@ -228,7 +228,7 @@ class Overloads(Inspection, KernelCallable):
             return code
         return self._compile_now(args, target)
 
-    def _find_kept(self, cache: KernelCache, place: Place) -> KernelCode | None:
+    def _find_kept(self, cache: KernelCache, place: CacheEntry) -> KernelCode | None:
         """The code at *place*, if it is there."""
         code = cache.load(place)
         if code is not None:

@@ -47,7 +47,7 @@ def _is_of_host(value: Any) -> bool:
     return isinstance(value, np.void) or (isinstance(value, np.ndarray) and not is_device_array(value))
 
 
-class Transfer:
+class ArgumentCopies:
     """The copies of host arrays that one launch works on, in order on *stream* (``None`` is the default one)."""
 
     def __init__(self, stream: Stream | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hip_runtime.drivers.cpu.explanation import CpuExplanation, WrittenInstruction
 from hip_runtime.drivers.cpu.ir import remarks
-from numba_hip.explanation.model import Finding, PrivateArray, Promotion, Resources
+from numba_hip.explanation.model import PrivateArray, Promotion, Resources, Slowdown
 from numba_hip.explanation.source_lines import by_line, element_name
 
 LANES = "a {}"
@@ -22,12 +22,12 @@ _GATHER, _SCALARIZED, _PROMOTION, _ALONE, _MEMORY, _SPILL, _STRIDED = 2.0, 5.5, 
 """Cycles of a lane."""
 
 
-def rank(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def rank(findings: Iterable[Slowdown]) -> tuple[Slowdown, ...]:
     """*findings*, the worst first."""
     return tuple(sorted(findings, key=lambda one: (-one.weight, one.file, one.line, one.message)))
 
 
-def of_instructions(instructions: Sequence[WrittenInstruction], along: str, effect: str) -> Iterator[Finding]:
+def of_instructions(instructions: Sequence[WrittenInstruction], along: str, effect: str) -> Iterator[Slowdown]:
     """What is slow in how *instructions* are executed, for threads that are neighbours *along* an axis; *effect* is
     what comes of accesses that are not contiguous, with a place for ``gather`` or ``scatter``."""
     for (file, line), found in by_line(instructions).items():
@@ -37,7 +37,7 @@ def of_instructions(instructions: Sequence[WrittenInstruction], along: str, effe
             if message:
                 weights[message] = max(weights.get(message, 0.0), weight * _TRIPS ** min(one.depth, _DEEPEST))
         for message, weight in weights.items():
-            yield Finding(file, line, message, weight)
+            yield Slowdown(file, line, message, weight)
 
 
 def _judge(one: WrittenInstruction, along: str, effect: str) -> tuple[str, float]:
@@ -74,25 +74,25 @@ def _judge_scalarized(one: WrittenInstruction) -> tuple[str, float]:
     return f"{one.operation} has no form for vectors: it is called for one thread after another", _SCALARIZED
 
 
-def of_types(promotions: Sequence[Promotion], depths: dict[tuple[str, int], int]) -> Iterator[Finding]:
+def of_types(promotions: Sequence[Promotion], depths: dict[tuple[str, int], int]) -> Iterator[Slowdown]:
     """Conversions to float64: vectors have half as many of these."""
     for one in promotions:
         depth = depths.get((one.file, one.line), 0)
         message = f"float32 is computed as float64: {one.what}; {one.instead}"
-        yield Finding(one.file, one.line, message, _PROMOTION * _TRIPS**depth)
+        yield Slowdown(one.file, one.line, message, _PROMOTION * _TRIPS**depth)
 
 
-def of_form(made: CpuExplanation, file: str, line: int) -> Iterator[Finding]:
+def of_form(made: CpuExplanation, file: str, line: int) -> Iterator[Slowdown]:
     """A kernel that does not run as lanes."""
     if made.form == "loop" and not made.vectorized:
         message = f"threads run one after another, without vectors: {made.reason}"
-        yield Finding(file, line, message, _ALONE * _TRIPS)
+        yield Slowdown(file, line, message, _ALONE * _TRIPS)
     if made.heap_bytes:
         message = f"{made.heap_bytes} bytes of a block's private memory are on the heap, as the stack has no room"
-        yield Finding(file, line, message, _ALONE)
+        yield Slowdown(file, line, message, _ALONE)
 
 
-def of_arrays(arrays: Sequence[PrivateArray]) -> Iterator[Finding]:
+def of_arrays(arrays: Sequence[PrivateArray]) -> Iterator[Slowdown]:
     """Private arrays that are in memory."""
     for one in arrays:
         if not one.where.startswith("registers"):
@@ -100,20 +100,20 @@ def of_arrays(arrays: Sequence[PrivateArray]) -> Iterator[Finding]:
                 f"the private array {one.name} is in memory, {one.where}: it is indexed by numbers that are known "
                 "only at run time; registers hold arrays whose indices are constants once loops are unrolled"
             )
-            yield Finding(one.file, one.line, message, _MEMORY)
+            yield Slowdown(one.file, one.line, message, _MEMORY)
 
 
-def of_resources(needs: Resources, file: str, line: int) -> Iterator[Finding]:
+def of_resources(needs: Resources, file: str, line: int) -> Iterator[Slowdown]:
     """What an AMD GPU has not enough of."""
     if needs.vector_spills or needs.scalar_spills:
         message = (
             f"{needs.vector_spills} vector and {needs.scalar_spills} scalar registers are spilled to memory: use fewer "
             "variables at a time, or set max_registers higher"
         )
-        yield Finding(file, line, message, _SPILL * _TRIPS)
+        yield Slowdown(file, line, message, _SPILL * _TRIPS)
     if needs.occupancy is not None and needs.occupancy * 2 < needs.most_waves:
         message = (
             f"{needs.occupancy} of {needs.most_waves} waves fit on a SIMD unit, limited by {needs.limited_by}: little "
             "hides the time that memory takes"
         )
-        yield Finding(file, line, message, _ALONE)
+        yield Slowdown(file, line, message, _ALONE)

@@ -69,7 +69,7 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Slowdown:
     """Something that is slow."""
 
     file: str
@@ -105,7 +105,7 @@ class Explanation:
     """Of code for AMD GPUs."""
     stages: Mapping[str, float]
     """Seconds that each stage of compilation took."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Slowdown, ...]
     """What is slow, the worst first."""
 
     def __str__(self) -> str:

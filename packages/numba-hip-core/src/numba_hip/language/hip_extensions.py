@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hip_devicelib.codeobject import CPU_TARGET
-from hip_devicelib.declarations import Function
+from hip_devicelib.declarations import FunctionDeclaration
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.extension import Extension, declare_extension
 from hip_devicelib.hip_header import read_header
@@ -26,7 +26,7 @@ from numba_hip.linked_code import LinkedCode
 class UserFunction(HipFunction):
     """A function of *source*, with all of its overloads; what it writes through pointers are further results."""
 
-    def __init__(self, name: str, overloads: tuple[Function, ...], source: Extension) -> None:
+    def __init__(self, name: str, overloads: tuple[FunctionDeclaration, ...], source: Extension) -> None:
         super().__init__(name, overloads, returns_outputs=True)
         self.source = source
 
@@ -74,7 +74,7 @@ def set_hip_extensions(
         code, name = Path(filepath).read_text(), str(filepath)
     flags = list(_chosen.flags if extra_cflags is None else extra_cflags)
     source = Extension(code or "", options=tuple(flags), name=name)
-    by_name: dict[str, list[Function]] = {}
+    by_name: dict[str, list[FunctionDeclaration]] = {}
     for function in _declare(source):
         by_name.setdefault(function.name, []).append(_with_results(function))
     functions = {name: UserFunction(name, tuple(overloads), source) for name, overloads in by_name.items()}
@@ -101,7 +101,7 @@ def names() -> list[str]:
     return list(_chosen.functions)
 
 
-def _declare(source: Extension) -> tuple[Function, ...]:
+def _declare(source: Extension) -> tuple[FunctionDeclaration, ...]:
     """The functions of *source*, read with the header of ROCm where there is one."""
     try:
         header = read_header(find_rocm())
@@ -112,7 +112,7 @@ def _declare(source: Extension) -> tuple[Function, ...]:
     return declare_extension(source, header)[0].functions
 
 
-def _with_results(function: Function) -> Function:
+def _with_results(function: FunctionDeclaration) -> FunctionDeclaration:
     """*function* with everything that its pointers point to as results."""
     parameters = tuple(
         replace(one, intent="out") if one.type.kind in ("pointer", "reference") and not one.type.const else one

@@ -17,7 +17,7 @@ from numba.core.typing.templates import AbstractTemplate, Signature, signature
 from numba.extending import typeof_impl
 
 from hip_devicelib.codeobject import CPU_TARGET
-from hip_devicelib.declarations import CType, Function, Parameter
+from hip_devicelib.declarations import CType, FunctionDeclaration, ParameterDeclaration
 from hip_devicelib.manifest import load_reference
 from numba_hip.language.registry import lowering
 from numba_hip.language.stub import Stub, interpreter
@@ -34,7 +34,12 @@ class HipFunction(Stub):
     """
 
     def __init__(
-        self, name: str, overloads: tuple[Function, ...], module: str = "numba_hip", *, returns_outputs: bool = False
+        self,
+        name: str,
+        overloads: tuple[FunctionDeclaration, ...],
+        module: str = "numba_hip",
+        *,
+        returns_outputs: bool = False,
     ) -> None:
         super().__init__(name, "\n".join(map(str, overloads)), module)
         self.overloads = overloads
@@ -50,9 +55,9 @@ class HipFunction(Stub):
             )
         raise TypeError(f"hip.{self.__name__} is a device function of HIP; it can be called from a kernel only")
 
-    def match(self, args: tuple[types.Type, ...]) -> dict[Signature, Function]:
+    def match(self, args: tuple[types.Type, ...]) -> dict[Signature, FunctionDeclaration]:
         """The overloads that take this number and these types of arguments, by the signature of each call."""
-        found: dict[Signature, Function] = {}
+        found: dict[Signature, FunctionDeclaration] = {}
         for function in self.overloads:
             kinds = _argument_types(self.inputs(function), args)
             results = [numba_type(kind) for kind in (function.result, *self.outputs(function))]
@@ -63,11 +68,11 @@ class HipFunction(Stub):
     def provide(self, context: Any) -> None:
         """Record what the kernel being lowered has to link for this function; HIP's own library is linked anyway."""
 
-    def inputs(self, function: Function) -> list[Parameter]:
+    def inputs(self, function: FunctionDeclaration) -> list[ParameterDeclaration]:
         """The parameters of overload *function* for which a call passes arguments."""
         return [one for one in function.parameters if not (self.returns_outputs and one.intent == "out")]
 
-    def outputs(self, function: Function) -> list[CType]:
+    def outputs(self, function: FunctionDeclaration) -> list[CType]:
         """The types of the values written through pointers that a call returns."""
         if not self.returns_outputs:
             return []
@@ -107,14 +112,16 @@ def _join(results: Sequence[types.Type | None]) -> types.Type:
     return types.Tuple(found) if len(found) > 1 else found[0] if found else types.none
 
 
-def _argument_types(parameters: Sequence[Parameter], args: tuple[types.Type, ...]) -> tuple[types.Type, ...] | None:
+def _argument_types(
+    parameters: Sequence[ParameterDeclaration], args: tuple[types.Type, ...]
+) -> tuple[types.Type, ...] | None:
     if len(args) != len(parameters):
         return None
     kinds = [_parameter_type(parameter, arg) for parameter, arg in zip(parameters, args, strict=True)]
     return None if None in kinds else tuple(kind for kind in kinds if kind is not None)
 
 
-def _parameter_type(parameter: Parameter, arg: types.Type) -> types.Type | None:
+def _parameter_type(parameter: ParameterDeclaration, arg: types.Type) -> types.Type | None:
     """The type that *arg* has to be converted to; for a pointer its own type, if it points to elements of that type."""
     if parameter.type.kind not in ("pointer", "reference") or parameter.type.element is None:
         return numba_type(parameter.type)
@@ -156,7 +163,7 @@ def _explain_mismatch(function: HipFunction, args: tuple[types.Type, ...]) -> st
     )
 
 
-def _check_is_there(function: Function, target: str) -> None:
+def _check_is_there(function: FunctionDeclaration, target: str) -> None:
     if target != CPU_TARGET:
         return
     from hip_devicelib.cpu.functions import ABSENT  # loaded when a kernel first uses one

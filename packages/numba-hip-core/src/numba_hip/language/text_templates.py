@@ -16,7 +16,7 @@ from numba_hip.language.registry import lowering
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplacementField:
     """A place for a value: the *spec* that it is formatted with, as of `format` or, with a %, of the operator %; None
     for what `str` makes of it."""
 
@@ -28,7 +28,7 @@ class Place:
 class TextTemplate:
     """Constant text and places, in their order."""
 
-    pieces: tuple[str | Place, ...]
+    pieces: tuple[str | ReplacementField, ...]
 
 
 class TemplateType(types.Opaque):

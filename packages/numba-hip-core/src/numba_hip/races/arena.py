@@ -22,9 +22,9 @@ from numba_hip.abi.race_records import (
     SHARED_ARRAYS,
     SHARED_WORDS,
     THREAD_WORDS,
-    Finding,
+    FindingWord,
     Header,
-    Interval,
+    IntervalWord,
 )
 
 RELEASE_ROOM = 1 << 24
@@ -35,7 +35,7 @@ _WORD = 8
 
 
 @dataclass(frozen=True)
-class Memory:
+class TrackedMemory:
     """Device memory: ``nbytes`` bytes from ``start`` on, and the address of a byte for each of them that says whether
     it was written, or 0 if that is not known."""
 
@@ -58,7 +58,7 @@ class LaunchShape:
 class Arena:
     """An arena for one launch. Pages that are never touched take no memory."""
 
-    def __init__(self, shape: LaunchShape, memory: Sequence[Memory]) -> None:
+    def __init__(self, shape: LaunchShape, memory: Sequence[TrackedMemory]) -> None:
         self.shape = shape
         self.memory = sorted(memory, key=lambda one: one.start)
         self._end = HEADER_WORDS
@@ -71,10 +71,10 @@ class Arena:
             self.words[field] = value
         for number, (one, place) in enumerate(zip(self.memory, cells, strict=True)):
             entry = self._values[Header.INTERVALS] + number * INTERVAL_WORDS
-            self.words[entry + Interval.START] = one.start
-            self.words[entry + Interval.END] = one.start + one.nbytes
-            self.words[entry + Interval.CELLS] = place
-            self.words[entry + Interval.WRITTEN] = one.written
+            self.words[entry + IntervalWord.START] = one.start
+            self.words[entry + IntervalWord.END] = one.start + one.nbytes
+            self.words[entry + IntervalWord.CELLS] = place
+            self.words[entry + IntervalWord.WRITTEN] = one.written
 
     def _plan(self) -> list[int]:
         """Lay out the tables, and the cells of each piece of memory."""
@@ -109,12 +109,12 @@ class Arena:
         start, self._end = self._end, self._end + words
         return start
 
-    def findings(self) -> list[dict[Finding, int]]:
+    def findings(self) -> list[dict[FindingWord, int]]:
         """The findings, as the detector recorded them."""
         start = self._values[Header.FINDINGS]
         table: np.ndarray[Any, Any] = self.words[start : start + FINDING_ROOM * FINDING_WORDS]
         rows = table.reshape(FINDING_ROOM, FINDING_WORDS)
-        return [{field: int(row[field]) for field in Finding} for row in rows[rows[:, Finding.COUNT] > 0]]
+        return [{field: int(row[field]) for field in FindingWord} for row in rows[rows[:, FindingWord.COUNT] > 0]]
 
     @property
     def lost(self) -> int:

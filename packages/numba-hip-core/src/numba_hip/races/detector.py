@@ -26,15 +26,15 @@ from numba_hip.abi.race_records import (
     SHARED_ARRAYS,
     SHARED_WORDS,
     SITE_BITS,
-    Block,
-    Cell,
-    Event,
-    Finding,
+    BlockWord,
+    CellWord,
+    EventCode,
+    FindingWord,
     Header,
-    Interval,
+    IntervalWord,
     Relation,
-    Shared,
-    Thread,
+    SharedWord,
+    ThreadWord,
 )
 from numba_hip.races.happens_before import (
     enter_block,
@@ -59,7 +59,7 @@ _NOWHERE = -(1 << 30)
 _REPORTED_NEW, _REPORTED_WRITER, _REPORTED_ATOMIC, _REPORTED_READER = 1, 2, 4, 8
 
 
-class Access(NamedTuple):
+class AccessRecord(NamedTuple):
     """An access of *nbytes* bytes: ``kind`` is its event, ``flags`` that with all flags, ``who`` thread and site."""
 
     kind: int
@@ -90,87 +90,91 @@ def _add_shared(arena: Any, block: int, block_place: int, start: int, nbytes: in
     """Record the address of a shared array of the block, unless it is known."""
     slot = block if arena[Header.COOPERATIVE] else 0
     table = arena[Header.SHARED_RANGES] + slot * SHARED_ARRAYS * SHARED_WORDS
-    count = arena[block_place + Block.SHARED_COUNT]
+    count = arena[block_place + BlockWord.SHARED_COUNT]
     for number in range(count):
         entry = table + number * SHARED_WORDS
-        if arena[entry + Shared.START] == start and arena[entry + Shared.END] >= start + nbytes:
+        if arena[entry + SharedWord.START] == start and arena[entry + SharedWord.END] >= start + nbytes:
             return
     granules = (nbytes >> arena[Header.GRANULE_SHIFT]) + 2
-    used = arena[block_place + Block.SHARED_GRANULES]
+    used = arena[block_place + BlockWord.SHARED_GRANULES]
     if count == SHARED_ARRAYS or used + granules > arena[Header.SHARED_ROOM]:
         return
     entry = table + count * SHARED_WORDS
-    arena[entry + Shared.START] = start
-    arena[entry + Shared.END] = start + nbytes
-    arena[entry + Shared.CELLS] = arena[Header.SHARED_CELLS] + (slot * arena[Header.SHARED_ROOM] + used) * CELL_WORDS
-    arena[entry + Shared.SITE] = site
-    arena[block_place + Block.SHARED_COUNT] = count + 1
-    arena[block_place + Block.SHARED_GRANULES] = used + granules
+    arena[entry + SharedWord.START] = start
+    arena[entry + SharedWord.END] = start + nbytes
+    arena[entry + SharedWord.CELLS] = (
+        arena[Header.SHARED_CELLS] + (slot * arena[Header.SHARED_ROOM] + used) * CELL_WORDS
+    )
+    arena[entry + SharedWord.SITE] = site
+    arena[block_place + BlockWord.SHARED_COUNT] = count + 1
+    arena[block_place + BlockWord.SHARED_GRANULES] = used + granules
 
 
 @njit
 def _find_interval(arena: Any, address: int) -> Any:
     """The position of the interval that *address* is in, or -1."""
     place = arena[Header.LAST_INTERVAL]
-    if place and arena[place + Interval.START] <= address < arena[place + Interval.END]:
+    if place and arena[place + IntervalWord.START] <= address < arena[place + IntervalWord.END]:
         return place
     low, high = 0, arena[Header.INTERVAL_COUNT]
     while low < high:
         middle = (low + high) >> 1
-        if arena[arena[Header.INTERVALS] + middle * INTERVAL_WORDS + Interval.END] <= address:
+        if arena[arena[Header.INTERVALS] + middle * INTERVAL_WORDS + IntervalWord.END] <= address:
             low = middle + 1
         else:
             high = middle
     place = arena[Header.INTERVALS] + low * INTERVAL_WORDS
-    if low == arena[Header.INTERVAL_COUNT] or address < arena[place + Interval.START]:
+    if low == arena[Header.INTERVAL_COUNT] or address < arena[place + IntervalWord.START]:
         return -1
     arena[Header.LAST_INTERVAL] = place
     return place
 
 
 @njit
-def _report(arena: Any, access: Access, where: Where, first_event: int, first: int, relation: int, same: int) -> None:
+def _report(
+    arena: Any, access: AccessRecord, where: Where, first_event: int, first: int, relation: int, same: int
+) -> None:
     """Count a finding under its two sites, kinds and relation; the first of each is kept as it is."""
     mask = (1 << SITE_BITS) - 1
     mixed = ((first & mask) * 31 + (access.who & mask)) * 31 + first_event * 7 + access.kind * 3 + relation * 2 + same
     slot = mixed % FINDING_ROOM
     while True:
         entry = arena[Header.FINDINGS] + slot * FINDING_WORDS
-        if arena[entry + Finding.COUNT] == 0:
+        if arena[entry + FindingWord.COUNT] == 0:
             break
         if (
-            arena[entry + Finding.FIRST_EVENT] == first_event
-            and arena[entry + Finding.SECOND_EVENT] == access.kind
-            and arena[entry + Finding.FIRST] & mask == first & mask
-            and arena[entry + Finding.SECOND] & mask == access.who & mask
-            and arena[entry + Finding.RELATION] == relation
-            and arena[entry + Finding.SAME_VALUE] == same
+            arena[entry + FindingWord.FIRST_EVENT] == first_event
+            and arena[entry + FindingWord.SECOND_EVENT] == access.kind
+            and arena[entry + FindingWord.FIRST] & mask == first & mask
+            and arena[entry + FindingWord.SECOND] & mask == access.who & mask
+            and arena[entry + FindingWord.RELATION] == relation
+            and arena[entry + FindingWord.SAME_VALUE] == same
         ):
-            arena[entry + Finding.COUNT] += 1
+            arena[entry + FindingWord.COUNT] += 1
             return
         slot = (slot + 1) % FINDING_ROOM
     if arena[Header.FINDING_COUNT] * 2 > FINDING_ROOM:
         arena[Header.LOST] += 1
         return
     arena[Header.FINDING_COUNT] += 1
-    arena[entry + Finding.FIRST_EVENT] = first_event
-    arena[entry + Finding.SECOND_EVENT] = access.kind
-    arena[entry + Finding.FIRST] = first
-    arena[entry + Finding.SECOND] = access.who
-    arena[entry + Finding.RELATION] = relation
-    arena[entry + Finding.ADDRESS] = access.address
-    arena[entry + Finding.BYTES] = access.nbytes
-    arena[entry + Finding.WHERE] = where.number
-    arena[entry + Finding.OFFSET] = access.address - where.start
-    arena[entry + Finding.SAME_VALUE] = same
-    arena[entry + Finding.SHARED_SITE] = where.site
-    arena[entry + Finding.COUNT] = 1
+    arena[entry + FindingWord.FIRST_EVENT] = first_event
+    arena[entry + FindingWord.SECOND_EVENT] = access.kind
+    arena[entry + FindingWord.FIRST] = first
+    arena[entry + FindingWord.SECOND] = access.who
+    arena[entry + FindingWord.RELATION] = relation
+    arena[entry + FindingWord.ADDRESS] = access.address
+    arena[entry + FindingWord.BYTES] = access.nbytes
+    arena[entry + FindingWord.WHERE] = where.number
+    arena[entry + FindingWord.OFFSET] = access.address - where.start
+    arena[entry + FindingWord.SAME_VALUE] = same
+    arena[entry + FindingWord.SHARED_SITE] = where.site
+    arena[entry + FindingWord.COUNT] = 1
 
 
 @njit
 def _add_reader(arena: Any, cell: int, who: int, time: int) -> None:
     """Record *who* as the last reader. The others that are kept are the last of another thread, wave and block."""
-    first = cell + Cell.READER
+    first = cell + CellWord.READER
     before, before_time = arena[first], arena[first + 1]
     arena[first], arena[first + 1] = who, time
     if before == 0 or before >> SITE_BITS == who >> SITE_BITS:
@@ -188,22 +192,22 @@ def _locate(arena: Any, address: int, block: int, block_place: int) -> Where:
     """The memory that *address* is in; `_NOWHERE` for what is private to a thread, or not the device's."""
     slot = block if arena[Header.COOPERATIVE] else 0
     table = arena[Header.SHARED_RANGES] + slot * SHARED_ARRAYS * SHARED_WORDS
-    for number in range(arena[block_place + Block.SHARED_COUNT]):
+    for number in range(arena[block_place + BlockWord.SHARED_COUNT]):
         entry = table + number * SHARED_WORDS
-        if arena[entry + Shared.START] <= address < arena[entry + Shared.END]:
+        if arena[entry + SharedWord.START] <= address < arena[entry + SharedWord.END]:
             since = arena[Header.BLOCK_START] + 1  # a shared array is new in each block
-            start, cells = arena[entry + Shared.START], arena[entry + Shared.CELLS]
-            return Where(-1 - number, start, cells, since, 0, arena[entry + Shared.SITE])
+            start, cells = arena[entry + SharedWord.START], arena[entry + SharedWord.CELLS]
+            return Where(-1 - number, start, cells, since, 0, arena[entry + SharedWord.SITE])
     entry = _find_interval(arena, address)
     if entry < 0:
         return Where(_NOWHERE, 0, 0, 0, 0, 0)
     number = (entry - arena[Header.INTERVALS]) // INTERVAL_WORDS
-    start, cells = arena[entry + Interval.START], arena[entry + Interval.CELLS]
-    return Where(number, start, cells, 1, arena[entry + Interval.WRITTEN], 0)
+    start, cells = arena[entry + IntervalWord.START], arena[entry + IntervalWord.CELLS]
+    return Where(number, start, cells, 1, arena[entry + IntervalWord.WRITTEN], 0)
 
 
 @njit
-def _is_new(access: Access, where: Where, low: int, high: int) -> Any:
+def _is_new(access: AccessRecord, where: Where, low: int, high: int) -> Any:
     """Whether some of the bytes from *low* to *high* were never written, neither before nor in this launch."""
     if where.number < 0:
         return True
@@ -215,82 +219,82 @@ def _is_new(access: Access, where: Where, low: int, high: int) -> Any:
 
 
 @njit
-def _check_plain(arena: Any, access: Access, where: Where, cell: int, place: int) -> Any:
+def _check_plain(arena: Any, access: AccessRecord, where: Where, cell: int, place: int) -> Any:
     """Compare *access* with the last write and the last atomic operation; returns what was reported."""
     reported = 0
-    writer = arena[cell + Cell.WRITER]
-    if writer and not is_ordered(arena, writer, arena[cell + Cell.WRITE_TIME], access.block, access.thread, place):
+    writer = arena[cell + CellWord.WRITER]
+    if writer and not is_ordered(arena, writer, arena[cell + CellWord.WRITE_TIME], access.block, access.thread, place):
         same = 0
-        if access.kind == Event.WRITE and access.flags & HAS_VALUE and arena[cell + Cell.HAS_VALUE]:
-            same = 1 if arena[cell + Cell.VALUE] == access.value else 0
-        _report(arena, access, where, Event.WRITE, writer, relate(arena, writer, access.who), same)
+        if access.kind == EventCode.WRITE and access.flags & HAS_VALUE and arena[cell + CellWord.HAS_VALUE]:
+            same = 1 if arena[cell + CellWord.VALUE] == access.value else 0
+        _report(arena, access, where, EventCode.WRITE, writer, relate(arena, writer, access.who), same)
         reported |= _REPORTED_WRITER
     # Of atomic operations the last one is enough: all others came before it, so who comes after it comes after all.
-    atomic = 0 if access.kind == Event.ATOMIC else arena[cell + Cell.ATOMIC]
-    if atomic and not is_ordered(arena, atomic, arena[cell + Cell.ATOMIC_TIME], access.block, access.thread, place):
-        _report(arena, access, where, Event.ATOMIC, atomic, relate(arena, atomic, access.who), 0)
+    atomic = 0 if access.kind == EventCode.ATOMIC else arena[cell + CellWord.ATOMIC]
+    if atomic and not is_ordered(arena, atomic, arena[cell + CellWord.ATOMIC_TIME], access.block, access.thread, place):
+        _report(arena, access, where, EventCode.ATOMIC, atomic, relate(arena, atomic, access.who), 0)
         reported |= _REPORTED_ATOMIC
     return reported
 
 
 @njit
-def _check_readers(arena: Any, access: Access, where: Where, cell: int, place: int) -> Any:
+def _check_readers(arena: Any, access: AccessRecord, where: Where, cell: int, place: int) -> Any:
     """Compare *access*, which writes, with the readers; returns what was reported."""
     for number in range(READERS):
-        reader = arena[cell + Cell.READER + 2 * number]
-        time = arena[cell + Cell.READER + 2 * number + 1]
+        reader = arena[cell + CellWord.READER + 2 * number]
+        time = arena[cell + CellWord.READER + 2 * number + 1]
         if reader and not is_ordered(arena, reader, time, access.block, access.thread, place):
-            _report(arena, access, where, Event.READ, reader, relate(arena, reader, access.who), 0)
+            _report(arena, access, where, EventCode.READ, reader, relate(arena, reader, access.who), 0)
             return _REPORTED_READER
     return 0
 
 
 @njit
-def _enter(arena: Any, access: Access, where: Where, cell: int, place: int) -> None:
+def _enter(arena: Any, access: AccessRecord, where: Where, cell: int, place: int) -> None:
     """Record *access* for the granule."""
     time = arena[Header.TIME]
-    if access.kind == Event.READ:
+    if access.kind == EventCode.READ:
         _add_reader(arena, cell, access.who, time)
-    elif access.kind == Event.WRITE:
+    elif access.kind == EventCode.WRITE:
         for number in range(READERS):  # later accesses need not be compared with those before this write
-            reader = cell + Cell.READER + 2 * number
+            reader = cell + CellWord.READER + 2 * number
             if is_ordered(arena, arena[reader], arena[reader + 1], access.block, access.thread, place):
                 arena[reader] = 0
-        arena[cell + Cell.ATOMIC] = 0
-        arena[cell + Cell.LAST_RELEASE] = 0
-        arena[cell + Cell.WRITER] = access.who
-        arena[cell + Cell.WRITE_TIME] = time
-        arena[cell + Cell.VALUE] = access.value
-        arena[cell + Cell.HAS_VALUE] = access.flags & HAS_VALUE
+        arena[cell + CellWord.ATOMIC] = 0
+        arena[cell + CellWord.LAST_RELEASE] = 0
+        arena[cell + CellWord.WRITER] = access.who
+        arena[cell + CellWord.WRITE_TIME] = time
+        arena[cell + CellWord.VALUE] = access.value
+        arena[cell + CellWord.HAS_VALUE] = access.flags & HAS_VALUE
     elif not access.flags & ONLY_READS:
-        arena[cell + Cell.ATOMIC] = access.who
-        arena[cell + Cell.ATOMIC_TIME] = time
-        if arena[place + Thread.FENCE_TIME]:
-            arena[cell + Cell.LAST_RELEASE] = time
+        arena[cell + CellWord.ATOMIC] = access.who
+        arena[cell + CellWord.ATOMIC_TIME] = time
+        if arena[place + ThreadWord.FENCE_TIME]:
+            arena[cell + CellWord.LAST_RELEASE] = time
 
 
 @njit
-def _access(arena: Any, access: Access, where: Where, place: int, block_place: int) -> None:
+def _access(arena: Any, access: AccessRecord, where: Where, place: int, block_place: int) -> None:
     """Compare *access* with the records of each granule that it touches, and then record it.
 
     An access is reported once for each kind of access that it races with.
     """
     shift = arena[Header.GRANULE_SHIFT]
     base = where.start >> shift
-    changes = access.kind != Event.READ and not access.flags & ONLY_READS
+    changes = access.kind != EventCode.READ and not access.flags & ONLY_READS
     reported = 0
     for granule in range(access.address >> shift, ((access.address + access.nbytes - 1) >> shift) + 1):
         cell = where.cells + (granule - base) * CELL_WORDS
-        if arena[cell + Cell.SINCE] != where.since:
+        if arena[cell + CellWord.SINCE] != where.since:
             arena[cell : cell + CELL_WORDS] = 0
-            arena[cell + Cell.SINCE] = where.since
-        untouched = arena[cell + Cell.WRITER] == 0 and arena[cell + Cell.ATOMIC] == 0
-        asked = access.kind != Event.WRITE and not (access.flags & COPIES or reported & _REPORTED_NEW)
+            arena[cell + CellWord.SINCE] = where.since
+        untouched = arena[cell + CellWord.WRITER] == 0 and arena[cell + CellWord.ATOMIC] == 0
+        asked = access.kind != EventCode.WRITE and not (access.flags & COPIES or reported & _REPORTED_NEW)
         if untouched and asked and _is_new(access, where, granule << shift, (granule + 1) << shift):
             _report(arena, access, where, 0, 0, Relation.SELF, 0)
             reported |= _REPORTED_NEW
-        if access.kind == Event.ATOMIC and arena[cell + Cell.LAST_RELEASE]:
-            learn(arena, place, block_place, arena[cell + Cell.LAST_RELEASE])
+        if access.kind == EventCode.ATOMIC and arena[cell + CellWord.LAST_RELEASE]:
+            learn(arena, place, block_place, arena[cell + CellWord.LAST_RELEASE])
         if not reported & (_REPORTED_WRITER | _REPORTED_ATOMIC):
             reported |= _check_plain(arena, access, where, cell, place)
         if changes and not reported & _REPORTED_READER:
@@ -299,7 +303,7 @@ def _access(arena: Any, access: Access, where: Where, place: int, block_place: i
     if changes and where.written:
         for at in range(access.address, access.address + access.nbytes):
             poke_byte(where.written + at - where.start, 1)
-    if access.kind == Event.ATOMIC and changes and arena[place + Thread.FENCE_TIME]:
+    if access.kind == EventCode.ATOMIC and changes and arena[place + ThreadWord.FENCE_TIME]:
         release(arena, access.block, access.thread, place, arena[Header.TIME])
 
 
@@ -313,30 +317,30 @@ def note(pointer: Any, event: int, site: int, address: int, nbytes: int, value: 
     place = find_thread(arena, block, thread)
     block_place = find_block(arena, block)
     kind = event & EVENT_MASK
-    if kind <= Event.ATOMIC:
-        if event & INNER and arena[place + Thread.CALL_SITE]:
-            site = arena[place + Thread.CALL_SITE]
+    if kind <= EventCode.ATOMIC:
+        if event & INNER and arena[place + ThreadWord.CALL_SITE]:
+            site = arena[place + ThreadWord.CALL_SITE]
         where = _locate(arena, address, block, block_place)
         if nbytes > 0 and where.number != _NOWHERE:
             who = ((block * arena[Header.BLOCK_THREADS] + thread) << SITE_BITS) | site
-            access = Access(kind, event, who, address, nbytes, value, block, thread)
+            access = AccessRecord(kind, event, who, address, nbytes, value, block, thread)
             _access(arena, access, where, place, block_place)
-    elif kind == Event.FENCE:
+    elif kind == EventCode.FENCE:
         fence(arena, place, time)
-        arena[place + Thread.FENCED] = 1
-        arena[block_place + Block.FENCED] = 1
-    elif kind == Event.BARRIER:
+        arena[place + ThreadWord.FENCED] = 1
+        arena[block_place + BlockWord.FENCED] = 1
+    elif kind == EventCode.BARRIER:
         pass_barrier(arena, place, block_place, time)
-    elif kind == Event.GRID_BARRIER:
+    elif kind == EventCode.GRID_BARRIER:
         pass_grid_barrier(arena, place, time)
-    elif kind == Event.WAVE_ENTER:
-        arena[place + Thread.WAITS_AT] = site
-    elif kind == Event.WAVE_LEAVE:
+    elif kind == EventCode.WAVE_ENTER:
+        arena[place + ThreadWord.WAITS_AT] = site
+    elif kind == EventCode.WAVE_LEAVE:
         leave_wave_operation(arena, block, thread, block_place, time)
-    elif kind == Event.SHARED:
+    elif kind == EventCode.SHARED:
         _add_shared(arena, block, block_place, address, nbytes, site)
     else:
-        arena[place + Thread.CALL_SITE] = site
+        arena[place + ThreadWord.CALL_SITE] = site
 
 
 @cache

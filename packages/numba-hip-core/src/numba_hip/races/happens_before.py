@@ -22,11 +22,11 @@ from numba_hip.abi.race_records import (
     RELEASE_WORDS,
     SITE_BITS,
     THREAD_WORDS,
-    Block,
+    BlockWord,
     Header,
     Relation,
-    Release,
-    Thread,
+    ReleaseWord,
+    ThreadWord,
 )
 
 
@@ -73,51 +73,51 @@ def enter_block(arena: Any, block: int) -> None:
 @njit
 def learn(arena: Any, place: int, block_place: int, known: int) -> None:
     """The thread at *place* acquires everything that was released before *known*."""
-    if known > arena[place + Thread.KNOWN]:
-        arena[place + Thread.KNOWN] = known
-        if known > arena[block_place + Block.KNOWN]:
-            arena[block_place + Block.KNOWN] = known
+    if known > arena[place + ThreadWord.KNOWN]:
+        arena[place + ThreadWord.KNOWN] = known
+        if known > arena[block_place + BlockWord.KNOWN]:
+            arena[block_place + BlockWord.KNOWN] = known
 
 
 @njit
 def fence(arena: Any, place: int, time: int) -> None:
     """The thread at *place* passes a fence."""
-    arena[place + Thread.FENCE_TIME] = time
-    arena[place + Thread.FENCED_BARRIER] = arena[place + Thread.BARRIER_TIME]
-    arena[place + Thread.FENCED_WAVE] = arena[place + Thread.WAVE_TIME]
+    arena[place + ThreadWord.FENCE_TIME] = time
+    arena[place + ThreadWord.FENCED_BARRIER] = arena[place + ThreadWord.BARRIER_TIME]
+    arena[place + ThreadWord.FENCED_WAVE] = arena[place + ThreadWord.WAVE_TIME]
 
 
 @njit
 def pass_barrier(arena: Any, place: int, block_place: int, time: int) -> None:
     """The thread at *place* continues after a barrier of its block. A fence of any thread before the barrier counts for
     all."""
-    arena[place + Thread.EPOCH] += 1
-    if arena[place + Thread.EPOCH] > arena[block_place + Block.EPOCH]:  # the first one behind it
-        arena[block_place + Block.EPOCH] = arena[place + Thread.EPOCH]
-        arena[block_place + Block.BARRIER_TIME] = time
-        arena[block_place + Block.KNOWN_AT_BARRIER] = arena[block_place + Block.KNOWN]
-        arena[block_place + Block.FENCED_AT_BARRIER] = arena[block_place + Block.FENCED]
-        arena[block_place + Block.FENCED] = 0
-    arena[place + Thread.BARRIER_TIME] = arena[block_place + Block.BARRIER_TIME]
-    arena[place + Thread.FENCED] = 0
-    learn(arena, place, block_place, arena[block_place + Block.KNOWN_AT_BARRIER])
-    if arena[block_place + Block.FENCED_AT_BARRIER]:
+    arena[place + ThreadWord.EPOCH] += 1
+    if arena[place + ThreadWord.EPOCH] > arena[block_place + BlockWord.EPOCH]:  # the first one behind it
+        arena[block_place + BlockWord.EPOCH] = arena[place + ThreadWord.EPOCH]
+        arena[block_place + BlockWord.BARRIER_TIME] = time
+        arena[block_place + BlockWord.KNOWN_AT_BARRIER] = arena[block_place + BlockWord.KNOWN]
+        arena[block_place + BlockWord.FENCED_AT_BARRIER] = arena[block_place + BlockWord.FENCED]
+        arena[block_place + BlockWord.FENCED] = 0
+    arena[place + ThreadWord.BARRIER_TIME] = arena[block_place + BlockWord.BARRIER_TIME]
+    arena[place + ThreadWord.FENCED] = 0
+    learn(arena, place, block_place, arena[block_place + BlockWord.KNOWN_AT_BARRIER])
+    if arena[block_place + BlockWord.FENCED_AT_BARRIER]:
         fence(arena, place, time)
 
 
 @njit
 def pass_grid_barrier(arena: Any, place: int, time: int) -> None:
     """The thread at *place* continues after a barrier of the grid."""
-    arena[place + Thread.GRID_EPOCH] += 1
-    if arena[place + Thread.GRID_EPOCH] > arena[Header.GRID_EPOCH]:
-        arena[Header.GRID_EPOCH] = arena[place + Thread.GRID_EPOCH]
+    arena[place + ThreadWord.GRID_EPOCH] += 1
+    if arena[place + ThreadWord.GRID_EPOCH] > arena[Header.GRID_EPOCH]:
+        arena[Header.GRID_EPOCH] = arena[place + ThreadWord.GRID_EPOCH]
         arena[Header.GRID_TIME] = time
 
 
 @njit
 def leave_wave_operation(arena: Any, block: int, thread: int, block_place: int, time: int) -> None:
     """The first lane that continues makes all lanes that waited with it known to each other."""
-    site = arena[find_thread(arena, block, thread) + Thread.WAITS_AT]
+    site = arena[find_thread(arena, block, thread) + ThreadWord.WAITS_AT]
     if site == 0:
         return
     arena[Header.WAVES_USED] = 1
@@ -128,18 +128,18 @@ def leave_wave_operation(arena: Any, block: int, thread: int, block_place: int, 
     known = fenced = 0
     for other in range(first, last):
         place = find_thread(arena, block, other)
-        if arena[place + Thread.WAITS_AT] == site:
-            known = max(known, arena[place + Thread.KNOWN])
-            fenced |= arena[place + Thread.FENCED]
+        if arena[place + ThreadWord.WAITS_AT] == site:
+            known = max(known, arena[place + ThreadWord.KNOWN])
+            fenced |= arena[place + ThreadWord.FENCED]
             row = find_lanes(arena, block, other)
             for lane in range(size):
                 arena[union + lane] = max(arena[union + lane], arena[row + lane])
             arena[union + other - first] = time
     for other in range(first, last):
         place = find_thread(arena, block, other)
-        if arena[place + Thread.WAITS_AT] == site:
-            arena[place + Thread.WAITS_AT] = 0
-            arena[place + Thread.WAVE_TIME] = time
+        if arena[place + ThreadWord.WAITS_AT] == site:
+            arena[place + ThreadWord.WAITS_AT] = 0
+            arena[place + ThreadWord.WAVE_TIME] = time
             learn(arena, place, block_place, known)
             if fenced:
                 fence(arena, place, time)
@@ -156,20 +156,20 @@ def release(arena: Any, block: int, thread: int, place: int, time: int) -> None:
         return
     arena[Header.RELEASE_COUNT] = number
     entry = arena[Header.RELEASES] + number * RELEASE_WORDS
-    arena[entry + Release.TIME] = time
-    arena[entry + Release.FENCE_TIME] = arena[place + Thread.FENCE_TIME]
-    arena[entry + Release.FENCED_BARRIER] = arena[place + Thread.FENCED_BARRIER]
-    arena[entry + Release.FENCED_WAVE] = arena[place + Thread.FENCED_WAVE]
+    arena[entry + ReleaseWord.TIME] = time
+    arena[entry + ReleaseWord.FENCE_TIME] = arena[place + ThreadWord.FENCE_TIME]
+    arena[entry + ReleaseWord.FENCED_BARRIER] = arena[place + ThreadWord.FENCED_BARRIER]
+    arena[entry + ReleaseWord.FENCED_WAVE] = arena[place + ThreadWord.FENCED_WAVE]
     threads, size = arena[Header.BLOCK_THREADS], arena[Header.WAVE_SIZE]
     waves = (threads + size - 1) // size
     head = arena[Header.THREAD_RELEASES] + block * threads + thread
-    arena[entry + Release.OF_THREAD] = arena[head]
+    arena[entry + ReleaseWord.OF_THREAD] = arena[head]
     arena[head] = number
     head = arena[Header.WAVE_RELEASES] + block * waves + thread // size
-    arena[entry + Release.OF_WAVE] = arena[head]
+    arena[entry + ReleaseWord.OF_WAVE] = arena[head]
     arena[head] = number
     head = arena[Header.BLOCK_RELEASES] + block
-    arena[entry + Release.OF_BLOCK] = arena[head]
+    arena[entry + ReleaseWord.OF_BLOCK] = arena[head]
     arena[head] = number
 
 
@@ -178,7 +178,7 @@ def _is_released(arena: Any, time: int, number: int, known: int, link: int, cove
     """Whether the last release before *known*, in the chain from *number* on, covers events up to *time*."""
     while number:
         entry = arena[Header.RELEASES] + number * RELEASE_WORDS
-        if arena[entry + Release.TIME] <= known:
+        if arena[entry + ReleaseWord.TIME] <= known:
             return arena[entry + covers] > time
         number = arena[entry + link]
     return False
@@ -191,28 +191,28 @@ def is_ordered(arena: Any, who: int, time: int, block: int, thread: int, place: 
     other = who >> SITE_BITS
     if other == block * threads + thread:
         return True
-    if time < arena[Header.GRID_TIME] and arena[place + Thread.GRID_EPOCH] == arena[Header.GRID_EPOCH]:
+    if time < arena[Header.GRID_TIME] and arena[place + ThreadWord.GRID_EPOCH] == arena[Header.GRID_EPOCH]:
         return True
     size = arena[Header.WAVE_SIZE]
     other_block, other_thread = other // threads, other % threads
     if other_block == block:
-        if time < arena[place + Thread.BARRIER_TIME]:
+        if time < arena[place + ThreadWord.BARRIER_TIME]:
             return True
         lane = find_lanes(arena, block, thread) + other_thread % size
         if other_thread // size == thread // size and time < arena[lane]:
             return True
-    known = arena[place + Thread.KNOWN]
+    known = arena[place + ThreadWord.KNOWN]
     if known == 0:
         return False
     first = arena[arena[Header.THREAD_RELEASES] + other]
-    if _is_released(arena, time, first, known, Release.OF_THREAD, Release.FENCE_TIME):
+    if _is_released(arena, time, first, known, ReleaseWord.OF_THREAD, ReleaseWord.FENCE_TIME):
         return True
     waves = (threads + size - 1) // size
     first = arena[arena[Header.WAVE_RELEASES] + other_block * waves + other_thread // size]
-    if _is_released(arena, time, first, known, Release.OF_WAVE, Release.FENCED_WAVE):
+    if _is_released(arena, time, first, known, ReleaseWord.OF_WAVE, ReleaseWord.FENCED_WAVE):
         return True
     first = arena[arena[Header.BLOCK_RELEASES] + other_block]
-    return _is_released(arena, time, first, known, Release.OF_BLOCK, Release.FENCED_BARRIER)
+    return _is_released(arena, time, first, known, ReleaseWord.OF_BLOCK, ReleaseWord.FENCED_BARRIER)
 
 
 @njit

@@ -11,16 +11,15 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.diagnostics.observers import observed
 from hip_runtime.errors import CaptureError
 from hip_runtime.module import Launch
-from numba_hip.abi.race_records import EVENT_MASK, SITE_BITS, Event, Relation
-from numba_hip.abi.race_records import Finding as Field
+from numba_hip.abi.race_records import EVENT_MASK, SITE_BITS, EventCode, FindingWord, Relation
 from numba_hip.abi.source_sites import Site, site_of
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import RaceError, RaceWarning
 from numba_hip.races.address_lookup import ArrayPlace, find_arrays
-from numba_hip.races.arena import Arena, LaunchShape, Memory
+from numba_hip.races.arena import Arena, LaunchShape, TrackedMemory
 from numba_hip.races.findings import Access, Finding, merge, remember
 
-_KINDS = {Event.READ: "read", Event.WRITE: "write", Event.ATOMIC: "atomic"}
+_KINDS = {EventCode.READ: "read", EventCode.WRITE: "write", EventCode.ATOMIC: "atomic"}
 _RELATIONS = {Relation.WAVE: "wave", Relation.BLOCK: "block", Relation.GRID: "grid", Relation.SELF: "wave"}
 
 
@@ -61,13 +60,13 @@ class ObservedLaunch:
             remember(findings)
         self._report(findings, arena.lost)
 
-    def _memory(self, arrays: Sequence[ArrayPlace]) -> list[Memory]:
+    def _memory(self, arrays: Sequence[ArrayPlace]) -> list[TrackedMemory]:
         """All memory of the device, and what else was passed to the kernel."""
-        known = [Memory(*one) for one in self._driver.allocations()]  # type: ignore[attr-defined]
+        known = [TrackedMemory(*one) for one in self._driver.allocations()]  # type: ignore[attr-defined]
         for low, high in sorted(array.bounds for array in arrays):
             inside = any(one.start <= low and high <= one.start + one.nbytes for one in known)
             if not inside and low < high:
-                known.append(Memory(low, high - low))
+                known.append(TrackedMemory(low, high - low))
         return _separate(known)
 
     def _report(self, findings: Sequence[Finding], lost: int) -> None:
@@ -78,45 +77,49 @@ class ObservedLaunch:
         if findings:
             warnings.warn(RaceWarning(self._code.name, tuple(findings), lost), stacklevel=4)
 
-    def _finding(self, row: dict[Field, int], arena: Arena, arrays: Sequence[ArrayPlace]) -> Finding:
-        numbers = (row[field] & ((1 << SITE_BITS) - 1) for field in (Field.FIRST, Field.SECOND))
+    def _finding(self, row: dict[FindingWord, int], arena: Arena, arrays: Sequence[ArrayPlace]) -> Finding:
+        numbers = (row[field] & ((1 << SITE_BITS) - 1) for field in (FindingWord.FIRST, FindingWord.SECOND))
         first_site, second_site = map(site_of, numbers)
-        first = self._access(row[Field.FIRST_EVENT], row[Field.FIRST], first_site) if row[Field.FIRST_EVENT] else None
-        second = self._access(row[Field.SECOND_EVENT], row[Field.SECOND], second_site)
-        shared = row[Field.WHERE] < 0
-        name, index, offset = second_site.array or first_site.array, None, row[Field.OFFSET]
+        first = (
+            self._access(row[FindingWord.FIRST_EVENT], row[FindingWord.FIRST], first_site)
+            if row[FindingWord.FIRST_EVENT]
+            else None
+        )
+        second = self._access(row[FindingWord.SECOND_EVENT], row[FindingWord.SECOND], second_site)
+        shared = row[FindingWord.WHERE] < 0
+        name, index, offset = second_site.array or first_site.array, None, row[FindingWord.OFFSET]
         if not shared:
             for array in arrays:
-                found = array.find(row[Field.ADDRESS])
+                found = array.find(row[FindingWord.ADDRESS])
                 if found is not None:
-                    name, index, offset = array.name, found, row[Field.ADDRESS] - array.bounds[0]
+                    name, index, offset = array.name, found, row[FindingWord.ADDRESS] - array.bounds[0]
                     break
-        elif row[Field.BYTES] and offset % row[Field.BYTES] == 0:
-            index = (offset // row[Field.BYTES],)
+        elif row[FindingWord.BYTES] and offset % row[FindingWord.BYTES] == 0:
+            index = (offset // row[FindingWord.BYTES],)
         return Finding(
-            self._code.name, first, second, "shared" if shared else "device", name, index, offset, row[Field.ADDRESS],
-            row[Field.BYTES], (_RELATIONS[Relation(row[Field.RELATION])],), bool(row[Field.SAME_VALUE]),
-            row[Field.COUNT],
+            self._code.name, first, second, "shared" if shared else "device", name, index, offset,
+            row[FindingWord.ADDRESS], row[FindingWord.BYTES], (_RELATIONS[Relation(row[FindingWord.RELATION])],),
+            bool(row[FindingWord.SAME_VALUE]), row[FindingWord.COUNT],
         )  # fmt: skip
 
     def _access(self, event: int, who: int, site: Site) -> Access:
         block, thread = divmod(who >> SITE_BITS, _count(self._shape.block))
-        kind = _KINDS[Event(event & EVENT_MASK)]
+        kind = _KINDS[EventCode(event & EVENT_MASK)]
         return Access(
             kind, site.file, site.line, site.function, _index(block, self._shape.grid),
             _index(thread, self._shape.block),
         )  # fmt: skip
 
 
-def _separate(memory: list[Memory]) -> list[Memory]:
+def _separate(memory: list[TrackedMemory]) -> list[TrackedMemory]:
     """The same memory in pieces that do not overlap, in the order of addresses."""
-    pieces: list[Memory] = []
+    pieces: list[TrackedMemory] = []
     for one in sorted(memory, key=lambda one: one.start):
         end = pieces[-1].start + pieces[-1].nbytes if pieces else 0
         if one.start >= end:
             pieces.append(one)
         elif one.start + one.nbytes > end:
-            pieces.append(Memory(end, one.start + one.nbytes - end))
+            pieces.append(TrackedMemory(end, one.start + one.nbytes - end))
     return pieces
 
 

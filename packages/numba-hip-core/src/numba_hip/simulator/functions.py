@@ -13,7 +13,7 @@ from numba.core import types
 from numba_hip._numba.typing import as_dtype
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.language.vector_types import VECTORS, VectorStub
-from numba_hip.simulator.schedule import Thread, array_site
+from numba_hip.simulator.schedule import SimulatedThread, array_site
 
 UNDEFINED = 0xFF
 """What fills memory that is not initialised: NaN as floats, -1 as integers, so that it is seen."""
@@ -47,14 +47,14 @@ def _axes(ndim: int, values: list[int]) -> int | tuple[int, ...]:
 
 
 @means("grid")
-def _grid(thread: Thread, ndim: int) -> int | tuple[int, ...]:
+def _grid(thread: SimulatedThread, ndim: int) -> int | tuple[int, ...]:
     block = thread.block
     extents = block.grid.block_dim
     return _axes(ndim, [at * n + i for at, n, i in zip(block.index, extents, thread.index, strict=True)])
 
 
 @means("gridsize")
-def _gridsize(thread: Thread, ndim: int) -> int | tuple[int, ...]:
+def _gridsize(thread: SimulatedThread, ndim: int) -> int | tuple[int, ...]:
     grid = thread.block.grid
     return _axes(ndim, [blocks * n for blocks, n in zip(grid.grid_dim, grid.block_dim, strict=True)])
 
@@ -76,7 +76,7 @@ for _fence in ("threadfence", "threadfence_block", "threadfence_system"):
 
 
 class _GridGroup:
-    def __init__(self, thread: Thread) -> None:
+    def __init__(self, thread: SimulatedThread) -> None:
         self._thread = thread
 
     def sync(self) -> int:
@@ -109,13 +109,13 @@ def _seen(array: HostArray) -> Any:
 
 
 @means("local.array")
-def _local(thread: Thread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+def _local(thread: SimulatedThread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
     del alignment
     return _undefined(shape, _dtype(dtype))
 
 
 @means("shared.array")
-def _shared(thread: Thread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+def _shared(thread: SimulatedThread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
     del alignment
     block, kind = thread.block, _dtype(dtype)
     if shape in (0, (0,)):
@@ -139,7 +139,7 @@ for _name in ("stcg", "stcs", "stwb", "stwt"):
 
 
 def _atomic(name: str, update: Callable[[Any, Any], Any]) -> None:
-    def apply(thread: Thread, ary: HostArray, idx: Any, val: Any, scope: str = "device") -> Any:
+    def apply(thread: SimulatedThread, ary: HostArray, idx: Any, val: Any, scope: str = "device") -> Any:
         index = tuple(map(int, idx)) if isinstance(idx, tuple) else int(idx)
         old = ary[index]
         ary[index] = update(old, np.asarray(val).astype(ary.dtype)[()])
@@ -167,7 +167,7 @@ for _name, _update in UPDATES.items():
 
 
 @means("atomic.cas")
-def _cas(thread: Thread, ary: HostArray, idx: Any, old: Any, val: Any, scope: str = "device") -> Any:
+def _cas(thread: SimulatedThread, ary: HostArray, idx: Any, old: Any, val: Any, scope: str = "device") -> Any:
     found = ary[idx]
     if found == old:
         ary[idx] = val
@@ -186,7 +186,7 @@ def _bits(x: Any) -> tuple[int, int]:
 
 
 @means("brev")
-def _brev(thread: Thread, x: Any) -> Any:
+def _brev(thread: SimulatedThread, x: Any) -> Any:
     bits, width = _bits(x)
     found = int(f"{bits:0{width}b}"[::-1], 2)
     return np.uint64(found).astype(x.dtype) if isinstance(x, np.generic) else found
@@ -202,7 +202,7 @@ INTERPRETED["nanosleep"] = lambda thread, ns: None
 
 
 @means("fma")
-def _fma(thread: Thread, a: Any, b: Any, c: Any) -> Any:
+def _fma(thread: SimulatedThread, a: Any, b: Any, c: Any) -> Any:
     from fractions import Fraction
 
     if not all(map(math.isfinite, (a, b, c))):
@@ -215,7 +215,7 @@ def _vector(stub: VectorStub) -> None:
     element = as_dtype(stub.kind.base).type
     dtype = _dtype(stub)
 
-    def make(thread: Thread, *parts: Any) -> Any:
+    def make(thread: SimulatedThread, *parts: Any) -> Any:
         numbers = [number for part in parts for number in (part.item() if isinstance(part, np.void) else (part,))]
         if len(parts) == len(numbers) == 1:
             numbers *= stub.kind.count
@@ -243,7 +243,9 @@ def _covered(array: HostArray, indices: Any, shape: tuple[int, ...]) -> HostArra
 
 
 @means("vector.load")
-def _load_vector(thread: Thread, array: HostArray, indices: Any, shape: Any, alignment: int | None = None) -> Any:
+def _load_vector(
+    thread: SimulatedThread, array: HostArray, indices: Any, shape: Any, alignment: int | None = None
+) -> Any:
     del alignment
     part = _covered(array, indices, shape if isinstance(shape, tuple) else (shape,))
     names = [*"xyzw", *(f"component{index}" for index in range(4, part.size))][: part.size]
@@ -251,7 +253,9 @@ def _load_vector(thread: Thread, array: HostArray, indices: Any, shape: Any, ali
 
 
 @means("vector.store")
-def _store_vector(thread: Thread, array: HostArray, index: Any, vector: Any, alignment: int | None = None) -> None:
+def _store_vector(
+    thread: SimulatedThread, array: HostArray, index: Any, vector: Any, alignment: int | None = None
+) -> None:
     del alignment
     numbers = np.array(vector.item(), array.dtype)
     _covered(array, index, numbers.shape)[...] = numbers

@@ -44,18 +44,18 @@ class Wait:
     scope: str
     site: Site
     value: Any
-    resolve: Callable[[dict[int, Any], Thread], Any]
+    resolve: Callable[[dict[int, Any], SimulatedThread], Any]
     mask: int
 
 
 @dataclass(eq=False)
-class Thread:
+class SimulatedThread:
     """One thread of a launch."""
 
     index: Dim3
     number: int
     """Its linear index in the block."""
-    block: Block
+    block: SimulatedBlock
     started: bool = False
     done: bool = False
     waiting: Wait | None = None
@@ -67,7 +67,9 @@ class Thread:
         """Index in its wave."""
         return self.number % self.block.grid.wave_size
 
-    def wait(self, scope: str, value: Any, resolve: Callable[[dict[int, Any], Thread], Any], mask: int = -1) -> Any:
+    def wait(
+        self, scope: str, value: Any, resolve: Callable[[dict[int, Any], SimulatedThread], Any], mask: int = -1
+    ) -> Any:
         """Wait until the threads of *scope* are here; returns this thread's result of *resolve*."""
         self.waiting = Wait(scope, _site(), value, resolve, mask)
         self.block.grid.park(self)
@@ -75,16 +77,16 @@ class Thread:
 
 
 @dataclass(eq=False)
-class Block:
+class SimulatedBlock:
     """A block of a launch, with its shared arrays by the places in the program that create them."""
 
     index: Dim3
     grid: Grid
-    threads: list[Thread] = field(default_factory=list)
+    threads: list[SimulatedThread] = field(default_factory=list)
     shared: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     @property
-    def live(self) -> list[Thread]:
+    def live(self) -> list[SimulatedThread]:
         """Threads that have not returned."""
         return [thread for thread in self.threads if not thread.done]
 
@@ -138,9 +140,9 @@ class Grid:
         self.wave_size = waves
         self.error: BaseException | None = None
         self._blocks = _indices(grid)
-        self._running: list[Block] = []
-        self._ready: deque[Thread] = deque()
-        self._fresh: deque[Thread] = deque()
+        self._running: list[SimulatedBlock] = []
+        self._ready: deque[SimulatedThread] = deque()
+        self._fresh: deque[SimulatedThread] = deque()
         self._helpers: list[threading.Thread] = []
         self._finished = threading.Event()
         self._cancelled = False
@@ -157,7 +159,7 @@ class Grid:
         if self.error is not None:
             raise self.error
 
-    def park(self, thread: Thread) -> None:
+    def park(self, thread: SimulatedThread) -> None:
         """Let others run until *thread* can continue."""
         if self._cancelled:  # clean-up code of the program, while threads unwind
             raise _Cancelled
@@ -171,7 +173,7 @@ class Grid:
         if self._cancelled:
             raise _Cancelled
 
-    def _hand_over(self, thread: Thread) -> None:
+    def _hand_over(self, thread: SimulatedThread) -> None:
         if thread.started:
             thread.resumed.set()
             return
@@ -180,7 +182,7 @@ class Grid:
         self._helpers.append(helper)
         helper.start()
 
-    def _work(self, thread: Thread | None) -> None:
+    def _work(self, thread: SimulatedThread | None) -> None:
         """Run threads one after another, until one that waits elsewhere can continue, or none is left."""
         while thread is not None and not self._cancelled:
             if thread.started:
@@ -191,7 +193,7 @@ class Grid:
             thread = self._choose()  # after a failure there is none, or the loop has ended
         self._finished.set()
 
-    def _execute(self, thread: Thread) -> None:
+    def _execute(self, thread: SimulatedThread) -> None:
         try:
             with stub.interpreted_by(thread), np.errstate(all="ignore"):
                 self.function(*self.args)
@@ -215,7 +217,7 @@ class Grid:
 
     # Who is next.
 
-    def _choose(self) -> Thread | None:
+    def _choose(self) -> SimulatedThread | None:
         while True:
             if self._ready:
                 return self._ready.popleft()
@@ -234,12 +236,12 @@ class Grid:
                 return None
 
     def _begin(self, index: Dim3) -> None:
-        block = Block(index, self)
-        block.threads = [Thread(place, number, block) for number, place in enumerate(_indices(self.block_dim))]
+        block = SimulatedBlock(index, self)
+        block.threads = [SimulatedThread(place, number, block) for number, place in enumerate(_indices(self.block_dim))]
         self._running.append(block)
         self._fresh.extend(block.threads)
 
-    def _release(self, threads: Sequence[Thread], key: Callable[[Thread], int]) -> bool:
+    def _release(self, threads: Sequence[SimulatedThread], key: Callable[[SimulatedThread], int]) -> bool:
         met = {key(thread): thread.waiting.value for thread in threads if thread.waiting is not None}
         for thread in threads:
             assert thread.waiting is not None
@@ -249,10 +251,10 @@ class Grid:
         self._ready.extend(threads)
         return True
 
-    def _release_wave(self, block: Block) -> bool:
+    def _release_wave(self, block: SimulatedBlock) -> bool:
         for start in range(0, len(block.threads), self.wave_size):
             lanes = [thread for thread in block.threads[start : start + self.wave_size] if not thread.done]
-            places: dict[Site, list[Thread]] = {}
+            places: dict[Site, list[SimulatedThread]] = {}
             for thread in lanes:
                 if thread.waiting is not None and thread.waiting.scope == "wave":
                     places.setdefault(thread.waiting.site, []).append(thread)
@@ -262,13 +264,13 @@ class Grid:
         return False
 
     @staticmethod
-    def _lacks(met: Sequence[Thread], lanes: Sequence[Thread]) -> int:
+    def _lacks(met: Sequence[SimulatedThread], lanes: Sequence[SimulatedThread]) -> int:
         """How many lanes in the mask have not returned and are not here."""
         assert met[0].waiting is not None
         mask = met[0].waiting.mask
         return sum(bool(mask >> lane.lane & 1) for lane in lanes) - sum(bool(mask >> one.lane & 1) for one in met)
 
-    def _release_block(self, block: Block) -> bool:
+    def _release_block(self, block: SimulatedBlock) -> bool:
         waits = [thread.waiting for thread in block.live]
         places = {(wait.scope, wait.site) for wait in waits if wait is not None}
         if len(places) != 1 or next(iter(places))[0] != "block":
@@ -294,7 +296,7 @@ class Grid:
         )
 
 
-def _located(error: BaseException, thread: Thread) -> BaseException:
+def _located(error: BaseException, thread: SimulatedThread) -> BaseException:
     """*error* with thread and block in its message, as compiled kernels raise it; caused by the original."""
     if not isinstance(error, Exception):
         return error

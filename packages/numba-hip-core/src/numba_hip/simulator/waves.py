@@ -7,13 +7,13 @@ from typing import Any
 
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.simulator.functions import means
-from numba_hip.simulator.schedule import Thread
+from numba_hip.simulator.schedule import SimulatedThread
 
 Lanes = dict[int, Any]
 ALL = (1 << 64) - 1
 
 
-def _meet(thread: Thread, value: Any, result: Callable[[Lanes, Thread], Any], mask: int = -1) -> Any:
+def _meet(thread: SimulatedThread, value: Any, result: Callable[[Lanes, SimulatedThread], Any], mask: int = -1) -> Any:
     return thread.wait("wave", value, result, int(mask))
 
 
@@ -34,7 +34,7 @@ VOTES: dict[str, Callable[[int, int], Any]] = {
 
 
 def _vote(name: str, result: Callable[[int, int], Any]) -> None:
-    def masked(thread: Thread, mask: int, predicate: Any) -> Any:
+    def masked(thread: SimulatedThread, mask: int, predicate: Any) -> Any:
         return _meet(thread, bool(predicate), lambda met, one: result(_votes(met, mask), _bits_of(met, mask)), mask)
 
     INTERPRETED[f"{name}_sync"] = masked
@@ -71,10 +71,10 @@ def _from_other(lane: int, operand: int, width: int) -> int:
 
 
 def _shuffle(name: str, source: Callable[[int, int, int], int]) -> None:
-    def masked(thread: Thread, mask: int, value: Any, lane: int, width: int | None = None) -> Any:
+    def masked(thread: SimulatedThread, mask: int, value: Any, lane: int, width: int | None = None) -> Any:
         lanes = thread.block.grid.wave_size if width is None else int(width)
 
-        def pull(met: Lanes, one: Thread) -> Any:
+        def pull(met: Lanes, one: SimulatedThread) -> Any:
             return met.get(source(one.lane, int(lane), lanes), value)
 
         return _meet(thread, value, pull, mask)
@@ -94,15 +94,15 @@ _shuffle("wave.shuffle_xor", _from_other)
 
 
 @means("match_any_sync")
-def _match_any(thread: Thread, mask: int, value: Any) -> int:
+def _match_any(thread: SimulatedThread, mask: int, value: Any) -> int:
     return int(_meet(
         thread, value, lambda met, one: _bits_of({n: v for n, v in met.items() if v == met[one.lane]}, mask), mask
     ))  # fmt: skip
 
 
 @means("match_all_sync")
-def _match_all(thread: Thread, mask: int, value: Any) -> tuple[int, bool]:
-    def compare(met: Lanes, one: Thread) -> tuple[int, bool]:
+def _match_all(thread: SimulatedThread, mask: int, value: Any) -> tuple[int, bool]:
+    def compare(met: Lanes, one: SimulatedThread) -> tuple[int, bool]:
         taking_part = {lane: given for lane, given in met.items() if int(mask) >> lane & 1}
         same = all(given == met[one.lane] for given in taking_part.values())
         return (_bits_of(taking_part) if same else 0), same
@@ -116,15 +116,15 @@ INTERPRETED["match_all"] = lambda thread, value: _match_all(thread, -1, value)
 
 
 @means("readlane")
-def _readlane(thread: Thread, value: Any, lane: int) -> Any:
+def _readlane(thread: SimulatedThread, value: Any, lane: int) -> Any:
     return _meet(thread, value, lambda met, one: met.get(int(lane), value))
 
 
 @means("readfirstlane")
-def _readfirstlane(thread: Thread, value: Any) -> Any:
+def _readfirstlane(thread: SimulatedThread, value: Any) -> Any:
     return _meet(thread, value, lambda met, one: met[min(met)])
 
 
 @means("mbcnt")
-def _mbcnt(thread: Thread, mask: int, base: int = 0) -> int:
+def _mbcnt(thread: SimulatedThread, mask: int, base: int = 0) -> int:
     return bin(int(mask) & ((1 << thread.lane) - 1)).count("1") + int(base)

@@ -10,7 +10,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from numba_hip._numba.codegen import Library
+from numba_hip._numba.codegen import LoweringLibrary
 from numba_hip.abi.fault import Fault
 from numba_hip.language.external_functions import ExternalFunction, build_adapters, link_modules
 from numba_hip.linked_code import LinkedCode
@@ -32,7 +32,7 @@ def symbol_of(python_name: str) -> str:
     return re.sub(r"\W", "_", python_name.rpartition(".")[2]).strip("_") or "function"
 
 
-class HipCodeLibrary(Library):
+class HipCodeLibrary(LoweringLibrary):
     """The LLVM modules of one function, and the libraries of the functions that it calls.
 
     Nothing is optimised here: the modules of a kernel and of everything that it calls are linked first.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from numba_hip_cuda.catalog import CUDA, ERRORS, RENAMED
-from numba_hip_cuda.posed_module import Module, from_module
+from numba_hip_cuda.posed_module import PosedModule, from_module
 
 HIP = "numba.hip"
 HERE = "numba_hip_cuda.amd"
@@ -32,8 +32,8 @@ TESTING = """
     skip_if_cuda_includes_missing
 """.split()
 
-MODULES: Mapping[str, Module] = {
-    HIP: Module(
+MODULES: Mapping[str, PosedModule] = {
+    HIP: PosedModule(
         names={
             **RENAMED,
             "as_hip_array": RENAMED["as_cuda_array"],
@@ -57,13 +57,13 @@ MODULES: Mapping[str, Module] = {
         },
         absent=dict.fromkeys(("amdgcn", "api_util", "codegen", "hipconfig", "typing_lowering", "util"), NO_INSIDES),
     ),
-    f"{HIP}.hipdrv": Module(
+    f"{HIP}.hipdrv": PosedModule(
         names={name: f"{HIP}.hipdrv.{name}:" for name in "devicearray devices driver dummyarray error ndarray".split()},
         absent={"hiprtc": NO_HIPRTC, "nvrtc": NO_HIPRTC},
     ),
-    f"{HIP}.hipdrv.devicearray": Module(names={}, like=f"{CUDA}.cudadrv.devicearray"),
-    f"{HIP}.hipdrv.devices": Module(names={}, like=f"{CUDA}.cudadrv.devices"),
-    f"{HIP}.hipdrv.driver": Module(
+    f"{HIP}.hipdrv.devicearray": PosedModule(names={}, like=f"{CUDA}.cudadrv.devicearray"),
+    f"{HIP}.hipdrv.devices": PosedModule(names={}, like=f"{CUDA}.cudadrv.devices"),
+    f"{HIP}.hipdrv.driver": PosedModule(
         names={
             **MANAGERS,
             "HipAPIError": ERRORS["CudaDriverError"],
@@ -72,31 +72,31 @@ MODULES: Mapping[str, Module] = {
         },
         like=f"{CUDA}.cudadrv.driver",
     ),
-    f"{HIP}.hipdrv.dummyarray": Module(names={}, like=f"{CUDA}.cudadrv.dummyarray"),
-    f"{HIP}.hipdrv.ndarray": Module(names={}, like=f"{CUDA}.cudadrv.ndarray"),
-    f"{HIP}.hipdrv.error": Module(names=ERROR_NAMES, like=f"{CUDA}.cudadrv.error"),
-    f"{HIP}.api": Module(names={}, like=f"{CUDA}.api"),
-    f"{HIP}.args": Module(names={}, like=f"{CUDA}.args"),
-    f"{HIP}.compiler": Module(
+    f"{HIP}.hipdrv.dummyarray": PosedModule(names={}, like=f"{CUDA}.cudadrv.dummyarray"),
+    f"{HIP}.hipdrv.ndarray": PosedModule(names={}, like=f"{CUDA}.cudadrv.ndarray"),
+    f"{HIP}.hipdrv.error": PosedModule(names=ERROR_NAMES, like=f"{CUDA}.cudadrv.error"),
+    f"{HIP}.api": PosedModule(names={}, like=f"{CUDA}.api"),
+    f"{HIP}.args": PosedModule(names={}, like=f"{CUDA}.args"),
+    f"{HIP}.compiler": PosedModule(
         names={**from_module("numba_hip", *COMPILE), "declare_device": "numba_hip:declare_device"}
     ),
-    f"{HIP}.descriptor": Module(names={"hip_target": "numba_hip_cuda.registries:cuda_target"}),
-    f"{HIP}.dispatcher": Module(names={"HIPDispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
-    f"{HIP}.hipdecl": Module(names={}, like=f"{CUDA}.cudadecl"),
-    f"{HIP}.hipimpl": Module(names={}, like=f"{CUDA}.cudaimpl"),
-    f"{HIP}.kernels": Module(names={name: f"{HIP}.kernels.{name}:" for name in ("reduction", "transpose")}),
-    f"{HIP}.kernels.reduction": Module(names={}, like=f"{CUDA}.kernels.reduction"),
-    f"{HIP}.kernels.transpose": Module(names={}, like=f"{CUDA}.kernels.transpose"),
-    f"{HIP}.stubs": Module(names={}, like=f"{CUDA}.stubs"),
-    f"{HIP}.target": Module(
+    f"{HIP}.descriptor": PosedModule(names={"hip_target": "numba_hip_cuda.registries:cuda_target"}),
+    f"{HIP}.dispatcher": PosedModule(names={"HIPDispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
+    f"{HIP}.hipdecl": PosedModule(names={}, like=f"{CUDA}.cudadecl"),
+    f"{HIP}.hipimpl": PosedModule(names={}, like=f"{CUDA}.cudaimpl"),
+    f"{HIP}.kernels": PosedModule(names={name: f"{HIP}.kernels.{name}:" for name in ("reduction", "transpose")}),
+    f"{HIP}.kernels.reduction": PosedModule(names={}, like=f"{CUDA}.kernels.reduction"),
+    f"{HIP}.kernels.transpose": PosedModule(names={}, like=f"{CUDA}.kernels.transpose"),
+    f"{HIP}.stubs": PosedModule(names={}, like=f"{CUDA}.stubs"),
+    f"{HIP}.target": PosedModule(
         names={
             "HIPTargetContext": "numba_hip.targets.context:HipContext",
             "HIPTypingContext": "numba_hip.targets.typing:HipTypingContext",
         }
     ),
-    f"{HIP}.testing": Module(names={**from_module(f"{HERE}.testing", *TESTING), "unittest": "unittest:"}),
-    f"{HIP}.vector_types": Module(names={}, like=f"{CUDA}.vector_types"),
-    f"{HIP}.vectorizers": Module(names={}, like=f"{CUDA}.vectorizers"),
+    f"{HIP}.testing": PosedModule(names={**from_module(f"{HERE}.testing", *TESTING), "unittest": "unittest:"}),
+    f"{HIP}.vector_types": PosedModule(names={}, like=f"{CUDA}.vector_types"),
+    f"{HIP}.vectorizers": PosedModule(names={}, like=f"{CUDA}.vectorizers"),
 }
 """The modules, by their full names."""
 

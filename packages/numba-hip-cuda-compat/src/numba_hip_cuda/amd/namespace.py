@@ -6,7 +6,7 @@ import importlib
 from importlib.machinery import ModuleSpec
 
 from numba_hip_cuda.amd.catalog import ALIASES, HIP, MODULES
-from numba_hip_cuda.name_lookup import ORIGIN, UnavailableNameError, UnknownNameError
+from numba_hip_cuda.name_lookup import ORIGIN, UnavailableNameError, UnknownPosedNameError
 from numba_hip_cuda.name_lookup import look_up as look_up_in
 from numba_hip_cuda.pose import ForwardingLoader, PosedLoader
 
@@ -16,7 +16,7 @@ def look_up(name: str) -> object:
     has one that is not available here."""
     try:
         return look_up_in(HIP, name)
-    except UnknownNameError:
+    except UnknownPosedNameError:
         raise LookupError(name) from None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from numba_hip_cuda.catalog import CUDA, VECTOR_TYPES
-from numba_hip_cuda.posed_module import Module, from_module
+from numba_hip_cuda.posed_module import PosedModule, from_module
 
 MLIR = "numba_cuda_mlir"
 HERE = "numba_hip_cuda.mlir"
@@ -49,15 +49,15 @@ BY_WIDTH = {
 }
 """Type names that count bits where Numba's count bytes: `i8` has 8 bits in ``numba_cuda_mlir.types``."""
 
-MODULES: Mapping[str, Module] = {
-    MLIR: Module(
+MODULES: Mapping[str, PosedModule] = {
+    MLIR: PosedModule(
         names={
             "__version__": f"{HERE}.posed_version:VERSION",
             **from_module("numba", "carray", "farray"),
         },
         absent=dict.fromkeys(COMPILER_MODULES, NO_MLIR),
     ),
-    f"{MLIR}.cuda": Module(
+    f"{MLIR}.cuda": PosedModule(
         names={
             "jit": f"{HERE}.jit:jit",
             "local_array": "numba_hip.language.local:array",
@@ -72,7 +72,7 @@ MODULES: Mapping[str, Module] = {
         absent={"intrin": NO_MLIR, "tensor_map": NO_TENSOR_CORES},
         like=CUDA,
     ),
-    f"{MLIR}.cuda.vector_types": Module(
+    f"{MLIR}.cuda.vector_types": PosedModule(
         names={
             **from_module("numba_hip", *VECTOR_TYPES, *HALF_VECTORS),
             "_vector_types": f"{HERE}.vector_types:VECTOR_TYPES",
@@ -80,7 +80,7 @@ MODULES: Mapping[str, Module] = {
         },
         like=f"{CUDA}.vector_types",
     ),
-    f"{MLIR}.cuda.experimental": Module(
+    f"{MLIR}.cuda.experimental": PosedModule(
         names=from_module(
             f"{HERE}.experimental", "consteval", "current_target_options", "inline_ptx", "local_array_from"
         ),
@@ -90,30 +90,32 @@ MODULES: Mapping[str, Module] = {
             "intrin": NO_MLIR,
         },
     ),
-    f"{MLIR}.ast_transforms": Module(names=from_module(f"{HERE}.experimental", "ConstevalError")),
-    f"{MLIR}.compiler": Module(
+    f"{MLIR}.ast_transforms": PosedModule(names=from_module(f"{HERE}.experimental", "ConstevalError")),
+    f"{MLIR}.compiler": PosedModule(
         names={**from_module(f"{HERE}.unsupported_functions", *COMPILE), "declare_device": "numba_hip:declare_device"},
         absent=dict.fromkeys(("declare_mlir_library", "CompileResult"), NO_MLIR),
     ),
-    f"{MLIR}.descriptor": Module(names={"MLIRDispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
-    f"{MLIR}.errors": Module(names=from_module(f"{HERE}.errors", "InternalCompilerError"), rest="numba.core.errors"),
-    f"{MLIR}.extending": Module(
+    f"{MLIR}.descriptor": PosedModule(names={"MLIRDispatcher": "numba_hip.dispatch.dispatcher:Dispatcher"}),
+    f"{MLIR}.errors": PosedModule(
+        names=from_module(f"{HERE}.errors", "InternalCompilerError"), rest="numba.core.errors"
+    ),
+    f"{MLIR}.extending": PosedModule(
         names=from_module(f"{HERE}.extending", *EXTENDING),
         absent=dict.fromkeys(PLANNERS, NO_MLIR),
     ),
-    f"{MLIR}.extending.argument_handler": Module(names=from_module(f"{HERE}.extending", "ArgumentHandler")),
-    f"{MLIR}.models": Module(
+    f"{MLIR}.extending.argument_handler": PosedModule(names=from_module(f"{HERE}.extending", "ArgumentHandler")),
+    f"{MLIR}.models": PosedModule(
         names={
             "register_model": "numba.extending:register_model",
             "mlir_data_manager": "numba.core.datamodel:default_manager",
             **from_module("numba.core.datamodel.models", "PrimitiveModel", "StructModel", "OpaqueModel"),
         },
     ),
-    f"{MLIR}.tools": Module(
+    f"{MLIR}.tools": PosedModule(
         names=from_module(f"{HERE}.tools", "format_arch", "get_gpu_compute_capability", "parse_compute_capability"),
         absent=dict.fromkeys(("get_cuda_toolkit_path", "get_cuda_runtime_version", "get_max_ptx_version"), NO_TOOLKIT),
     ),
-    f"{MLIR}.types": Module(
+    f"{MLIR}.types": PosedModule(
         names={
             **BY_WIDTH,
             "bf16": "numba_hip:bfloat16",

@@ -1,7 +1,8 @@
 """HIP's device functions on the CPU device: the shipped declarations that have an implementation, as LLVM bitcode.
 
-They have the same names and types as in the libraries for AMD GPUs (`Function.symbol`), so that the same LLVM IR can be
-linked with either. `FUNCTIONS` has the implemented ones; `ABSENT` says for each of the others why it is not.
+They have the same names and types as in the libraries for AMD GPUs (`FunctionDeclaration.symbol`), so that the same
+LLVM IR can be linked with either. `FUNCTIONS` has the implemented ones; `ABSENT` says for each of the others why it
+is not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hip_devicelib.cpu import catalog
 from hip_devicelib.cpu.functions.function_builder import Operation, define_body
 from hip_devicelib.cpu.functions.implementations import explain_absence, find_operation
 from hip_devicelib.cpu.library import keep_calls
-from hip_devicelib.declarations import Function
+from hip_devicelib.declarations import FunctionDeclaration
 from hip_devicelib.errors import NotFoundError, UnsupportedError
 from hip_devicelib.forking import compiling
 from hip_devicelib.manifest import load_reference
@@ -26,7 +27,7 @@ from hip_devicelib.manifest import load_reference
 __all__ = ["ABSENT", "FUNCTIONS", "bitcode_of", "math_calls"]
 
 
-def _sort() -> tuple[dict[str, tuple[Function, Operation]], dict[str, str]]:
+def _sort() -> tuple[dict[str, tuple[FunctionDeclaration, Operation]], dict[str, str]]:
     present, absent = {}, {}
     for declaration in load_reference().functions:
         operation = find_operation(declaration)
@@ -39,7 +40,7 @@ def _sort() -> tuple[dict[str, tuple[Function, Operation]], dict[str, str]]:
 
 _bodies, _absent = _sort()
 
-FUNCTIONS: Mapping[str, Function] = MappingProxyType({symbol: entry[0] for symbol, entry in _bodies.items()})
+FUNCTIONS: Mapping[str, FunctionDeclaration] = MappingProxyType({symbol: entry[0] for symbol, entry in _bodies.items()})
 """The declarations that have an implementation, by the name of their wrapper (``hipdl_sinf__f32``)."""
 
 ABSENT: Mapping[str, str] = MappingProxyType(_absent)

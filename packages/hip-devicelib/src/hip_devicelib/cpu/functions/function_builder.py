@@ -15,7 +15,7 @@ from llvmlite import ir
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.expressions import FLOAT32, FLOAT64, Code, Flag, Format, Real, Word
 from hip_devicelib.cpu.library import define
-from hip_devicelib.declarations import CType, Function
+from hip_devicelib.declarations import CType, FunctionDeclaration
 
 Operation = Callable[..., Any]
 
@@ -26,7 +26,7 @@ _NUMBERS = ("float", "half")
 class FunctionBuilder(Code):
     """The place where the body of one declaration is written, in the format of its widest number."""
 
-    def __init__(self, builder: ir.IRBuilder, form: Format, declaration: Function) -> None:
+    def __init__(self, builder: ir.IRBuilder, form: Format, declaration: FunctionDeclaration) -> None:
         super().__init__(builder, form)
         self.declaration = declaration
 
@@ -81,7 +81,7 @@ def llvm_type(kind: CType) -> Any:
     return {"void": ir.VoidType(), "bool": ir.IntType(1), "half": HALF, "bfloat16": ir.IntType(16)}[kind.kind]
 
 
-def define_body(module: ir.Module, declaration: Function, operation: Operation) -> ir.Function:
+def define_body(module: ir.Module, declaration: FunctionDeclaration, operation: Operation) -> ir.Function:
     """Add to *module* the wrapper of *declaration*, with *operation* as its body."""
     kinds = [parameter.type for parameter in declaration.parameters]
     signature = ir.FunctionType(llvm_type(declaration.result), [llvm_type(kind) for kind in kinds])
@@ -95,7 +95,7 @@ def define_body(module: ir.Module, declaration: Function, operation: Operation) 
     return function
 
 
-def _format(declaration: Function) -> Format:
+def _format(declaration: FunctionDeclaration) -> Format:
     kinds = [declaration.result, *(parameter.type for parameter in declaration.parameters)]
     return FLOAT64 if any(kind.kind == "float" and kind.bits == 64 for kind in kinds) else FLOAT32
 

@@ -12,7 +12,7 @@ from hip_devicelib.cpu.functions.integers import INTEGERS
 from hip_devicelib.cpu.functions.mathematics import MATHEMATICS
 from hip_devicelib.cpu.functions.memory import MEMORY
 from hip_devicelib.cpu.functions.reals import REALS
-from hip_devicelib.declarations import Function
+from hip_devicelib.declarations import FunctionDeclaration
 
 _NUMERIC: Mapping[str, Operation] = {**REALS, **MATHEMATICS}
 
@@ -113,7 +113,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
 )
 
 
-def find_operation(declaration: Function) -> Operation | None:
+def find_operation(declaration: FunctionDeclaration) -> Operation | None:
     """The operation for *declaration*, or None if the CPU device has no implementation."""
     kinds = [parameter.type for parameter in declaration.parameters]
     if _reason_of_types(declaration) is not None or _reason_of_name(declaration.name) is not None:
@@ -141,7 +141,7 @@ def _find_numeric(name: str) -> Operation | None:
     return None
 
 
-def explain_absence(declaration: Function) -> str:
+def explain_absence(declaration: FunctionDeclaration) -> str:
     """Why *declaration* has no implementation on the CPU device."""
     return _reason_of_name(declaration.name) or _reason_of_types(declaration) or "the CPU device has no body for it"
 
@@ -150,7 +150,7 @@ def _reason_of_name(name: str) -> str | None:
     return next((reason for pattern, reason in _REASONS if re.fullmatch(pattern, name)), None)
 
 
-def _reason_of_types(declaration: Function) -> str | None:
+def _reason_of_types(declaration: FunctionDeclaration) -> str | None:
     kinds = [declaration.result, *(parameter.type for parameter in declaration.parameters)]
     for kind in kinds:
         inner = kind.element if kind.kind in ("pointer", "reference") else kind

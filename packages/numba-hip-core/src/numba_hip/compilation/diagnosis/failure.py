@@ -8,7 +8,7 @@ from typing import Any
 
 from hip_devicelib.cached_property import cached_property
 from numba_hip.compilation.diagnosis.numba_messages import is_of_user, places_of, read
-from numba_hip.compilation.diagnosis.source import Place, functions_at, name_at, nodes_at, nodes_of, text_of
+from numba_hip.compilation.diagnosis.source import SourceLine, functions_at, name_at, nodes_at, nodes_of, text_of
 
 
 class Failure:
@@ -20,15 +20,15 @@ class Failure:
         self.message = read(self.text)
         self.function = function
         code = function.__code__
-        self.start = Place(code.co_filename, code.co_firstlineno)
+        self.start = SourceLine(code.co_filename, code.co_firstlineno)
         self.place = next(self._places(), self.start)
         """The innermost line of the user's; a kind of failure may know a better one."""
 
-    def _places(self) -> Iterator[Place]:
+    def _places(self) -> Iterator[SourceLine]:
         yield from self.message.places
         location = getattr(self.error, "loc", None)
         if location is not None and isinstance(location.line, int):
-            place = Place(location.filename, location.line)
+            place = SourceLine(location.filename, location.line)
             if is_of_user(place):
                 yield place
         yield from places_of(self.error)
@@ -47,7 +47,7 @@ class Failure:
         for function in reversed(functions_at(self.place)):
             for node in nodes_of(function):
                 if wanted(node):
-                    self.place = Place(self.place.filename, node.lineno)  # type: ignore[attr-defined]
+                    self.place = SourceLine(self.place.filename, node.lineno)  # type: ignore[attr-defined]
                     return
 
     @property
@@ -60,7 +60,7 @@ class Failure:
         """Whether the place is in another function than the one that was compiled."""
         return bool(self._callers())
 
-    def _callers(self) -> list[Place]:
+    def _callers(self) -> list[SourceLine]:
         return [place for place in self.message.places if name_at(place) != name_at(self.place)]
 
     def shown_places(self) -> list[str]:
@@ -74,6 +74,6 @@ class Failure:
         return lines
 
 
-def _within(place: Place) -> str:
+def _within(place: SourceLine) -> str:
     name = name_at(place)
     return f", in {name}" if name else ""

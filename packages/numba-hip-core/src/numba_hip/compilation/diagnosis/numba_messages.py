@@ -17,7 +17,7 @@ import numba
 
 import hip_devicelib
 import hip_runtime
-from numba_hip.compilation.diagnosis.source import Place
+from numba_hip.compilation.diagnosis.source import SourceLine
 
 OWN_FOLDERS = tuple(
     str(folder) + os.sep
@@ -58,7 +58,7 @@ class Message(NamedTuple):
     """That a function has no implementation, as Numba says it, with its own name of the function."""
     call: str
     """The call that has no implementation, as Numba writes it: ``setitem(array(float64, 1d, C), ...)``."""
-    places: tuple[Place, ...]
+    places: tuple[SourceLine, ...]
     """Lines of the user's source, the innermost one first."""
 
 
@@ -86,16 +86,16 @@ def read(text: str) -> Message:
         found = excerpt or DURING.match(stripped)
         if found is not None:
             name = found["file"]  # "<...>" where there is no file
-            places.append(Place(name if name.startswith("<") else os.path.abspath(name), int(found["line"])))
+            places.append(SourceLine(name if name.startswith("<") else os.path.abspath(name), int(found["line"])))
     return Message(tuple(dict.fromkeys(reasons)), headline, call, tuple(dict.fromkeys(filter(is_of_user, places))))
 
 
-def is_of_user(place: Place) -> bool:
+def is_of_user(place: SourceLine) -> bool:
     """Whether *place* is in code that is neither Numba's nor ours."""
     return not place.filename.startswith(OWN_FOLDERS) and not place.filename.startswith("<numba")
 
 
-def places_of(error: BaseException) -> Iterator[Place]:
+def places_of(error: BaseException) -> Iterator[SourceLine]:
     """The lines of the user's source that Numba was processing when *error* occurred, the innermost one first."""
     frames = []
     trace = error.__traceback__
@@ -106,6 +106,6 @@ def places_of(error: BaseException) -> Iterator[Place]:
         for name in ("inst", "constraint", "self"):
             location: Any = getattr(frame.f_locals.get(name), "loc", None)
             if isinstance(getattr(location, "filename", None), str) and isinstance(location.line, int):
-                place = Place(location.filename, location.line)
+                place = SourceLine(location.filename, location.line)
                 if is_of_user(place):
                     yield place

@@ -14,19 +14,19 @@ BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 """Fields of a statement with other statements."""
 
 
-class Place(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of a file."""
 
     filename: str
     line: int
 
 
-def text_of(place: Place) -> str:
+def text_of(place: SourceLine) -> str:
     """The text of the line, without indentation; empty if there is no such file."""
     return linecache.getline(*place).strip()
 
 
-def functions_at(place: Place) -> list[Function]:
+def functions_at(place: SourceLine) -> list[Function]:
     """The functions that *place* is in, the innermost one last."""
     tree = _parse(place.filename)
     functions = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, Function)]
@@ -34,13 +34,13 @@ def functions_at(place: Place) -> list[Function]:
     return sorted(around, key=lambda node: (_first_line(node), node.col_offset))
 
 
-def name_at(place: Place) -> str:
+def name_at(place: SourceLine) -> str:
     """The name of the function that *place* is in; empty where that is not known."""
     found = functions_at(place)
     return "" if not found else getattr(found[-1], "name", "<lambda>")
 
 
-def nodes_at(place: Place) -> list[ast.AST]:
+def nodes_at(place: SourceLine) -> list[ast.AST]:
     """The nodes of the innermost statement at *place*, the statement first; of a compound statement, its head only."""
     found: list[ast.AST] = []
     for function in functions_at(place):

@@ -12,7 +12,7 @@ from llvmlite import binding as llvm
 
 import hip_devicelib
 from hip_devicelib import Library
-from hip_devicelib.declarations import Function
+from hip_devicelib.declarations import FunctionDeclaration
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.target import Target
 
@@ -72,7 +72,7 @@ def write_forwards(types: Mapping[str, str], library: Library) -> str:
     return "\n".join(lines)
 
 
-def _find_function(library: Library, name: str, wanted: str) -> Function:
+def _find_function(library: Library, name: str, wanted: str) -> FunctionDeclaration:
     overloads = [function for function in library.functions if function.name == name]
     if not overloads:
         raise NotFoundError(f"the device library for {library.target} has no function {name!r}")

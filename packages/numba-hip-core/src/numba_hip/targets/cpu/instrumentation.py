@@ -26,7 +26,7 @@ from llvmlite.ir.instructions import (
 from numba.core import cgutils
 
 from hip_devicelib import spmd
-from numba_hip.abi.race_records import COPIES, HAS_VALUE, INNER, ONLY_READS, Event
+from numba_hip.abi.race_records import COPIES, HAS_VALUE, INNER, ONLY_READS, EventCode
 from numba_hip.abi.source_sites import UNKNOWN, Site, new_number, number_of
 
 _WAVE_OPERATIONS = (spmd.WAVE_BARRIER, spmd.BALLOT, spmd.SHUFFLE)
@@ -96,16 +96,16 @@ class _Instrumenter:
 
     def _before(self, one: Instruction) -> None:
         if isinstance(one, LoadAtomicInstr):
-            self._access(Event.ATOMIC | ONLY_READS, one.operands[0], one.type)
+            self._access(EventCode.ATOMIC | ONLY_READS, one.operands[0], one.type)
         elif isinstance(one, LoadInstr):
             swapped = id(_root(one.operands[0])) in self._swapped
-            self._access(Event.ATOMIC | ONLY_READS if swapped else Event.READ, one.operands[0], one.type)
+            self._access(EventCode.ATOMIC | ONLY_READS if swapped else EventCode.READ, one.operands[0], one.type)
         elif isinstance(one, StoreAtomicInstr):
-            self._access(Event.ATOMIC, one.operands[1], one.operands[0].type)
+            self._access(EventCode.ATOMIC, one.operands[1], one.operands[0].type)
         elif isinstance(one, StoreInstr):
             self._write(one.operands[1], one.operands[0])
         elif isinstance(one, (AtomicRMW, CmpXchg)):
-            self._access(Event.ATOMIC, one.operands[0], one.operands[1].type)
+            self._access(EventCode.ATOMIC, one.operands[0], one.operands[1].type)
         elif isinstance(one, CallInstr):
             self._before_call(one)
 
@@ -114,37 +114,37 @@ class _Instrumenter:
         if name.startswith(("llvm.memcpy.", "llvm.memmove.")):
             self._copy(one)
         elif name.startswith("llvm.memset."):
-            self._tell(Event.WRITE, one.args[0], self._note_size(one.args[2]))
+            self._tell(EventCode.WRITE, one.args[0], self._note_size(one.args[2]))
         elif name.startswith(_WAVE_OPERATIONS):
-            self._tell_number(Event.WAVE_ENTER, new_number())
+            self._tell_number(EventCode.WAVE_ENTER, new_number())
         elif (
             self._item in one.args and not name.startswith(spmd.PREFIX) and not self._site.is_inner and self._site.line
         ):
-            self._tell(Event.CALL)
+            self._tell(EventCode.CALL)
 
     def _after(self, one: Instruction) -> None:
         if isinstance(one, Fence):
-            self._tell(Event.FENCE)
+            self._tell(EventCode.FENCE)
         elif isinstance(one, CallInstr):
             name = getattr(one.callee, "name", "")
             if name in spmd.BLOCK_WIDE or name == spmd.GRID_BARRIER:
-                self._tell(Event.BARRIER)
+                self._tell(EventCode.BARRIER)
                 if name == spmd.GRID_BARRIER:
-                    self._tell(Event.GRID_BARRIER)
+                    self._tell(EventCode.GRID_BARRIER)
             elif name.startswith(_WAVE_OPERATIONS):
-                self._tell(Event.WAVE_LEAVE)
+                self._tell(EventCode.WAVE_LEAVE)
             elif name.startswith(spmd.SHARED):
-                self._tell(Event.SHARED, one, ir.Constant(I64, int(name.rsplit(".", 2)[1])))
+                self._tell(EventCode.SHARED, one, ir.Constant(I64, int(name.rsplit(".", 2)[1])))
             elif name == spmd.DYNAMIC_SHARED:
                 kind = ir.FunctionType(I64, [self._item.type])
                 ask = cgutils.get_or_insert_function(self._module, kind, spmd.DYNAMIC_SHARED_BYTES)
-                self._tell(Event.SHARED, one, self._builder.call(ask, [self._item]))
+                self._tell(EventCode.SHARED, one, self._builder.call(ask, [self._item]))
 
     def _write(self, pointer: ir.Value, value: ir.Value) -> None:
         if self._is_private(pointer):
             return
         bits = self._bits(value)
-        event = Event.WRITE if bits is None else Event.WRITE | HAS_VALUE
+        event = EventCode.WRITE if bits is None else EventCode.WRITE | HAS_VALUE
         self._access(event, pointer, value.type, bits)
 
     def _bits(self, value: ir.Value) -> ir.Value | None:
@@ -168,7 +168,7 @@ class _Instrumenter:
     def _copy(self, one: CallInstr) -> None:
         target, source, nbytes = one.args[:3]
         nbytes = self._note_size(nbytes)
-        for event, pointer in ((Event.READ, source), (Event.WRITE, target)):
+        for event, pointer in ((EventCode.READ, source), (EventCode.WRITE, target)):
             if not self._is_private(pointer):
                 self._tell(event | COPIES, pointer, nbytes)
 

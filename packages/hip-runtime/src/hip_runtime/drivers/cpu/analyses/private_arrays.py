@@ -23,7 +23,7 @@ _MOST_ASSUMED = 20
 
 
 @dataclass
-class PrivateArray:
+class PrivateArrayUses:
     """An array with elements of *nbytes* each: what derives addresses from its own, and what fills parts of it."""
 
     nbytes: int
@@ -31,7 +31,7 @@ class PrivateArray:
     fills: list[Instruction] = field(default_factory=list)
 
 
-def find_private_arrays(function: Function, size_of: SizeOf) -> dict[Instruction, PrivateArray]:
+def find_private_arrays(function: Function, size_of: SizeOf) -> dict[Instruction, PrivateArrayUses]:
     """The private arrays of *function* that can be interleaved, by alloca."""
     allocas = [value for value in function.instructions() if value.opcode == "alloca"]
     if not allocas:
@@ -51,7 +51,7 @@ def is_private_address(address: Value) -> bool:
     return isinstance(address, Instruction) and address.opcode == "alloca"
 
 
-def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_of: SizeOf) -> PrivateArray | None:
+def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_of: SizeOf) -> PrivateArrayUses | None:
     addresses: list[Instruction] = []
     fills: list[Instruction] = []
     sizes: set[int] = set()
@@ -77,7 +77,7 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
         return None
     if not all(_is_fill(fill, nbytes) for fill in fills):
         return None
-    return PrivateArray(nbytes, addresses, list(dict.fromkeys(fills)))
+    return PrivateArrayUses(nbytes, addresses, list(dict.fromkeys(fills)))
 
 
 def _is_address_only(user: Instruction, address: Value) -> bool:

@@ -16,12 +16,12 @@ from hip_runtime.drivers.cpu.ir.keywords import (
 )
 from hip_runtime.drivers.cpu.ir.lexer import Cursor, TokenKind, tokenize
 from hip_runtime.drivers.cpu.ir.model import Call, Constant, Value
-from hip_runtime.drivers.cpu.ir.operands import Operands
+from hip_runtime.drivers.cpu.ir.operands import OperandReader
 from hip_runtime.drivers.cpu.ir.types import POINTER
 from hip_runtime.errors import UnsupportedError
 
 
-def read_call(operands: Operands, cursor: Cursor, groups: Mapping[str, str]) -> tuple[Call, list[Value]]:
+def read_call(operands: OperandReader, cursor: Cursor, groups: Mapping[str, str]) -> tuple[Call, list[Value]]:
     """Parse a call from after its flags up to its metadata: returns it, and its arguments followed by the callee."""
     types = operands.types
     convention = cursor.accept_word(*CONVENTIONS) or ""
@@ -73,7 +73,7 @@ def _read_attributes(cursor: Cursor) -> tuple[str, ...]:
             return tuple(kept)
 
 
-def _read_callee(operands: Operands, cursor: Cursor) -> Value:
+def _read_callee(operands: OperandReader, cursor: Cursor) -> Value:
     if cursor.is_word("asm"):
         return _read_assembly(cursor)
     return operands.operand(cursor, POINTER)

@@ -13,7 +13,7 @@ from hip_runtime.drivers.cpu.ir.types import TypeTable
 from hip_runtime.errors import UnsupportedError
 
 
-class Operands:
+class OperandReader:
     """Reads operands of one function, whose blocks, parameters and instructions are known by name."""
 
     def __init__(self, types: TypeTable, arguments: Iterable[tuple[str, Argument]], blocks: dict[str, Block]) -> None:

@@ -28,7 +28,7 @@ from hip_runtime.drivers.cpu.ir.lexer import Cursor, TokenKind
 from hip_runtime.drivers.cpu.ir.metadata import MetadataTable
 from hip_runtime.drivers.cpu.ir.model import Argument, Atomic, Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule, split_blocks
-from hip_runtime.drivers.cpu.ir.operands import Operands
+from hip_runtime.drivers.cpu.ir.operands import OperandReader
 from hip_runtime.drivers.cpu.ir.types import POINTER, TypeTable
 from hip_runtime.errors import UnsupportedError
 
@@ -65,7 +65,7 @@ class _Reader:
             raise UnsupportedError(f"the blocks of {self._name!r} must have names to be read")
         blocks = {name: Block(name) for name in names}
         arguments = self._read_parameters()
-        self.operands = Operands(self.types, ((printed_as, one) for printed_as, one in arguments), blocks)
+        self.operands = OperandReader(self.types, ((printed_as, one) for printed_as, one in arguments), blocks)
         pending: list[tuple[Instruction, Cursor]] = []
         for block, (_, lines) in zip(blocks.values(), printed, strict=True):
             for line in lines:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.private_arrays import PrivateArray
+from hip_runtime.drivers.cpu.analyses.private_arrays import PrivateArrayUses
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I64, PTR, VOID
 
@@ -18,7 +18,7 @@ _FILLED_ONE_BY_ONE = 16
 """The most elements that are filled without a loop."""
 
 
-def interleave_private(function: Function, arrays: dict[Instruction, PrivateArray], width: int) -> None:
+def interleave_private(function: Function, arrays: dict[Instruction, PrivateArrayUses], width: int) -> None:
     """Change the addresses of *function* within *arrays* for gangs of *width* lanes."""
     for array in arrays.values():
         for address in array.addresses:

@@ -32,7 +32,7 @@ from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWrit
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
-from hip_runtime.drivers.cpu.regions.storage import Place
+from hip_runtime.drivers.cpu.regions.storage import Slot
 from hip_runtime.drivers.cpu.regions.thread_loop import ThreadLoop
 from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
 from hip_runtime.errors import UnsupportedError
@@ -83,7 +83,7 @@ class BlockFunction(BlockWriter):
     def build(self) -> ir.Function:
         builder = self.builder
         first = builder.block
-        self.context = grid_barrier.Context(self) if self.item.waits_for_grid else None
+        self.context = grid_barrier.BlockSuspension(self) if self.item.waits_for_grid else None
         if self.context is not None:
             self.context.begin()
         else:
@@ -246,7 +246,7 @@ class BlockFunction(BlockWriter):
             vote = builder.zext(self._vote(votes, linear, masked), I32)
             total.store(builder, builder.add(total.load(builder), vote))
 
-    def _vote(self, votes: Place, linear: ir.Value, masked: bool) -> ir.Value:
+    def _vote(self, votes: Slot, linear: ir.Value, masked: bool) -> ir.Value:
         """A thread's vote; 0 if it has returned, as it may never have voted."""
         builder = self.builder
         vote = votes.load(builder, linear)

@@ -21,7 +21,7 @@ from hip_runtime.drivers.cpu.regions.context_values import Transfer, plan_transf
 from hip_runtime.drivers.cpu.regions.formation import RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.private_memory import find_kept_allocas
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
-from hip_runtime.drivers.cpu.regions.storage import Place, Storage
+from hip_runtime.drivers.cpu.regions.storage import Slot, Storage
 from hip_runtime.drivers.cpu.regions.thread_loop import Bounds, ThreadLoop
 
 BLOCK_FUNCTION = "spmd.block"
@@ -61,7 +61,7 @@ class BlockWriter:
         self.selected = self.storage.per_thread(I1, "selected")
         self.next = allocate(self.entry, I32, "next")
 
-    def _place_states(self) -> Place | None:
+    def _place_states(self) -> Slot | None:
         if not self.waves and not any(region.diverges for region in self.graph.regions):
             return None
         kind = ir.IntType(8 * state_bytes(self.returned))
@@ -83,8 +83,8 @@ class BlockWriter:
             alloca: storage.private(private_type(alloca), alloca.align, alloca.name, alloca in each)
             for alloca in (*each, *single)
         }
-        results: dict[SyncPoint, Place] = {}
-        passed: dict[SyncPoint, list[Place]] = {}
+        results: dict[SyncPoint, Slot] = {}
+        passed: dict[SyncPoint, list[Slot]] = {}
         for point in graph.points:
             name = f"point.{point.number}"
             passed[point] = [storage.per_thread(value.type, f"{name}.passed") for value in point.call.arguments[1:]]

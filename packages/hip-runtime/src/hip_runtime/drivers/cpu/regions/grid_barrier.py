@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.formation import SyncPoint
 
 
-class Context:
+class BlockSuspension:
     """The parts of a block function that suspend and resume the block."""
 
     def __init__(self, code: BlockWriter) -> None:

@@ -23,7 +23,7 @@ from hip_runtime.drivers.cpu.regions.context_values import Transfer
 from hip_runtime.drivers.cpu.regions.formation import Region, SyncPoint, block_uses, region_successors
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.ssa_repair import SsaRepair
-from hip_runtime.drivers.cpu.regions.storage import Place
+from hip_runtime.drivers.cpu.regions.storage import Slot
 
 _INDEX = ir.FunctionType(I32, [PTR])
 
@@ -32,7 +32,7 @@ _INDEX = ir.FunctionType(I32, [PTR])
 class StatePlaces:
     """Where the next sync point is recorded: for each thread in ``states``, or once for all in ``next``."""
 
-    states: Place | None
+    states: Slot | None
     next: ir.Value
     returned: int
     """The number for a thread that has returned."""
@@ -152,17 +152,17 @@ class RegionOutliner:
         item = self._made.function.arguments[0]
         return self._insert("call", I32, [item, Symbol(PTR, name)], call=Call(_INDEX, argument_attributes=((),)))
 
-    def _address(self, place: Place) -> Value:
+    def _address(self, place: Slot) -> Value:
         base = self._argument(place.base)
         if place.count == 1:
             return base
         return self._insert("getelementptr", PTR, [base, self._index], source_type=place.stored, flags=("inbounds",))
 
-    def _load(self, place: Place, name: str) -> Value:
+    def _load(self, place: Slot, name: str) -> Value:
         loaded = self._insert("load", place.stored, [self._address(place)], name=name)
         return self._insert("trunc", I1, [loaded]) if place.kind == I1 else loaded
 
-    def _store(self, value: Value, place: Place) -> None:
+    def _store(self, value: Value, place: Slot) -> None:
         if place.kind == I1:
             value = self._insert("zext", I8, [value])
         self._insert("store", VOID, [value, self._address(place)])

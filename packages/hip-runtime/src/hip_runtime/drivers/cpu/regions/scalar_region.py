@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.llvmir import I32, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint, block_uses, region_successors
-from hip_runtime.drivers.cpu.regions.storage import Place
+from hip_runtime.drivers.cpu.regions.storage import Slot
 
 
 @dataclass
@@ -30,14 +30,14 @@ class RegionContext:
     entry: ir.IRBuilder
     """Builds the function's entry block, for stack slots."""
     transfers: Mapping[Instruction, Transfer]
-    kept: Mapping[Instruction, Place]
+    kept: Mapping[Instruction, Slot]
     """Where values are saved between regions."""
-    allocas: Mapping[Instruction, Place]
-    results: Mapping[SyncPoint, Place]
+    allocas: Mapping[Instruction, Slot]
+    results: Mapping[SyncPoint, Slot]
     """The results of synchronising operations."""
-    passed: Mapping[SyncPoint, list[Place]]
+    passed: Mapping[SyncPoint, list[Slot]]
     """The arguments of synchronising operations, without the work item."""
-    keys: list[Place]
+    keys: list[Slot]
     """The words of the lanes' `reconvergence_keys`."""
     totals: CollectsTotals | None
     demotable: frozenset[Instruction] = frozenset()

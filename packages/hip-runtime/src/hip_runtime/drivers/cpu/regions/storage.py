@@ -22,7 +22,7 @@ Word = Callable[[ir.IRBuilder], ir.Value]
 
 
 @dataclass(eq=False)
-class Place:
+class Slot:
     """Memory for an array of *count* values of type *kind*."""
 
     kind: ir.Type
@@ -65,18 +65,18 @@ class Storage:
     def __init__(self, threads: int, size_of: Callable[[ir.Type], int]) -> None:
         self._threads = threads
         self._size_of = cache(size_of)
-        self._places: list[Place] = []
+        self._places: list[Slot] = []
         self._heap: ir.Value | None = None
 
-    def per_thread(self, kind: ir.Type, name: str) -> Place:
+    def per_thread(self, kind: ir.Type, name: str) -> Slot:
         """An array with an element for each thread of the block."""
         return self._place(kind, self._threads, name)
 
-    def per_block(self, kind: ir.Type, name: str) -> Place:
+    def per_block(self, kind: ir.Type, name: str) -> Slot:
         """A single value."""
         return self._place(kind, 1, name)
 
-    def private(self, kind: ir.Type, align: int, name: str, each: bool) -> Place:
+    def private(self, kind: ir.Type, align: int, name: str, each: bool) -> Slot:
         """Private memory of type *kind*, for each thread or shared by all, of which only the address is used."""
         align = max(align, 1)
         nbytes = max(-(-self._size_of(kind) // align) * align, 1)
@@ -84,8 +84,8 @@ class Storage:
         place.align = max(place.align, align)
         return place
 
-    def _place(self, kind: ir.Type, count: int, name: str) -> Place:
-        place = Place(kind, count, name)
+    def _place(self, kind: ir.Type, count: int, name: str) -> Slot:
+        place = Slot(kind, count, name)
         place.nbytes = -(-count * self._size_of(place.stored) // ALIGNMENT) * ALIGNMENT
         self._places.append(place)
         return place

@@ -45,6 +45,8 @@ RUFF = "ruff>=0.17,<0.18"
 IMPORT_LINTER = "import-linter>=2.10,<3"
 MYPY = "mypy>=2.4,<2.5"
 TORCH = "torch>=2.6"
+SITE = ("sphinx>=8.1", "furo>=2025.7.19", "myst-parser>=4", "playwright>=1.49")
+"""What the documentation's site is made with, and opened."""
 
 EXECUTOR = "tinygrad==0.14.0"
 """Contains the encodings and pseudocode of AMD's instructions for ``tools.amd_executor``; needs Python 3.11."""
@@ -219,6 +221,18 @@ def demo(session: nox.Session) -> None:
     """Real kernels on real data, on the GPU if there is one, otherwise on the CPU device."""
     session.install(*local(*PACKAGES))
     session.run("python", "examples/demo.py", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation as a site, in a folder that the session names: its links, and its pages in a browser if there
+    is one; ``-- -k PAGE`` opens a part."""
+    session.install(*local(*PACKAGES), *SITE, *PYTEST)
+    folder = Path(session.create_tmp()) / "site"
+    session.run("python", "-m", "tools.site", str(folder), env={"NUMBA_HIP_DEVICE": "cpu"})
+    session.env["SITE"] = str(folder / "html")
+    run_pytest(session, "tools/site/tests")
+    session.log(f"the site is {folder / 'html' / 'index.html'}")
 
 
 @nox.session

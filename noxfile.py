@@ -381,6 +381,7 @@ def clusters(session: nox.Session) -> None:
     everything = [
         *local(*PACKAGES[:2]),
         *local(PACKAGES[2], extra="[dask,mpi,ray]"),
+        "bokeh>=3.1",  # Dask's dashboard
         "joblib>=1.3",
         "mpich>=4.2",
         *PYTEST,

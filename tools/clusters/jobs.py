@@ -16,6 +16,11 @@ def scale(values, factor):
         values[i] *= factor
 
 
+@hip.vectorize(["float64(float64, float64)"])
+def add(left, right):
+    return left + right
+
+
 def make(n):
     return hip.to_device(np.arange(float(n)))
 
@@ -26,7 +31,7 @@ def same(array):
 
 def scaled(values, factor):
     result = values.copy()
-    scale.forall(result.size)(result, factor)
+    scale.forall(result.size)(result.ravel(), factor)
     return result
 
 
@@ -63,3 +68,17 @@ def describe_place():
     """What a worker was told of its device, and a number that it computed."""
     names = ("HIP_VISIBLE_DEVICES", "NUMBA_HIP_CPU_THREADS", "NUMBA_HIP_CACHE_DIR")
     return [os.environ.get(name) for name in names], scaled(make(N), 2.0).copy_to_host()[1]
+
+
+class Kept:
+    """An actor with an array on its device."""
+
+    def __init__(self, n):
+        self.array = make(n)
+
+    def pid(self):
+        return os.getpid()
+
+    def scale(self, factor):
+        scale.forall(self.array.size)(self.array, factor)
+        return self.array

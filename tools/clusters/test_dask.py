@@ -3,12 +3,15 @@
 import os
 import signal
 import time
+import urllib.request
 
+import dask.array as da
 import numpy as np
 import pytest
 from dask.base import tokenize
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client, LocalCluster, get_task_stream
 from dask.sizeof import sizeof
+from distributed.protocol import deserialize, serialize
 from numba import hip
 
 from numba_hip.dask_workers import DevicePlugin, visible_devices
@@ -76,6 +79,51 @@ def test_a_worker_that_is_lost(client):
     time.sleep(0.3)
     os.kill(pids[one], signal.SIGKILL)
     np.testing.assert_array_equal(running.result(timeout=60).copy_to_host(), 2.0 * np.arange(N))
+
+
+def test_an_actor_whose_worker_is_lost(client):
+    kept = client.submit(jobs.Kept, N, actor=True).result(timeout=60)
+    np.testing.assert_array_equal(kept.scale(2.0).result(timeout=60).copy_to_host(), 2.0 * np.arange(N))
+    os.kill(kept.pid().result(timeout=60), signal.SIGKILL)
+    with pytest.raises(Exception, match=r"lost|contact|closed|refused"):
+        [kept.scale(2.0).result(timeout=60) for _ in range(100)]
+
+
+def test_arrays_travel_out_of_band(client):
+    """Without a copy of their contents in a pickle, and the dashboard's record knows the tasks by name."""
+    array = hip.to_device(np.arange(float(N)))
+    header, frames = serialize(array)
+    assert header["serializer"] == "pickle"
+    assert max(memoryview(frame).nbytes for frame in frames) == array.nbytes
+    np.testing.assert_array_equal(deserialize(header, frames).copy_to_host(), np.arange(N))
+    with get_task_stream(client) as tasks:
+        client.submit(jobs.scaled, array, 2.0, pure=False).result(timeout=60)
+    assert [key for task in tasks.data if (key := task["key"]).startswith("scaled")]
+
+
+def test_the_dashboard(client):
+    with urllib.request.urlopen(client.dashboard_link, timeout=60) as page:
+        assert page.status == 200
+        assert b"Dask" in page.read()
+
+
+def test_blocks_of_dask_arrays():
+    """What a block function makes stays on the device, and slices are views; NumPy's functions copy to the host."""
+    host = np.arange(1000.0).reshape(10, 100)
+    kind = np.empty((0, 0))
+    device = da.from_array(host, chunks=(5, 50)).map_blocks(hip.to_device, meta=kind)
+    assert hip.is_device_array(device.blocks[1, 1].compute())
+    assert hip.is_device_array(device[2:4, 3:7].compute())
+    scaled = da.map_blocks(jobs.scaled, device, 2.0, meta=kind)
+    assert hip.is_device_array(scaled.blocks[0, 1].compute())
+    np.testing.assert_array_equal(scaled.compute(), 2 * host)
+    added = da.map_blocks(jobs.add, device, scaled, meta=kind)
+    assert hip.is_device_array(added.blocks[0, 0].compute())
+    np.testing.assert_array_equal(added.T.compute(), 3 * host.T)
+    assert added.sum().compute() == 3 * host.sum()
+    np.testing.assert_array_equal(np.sqrt(added).rechunk((10, 10)).compute(), np.sqrt(3 * host))
+    with pytest.raises(TypeError, match="a ufunc of vectorize computes on the device"):
+        (device + device).compute()
 
 
 def test_each_worker_has_a_device_and_all_have_one_cache(tmp_path):

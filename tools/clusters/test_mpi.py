@@ -10,11 +10,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def run(ranks, program, *arguments):
+def run(ranks, *program):
     """Exit status, output and errors of a job."""
     launcher = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
-    command = [launcher, "-n", str(ranks), sys.executable, "-W", "error", str(ROOT / program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    command = [launcher, "-n", str(ranks), sys.executable, "-W", "error", *program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -24,15 +24,13 @@ def test_what_ranks_send_and_receive(ranks):
     assert (status, out) == (0, f"{list(range(ranks))}\n"), err
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_heat(ranks):
-    status, out, err = run(ranks, "examples/distributed/heat_mpi.py", "--size", "66", "--steps", "20")
-    assert status == 0, err
-    assert out.startswith(f"heat: {ranks} ranks, ")
-    assert out.endswith("the same as NumPy's\n")
-
-
-def test_a_plate_that_is_too_small():
-    status, _, err = run(2, "examples/distributed/heat_mpi.py", "--size", "5")
+def test_a_rank_without_memory_ends_the_job():
+    status, _, err = run(2, "-m", "mpi4py", "tools/clusters/mpi_out_of_memory.py")
     assert status != 0
-    assert "--size 5: 2 ranks need 6 rows at least" in err
+    assert "OutOfDeviceMemoryError" in err
+    assert "bytes" in err
+
+
+def test_ranks_that_agree_on_a_failure_go_on():
+    status, out, err = run(2, "tools/clusters/mpi_out_of_memory.py", "together")
+    assert (status, out) == (0, "[True, False]\n"), err

@@ -1,6 +1,10 @@
 """`concurrent.futures` and joblib: kernels and device arrays as what other processes are given and return."""
 
 import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -35,6 +39,17 @@ def test_a_process_that_has_no_memory_says_so():
             executor.submit(jobs.allocate, 1 << 60).result(60)
         assert type(caught.value).__name__ == "OutOfDeviceMemoryError"
         assert executor.submit(jobs.allocate, 100).result(60).size == 100
+
+
+def test_a_process_without_a_device_says_so(tmp_path):
+    (tmp_path / "array").write_bytes(pickle.dumps(hip.to_device(np.ones(N))))
+    program = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb'))"
+    environment = {**os.environ, "NUMBA_HIP_DEVICE": "hip", "HIP_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-c", program, str(tmp_path / "array")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert "DeviceUnavailableError: NUMBA_HIP_DEVICE=hip asks for an AMD GPU: " in done.stderr
+    assert "Set NUMBA_HIP_DEVICE=cpu" in done.stderr
 
 
 def test_a_process_that_ends_is_told():

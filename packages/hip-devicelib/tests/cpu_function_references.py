@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 from cpu_function_loops import numpy_type
+from special_function_references import SPECIAL
 
 WIDE = np.longdouble
 PI = WIDE("3.14159265358979323846264338327950288")
@@ -206,6 +207,7 @@ SERIES = {  # of longdouble, and how many units float32 and float64 may be off
     "erfc": (_python(math.erfc), 5.5),
     "ncdf": (_ncdf, 5.5),
     "tgamma": (_python(math.gamma), 16),
+    **SPECIAL,
 }
 
 _BESSEL = "j0 j1 y0 y1 lgamma"
@@ -359,6 +361,9 @@ SYNONYMS = {
     "rnorm3d": "rlen3",
     "rnorm4d": "rlen4",
     "normcdf": "ncdf",
+    "ncdfinv": "normcdfinv",
+    "i0": "cyl_bessel_i0",
+    "i1": "cyl_bessel_i1",
     "heq2": "heq",
     "hlt": "isless",
     "hle": "islessequal",

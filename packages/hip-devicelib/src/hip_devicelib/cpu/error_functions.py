@@ -13,9 +13,8 @@ from hip_devicelib.cpu.expressions import Code, Real, fma, select
 from hip_devicelib.cpu.pairs import add_ordered, multiply
 
 
-def _complement(code: Code, magnitude: Real) -> Real:
-    """erfc of a number that is not negative."""
-    x = magnitude.at_most(10.1 if code.single else 27.3)
+def scaled_complement(code: Code, x: Real) -> Real:
+    """exp(x*x) erfc(x) of a number from 0 to where erfc underflows."""
     # one division for two quotients, both corrected by their remainders
     divisor, denominator = x + 4.0, fma(x, 2.0, 1.0)
     inverse = 1.0 / (divisor * denominator)
@@ -26,7 +25,13 @@ def _complement(code: Code, magnitude: Real) -> Real:
     factor = fma(fma(-factor, denominator, 1.0), factor, factor)
     constant, *rest = POLYNOMIALS["erfc", code.format.bits]
     scaled = add_ordered(code.real(constant), t * code.horner(t, rest))
-    factor = fma(scaled.low, factor, scaled.high * factor)
+    return fma(scaled.low, factor, scaled.high * factor)
+
+
+def _complement(code: Code, magnitude: Real) -> Real:
+    """erfc of a number that is not negative."""
+    x = magnitude.at_most(10.1 if code.single else 27.3)
+    factor = scaled_complement(code, x)
     square = multiply(x, x)
     n, bits, r = reduce(code, -square.high)
     low = r.low - square.low

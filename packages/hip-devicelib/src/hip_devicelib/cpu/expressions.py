@@ -47,6 +47,11 @@ class Format:
         return 2.0 ** (1 - self.bias)
 
     @property
+    def least(self) -> float:
+        """The smallest number above 0."""
+        return self.tiny * 2.0**-self.fraction
+
+    @property
     def largest(self) -> float:
         return (2.0 - 2.0**-self.fraction) * 2.0**self.bias
 

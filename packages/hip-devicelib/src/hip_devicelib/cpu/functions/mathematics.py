@@ -11,6 +11,7 @@ from typing import Any
 
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
 from hip_devicelib.cpu.expressions import Real, Word, choose, fma, select
+from hip_devicelib.cpu.functions import special
 from hip_devicelib.cpu.functions.function_builder import FunctionBuilder, Operation, call_math, number_of
 
 _PI = (3.141592653589793, 1.2246467991473532e-16)
@@ -137,5 +138,11 @@ MATHEMATICS: Mapping[str, Operation] = {
     "sincos": _both(_sincos, False),
     "sincospi": _both(_sincospi, True),
     "ncdf": _wide(_normal_cdf),
+    "ncdfinv": _wide(lambda body, p: special.normal_quantile(p)),
+    "erfinv": _wide(lambda body, x: special.erfinv(x)),
+    "erfcinv": _wide(lambda body, x: special.erfcinv(x)),
+    "erfcx": _wide(lambda body, x: special.erfcx(x)),
+    "i0": _wide(lambda body, x: special.bessel_i0(x)),
+    "i1": _wide(lambda body, x: special.bessel_i1(x)),
 }
 """By the name that OCML has for them."""

@@ -16,7 +16,10 @@ toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
 myst_heading_anchors = 4
-suppress_warnings = ["misc.highlighting_failure"]  # the lexer of LLVM IR does not know all of the newest LLVM
+suppress_warnings = [
+    "misc.highlighting_failure",  # the lexer of LLVM IR does not know all of the newest LLVM
+    "ref.python",  # types in signatures have no module: two classes may have the name
+]
 highlight_language = "text"  # of what is indented: commands
 
 html_theme = "furo"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from tools.site import reference
+
 PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-compat")
 """The four distributions, from the bottom layer to the top."""
 
 
 def pages() -> dict[str, str | bytes]:
     """Each page's path on the site, and its text."""
-    return {"packages/index.md": packages()}
+    return {"packages/index.md": packages(), **dict(reference.pages())}
 
 
 def packages() -> str:

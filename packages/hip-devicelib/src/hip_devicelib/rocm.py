@@ -57,6 +57,7 @@ CATALOG: Mapping[str, Wanted] = MappingProxyType(
             _library("hiprtc-builtins", "libhiprtc-builtins", "holds the text of the HIP header"),
             _library("comgr", "libamd_comgr", "links code objects"),
             _library("hip", "libamdhip64", "the HIP runtime"),
+            _library("rccl", "librccl", "sums and broadcasts among GPUs"),
             Wanted("clang", "compiles HIP C++ to bitcode", _PROGRAM_FOLDERS, ("clang++", "amdclang++")),
             Wanted("ld.lld", "links code objects", _PROGRAM_FOLDERS, ("ld.lld",)),
             Wanted("hip-header", "declares HIP's functions to clang", ("include/hip",), ("hip_runtime.h",)),

@@ -149,6 +149,10 @@ class CopyError(ArrayError):
     """A copy between arrays that do not fit each other; neither was changed."""
 
 
+class CollectiveError(HipRuntimeError, ValueError):
+    """An operation among several GPUs whose arrays or ranks do not fit, or that RCCL reports as failed."""
+
+
 class KernelFault(HipRuntimeError):
     """A kernel stopped one of its threads with an error code.
 

@@ -148,6 +148,7 @@ LATE = {
     "algorithms": "numba_hip.algorithms",
     "bf16": "numba_hip.language.bf16",
     "block": "numba_hip.block",
+    "collectives": "hip_runtime.collectives",
     "extending": "numba_hip.extending",
     "libdevice": "numba_hip.libdevice",
     "random": "numba_hip.random",

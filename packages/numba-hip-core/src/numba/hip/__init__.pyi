@@ -204,6 +204,11 @@ def clock64() -> int:
     """``clock64()``: cycles that a counter of this thread's processor has counted, an int64; modulo 2**20 on RDNA 3."""
 def clz(x: Any) -> int:
     """``clz(x)``: how many zeros the integer *x* starts with at its high end, an int32; its width for 0."""
+class collectives:
+    """Collective operations among AMD GPUs of one or many processes, by RCCL: sums, broadcasts and the like of arrays.
+
+    >>> from hip_runtime import collectives
+    >>> communicators = collectives.connect([0, 1])  # two GPUs of this process"""
 class const:
     """``hip.const``: host arrays that are part of a kernel."""
     @staticmethod

@@ -102,6 +102,11 @@ class HipDriver:
         self._heap.flush()
         raise_fault(next(filter(None, faults), None))
 
+    def make_current(self, device: int) -> None:
+        """Make *device* HIP's current one in this thread, for calls of other libraries."""
+        self._check_device(device)
+        self._calls.activate(device)
+
     def can_access_peer(self, device: int, peer: int) -> bool:
         self._check_device(device)
         self._check_device(peer)

@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import spmd_kernels
 
-from hip_runtime import Device, KernelFault, device_array, to_device
+from hip_runtime import Device, Function, KernelFault, device_array, to_device
+from hip_runtime.drivers.cpu.object_code import program
 
 TESTS = Path(__file__).parent
 
@@ -33,6 +35,30 @@ def sums(turns=40, n=1 << 14):
         saxpy.launch(n // 32, 32, arguments)
     return bool((y.copy_to_host() == turns * (np.arange(n) % 64)).all())
 """
+
+
+COUNT_TURNS = f"""
+define void @k(ptr %item, ptr %out, i64 %turns) {{
+entry:
+  {spmd_kernels.GLOBAL_X}
+  %p = getelementptr i64, ptr %out, i64 %i
+  br label %head
+head:
+  %turn = phi i64 [ 0, %entry ], [ %next, %head ]
+  %old = load volatile i64, ptr %p
+  %new = add i64 %old, 1
+  store volatile i64 %new, ptr %p
+  %next = add i64 %turn, 1
+  %more = icmp ult i64 %next, %turns
+  br i1 %more, label %head, label %done
+done:
+  ret void
+}}"""
+"""Each thread adds 1 to its number as many times as it is told to."""
+
+
+def load_count_turns(device: Device) -> Function:
+    return device.load(spmd_kernels.code(COUNT_TURNS, "k", [("out", "ptr"), ("turns", "i64")])).function("k")
 
 
 def run_script(text: str, *, threads: int | None = None) -> str:
@@ -236,25 +262,7 @@ def test_process_ends_with_work_under_way() -> None:
 
 def test_cheap_grid_that_becomes_expensive_gets_help(device: Device) -> None:
     """The price of a block is learnt, then changes by a factor of 100000 and back; each thread still runs once."""
-    text = f"""
-    define void @k(ptr %item, ptr %out, i64 %turns) {{
-    entry:
-      {spmd_kernels.GLOBAL_X}
-      %p = getelementptr i64, ptr %out, i64 %i
-      br label %head
-    head:
-      %turn = phi i64 [ 0, %entry ], [ %next, %head ]
-      %old = load volatile i64, ptr %p
-      %new = add i64 %old, 1
-      store volatile i64 %new, ptr %p
-      %next = add i64 %turn, 1
-      %more = icmp ult i64 %next, %turns
-      br i1 %more, label %head, label %done
-    done:
-      ret void
-    }}"""
-    code = spmd_kernels.code(text, "k", [("out", "ptr"), ("turns", "i64")])
-    function = device.load(code).function("k")
+    function = load_count_turns(device)
     for blocks in (2, 3, 5, 16, 33):
         out = to_device(np.zeros(blocks, np.int64))
         total = 0
@@ -262,6 +270,27 @@ def test_cheap_grid_that_becomes_expensive_gets_help(device: Device) -> None:
             function.launch(blocks, 1, spmd_kernels.pack(function.kernel, out.address, turns))
             total += turns
         assert out.copy_to_host().tolist() == [total] * blocks
+
+
+def test_time_of_a_block_is_learnt(device: Device) -> None:
+    """Whatever a block is said to have taken, each thread runs once, and then it is known what a block took: a turn is
+    no shorter than half a cycle of 5 GHz, and no block takes longer than the launch."""
+    function = load_count_turns(device)
+    words = program.ProgramWords.from_address(function.handle.worker((1, 1, 1)).entry)
+    learnt = 0
+    for cost in (-1.0, 0.0, 1e-300, 0.5, 1e3, 1e9, 1e300):
+        for turns, blocks in ((100, 2), (100, 41), (50_000, 41)):
+            out = to_device(np.zeros(blocks, np.int64))
+            arguments = spmd_kernels.pack(function.kernel, out.address, turns)
+            words.cost = cost
+            started = time.perf_counter_ns()
+            function.launch(blocks, 1, arguments)
+            elapsed = time.perf_counter_ns() - started
+            if words.cost != cost:  # helpers may take all blocks while the launching thread has to wait for a processor
+                learnt += 1
+                assert turns / 10 <= words.cost <= elapsed
+            assert out.copy_to_host().tolist() == [turns] * blocks
+    assert learnt > 7
 
 
 def test_first_fault_of_many_is_a_consistent_one(device: Device) -> None:

@@ -64,7 +64,7 @@ class Program:
         """Where the points stand at which threads wait, and what they do there, see `thread_states`."""
         self.takes_dynamic_shared = False
         self.context_bytes = 0
-        self._words: _ProgramWords | None = None
+        self._words: ProgramWords | None = None
         self.kernel_name = ""
         self.block: Dim3 = (1, 1, 1)
         """The shape of the blocks that it runs."""
@@ -79,7 +79,7 @@ class Program:
 
     def _note_code(self) -> None:
         """Find out where the machine code lies, and tell those who come across it in a signal handler."""
-        words = _ProgramWords.from_address(self.entry)
+        words = ProgramWords.from_address(self.entry)
         image = read_object(self.image)
         worker = image.symbol(WORKER_SYMBOL)
         self.code_start = words.worker - worker.value
@@ -89,7 +89,7 @@ class Program:
     def resize(self, block: Dim3) -> Program:
         """The same machine code for blocks of the shape *block*, one of `lengths`."""
         resized = copy.copy(self)
-        words = _ProgramWords.from_buffer_copy(_ProgramWords.from_address(self.entry))
+        words = ProgramWords.from_buffer_copy(ProgramWords.from_address(self.entry))
         words.cost, words.length = UNKNOWN_COST, block[0]
         resized._words, resized.entry = words, ctypes.addressof(words)
         resized.entries = [resized.entry]
@@ -100,10 +100,10 @@ class Program:
         """Say which kernel this is, for reports."""
         self.kernel_name = name
         self._name = ctypes.create_string_buffer(name.encode())
-        _ProgramWords.from_address(self.entry).name = ctypes.addressof(self._name)
+        ProgramWords.from_address(self.entry).name = ctypes.addressof(self._name)
 
 
-class _ProgramWords(ctypes.Structure):
+class ProgramWords(ctypes.Structure):
     """A `launch_frame.PROGRAM` in memory."""
 
     _fields_ = (

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from numba import hip
 from numba.core import ir as numba_ir
+from numba.core.errors import TypingError
 
 from hip_devicelib.errors import UnsupportedError
 from hip_devicelib.kernel_metadata import read_kernels
 from numba_hip.caching.fingerprint import fingerprint_options
+from numba_hip.errors import OptionError
 
 
 def call_double(inline: Any) -> tuple[Any, Any]:
@@ -110,3 +112,46 @@ def test_what_changes_nothing_is_taken() -> None:
 
 def sum_one(values: Any) -> None:
     values[hip.grid(1)] += 1
+
+
+def add_product(x: Any, y: Any, out: Any) -> None:
+    i = hip.grid(1)
+    out[i] = x[i] * y[i] + out[i]
+
+
+def test_products_and_sums_are_fused_where_that_is_asked_for() -> None:
+    fused, rounded = -(2.0**-60), 0.0
+    for options, wanted in (
+        ({}, rounded), ({"fma": True}, fused), ({"fma": False}, rounded), ({"fastmath": True}, fused),
+        ({"fastmath": {"contract"}, "fma": False}, rounded), ({"fastmath": True, "fma": False}, rounded),
+        ({"fastmath": {"nnan"}, "fma": True}, fused),
+    ):  # fmt: skip
+        x, y, out = np.array([1.0 + 2.0**-30]), np.array([1.0 - 2.0**-30]), np.array([-1.0])
+        hip.jit(add_product, **options)[1, 1](x, y, out)
+        assert out[0] == wanted, options
+    flags = hip.jit(add_product, fastmath=True, fma=False).options.fastmath
+    assert flags == {"nnan", "ninf", "nsz", "arcp", "afn", "reassoc"}
+    code, _ = hip.compile(add_product, "(float32[::1],) * 3", target="gfx942", output="asm", fma=True)
+    assert "v_fma" in code
+    with pytest.raises(OptionError, match="fma is 'yes'; it can be a bool"):
+        hip.jit(fma="yes")
+
+
+def test_waves_of_a_simd_unit() -> None:
+    signature = "(float64[::1], float64[::1])"
+
+    def attribute(waves: Any) -> str:
+        text, _ = hip.compile(sum_of_products, signature, target="gfx942", output="llvm", waves_per_eu=waves)
+        return text.partition('"amdgpu-waves-per-eu"="')[2].partition('"')[0]
+
+    assert [attribute(waves) for waves in (None, 4, (2, 4))] == ["", "4", "2,4"]
+    values = np.ones(2)
+    hip.jit(sum_one, waves_per_eu=8)[1, 2](values)
+    assert values.tolist() == [2, 2]
+    for wrong in (0, -1, 1.5, True, (1,), (4, 2), (1, 2, 3), "4"):
+        with pytest.raises(OptionError, match="waves_per_eu is .*; it can be the fewest waves"):
+            hip.jit(waves_per_eu=wrong)
+    with pytest.raises(OptionError, match="both say how many waves share a SIMD unit"):
+        hip.jit(waves_per_eu=2, launch_bounds=(256, 2))
+    with pytest.raises(TypingError, match="waves_per_eu=9: a SIMD unit of gfx942 has room for 8 waves"):
+        hip.compile(sum_of_products, signature, target="gfx942", waves_per_eu=9)

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import hip_runtime
 import numba_hip as hip
 from hip_runtime.errors import InvalidHandleError, StreamError, UnknownDeviceError
-from numba_hip.errors import OutputError
+from numba_hip.errors import OptionError, OutputError
 
 
 @hip.jit
@@ -31,6 +32,26 @@ def add_both(one, other):
 @hip.jit(exceptions=True)
 def fail(values):
     raise ValueError("no")
+
+
+def test_priorities(monkeypatch):
+    asked, driver = [], hip_runtime.current_device().driver
+    create = driver.create_stream
+
+    def spy(device, *, blocking, priority):
+        asked.append(priority)
+        return create(device, blocking=blocking, priority=priority)
+
+    monkeypatch.setattr(driver, "create_stream", spy)
+    values = hip.to_device(np.zeros(10))
+    for stream in (hip.stream(), hip.stream(-1), hip.stream(priority=1)):
+        add[1, 10, stream](values, 1.0)
+        stream.synchronize()
+    assert asked == [0, -1, 1]
+    np.testing.assert_array_equal(values.copy_to_host(), 3)
+    for wrong in (1.5, True, "high", 2**31, None):
+        with pytest.raises(OptionError, match="priority is .*; it has to be a whole number"):
+            hip.stream(priority=wrong)
 
 
 def test_callbacks():

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         """The options of `jit` and their types, for editors and type checkers."""
 
         fastmath: bool | set[str] | None
+        fma: bool | None
         opt: bool | None
         debug: bool | Literal["race"] | None
         error_model: Literal["python", "numpy"] | None
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         forceinline: bool
         launch_bounds: int | tuple[int, ...] | None
         max_registers: int | None
+        waves_per_eu: int | tuple[int, int] | None
         shared_memory_carveout: int | Literal["default", "MaxL1", "MaxShared"] | None
         cache: bool
         link: Any
@@ -98,6 +100,9 @@ def jit(
     fastmath
         Allow transformations that ignore NaN, infinities and the order of operations: a bool, or the set of LLVM's
         fast-math flags.
+    fma
+        Whether a product and a sum of this function may become one operation, which rounds once; None leaves that to
+        ``fastmath``, and without either each is rounded, on every device. Numba CUDA's default is True.
     opt
         Optimise; the setting ``NUMBA_HIP_OPT`` decides where it is None. Without it the code is as it was lowered, for
         looking at.
@@ -129,6 +134,10 @@ def jit(
     max_registers
         Most vector registers that a thread has on an AMD GPU; the rest of its values lie in memory. With fewer than it
         cannot do without, making code is a `hip_devicelib.errors.UnsupportedError`. The CPU device gives a thread all.
+    waves_per_eu
+        Fewest waves that each SIMD unit of an AMD GPU shall hold at a time, or a pair of the fewest and the most: the
+        compiler gives a thread as many registers as that leaves (HIP's ``amdgpu_waves_per_eu``). The second number of
+        ``launch_bounds`` says the same in blocks. The CPU device has no use for it.
     shared_memory_carveout
         How much of a cache shall be shared memory, -1 to 100 or ``"default"``, ``"MaxL1"``, ``"MaxShared"``. It is
         checked, and changes nothing: shared memory of AMD GPUs is not part of a cache.

@@ -33,6 +33,7 @@ class CompileOptions:
     """The options of `numba_hip.jit` for the generated code; its docstring explains them."""
 
     fastmath: Any = False
+    fma: bool | None = None
     opt: bool = True
     debug: bool = False
     error_model: str | None = None
@@ -40,6 +41,7 @@ class CompileOptions:
     forceinline: bool = False
     launch_bounds: int | tuple[int, ...] | None = None
     max_registers: int | None = None
+    waves_per_eu: int | tuple[int, int] | None = None
     shared_memory_carveout: int | str | None = None
     cache: bool = False
     link: tuple[Any, ...] = ()
@@ -71,12 +73,14 @@ class CompileOptions:
             if given["debug"] != "race":
                 raise OptionError(f"debug is {given['debug']!r}; it can be a bool, or 'race'")
             given = {**given, "debug": False, "races": True}
+        given["fastmath"] = _with_fusion(given.get("fastmath", False), given.get("fma"))
         options = cls(**given)
         if options.inline not in ("never", "always") and not callable(options.inline):
             raise OptionError(f"inline is {options.inline!r}; it can be 'never', 'always', a bool or a cost model")
         registers = options.max_registers
         if registers is not None and (type(registers) is not int or registers < 1):
             raise OptionError(f"max_registers is {registers!r}; it has to be a whole number, 1 or more")
+        _check_waves(options)
         _check_carveout(options.shared_memory_carveout)
         if options.error_model not in (None, "python", "numpy"):
             raise OptionError(f"error_model is {options.error_model!r}; it can be 'python' or 'numpy'")
@@ -126,6 +130,12 @@ class CompileOptions:
         return bool(self.exceptions or self.debug or self.checked or self.error_model == "python")
 
     @property
+    def waves_of_unit(self) -> tuple[int, int | None] | None:
+        """The fewest and the most waves of ``waves_per_eu``; None if unspecified."""
+        waves = self.waves_per_eu
+        return (waves, None) if isinstance(waves, int) else waves
+
+    @property
     def max_block_threads(self) -> int:
         """The largest number of threads of a block under ``launch_bounds``; without it 1024, the hardware's limit."""
         bounds = self.launch_bounds
@@ -170,6 +180,42 @@ def _describe_unknown(unknown: list[str], known: list[str]) -> str:
     """The error message for unknown options."""
     described = [name + (f" ({NOT_OURS[name]})" if name in NOT_OURS else hint(name, known)) for name in unknown]
     return f"hip.jit has no option {', '.join(described)}; it knows {', '.join(known)}"
+
+
+ALL_BUT_FUSION = frozenset({"nnan", "ninf", "nsz", "arcp", "afn", "reassoc"})
+"""LLVM's fast-math flags, without the one that lets a product and a sum become one operation."""
+
+
+def _with_fusion(fastmath: Any, fma: Any) -> Any:
+    """The flags of *fastmath* with those that *fma* asks for."""
+    if fma not in (None, True, False):
+        raise OptionError(f"fma is {fma!r}; it can be a bool, or None for what fastmath says")
+    if fma is None or (fma and fastmath is True):
+        return fastmath
+    flags = {"fast"} if fastmath is True else set(fastmath or ())
+    if fma:
+        return flags | {"contract"}
+    if "fast" in flags:
+        flags = {*flags, *ALL_BUT_FUSION} - {"fast"}
+    return flags - {"contract"} or False
+
+
+def _check_waves(options: CompileOptions) -> None:
+    """`OptionError` for numbers of waves that cannot be."""
+    given = options.waves_per_eu
+    if given is None:
+        return
+    numbers = given if isinstance(given, tuple) and len(given) == 2 else (given, given)
+    if not all(type(number) is int and number >= 1 for number in numbers) or numbers[0] > numbers[1]:
+        raise OptionError(
+            f"waves_per_eu is {given!r}; it can be the fewest waves that a SIMD unit shall hold, 1 or more, or a pair "
+            "of the fewest and the most"
+        )
+    if options.min_unit_blocks is not None:
+        raise OptionError(
+            f"waves_per_eu={given!r} and launch_bounds={options.launch_bounds!r} both say how many waves share a SIMD "
+            "unit: give launch_bounds the threads of a block alone, or leave waves_per_eu out"
+        )
 
 
 def _check_carveout(carveout: Any) -> None:

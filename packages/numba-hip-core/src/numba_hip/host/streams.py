@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import hip_runtime
 from hip_runtime.driver import DEFAULT_STREAM, LEGACY_STREAM, PER_THREAD_STREAM
 from hip_runtime.errors import InvalidHandleError
+from numba_hip.errors import OptionError
 
 if TYPE_CHECKING:
     import asyncio
@@ -70,9 +71,15 @@ class Stream(hip_runtime.Stream):
         return future
 
 
-def stream() -> Stream:
-    """A new stream on the current device: its work runs in order, while the host continues."""
-    return Stream()
+def stream(priority: int = 0) -> Stream:
+    """A new stream on the current device: its work runs in order, while the host continues.
+
+    *priority* is HIP's: a device that has several runs blocks of streams with a lower number first, and takes the
+    nearest number that it has. The CPU device runs all streams alike.
+    """
+    if type(priority) is not int or not -(2**31) <= priority < 2**31:
+        raise OptionError(f"priority is {priority!r}; it has to be a whole number, lower for what shall run first")
+    return Stream(priority=priority)
 
 
 def default_stream() -> Stream:

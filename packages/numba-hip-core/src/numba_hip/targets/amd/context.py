@@ -326,6 +326,9 @@ class AmdContext(HipContext):
         if options.min_unit_blocks is not None:
             waves = self._codegen.target.waves_per_simd(options.min_unit_blocks, options.max_block_threads)
             add_attribute(entry, "amdgpu-waves-per-eu", str(waves))
+        if options.waves_of_unit is not None:
+            fewest, most = options.waves_of_unit
+            add_attribute(entry, "amdgpu-waves-per-eu", str(fewest) if most is None else f"{fewest},{most}")
         if options.max_registers is not None:
             share = 2 if self.codegen().target.has_unified_registers else 1
             add_attribute(entry, "amdgpu-num-vgpr", str(max(1, options.max_registers // share)))

@@ -34,6 +34,13 @@ def find_problem(options: Any, target: str) -> str | None:
                 f"launch_bounds={options.launch_bounds!r}: {blocks} blocks of {threads} threads on a compute unit are "
                 f"{waves} waves on each SIMD unit; {target} has room for {most}"
             )
+    if options.waves_of_unit is not None:
+        sized = machine.with_wave_size(options.wave_size or machine.wave_size)
+        if options.waves_of_unit[0] > sized.max_waves_per_simd:
+            return (
+                f"waves_per_eu={options.waves_per_eu!r}: a SIMD unit of {target} has room for "
+                f"{sized.max_waves_per_simd} waves"
+            )
     major = llvm.llvm_version_info[0]
     if options.host_atomics and major < HOST_ATOMICS_SINCE:
         return (

@@ -386,15 +386,15 @@ def test_what_is_no_bfloat16():
         hip.compile(lambda x, out: np.sqrt(x, out), (bf16.bfloat16[::1],) * 2, target="cpu", output="llvm")
 
 
-def test_floats_of_8_bits_are_refused_with_the_remedy():
+def test_other_small_floats_are_refused_with_the_remedy():
     @hip.jit
     def copy(bits, out):
         out[0] = bits[0]
 
-    values, out = np.ones(1, ml_dtypes.float8_e4m3fn), np.zeros(1, np.uint8)
+    values, out = np.ones(1, ml_dtypes.float8_e4m3b11fnuz), np.zeros(1, np.uint8)
     for array in (values, hip.to_device(values)):
         with pytest.raises(
-            KernelArgumentError, match=r"type float8_e4m3fn; pass array.view\(np.uint8\) for their bits"
+            KernelArgumentError, match=r"type float8_e4m3b11fnuz; pass array.view\(np.uint8\) for their bits"
         ):
             copy[1, 1](array, out)
     copy[1, 1](hip.to_device(values).view(np.uint8), out)

@@ -14,6 +14,7 @@ from numba.core import types
 from numba.extending import models, register_model, typeof_impl
 
 from numba_hip._numba.typing import Conversion, add_dtype
+from numba_hip.float8 import know_float8
 
 SIGN_BIT, INFINITY, QUIET = 0x80000000, 0x7F800000, 0x40
 """Bits of a float32: its sign, infinity; and what makes a NaN of a bfloat16 quiet."""
@@ -84,10 +85,11 @@ def is_bfloat16(dtype: np.dtype[Any]) -> bool:
 
 
 def know_ml_dtypes() -> None:
-    """Register the dtype and the numbers of ml_dtypes with Numba once ml_dtypes has been imported; before, there are
+    """Register the dtypes and the numbers of ml_dtypes with Numba once ml_dtypes has been imported; before, there are
     none."""
     module = sys.modules.get("ml_dtypes")
     if module is None or module.bfloat16 in typeof_impl.registry:
         return
     add_dtype(np.dtype(module.bfloat16), bfloat16)
     typeof_impl.register(module.bfloat16)(lambda value, context: bfloat16)
+    know_float8()

@@ -38,6 +38,10 @@ from numba_hip.array_functions.reduction import Reduce as reduce
 from numba_hip.array_functions.vectorize import vectorize as vectorize
 from numba_hip.bfloat import bfloat16 as bfloat16
 from numba_hip.decorators import jit as jit
+from numba_hip.float8 import float8_e4m3fn as float8_e4m3fn
+from numba_hip.float8 import float8_e4m3fnuz as float8_e4m3fnuz
+from numba_hip.float8 import float8_e5m2 as float8_e5m2
+from numba_hip.float8 import float8_e5m2fnuz as float8_e5m2fnuz
 from numba_hip.host.api import compile as compile
 from numba_hip.host.api import compile_all as compile_all
 from numba_hip.host.api import compile_for_current_device as compile_for_current_device
@@ -407,6 +411,13 @@ class fp16:
     @staticmethod
     def htrunc(a: Any) -> Any:
         """``fp16.htrunc(a)``: a without its fraction."""
+class fp8:
+    """``hip.fp8``: numbers of 8 bits in kernels, and their conversions by name.
+
+    ``hip.float8_e4m3fn(x)`` and its like make one: rounded to the nearest, and to the largest number where *x* is larger or
+    infinite, as HIP's and CUDA's types do. A number of 8 bits is a float32 wherever something is computed with it.
+    ``float32_to_<type>_nosat`` gives what NumPy's conversion gives, an infinity or NaN; ``<type>_as_uint8`` and
+    ``uint8_as_<type>`` are the bits."""
 def funnelshift_l(lo: Any, hi: Any, shift: Any) -> Any:
     """``funnelshift_l(lo, hi, shift)``: the high word of the 64 bits hi:lo, shifted by *shift*, modulo 32; a uint32."""
 def funnelshift_lc(lo: Any, hi: Any, shift: Any) -> Any:

@@ -19,6 +19,7 @@ from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.transfer_hints import ArgHint
 from numba_hip.bfloat import is_bfloat16, know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
+from numba_hip.float8 import FLOAT8
 from numba_hip.typeof import typeof
 
 
@@ -87,7 +88,7 @@ def element_type(dtype: np.dtype[Any]) -> types.Type:
     """The Numba type of elements of NumPy's type *dtype*. Raises `KernelArgumentError` for 8-bit floats and the
     like."""
     know_ml_dtypes()
-    if is_of_ml_dtypes(dtype) and not is_bfloat16(dtype):
+    if is_of_ml_dtypes(dtype) and not is_bfloat16(dtype) and dtype.name not in FLOAT8:
         raise KernelArgumentError(
             f"kernels do not compute with elements of type {dtype}; pass array.view(np.uint8) for their bits, or "
             "convert the array with .astype(...)"

@@ -16,6 +16,8 @@ from numba_hip import config
 from numba_hip.advisory_warnings import advise_on_truncation
 from numba_hip.bfloat import INFINITY, bfloat16, bits_of
 from numba_hip.errors import KernelArgumentError
+from numba_hip.float8 import Float8
+from numba_hip.float8 import bits_of as float8_bits
 
 FLOATS: dict[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}
 """NumPy's types of floats by their width."""
@@ -57,6 +59,16 @@ def bfloat(value: Any, name: str) -> int:
     if bits & MAGNITUDE == INFINITY >> 16 and not math.isinf(float(value)):
         _answer(_message(value, bfloat16, name, "numbers from -3.38953e+38 to 3.38953e+38"), math.inf)
     return wrap(bits, types.int16)
+
+
+def float8(value: Any, kind: Float8, name: str) -> int:
+    """The bits of argument *name*, rounded to *kind*. Raises `KernelArgumentError` for what is larger than its
+    numbers."""
+    bits, number = float8_bits(value, kind), float(value)
+    if abs(number) > kind.reach and not math.isinf(number):
+        limit = f"{kind.limit:g}"
+        _answer(_message(value, kind, name, f"numbers from -{limit} to {limit}"), math.copysign(kind.limit, number))
+    return wrap(bits, types.int8)
 
 
 def wrap(value: int, kind: types.Integer) -> int:

@@ -17,6 +17,7 @@ from numba.core.errors import TypingError
 
 from numba_hip.abi.print_record import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PARAMETER, USED, Tag
 from numba_hip.bfloat import Bfloat16
+from numba_hip.float8 import Float8
 from numba_hip.language.registry import lowering
 from numba_hip.language.text_templates import TemplateType, TextTemplate
 from numba_hip.language.thread_index import AXES, Dim3Type
@@ -96,7 +97,7 @@ def _words(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Val
             return [_head(Tag.TUPLE, len(members)), *words]
         names = [word for name in (given.instance_class.__name__, *given.fields) for word in _text(name)]
         return [_head(Tag.NAMED_TUPLE, len(members)), *names, *words]
-    kind = types.float32 if isinstance(given, Bfloat16) else types.unliteral(given)
+    kind = types.float32 if isinstance(given, (Bfloat16, Float8)) else types.unliteral(given)
     value = context.cast(builder, value, given, kind)
     if isinstance(kind, types.Boolean):
         return [ir.Constant(I64, Tag.BOOL), builder.zext(context.is_true(builder, kind, value), I64)]
@@ -145,7 +146,7 @@ def _filled(
     return words
 
 
-_FORMATTED = (types.Boolean, types.Integer, types.Float, types.Complex, Bfloat16)
+_FORMATTED = (types.Boolean, types.Integer, types.Float, types.Complex, Bfloat16, Float8)
 """The types whose values have formats."""
 
 
@@ -153,7 +154,8 @@ def _check_format(spec: str, percent: bool, kind: types.Type) -> None:
     """Raise `TypingError` for a format that values of *kind* do not have."""
     kind = types.unliteral(kind)
     samples = (
-        (types.Boolean, True), (types.Integer, 1), (types.Float, 1.0), (Bfloat16, 1.0), (types.Complex, 1j),
+        (types.Boolean, True), (types.Integer, 1), (types.Float, 1.0), (Bfloat16, 1.0), (Float8, 1.0),
+        (types.Complex, 1j),
     )  # fmt: skip
     sample = next((sample for known, sample in samples if isinstance(kind, known)), None)
     shown = repr(spec)

@@ -14,6 +14,7 @@ from numba_hip._numba.typing import as_dtype
 from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.packing import leaf_count
 from numba_hip.bfloat import Bfloat16
+from numba_hip.float8 import Float8
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,6 @@ def _add(places: list[ArrayPlace], name: str, kind: types.Type, leaves: Sequence
 
 
 def _element_bytes(kind: types.Type) -> int:
-    if isinstance(kind, Bfloat16):
+    if isinstance(kind, (Bfloat16, Float8)):
         return kind.bitwidth // 8
     return int(np.dtype(as_dtype(kind)).itemsize)

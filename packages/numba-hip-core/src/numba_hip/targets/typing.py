@@ -15,6 +15,7 @@ from numba_hip._numba.contexts import count_declarations
 from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
 from numba_hip._numba.typing import CallStack, Purpose, TypingContext, standard_declarations, type_code
 from numba_hip.bfloat import Bfloat16, unify
+from numba_hip.float8 import Float8
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.stub import Stub
 from numba_hip.language.unsupported_calls import check_call
@@ -152,6 +153,9 @@ class HipTypingContext(TypingContext):
         for numbers."""
         if first != second and (isinstance(first, Bfloat16) or isinstance(second, Bfloat16)):
             return unify(types.unliteral(first), types.unliteral(second))
+        if first != second and (isinstance(first, Float8) or isinstance(second, Float8)):
+            one, other = (types.float32 if isinstance(kind, Float8) else kind for kind in (first, second))
+            return one if one == other else self.unify_pairs(one, other)
         return super().unify_pairs(first, second)
 
     def device_function(self, dispatcher: Any) -> DeviceFunction:

@@ -7,6 +7,7 @@ spread evenly over all of them; the others are ``long``. ``--cases long`` runs w
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from importlib.util import find_spec
 
@@ -43,6 +44,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if (item.get_closest_marker("long") is not None) != (chosen == "long")]
     items[:] = [item for item in items if (item.get_closest_marker("long") is not None) == (chosen == "long")]
     config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what exists by now out of the garbage collector's sight.
+
+    Thousands of tests and the modules that they import stay to the end. Many tests collect garbage, to see that
+    something is given back, and went through all of it each time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _mark_beyond_samples(items: list[pytest.Item]) -> None:

@@ -82,9 +82,13 @@ def local(*packages: str, extra: str = "") -> list[str]:
 def run_pytest(
     session: nox.Session, *arguments: str, python: str = "python", success_codes: tuple[int, ...] = (0,)
 ) -> None:
-    """Run pytest in two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another."""
-    environment = {"NUMBA_HIP_DEVICE": os.environ.get("NUMBA_HIP_DEVICE", "cpu")}
-    command = (python, "-m", "pytest", "-n", "2", *arguments, *session.posargs)
+    """Run pytest in two processes, on the CPU device unless NUMBA_HIP_DEVICE asks for another.
+
+    Python writes its bytecode, also where PYTHONDONTWRITEBYTECODE is set: a hundred tests start processes, and each
+    would compile Numba's modules anew, for more than a second.
+    """
+    environment = {"NUMBA_HIP_DEVICE": os.environ.get("NUMBA_HIP_DEVICE", "cpu"), "PYTHONDONTWRITEBYTECODE": ""}
+    command = (python, "-m", "pytest", "-n", "2", "--dist", "worksteal", *arguments, *session.posargs)
     session.run(*command, env=environment, success_codes=success_codes)
 
 

@@ -151,7 +151,7 @@ entry:
 def test_no_pass_breaks_a_rule(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stages: list[str] = []
     with config.verify_passes.scope(True), config.cpu_form.scope(form):
-        for seed in range(6):
+        for seed in range(3):
             program = spmd_programs.Generator(seed, bounds=True).program()
             code = spmd_programs.write_kernel(program, 48, 32)
             with trace.listening(lambda stage, function, note: stages.append(stage.partition(" ")[0])):

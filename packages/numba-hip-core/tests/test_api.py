@@ -13,7 +13,6 @@ import numba_hip as hip
 from hip_runtime import SettingError
 from hip_runtime import config as runtime_config
 from numba_hip import config
-from numba_hip.__main__ import report
 from numba_hip.errors import KernelArgumentError, NotCompiledError
 
 
@@ -238,19 +237,6 @@ def test_asking_for_a_gpu_where_there_is_none():
         pytest.skip("needs a machine with no AMD GPU")
     assert result.stdout.strip() == "False"
     assert "DeviceUnavailableError" in result.stderr
-
-
-def test_the_report_for_bug_reports():
-    result = subprocess.run([sys.executable, "-m", "numba_hip"], capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stderr
-    assert f"numba-hip-core: {hip.__version__}" in result.stdout
-    assert "NUMBA_HIP_DEVICE=" in result.stdout
-    assert hip.get_current_device().name in result.stdout
-
-
-def test_the_report_tells_of_misspelt_settings(monkeypatch):
-    monkeypatch.setenv("NUMBA_HIP_BOUNDS_CHECK", "1")
-    assert "NUMBA_HIP_BOUNDS_CHECK=1 (no setting; NUMBA_HIP_BOUNDSCHECK is one)" in list(report())
 
 
 def test_a_lower_layer_takes_no_setting_of_this_one_for_a_misspelt_one(monkeypatch):

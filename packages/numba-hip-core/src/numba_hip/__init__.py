@@ -10,6 +10,9 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+if sys.argv[:1] == ["-m"]:  # Python looks for the module that it is to run, which may be this one
+    from numba_hip import _doctor_call as _doctor_call
+
 from numba_hip import _lower_layer as _lower_layer  # before the imports below, which would fail without an explanation
 
 # isort: split

@@ -100,7 +100,7 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
+LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
 CPU_DEVICE = ROOT / "packages" / "hip-runtime" / "src" / "hip_runtime" / "drivers" / "cpu"
 
 

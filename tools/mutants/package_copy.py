@@ -89,7 +89,10 @@ class PackageCopy:
         log = self.folder / "log.txt"
         command = [sys.executable, "-m", "tools.mutants.runner", str(processes), self._warm_up, *self._tests]
         paths = os.pathsep.join((str(self._mutated / "src"), str(ROOT)))
-        environment = os.environ | {"NUMBA_HIP_DEVICE": "cpu", "PYTHONPATH": paths}
+        # The mutants of a module share a file, so the CPU device would take all for the same sources and load its own
+        # code from the cache, which it does not write where Python is to write no bytecode.
+        variables = {"NUMBA_HIP_DEVICE": "cpu", "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | variables
         with log.open("w") as errors, self.results.path.open("a") as results:
             process = subprocess.Popen(
                 command, cwd=self._mutated, env=environment, stdin=subprocess.PIPE, stdout=results, stderr=errors,

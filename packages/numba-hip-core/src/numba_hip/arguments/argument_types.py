@@ -17,6 +17,7 @@ from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.transfer_hints import ArgHint
+from numba_hip.arguments.value_records import as_plain
 from numba_hip.bfloat import is_bfloat16, know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
 from numba_hip.float8 import FLOAT8
@@ -191,6 +192,7 @@ def type_of(value: Any, name: str) -> types.Type:
     try:
         found = typeof(value)
     except (ValueError, TypeError):
+        _check_fields(value, name)
         if isinstance(value, int):
             raise KernelArgumentError(
                 f"argument {name!r} is {value:#x}; kernels take integers from -2**63 to 2**64 - 1"
@@ -199,11 +201,19 @@ def type_of(value: Any, name: str) -> types.Type:
             f"argument {name!r} is a {type(value).__name__}, which kernels cannot take{_remedy(value, name)}"
         ) from None
     if not is_passable(found):
+        _check_fields(value, name)
         raise KernelArgumentError(
             f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and "
             "tuples of them"
         )
     return found
+
+
+def _check_fields(value: Any, name: str) -> None:
+    """Raise `KernelArgumentError` for the first field of a named tuple that kernels do not support."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        for field, member in zip(value._fields, value, strict=True):
+            type_of(member, f"{name}.{field}")
 
 
 def _remedy(value: Any, name: str) -> str:
@@ -226,6 +236,7 @@ def argument_type(value: Any, name: str, *, hinted: bool = False) -> types.Type:
         return typeof(value)
     if isinstance(value, ArgHint):
         return argument_type(value.value, name, hinted=True)
+    value = as_plain(value)
     if isinstance(value, np.ndarray) and not is_on_device(value):
         if is_record(value):
             return element_type(value.dtype)

@@ -19,6 +19,7 @@ from numba_hip.arguments.transfer_hints import In, InOut, Out
 from numba_hip.bfloat import bfloat16
 from numba_hip.dispatch.launch import LaunchConfig, is_plain
 from numba_hip.errors import KernelArgumentError
+from numba_hip.float8 import float8_e5m2
 
 NAMES = ""
 Pair = collections.namedtuple("Pair", "x y")
@@ -245,8 +246,11 @@ def test_memory_of_the_host_that_a_kernel_uses_where_it_is():
 def test_elements_of_ml_dtypes():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     assert argument_types.element_type(np.dtype(ml_dtypes.bfloat16)) is bfloat16
-    with pytest.raises(KernelArgumentError, match=r"elements of type float8_e5m2; pass array\.view\(np\.uint8\) for"):
-        argument_types.element_type(np.dtype(ml_dtypes.float8_e5m2))
+    assert argument_types.element_type(np.dtype(ml_dtypes.float8_e5m2)) is float8_e5m2
+    with pytest.raises(
+        KernelArgumentError, match=r"elements of type float8_e4m3b11fnuz; pass array\.view\(np\.uint8\) for"
+    ):
+        argument_types.element_type(np.dtype(ml_dtypes.float8_e4m3b11fnuz))
 
 
 @pytest.mark.parametrize(

@@ -64,5 +64,5 @@ def _of_type(value: Any, kind: types.Type) -> Any:
 def _class_for(key: Any, name: str, names: list[str]) -> type[Any]:
     made = _classes.get(key)
     if made is None:
-        made = _classes[key] = namedtuple(name, names)  # type: ignore[misc]
+        made = _classes[key] = namedtuple(name, names)
     return made

@@ -18,10 +18,10 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.affine import coefficient
+from hip_runtime.drivers.cpu.analyses.affine import coefficient, signed_number
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, PARAMETER, RAMP, Block, Function, Instruction, Value
 
 VARYING = None
 Shape = int | None
@@ -186,6 +186,8 @@ class VectorShapes:
         """Whether an integer is strided without overflow in any lane, so that extending it keeps the stride."""
         if not isinstance(value, Instruction):
             return True
+        if value.opcode == RAMP:
+            return True
         if value.opcode == "call":
             return value.callee in self.consecutive or self._find(value, block) == 0
         if value.opcode in ("zext", "sext"):
@@ -221,7 +223,9 @@ def _infer_extension(
         return VARYING
     if shape and instruction.opcode == "zext" and "nneg" not in instruction.flags:
         (operand,) = instruction.operands
-        if not isinstance(operand, Instruction) or operand.callee not in analysis.consecutive:
+        if not isinstance(operand, Instruction):
+            return VARYING
+        if operand.opcode != RAMP and operand.callee not in analysis.consecutive:
             return VARYING
     assert not isinstance(shape, str)
     return shape
@@ -274,6 +278,7 @@ _RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | s
     "select": _infer_select, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
     "cmpxchg": _infer_varying,
     PARAMETER: _infer_varying,
-    AGREE: lambda analysis, instruction, block, shapes: 0,
+    **dict.fromkeys((AGREE, FIRST), lambda analysis, instruction, block, shapes: 0),
+    RAMP: lambda analysis, instruction, block, shapes: signed_number(instruction.operands[1]),
     "alloca": lambda analysis, instruction, block, shapes: analysis._private_stride(instruction),
 }  # fmt: skip

@@ -32,13 +32,18 @@ def run_phases(
         raise OutOfDeviceMemoryError(
             nbytes, 0, memory, "a grid barrier needs memory for all blocks of the grid; launch fewer or smaller ones"
         ) from None
-    first = -contexts.ctypes.data % ALIGNMENT
-    arguments += _WORD.pack(contexts.ctypes.data + first)
-    waiting = contexts[first : first + nbytes].view(np.int32)[:: program.context_bytes // 4]
+    start = -contexts.ctypes.data % ALIGNMENT
+    arguments += _WORD.pack(contexts.ctypes.data + start)
+    waiting = contexts[start : start + nbytes].view(np.int32)[:: program.context_bytes // 4]
     while True:
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
             return fault
+        first = waiting[0]
+        if (waiting == first).all():  # far quicker than to sort them
+            if first == FINISHED:
+                return None
+            continue
         places = np.unique(waiting[waiting != FINISHED])
         if places.size == 0:
             return None

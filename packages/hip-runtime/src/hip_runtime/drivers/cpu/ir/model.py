@@ -139,6 +139,15 @@ AGREE = "agree"
 of threads that run together; see `vectorize.coherent`. LLVM has no such instruction."""
 
 
+FIRST = "first"
+"""Opcode of what the first lane of a group of threads holds, for all of them; LLVM has no such instruction."""
+
+
+RAMP = "ramp"
+"""Opcode of integers that are not negative and grow from lane to lane: the first operand in the first lane, and the
+second, a constant, more in each that follows; LLVM has no such instruction."""
+
+
 PARAMETER = "parameter"
 RESULT = "result"
 """The opcodes of an elementwise function's parameters and result, for all lanes; see `vectorize.vector_variants`."""

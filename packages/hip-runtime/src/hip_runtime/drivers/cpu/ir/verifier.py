@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.keywords import BINARY
-from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, RAMP, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.printer import print_function
 
 _BIT = ir.IntType(1)
@@ -149,6 +149,8 @@ def _mistyped(instruction: Instruction) -> str:
         wrong = kinds not in ([], [_BIT]) or len(instruction.targets) != 1 + len(kinds)
     elif opcode == AGREE:
         wrong = kinds != [_BIT] or instruction.type != _BIT
+    elif opcode in (FIRST, RAMP):
+        wrong = kinds != [instruction.type] * (1 if opcode == FIRST else 2)
     elif opcode == "call":
         return _mistyped_call(instruction)
     else:

@@ -27,6 +27,7 @@ from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, store_atomic
 from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_schedule
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
+from hip_runtime.drivers.cpu.regions.context_values import divides_rows
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
@@ -76,7 +77,7 @@ class BlockFunction(BlockWriter):
         size_of: SizeOf,
         gang_plan: GangPlan,
     ) -> None:
-        super().__init__(graph, item, kind, source, size_of)
+        super().__init__(graph, item, kind, source, size_of, gang_plan.width > 1 and not gang_plan.numbered)
         self._gang_plan = gang_plan
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
@@ -161,7 +162,8 @@ class BlockFunction(BlockWriter):
         code = ScalarRegion(self.ctx, region, builder)
         code.hoist_uniform()
         independent = self.independent and is_independent(region)
-        if self._gang_plan.selects(region, self.graph, independent):
+        divides = self.divisions is not None and divides_rows(region, self.divisions, self.ctx.transfers)
+        if self._gang_plan.selects(region, self.graph, independent and not divides):
             state_places = StatePlaces(self.states, self.next, self.returned)
             if self._gang_regions.write(builder, region, state_places, code.hoisted, self.function.args):
                 return

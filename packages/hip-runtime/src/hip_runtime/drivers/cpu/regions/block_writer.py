@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import find_private_atomics
-from hip_runtime.drivers.cpu.regions.context_values import Transfer, plan_transfers
+from hip_runtime.drivers.cpu.regions.context_values import RowDivisions, Transfer, plan_transfers
 from hip_runtime.drivers.cpu.regions.formation import RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.private_memory import find_kept_allocas
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
@@ -40,8 +40,11 @@ class BlockWriter:
         kind: ir.FunctionType,
         source: Any,
         size_of: SizeOf,
+        in_gangs: bool = False,
     ) -> None:
         self.graph = graph
+        self.divisions = RowDivisions(graph) if in_gangs and not graph.wave_scheduled and not graph.yields else None
+        """The row divisions, if regions with such can run in gangs."""
         self.item = item
         self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)
         for attribute in ("alwaysinline", "nounwind"):
@@ -69,7 +72,7 @@ class BlockWriter:
 
     def _plan(self, symbols: SymbolDeclarations) -> RegionContext:
         graph, storage = self.graph, self.storage
-        transfers = plan_transfers(graph)
+        transfers = plan_transfers(graph, self.divisions)
         kept = {
             value: (storage.per_block if how is Transfer.CONTEXT_SCALAR else storage.per_thread)(
                 value.type, f"{value.name}.kept"

@@ -3,13 +3,14 @@ thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 
 from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.ir.keywords import CASTS
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
-from hip_runtime.drivers.cpu.regions.formation import RegionGraph, block_uses
+from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, block_uses
 
 
 class Transfer(Enum):
@@ -25,6 +26,10 @@ _REMATERIALIZABLE_CALLS = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.
 _MAX_COST = 12
 """The most instructions that a value is rematerialized by. Loads from a context array cost a few each, and LLVM knows
 how a computed address depends on the thread, but not how a loaded one does."""
+
+_MAX_DIVIDED = 64
+"""The most different instructions that a value is rematerialized by if a row division is among them. In nearly all
+gangs these are computed once for all lanes, and what they address is contiguous, see `vectorize.coherent_divisions`."""
 
 
 class Rematerialization:
@@ -60,13 +65,69 @@ class Rematerialization:
         return self.cost(value) <= _MAX_COST
 
 
-def plan_transfers(graph: RegionGraph) -> dict[Instruction, Transfer]:
-    """The decision for each value that is live into a region."""
+class RowDivisions:
+    """Which values of *graph* are derived from divisions of a number that varies by one that is uniform."""
+
+    def __init__(self, graph: RegionGraph) -> None:
+        self._varying = graph.uniformity.varying
+        self._made: dict[Instruction, frozenset[Instruction] | None] = {}
+
+    def divide(self, value: Instruction) -> bool:
+        """Whether *value* is a quotient or a remainder of such numbers."""
+        if value.opcode not in DIVISIONS:
+            return False
+        dividend, divisor = (operand in self._varying for operand in value.operands)
+        return dividend and not divisor
+
+    def rematerialize(self, value: Instruction) -> bool:
+        """Whether *value* is computed again by not too many instructions, with a row division among them."""
+        made = self._find(value)
+        return made is not None and any(map(self.divide, made))
+
+    def _find(self, value: Value) -> frozenset[Instruction] | None:
+        """The instructions that *value* is rematerialized by, ``None`` if it cannot be or they are too many."""
+        if not isinstance(value, Instruction):
+            return frozenset()
+        if value not in self._made:
+            self._made[value] = None  # for values that depend on themselves
+            self._made[value] = self._collect(value)
+        return self._made[value]
+
+    def _collect(self, value: Instruction) -> frozenset[Instruction] | None:
+        if value.opcode == "call":
+            if intrinsics.is_pure(value.callee):
+                return frozenset({value})
+            if not value.callee.startswith(_REMATERIALIZABLE_CALLS):
+                return None
+        elif value.opcode not in _REMATERIALIZABLE and not self.divide(value):
+            return None
+        found = {value}
+        for operand in value.operands:
+            made = self._find(operand)
+            if made is None:
+                return None
+            found |= made
+        return frozenset(found) if len(found) <= _MAX_DIVIDED else None
+
+
+def divides_rows(region: Region, divisions: RowDivisions, transfers: Mapping[Instruction, Transfer]) -> bool:
+    """Whether *region* has row divisions, of its own or to rematerialize values that it uses."""
+    if any(divisions.divide(value) for block in region.blocks for value in block.instructions):
+        return True
+    used = {value for block in region.blocks for value in block_uses(block)}
+    return any(
+        transfers[value] is Transfer.REMATERIALIZE and divisions.rematerialize(value) for value in region.live & used
+    )
+
+
+def plan_transfers(graph: RegionGraph, divisions: RowDivisions | None = None) -> dict[Instruction, Transfer]:
+    """The decision for each value that is live into a region. With *divisions*, which regions have to run in gangs for,
+    values are rematerialized by these, too."""
     rematerialization = Rematerialization()
     scheduled = graph.wave_scheduled
     varying = _used_varying(graph)
     decide: Callable[[Instruction], Transfer] = lambda value: (  # noqa: E731
-        Transfer.REMATERIALIZE if rematerialization.is_cheap(value)
+        Transfer.REMATERIALIZE if rematerialization.is_cheap(value) or (divisions and divisions.rematerialize(value))
         else Transfer.CONTEXT_ARRAY if scheduled or value in varying
         else Transfer.CONTEXT_SCALAR
     )  # fmt: skip

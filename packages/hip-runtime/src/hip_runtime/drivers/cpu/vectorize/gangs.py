@@ -26,6 +26,7 @@ from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
+from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -245,15 +246,18 @@ class GangFunction:
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
 
     def _version_coherent(self) -> None:
-        """Version the coherent branches."""
+        """Version what follows coherent divisions and branches."""
         self._record("vector_shapes")
-        coherent = CoherentBranches(self._graph, self.early_exits)
-        while coherent.version_next(self.shapes):
-            self.shapes = self._shapes(self.early_exits)
-            self._record("coherent")
-        demotable = set(self._demotable)
-        demotable.update(copy for copy, original in coherent.copied.items() if original in demotable)
-        self._demotable = frozenset(demotable)
+        for coherent in (
+            CoherentDivisions(self._graph, self.early_exits, self.width),
+            CoherentBranches(self._graph, self.early_exits),
+        ):
+            while coherent.version_next(self.shapes):
+                self.shapes = self._shapes(self.early_exits)
+                self._record("coherent")
+            demotable = set(self._demotable)
+            demotable.update(copy for copy, original in coherent.copied.items() if original in demotable)
+            self._demotable = frozenset(demotable)
 
     def _record(self, stage: str) -> None:
         record(f"{stage} {self._name}", self._graph, self._describe)

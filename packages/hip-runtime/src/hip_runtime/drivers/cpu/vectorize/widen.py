@@ -17,7 +17,17 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, Shape
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
-from hip_runtime.drivers.cpu.ir.model import AGREE, PARAMETER, RESULT, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import (
+    AGREE,
+    FIRST,
+    PARAMETER,
+    RAMP,
+    RESULT,
+    Constant,
+    Function,
+    Instruction,
+    Value,
+)
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
@@ -64,7 +74,7 @@ class Widener(GangValues):
             result = None
         elif opcode == AGREE:
             result = write_uniform_condition(self, instruction.operands[0], instruction.predicate == "true")
-        elif opcode == PARAMETER:
+        elif opcode in (FIRST, PARAMETER, RAMP):
             result = self.scalar(instruction.operands[0])
         elif opcode == RESULT:
             result = self.builder.store(self.vector(instruction.operands[0]), self.arguments[-1])

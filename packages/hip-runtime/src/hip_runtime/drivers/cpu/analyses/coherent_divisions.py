@@ -1,0 +1,86 @@
+"""Divisions of consecutive numbers by one number, whose quotient is nearly always the same in all lanes of a gang.
+
+Kernels find the row and the column of a thread by them: ``i // width`` and ``i % width``. Where no lane reaches the
+next row, the row is uniform and the columns are consecutive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I1
+
+REPEATED = (BINARY | CASTS | {"icmp", "select", "freeze"}) - DIVISIONS
+"""Instructions that may be executed once more, and where they were not to be."""
+
+_TYPES = (ir.IntType(32), ir.IntType(64))
+
+
+@dataclass(frozen=True)
+class CoherentDivision:
+    """A quotient or a remainder of a dividend that grows by *stride* from lane to lane."""
+
+    division: Instruction
+    stride: int
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether it is a quotient."""
+        return self.division.opcode in ("sdiv", "udiv")
+
+
+def find_coherent_divisions(block: Block, shapes: VectorShapes, width: int) -> list[CoherentDivision]:
+    """The divisions of *block* that are coherent in most gangs of *width* lanes."""
+    found = []
+    for value in block.instructions:
+        if value.opcode in DIVISIONS and value.type in _TYPES:
+            stride = shapes.of(value.operands[0], block)
+            if stride and stride > 0 and shapes.of(value.operands[1], block) == 0:
+                divisor = signed_number(value.operands[1])
+                if divisor is None or divisor >= 2 * stride * width:
+                    found.append(CoherentDivision(value, stride))
+    return found
+
+
+def expected_conditions(block: Block, shapes: VectorShapes, divisions: list[CoherentDivision]) -> dict[Value, bool]:
+    """Uniform conditions on which results of *divisions* in *block* are corrected or replaced, with what they are where
+    they are not. Python rounds quotients down, and LLVM's instructions round them to 0; by 0 and -1 LLVM divides by
+    other means."""
+    derived: set[Value] = {found.division for found in divisions}
+    remainders = {found.division for found in divisions if not found.is_quotient}
+    expected: dict[Value, bool] = {}
+    for value in block.instructions:
+        if value.opcode not in REPEATED:
+            continue
+        if not derived.isdisjoint(value.operands):
+            derived.add(value)
+        if value.opcode == "select":
+            condition, taken, otherwise = value.operands
+            is_conjunction = value.type == I1 and signed_number(otherwise) == 0
+            if shapes.of(condition, block) != 0:
+                continue
+            if is_conjunction and _tests_remainder(taken, remainders):
+                expected[condition] = False
+            elif (taken in derived) != (otherwise in derived) and shapes.of(
+                otherwise if taken in derived else taken, block
+            ) is VARYING:
+                expected[condition] = taken in derived
+        elif value.opcode == "and" and value.type == I1:
+            for condition, other in (value.operands, value.operands[::-1]):
+                if shapes.of(condition, block) == 0 and _tests_remainder(other, remainders):
+                    expected[condition] = False
+    return expected
+
+
+def _tests_remainder(value: Value, remainders: set[Instruction]) -> bool:
+    """Whether *value* tells if a remainder is 0."""
+    if not isinstance(value, Instruction) or value.opcode != "icmp" or value.predicate not in ("ne", "eq"):
+        return False
+    return value.operands[0] in remainders and signed_number(value.operands[1]) == 0

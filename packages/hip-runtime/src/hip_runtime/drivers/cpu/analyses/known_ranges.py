@@ -1,0 +1,103 @@
+"""What values must be where some are known to lie in ranges: conditions that are decided, sums that stay in range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
+
+Range = tuple[int, int]
+"""The least and the largest number that an integer with a sign can be."""
+
+
+class KnownRanges:
+    """The ranges of values that have one narrower than their type; those that others are derived from are `learn`\\ t,
+    and after them each instruction, in order."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[Value, Range] = {}
+
+    def learn(self, value: Value, found: Range) -> None:
+        """Record that *value* is in the range *found*."""
+        self._ranges[value] = found
+
+    def of(self, value: Value) -> Range | None:
+        """The range of *value*, if one is known."""
+        number = signed_number(value)
+        return (number, number) if number is not None else self._ranges.get(value)
+
+    def decide(self, value: Instruction) -> Constant | None:
+        """The constant that *value* must be, if its operands decide that; else its range is recorded if it has one."""
+        if not isinstance(value.type, ir.IntType):
+            return None
+        if value.opcode == "icmp":
+            holds = _compare(value.predicate, *map(self.of, value.operands))
+            return None if holds is None else constant(value.type, int(holds))
+        found = self._derive(value)
+        if found is None:
+            return None
+        least, largest = found
+        if least == largest:
+            return constant(value.type, least)
+        self._ranges[value] = found
+        return None
+
+    def _derive(self, value: Instruction) -> Range | None:
+        assert isinstance(value.type, ir.IntType)
+        known = [self.of(operand) for operand in value.operands]
+        derive = _DERIVED.get(value.opcode)
+        found = derive(*known) if derive is not None and None not in known else None
+        limit = 1 << value.type.width - 1
+        return found if found is not None and -limit <= found[0] and found[1] < limit else None
+
+
+def constant(kind: ir.IntType, number: int) -> Constant:
+    """The constant *number* of type *kind*."""
+    bits = number % (1 << kind.width)
+    return Constant(kind, ("false", "true")[bits] if kind.width == 1 else str(number), bits)
+
+
+def _compare(predicate: str, left: Range | None, right: Range | None) -> bool | None:
+    if left is None or right is None:
+        return None
+    if predicate in ("sgt", "sle"):
+        return _compare({"sgt": "slt", "sle": "sge"}[predicate], right, left)
+    if predicate in ("slt", "sge"):
+        if left[1] < right[0]:
+            return predicate == "slt"
+        if left[0] >= right[1]:
+            return predicate == "sge"
+    return None
+
+
+def _shift(value: Range, by: Range) -> Range | None:
+    return (value[0] >> by[0], value[1] >> by[0]) if by[0] == by[1] >= 0 else None
+
+
+def _keep_sign(value: Range) -> Range:
+    return value
+
+
+def _zero_extend(value: Range) -> Range | None:
+    return value if value[0] >= 0 else None
+
+
+def _mix(left: Range, right: Range) -> Range | None:
+    """Of bits that are combined by ``or`` or ``xor``."""
+    if min(left[0], right[0]) < 0:
+        return None
+    return 0, (1 << max(left[1], right[1]).bit_length()) - 1
+
+
+_DERIVED: dict[str, Callable[..., Range | None]] = {
+    "add": lambda left, right: (left[0] + right[0], left[1] + right[1]),
+    "sub": lambda left, right: (left[0] - right[1], left[1] - right[0]),
+    "or": _mix,
+    "xor": _mix,
+    "ashr": _shift,
+    "sext": _keep_sign,
+    "zext": _zero_extend,
+}

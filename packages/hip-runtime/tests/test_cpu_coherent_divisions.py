@@ -1,0 +1,226 @@
+"""Versions of code behind divisions for gangs whose lanes all have the same quotient, against Python's integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from spmd_kernels import GLOBAL_X, code, pack
+from test_cpu_grid_barrier import GRID
+from test_cpu_regions import kernel, launch
+
+from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.vectorize import gangs
+
+WIDTH, BLOCK, BLOCKS = 8, 24, 5
+COUNT = BLOCK * BLOCKS
+PARAMETERS = [("out", "ptr"), ("first", "i64"), ("divisor", "i64")]
+
+
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often code was versioned, for each gang function."""
+    counts: list[int] = []
+
+    class Spy(gangs.CoherentDivisions):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            counts.append(0)
+
+        def version_next(self, *arguments: Any) -> bool:
+            found = super().version_next(*arguments)
+            counts[-1] += found
+            return found
+
+    monkeypatch.setattr(gangs, "CoherentDivisions", Spy)
+    return counts
+
+
+def divide(kind: str, sign: str) -> str:
+    """A kernel that divides ``first + i``, cut to *kind*, and also rounds down, as LLVM writes what Numba does, unless
+    ``first`` is odd."""
+    cut = "" if kind == "i64" else f"  %x = trunc i64 %sum to {kind}\n  %n = trunc i64 %divisor to {kind}\n"
+    x, n = ("%sum", "%divisor") if kind == "i64" else ("%x", "%n")
+    stored = "".join(
+        f"""
+  %row.{number} = add i64 %i, {number * COUNT}
+  %p.{number} = getelementptr {kind}, ptr %out, i64 %row.{number}
+  store {kind} {value}, ptr %p.{number}
+"""
+        for number, value in enumerate(("%q", "%r", "%down", "%modulo", "%far"))
+    )
+    return f"""
+define void @k(ptr noalias %item, ptr %out, i64 %first, i64 %divisor) {{
+entry:
+{GLOBAL_X}
+  %sum = add i64 %first, %i
+{cut}
+  %n.1 = add {kind} {n}, 1
+  %traps = icmp ult {kind} %n.1, 2
+  %by = select i1 %traps, {kind} 1, {kind} {n}
+  %q = {sign}div {kind} {x}, %by
+  %r = {sign}rem {kind} {x}, %by
+  %negative = icmp slt {kind} {n}, 0
+  %some = icmp ne {kind} %r, 0
+  %differ = xor {kind} %r, {n}
+  %apart = icmp slt {kind} %differ, 0
+  %corrected = and i1 %some, %apart
+  %less = sext i1 %corrected to {kind}
+  %rounded = add {kind} %q, %less
+  %turned = sub {kind} 0, {x}
+  %kept = and {kind} {n}, %turned
+  %odd = trunc i64 %first to i1
+  %other = or i1 %traps, %odd
+  %down = select i1 %other, {kind} %kept, {kind} %rounded
+  %by.or.none = select i1 %corrected, {kind} {n}, {kind} 0
+  %modulo = add {kind} %r, %by.or.none
+  %below = icmp slt {kind} %modulo, -2
+  %far.1 = add {kind} %modulo, 2
+  %far = select i1 %below, {kind} %down, {kind} %far.1
+{stored}
+  ret void
+}}
+"""
+
+
+def expect(kind: str, sign: str, first: int, divisor: int) -> np.ndarray[Any, Any]:
+    """What `divide` stores, computed with Python's integers."""
+    bits = int(kind[1:])
+
+    def wrap(number: int, signed: bool = True) -> int:
+        number %= 1 << bits
+        return number - (1 << bits) if signed and number >> (bits - 1) else number
+
+    n = wrap(divisor)
+    rows = []
+    for i in range(COUNT):
+        x = wrap(first + i)
+        by = 1 if wrap(n + 1, False) < 2 else n
+        one, other = (x, by) if sign == "s" else (wrap(x, False), wrap(by, False))
+        size = abs(one) // abs(other)
+        q = wrap(size if (one < 0) == (other < 0) else -size)
+        r = wrap(x - q * by)
+        corrected = r != 0 and wrap(r ^ n) < 0
+        down = wrap(n & -x) if wrap(n + 1, False) < 2 or first % 2 else wrap(q - corrected)
+        modulo = wrap(r + (n if corrected else 0))
+        rows.append((q, r, down, modulo, down if modulo < -2 else wrap(modulo + 2)))
+    return np.array(rows, dtype=f"int{bits}").T
+
+
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+@pytest.mark.parametrize("sign", ["s", "u"])
+def test_quotients_and_remainders(device: Device, versions: list[int], kind: str, sign: str) -> None:
+    bits = int(kind[1:])
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
+        function = device.load(code(divide(kind, sign), "k", PARAMETERS)).function("k")
+        ends = [(1 << bits - 1) - 1, 1 << bits - 1, (1 << bits) - 1, 1 << bits - 2]
+        for divisor in (-(1 << bits - 1), -100, -7, -1, 0, 1, 2, 7, 8, 9, 31, 100, (1 << bits - 2) + 1, ends[0]):
+            multiples = [divisor * 5, divisor * 1001] if abs(divisor) < 1 << 20 else [divisor]
+            for first in (0, 3, -50, *(end - rest for end in ends for rest in (60, 7)), *multiples):
+                out = to_device(np.zeros((5, COUNT), f"int{bits}"))
+                wrapped = [(value + (1 << 63)) % (1 << 64) - (1 << 63) for value in (first, divisor)]
+                function.launch(BLOCKS, BLOCK, pack(function.kernel, out.address, *wrapped))
+                expected = expect(kind, sign, *wrapped)
+                np.testing.assert_array_equal(out.copy_to_host(), expected, f"{first} by {divisor}")
+    assert versions == [1]
+
+
+ROWS = f"""
+define void @k(ptr noalias %item, ptr %out, i64 %height, i64 %width) {{
+entry:
+{GLOBAL_X}
+  %y = udiv i64 %i, %width
+  %x = urem i64 %i, %width
+  %inside = icmp slt i64 %y, %height
+  br i1 %inside, label %go, label %end
+go:
+  %right = add i64 %x, 2
+  %across = urem i64 %right, %width
+  %line = mul i64 %y, %width
+  %at = add i64 %line, %across
+  %p = getelementptr i64, ptr %out, i64 %at
+  %odd = trunc i64 %y to i1
+  br i1 %odd, label %turn, label %keep
+turn:
+  %minus = sub i64 0, %i
+  store i64 %minus, ptr %p
+  br label %end
+keep:
+  store i64 %i, ptr %p
+  br label %end
+end:
+  ret void
+}}
+"""
+"""Stores the number of each element of a matrix, or minus that in odd rows, two places to the right."""
+
+
+@pytest.mark.parametrize("width", [4, 8, 32])
+def test_rows_of_a_matrix(device: Device, versions: list[int], width: int) -> None:
+    parameters = [("out", "ptr"), ("height", "i64"), ("width", "i64")]
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(code(ROWS, "k", parameters)).function("k")
+        for shape in ((1, 1), (3, 5), (7, 33), (5, 64), (2, 501)):
+            numbers = np.arange(shape[0] * shape[1]).reshape(shape)
+            numbers[1::2] *= -1
+            out = to_device(np.zeros_like(numbers))
+            blocks = numbers.size // 96 + 2
+            function.launch(blocks, 96, pack(function.kernel, out.address, *shape))
+            np.testing.assert_array_equal(out.copy_to_host(), np.roll(numbers, 2, axis=1), str(shape))
+    assert versions == [2]
+
+
+NEIGHBOURS = """
+  %b64 = zext i32 %b to i64
+  %t64 = zext i32 %tx to i64
+  %before = mul i64 %b64, 64
+  %wide = add i64 %before, %t64
+  %y = sdiv i64 %wide, %width
+  %x = srem i64 %wide, %width
+  %line = mul i64 %y, %width
+  %at = add i64 %line, %x
+  %p = getelementptr i64, ptr %out, i64 %at
+  %right = add i64 %x, 1
+  %wraps = icmp eq i64 %right, %width
+  %column = select i1 %wraps, i64 0, i64 %right
+  %beside = add i64 %line, %column
+  %q = getelementptr i64, ptr %out, i64 %beside
+  %inside = icmp slt i64 %y, %height
+  br label %head
+head:
+  %k = phi i64 [ 0, %entry ], [ %k1, %stored ]
+  br i1 %inside, label %read, label %wait
+read:
+  %found = load i64, ptr %q
+  br label %wait
+wait:
+  %v = phi i64 [ 0, %head ], [ %found, %read ]
+  call void @spmd.grid_barrier(ptr %item)
+  br i1 %inside, label %write, label %stored
+write:
+  store i64 %v, ptr %p
+  br label %stored
+stored:
+  call void @spmd.grid_barrier(ptr %item)
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %turns
+  br i1 %more, label %head, label %end
+end:
+  ret void
+"""
+"""Rolls the rows of a matrix to the left, *turns* times."""
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
+def test_regions_divide_again(device: Device, versions: list[int], form: str) -> None:
+    parameters = [("out", "ptr"), ("height", "i64"), ("width", "i64"), ("turns", "i64")]
+    with config.cpu_form.scope(form), config.cpu_width.scope(8):
+        code_object = kernel(NEIGHBOURS, parameters, GRID)
+        for shape in ((3, 5), (7, 133)):
+            numbers = np.arange(shape[0] * shape[1]).reshape(shape)
+            out = to_device(numbers)
+            launch(device, code_object, numbers.size // 64 + 2, 64, out.address, *shape, 5, cooperative=True)
+            device.synchronize()
+            np.testing.assert_array_equal(out.copy_to_host(), np.roll(numbers, -5, axis=1), str(shape))
+    assert any(versions) == (form != "regions")

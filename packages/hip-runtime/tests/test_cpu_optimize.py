@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -11,6 +13,7 @@ from spmd_blocks import kernel
 from spmd_kernels import pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu import finalise
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.passes.optimize import is_slp_safe, optimise
@@ -83,6 +86,52 @@ def test_numbers_with_and_without_signs_are_compared_as_what_they_are(processor:
                     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(engine.get_function_address("f"))
                     function(out.ctypes.data, left.ctypes.data, right.ctypes.data)
             assert out[0] == (x & compare(x, y)).sum(dtype=x.dtype)
+
+
+NEIGHBOURS = """define void @f(ptr noalias %out, ptr noalias %left, ptr noalias %right) {
+%x.0 = load double, ptr %left
+%y.0 = load double, ptr %right
+%s.0 = fadd double %x.0, %y.0
+store double %s.0, ptr %out
+%p.1 = getelementptr double, ptr %left, i64 1
+%q.1 = getelementptr double, ptr %right, i64 1
+%o.1 = getelementptr double, ptr %out, i64 1
+%x.1 = load double, ptr %p.1
+%y.1 = load double, ptr %q.1
+%s.1 = fadd double %x.1, %y.1
+store double %s.1, ptr %o.1
+ret void
+}
+"""
+
+
+def test_neighbours_are_joined_in_threads_that_run_one_after_another() -> None:
+    machine = host_machine.target_machine()
+    for as_vectors in (False, True):
+        with LlvmContext() as scratch:
+            module = scratch.read_text(NEIGHBOURS)
+            module.triple, module.data_layout = machine.triple, str(machine.target_data)
+            optimise(module, machine, as_vectors=as_vectors)
+            assert ("<2 x double>" in str(module)) is not as_vectors
+
+
+def test_gangs_leave_that_vectoriser_out(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def note(module: Any, machine: Any, *, as_vectors: bool) -> None:
+        seen.append((as_vectors, gc.isenabled()))
+        optimise(module, machine, as_vectors=as_vectors)
+
+    monkeypatch.setattr(finalise, "optimise", note)
+    code = kernel("store i32 %i, ptr %out\nret void\n", [("out", "ptr")])
+    out = to_device(np.zeros(1, np.int32))
+    for form in ("loop", "regions", "vectors"):
+        with config.cpu_form.scope(form):
+            function = device.load(code).function("k")
+            function.launch(1, 1 if form == "loop" else 8, pack(function.kernel, out.address))
+    assert [as_vectors for as_vectors, _ in seen] == [False, False, True]
+    assert not any(collects for _, collects in seen)  # the collector pauses
+    assert gc.isenabled()
 
 
 def test_a_kernel_that_widens_numbers_in_both_ways_runs(device: Device) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numba import types
 from numba.core import config as numba_config
+from numba.core import event
 
 import numba_hip as hip
 from hip_runtime.errors import LaunchError
@@ -289,6 +290,23 @@ def test_signatures_and_statistics():
     assert kernel.stats.cache_path is None
     assert not kernel.stats.cache_hits
     assert list(kernel.stats.cache_misses.values()) == [1, 1]
+
+
+def test_the_collector_pauses_while_a_kernel_is_compiled():
+    paused = []
+
+    class Looks(event.Listener):
+        def on_start(self, event):
+            paused.append(not gc.isenabled())
+
+        def on_end(self, event):
+            pass
+
+    with event.install_listener("numba:run_pass", Looks()):
+        fresh()[1, 1](np.zeros(1), 1.0)
+    assert paused
+    assert all(paused)
+    assert gc.isenabled()
 
 
 def test_recompile_sees_what_changed():

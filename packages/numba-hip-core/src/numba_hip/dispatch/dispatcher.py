@@ -11,6 +11,7 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import TypingError
 
+from hip_devicelib.collector import collector_paused
 from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
@@ -272,7 +273,7 @@ class Dispatcher(Overloads, Explained):
         loaded = self._loaded.get((*key, self._extents(config)))
         if loaded is None:
             # A process is not forked between the steps of this.
-            with compiling, compiling_for(self, config, args):
+            with compiling, collector_paused(), compiling_for(self, config, args):
                 loaded = self._load(key, args, device, config, stand_ins)
         launch = Launch(loaded.function, config.grid, config.block, None, config.dynamic_shared, loaded.cooperative)
         started: LaunchFunction = launch

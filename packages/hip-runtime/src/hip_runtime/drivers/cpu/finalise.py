@@ -25,6 +25,7 @@ from hip_runtime.drivers.cpu.object_code.jit import emit_assembly, emit_object, 
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 from hip_runtime.drivers.cpu.passes.optimize import optimise
+from hip_runtime.drivers.cpu.strategies.form_choice import VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.selection import select_plan
@@ -84,7 +85,7 @@ def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, lis
     _link_worker(plan, kernel, context)
     hide_all_but(_ENTRIES, plan.module)
     enter_stage("LLVM's passes")
-    optimise(plan.module, request.machine)
+    optimise(plan.module, request.machine, as_vectors=plan.form == VECTORS)
     module, risks = _avoid_miscompilation(plan.module, context)
     dump.show("ir", f"LLVM IR, optimised, as {plan.form}: {plan.reason}", lambda: str(module))
     return plan, module, risks

@@ -8,6 +8,7 @@ import weakref
 from pathlib import Path
 
 from hip_devicelib.codeobject import CodeObject, Kernel
+from hip_devicelib.collector import collector_paused
 from hip_devicelib.errors import CacheError
 from hip_devicelib.forking import compiling
 from hip_runtime import config
@@ -74,7 +75,8 @@ class CpuFunction:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
-                program = self._resize(block) or self._make(block)
+                with collector_paused():
+                    program = self._resize(block) or self._make(block)
                 program.name_kernel(self.kernel.name)
                 program.block = block
                 self.workers[block] = program

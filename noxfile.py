@@ -7,18 +7,14 @@ are created by virtualenv and filled by pip.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
 
 import nox
-from packaging.requirements import Requirement
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10; nox itself depends on tomli there
-    import tomli as tomllib
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
+from session_requirements import PACKAGES, hip_python_extra, installed_rocm, lowest_versions
 
 nox.needs_version = ">=2024.4.15"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -27,9 +23,6 @@ nox.options.sessions = ["lint", "types", "tests"]
 
 ROOT = Path(__file__).resolve().parent
 nox.options.envdir = str(ROOT / ".nox")  # absolute, as sessions pass folders in it to programs that run elsewhere
-PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-compat")
-"""From the bottom layer to the top: each depends only on those before it."""
-
 IMPORTS = ("hip_devicelib", "hip_runtime", "numba_hip", "numba_hip_cuda")
 PYTEST = ("pytest>=8", "pytest-xdist>=3.6", "pip")
 """The packages that run tests. Numba's report on the system, which a test looks at, needs pip, which environments of uv
@@ -200,26 +193,6 @@ def make_rocm_python(session: nox.Session) -> bool:
     return Path(str(said).strip()).is_file()
 
 
-def installed_rocm() -> str:
-    """The version of this machine's ROCm, or an empty string."""
-    told = Path(os.environ.get("ROCM_PATH", "/opt/rocm")) / ".info" / "version"
-    return told.read_text().strip() if told.is_file() else ""
-
-
-def hip_python_extra(rocm: str) -> str:
-    """The extra of hip-runtime with the hip-python for this version of ROCm: the newest that is not newer, otherwise
-    the oldest. If the version is unknown, the newest of all."""
-    project = tomllib.loads((ROOT / "packages" / "hip-runtime" / "pyproject.toml").read_text())["project"]
-    extras = {name: numbers(name) for name in project["optional-dependencies"] if name.startswith("rocm_")}
-    fitting = [name for name, release in extras.items() if not rocm or release <= numbers(rocm)]
-    return max(fitting or [min(extras, key=extras.__getitem__)], key=extras.__getitem__)
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """The first three numbers in a version, however they are separated."""
-    return tuple(int(number) for number in re.findall("[0-9]+", version)[:3])
-
-
 @nox.session
 def demo(session: nox.Session) -> None:
     """Real kernels on real data, on the GPU if there is one, otherwise on the CPU device."""
@@ -274,22 +247,6 @@ def minimums(session: nox.Session) -> None:
     for package in PACKAGES:
         run_pytest(session, f"packages/{package}/tests")
     run_pytest(session, "tests")
-
-
-def lowest_versions() -> list[str]:
-    """The lower bound of each dependency of our packages, as an exact requirement, with its marker."""
-    lowest = set()
-    for package in PACKAGES:
-        project = tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text())["project"]
-        extras = project["optional-dependencies"]
-        for text in [*project["dependencies"], *extras.get("headers", []), *extras["test"]]:
-            requirement = Requirement(text)
-            if requirement.name in PACKAGES:
-                continue
-            (bound,) = (part.version for part in requirement.specifier if part.operator == ">=")
-            marker = f" ; {requirement.marker}" if requirement.marker else ""
-            lowest.add(f"{requirement.name}=={bound}{marker}")
-    return sorted(lowest)
 
 
 @nox.session(reuse_venv=False)

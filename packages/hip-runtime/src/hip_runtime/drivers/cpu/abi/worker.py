@@ -56,15 +56,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     builder = ir.IRBuilder(worker.append_basic_block("entry"))
     if item.has_lines:
         keep_lines(builder)
-    place = allocate(builder, item.layout.type, "item")
-    item.layout.store(builder, frame, place, "frame")
-    for name in ("memory", "states"):
-        item.layout.store(builder, WORKER_RECORD.field(builder, notes, name), place, f"{name}_word")
-    if item.lengths is not None:
-        length = PROGRAM.load(builder, FRAME.load(builder, frame, "program"), "length")
-        item.layout.store(builder, length, place, "length")
-        item.row_lanes = item.load_length(builder, place)
-    item.store_stack_limit(builder, place)
+    place = _allocate_item(item, builder, frame, notes)
     buffer = FRAME.load(builder, frame, "arguments")
     arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
     _store_hidden(builder, buffer, kernel.argument_bytes, item, place)
@@ -92,6 +84,20 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
 
     builder.ret(_loop_over_chunks(builder, frame, note_chunk, run_blocks))
     _define_program(module, worker, item)
+
+
+def _allocate_item(item: WorkItem, builder: ir.IRBuilder, frame: ir.Value, notes: ir.Value) -> ir.Value:
+    """The work item of the worker's threads, with what is the same for all blocks."""
+    place = allocate(builder, item.layout.type, "item")
+    item.layout.store(builder, frame, place, "frame")
+    for name in ("memory", "states"):
+        item.layout.store(builder, WORKER_RECORD.field(builder, notes, name), place, f"{name}_word")
+    if item.lengths is not None:
+        length = PROGRAM.load(builder, FRAME.load(builder, frame, "program"), "length")
+        item.layout.store(builder, length, place, "length")
+        item.row_lanes = item.load_length(builder, place)
+    item.store_stack_limit(builder, place)
+    return place
 
 
 def kernel_type(kernel: Kernel) -> ir.FunctionType:

@@ -65,6 +65,15 @@ class Widener(GangValues):
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
         self._form, self._stride = _form_of(shape), 0
+        result = self._write_result(instruction, shape)
+        if remarks.are_wanted():
+            self._remark(instruction)
+        if result is not None and instruction.type != VOID:
+            self.values[instruction] = result
+        self._speculated.write(instruction)
+
+    def _write_result(self, instruction: Instruction, shape: Shape) -> ir.Value | None:
+        """Write *instruction*, whose value has *shape*; returns what it has become, if it has a value."""
         opcode = instruction.opcode
         result: ir.Value | None
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
@@ -109,11 +118,7 @@ class Widener(GangValues):
             result = write_uniform_atomic(self, instruction)
         else:
             result = self._scalarize(instruction)
-        if remarks.are_wanted():
-            self._remark(instruction)
-        if result is not None and instruction.type != VOID:
-            self.values[instruction] = result
-        self._speculated.write(instruction)
+        return result
 
     def _remark(self, instruction: Instruction) -> None:
         function, depth = self.builder.function.name, len(self.shapes.order.loops[self.block])

@@ -156,6 +156,7 @@ LATE = {
     "fp8": "numba_hip.language.fp8",
     "libdevice": "numba_hip.libdevice",
     "random": "numba_hip.random",
+    "texture": "numba_hip.texture",
     "wave": "numba_hip.wave",
 }
 """Modules that are loaded when they are first asked for."""

@@ -73,6 +73,10 @@ class OptionError(HipError, TypeError, ValueError):
     """An option of `jit` that does not exist, or that cannot have the value that it was given."""
 
 
+class TextureError(HipError, ValueError):
+    """An image that cannot be read as a texture, or a way to read it that there is not."""
+
+
 class TuningError(HipError, ValueError):
     """Configurations for `autotune` that do not fit what it decorates, or none of which the device has room for."""
 

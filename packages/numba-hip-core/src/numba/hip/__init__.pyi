@@ -682,6 +682,13 @@ def syncthreads_or(predicate: Any) -> int:
     """``syncthreads_or(predicate)``: `syncthreads`, and 1 if *predicate* is true for any thread, else 0."""
 def syncwarp(mask: Any = -1) -> None:
     """``syncwarp(mask=-1)``: wait for the active lanes of the wave; what they wrote before is seen by them after."""
+class texture:
+    """``hip.texture``: a two-dimensional array read as a texture, at coordinates that are no whole numbers or lie outside.
+
+    The rules are those of HIP's and CUDA's textures: the element ``image[row, column]`` covers the coordinates from
+    ``column`` to ``column + 1`` and from ``row`` to ``row + 1``, with its own value in the middle. It is done by ordinary
+    instructions, the same on every device, with weights that are not rounded to 8 bits as those of texture units are. The
+    function also works on the host."""
 class _threadIdx:
     """Index of this thread in its block."""
     x: int

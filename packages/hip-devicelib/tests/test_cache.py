@@ -7,8 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -540,61 +541,77 @@ def test_the_library_is_built_once_for_each_target(
 
 
 MAKER = """
-import sys, time
+import sys
 from pathlib import Path
+import filelock  # which takes longer than what follows
 from hip_devicelib.cache import Cache, make_key
 
 cache, key = Cache(Path(sys.argv[1])), make_key("made once")
-with cache.making(key, float(sys.argv[3])) as waited:
+print("asking", flush=True)
+with cache.making(key, float(sys.argv[2])) as waited:
     data = cache.get(key) if waited else None
     if data is None:
         print("making", flush=True)
-        time.sleep(float(sys.argv[2]))
+        sys.stdin.readline()
         cache.put(key, b"content")
 print("done", waited, flush=True)
 """
 
 
-def start_maker(folder: Path, takes: float, waits: float = 60.0) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", MAKER, str(folder), str(takes), str(waits)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+@contextmanager
+def held_maker(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that makes the entry until `finish` is called, or it is killed."""
+    maker = start_maker(folder, stdin=subprocess.PIPE)
+    try:
+        assert [next_line(maker), next_line(maker)] == ["asking", "making"]
+        yield maker
+    finally:
+        maker.kill()
+        maker.communicate()
 
 
-def first_line(maker: subprocess.Popen[str]) -> str:
+def waiting_maker(folder: Path) -> subprocess.Popen[str]:
+    """A process that wants to make the entry, and has had the time to notice that another one does."""
+    maker = start_maker(folder)
+    assert next_line(maker) == "asking"
+    time.sleep(0.5)
+    return maker
+
+
+def start_maker(folder: Path, waits: float = 60.0, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", MAKER, str(folder), str(waits)]
+    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)
+
+
+def next_line(maker: subprocess.Popen[str]) -> str:
     assert maker.stdout is not None
     return maker.stdout.readline().strip()
 
 
 def finish(maker: subprocess.Popen[str]) -> str:
+    """Let *maker* come to its end: what else it printed."""
     return maker.communicate(timeout=60)[0].strip()
 
 
 def test_two_processes_make_an_entry_once(tmp_path: Path) -> None:
-    first = start_maker(tmp_path, 1)
-    assert first_line(first) == "making"
-    others = [start_maker(tmp_path, 0) for _ in range(2)]
-    assert [finish(other) for other in others] == ["done True"] * 2
-    assert finish(first) == "done False"
+    with held_maker(tmp_path) as first:
+        others = [waiting_maker(tmp_path) for _ in range(2)]
+        assert finish(first) == "done False"
+        assert [finish(other) for other in others] == ["done True"] * 2
     assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".entry"]
 
 
 def test_nobody_waits_for_a_process_that_was_killed(tmp_path: Path) -> None:
-    first = start_maker(tmp_path, 60)
-    assert first_line(first) == "making"
-    other = start_maker(tmp_path, 0)
-    time.sleep(0.5)
-    first.kill()
-    assert finish(other) == "making\ndone True"
-    first.communicate()
+    with held_maker(tmp_path) as first:
+        other = waiting_maker(tmp_path)
+        first.kill()
+        assert finish(other) == "making\ndone True"
 
 
 @pytest.mark.long
 def test_a_process_that_takes_too_long_is_not_waited_for(tmp_path: Path) -> None:
-    first = start_maker(tmp_path, 60)
-    assert first_line(first) == "making"
-    assert finish(start_maker(tmp_path, 0, 0.2)) == "making\ndone True"
-    first.kill()
-    first.communicate()
+    with held_maker(tmp_path):
+        assert finish(start_maker(tmp_path, 0.2)) == "asking\nmaking\ndone True"
 
 
 def test_where_nothing_can_be_locked_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from numba.core import types
 from numba.extending import models, register_model, typeof_impl
 
 from numba_hip._numba.typing import Conversion, add_dtype
-from numba_hip.float8 import know_float8
 
 SIGN_BIT, INFINITY, QUIET = 0x80000000, 0x7F800000, 0x40
 """Bits of a float32: its sign, infinity; and what makes a NaN of a bfloat16 quiet."""
@@ -92,4 +91,6 @@ def know_ml_dtypes() -> None:
         return
     add_dtype(np.dtype(module.bfloat16), bfloat16)
     typeof_impl.register(module.bfloat16)(lambda value, context: bfloat16)
+    from numba_hip.float8 import know_float8  # which programs without ml_dtypes do not load
+
     know_float8()

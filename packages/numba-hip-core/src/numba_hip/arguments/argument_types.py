@@ -17,10 +17,8 @@ from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.transfer_hints import ArgHint
-from numba_hip.arguments.value_records import as_plain
 from numba_hip.bfloat import is_bfloat16, know_ml_dtypes
 from numba_hip.errors import KernelArgumentError
-from numba_hip.float8 import FLOAT8
 from numba_hip.typeof import typeof
 
 
@@ -89,14 +87,22 @@ def element_type(dtype: np.dtype[Any]) -> types.Type:
     """The Numba type of elements of NumPy's type *dtype*. Raises `KernelArgumentError` for 8-bit floats and the
     like."""
     know_ml_dtypes()
-    if is_of_ml_dtypes(dtype) and not is_bfloat16(dtype) and dtype.name not in FLOAT8:
+    if is_of_ml_dtypes(dtype) and not is_bfloat16(dtype):
+        _check_float8(dtype)
+    if problem := _problem_of_elements(dtype):
+        raise KernelArgumentError(f"an array of dtype {dtype} {problem}")
+    return from_dtype(dtype)
+
+
+def _check_float8(dtype: np.dtype[Any]) -> None:
+    """Raise `KernelArgumentError` for a type of ml_dtypes that kernels do not have."""
+    from numba_hip.float8 import FLOAT8
+
+    if dtype.name not in FLOAT8:
         raise KernelArgumentError(
             f"kernels do not compute with elements of type {dtype}; pass array.view(np.uint8) for their bits, or "
             "convert the array with .astype(...)"
         )
-    if problem := _problem_of_elements(dtype):
-        raise KernelArgumentError(f"an array of dtype {dtype} {problem}")
-    return from_dtype(dtype)
 
 
 def _problem_of_elements(dtype: np.dtype[Any]) -> str:
@@ -149,6 +155,15 @@ set_numba_type(lambda array: describe(array).type)
 def is_on_device(value: object) -> bool:
     """Whether *value* is an array that kernels use in place: of a device, or of a library with DLPack."""
     return is_device_array(value) or speaks_dlpack(value)
+
+
+def plain(value: Any) -> Any:
+    """*value* as kernels take it: instances of classes as named tuples of their fields."""
+    if isinstance(value, (int, float, np.generic, np.ndarray, DeviceArray)):
+        return value
+    from numba_hip.arguments.value_records import as_plain  # which most programs do not need
+
+    return as_plain(value)
 
 
 def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
@@ -236,7 +251,7 @@ def argument_type(value: Any, name: str, *, hinted: bool = False) -> types.Type:
         return typeof(value)
     if isinstance(value, ArgHint):
         return argument_type(value.value, name, hinted=True)
-    value = as_plain(value)
+    value = plain(value)
     if isinstance(value, np.ndarray) and not is_on_device(value):
         if is_record(value):
             return element_type(value.dtype)

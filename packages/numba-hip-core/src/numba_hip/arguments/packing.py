@@ -15,7 +15,6 @@ from numba_hip.arguments.argument_types import describe
 from numba_hip.arguments.scalars import bfloat, float8, real, whole, wrap
 from numba_hip.bfloat import Bfloat16
 from numba_hip.errors import KernelArgumentError
-from numba_hip.float8 import Float8
 
 FORMATS = {
     "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "half": "e", "float": "f", "double": "d", "ptr": "Q",
@@ -53,9 +52,9 @@ def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
         return [wrap(_address(value, name), types.uint64)]
     if isinstance(kind, Bfloat16):
         return [bfloat(value, name)]
-    if isinstance(kind, Float8):
-        return [float8(value, kind, name)]
-    return [bool(value) if isinstance(kind, types.Boolean) else real(value, kind, name)]
+    if isinstance(kind, types.Boolean):
+        return [bool(value)]
+    return [real(value, kind, name) if isinstance(kind, types.Float) else float8(value, kind, name)]
 
 
 def _address(value: Any, name: str) -> int:

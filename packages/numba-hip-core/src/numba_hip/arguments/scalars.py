@@ -7,7 +7,7 @@ its low bits instead, as Numba CUDA does. Numbers for floats are rounded.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core import types
@@ -16,8 +16,9 @@ from numba_hip import config
 from numba_hip.advisory_warnings import advise_on_truncation
 from numba_hip.bfloat import INFINITY, bfloat16, bits_of
 from numba_hip.errors import KernelArgumentError
-from numba_hip.float8 import Float8
-from numba_hip.float8 import bits_of as float8_bits
+
+if TYPE_CHECKING:
+    from numba_hip.float8 import Float8
 
 FLOATS: dict[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}
 """NumPy's types of floats by their width."""
@@ -64,6 +65,8 @@ def bfloat(value: Any, name: str) -> int:
 def float8(value: Any, kind: Float8, name: str) -> int:
     """The bits of argument *name*, rounded to *kind*. Raises `KernelArgumentError` for what is larger than its
     numbers."""
+    from numba_hip.float8 import bits_of as float8_bits
+
     bits, number = float8_bits(value, kind), float(value)
     if abs(number) > kind.reach and not math.isinf(number):
         limit = f"{kind.limit:g}"

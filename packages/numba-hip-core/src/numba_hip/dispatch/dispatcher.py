@@ -19,9 +19,8 @@ from hip_runtime.module import Launch
 from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
-from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, type_of
+from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
 from numba_hip.arguments.packing import NOT_PACKED
-from numba_hip.arguments.value_records import as_plain
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
@@ -233,7 +232,7 @@ class Dispatcher(Overloads, Explained):
         args = self.parameters.complete(args)
         names = self.parameters.names_of(args)
         args, stand_ins, finishers = prepare(self.extensions, args, names, configured.config.stream)
-        args = [as_plain(value) for value in args]
+        args = list(map(plain, args))
         check_arguments(args, names)
         check_capture(args, names, configured.config.stream)
         transfer = ArgumentCopies(configured.config.stream)

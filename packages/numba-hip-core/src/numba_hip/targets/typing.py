@@ -15,7 +15,6 @@ from numba_hip._numba.contexts import count_declarations
 from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
 from numba_hip._numba.typing import CallStack, Purpose, TypingContext, standard_declarations, type_code
 from numba_hip.bfloat import Bfloat16, unify
-from numba_hip.float8 import Float8
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.stub import Stub
 from numba_hip.language.unsupported_calls import check_call
@@ -153,8 +152,8 @@ class HipTypingContext(TypingContext):
         for numbers."""
         if first != second and (isinstance(first, Bfloat16) or isinstance(second, Bfloat16)):
             return unify(types.unliteral(first), types.unliteral(second))
-        if first != second and (isinstance(first, Float8) or isinstance(second, Float8)):
-            one, other = (types.float32 if isinstance(kind, Float8) else kind for kind in (first, second))
+        if first != second and (_is_float8(first) or _is_float8(second)):
+            one, other = (types.float32 if _is_float8(kind) else kind for kind in (first, second))
             return one if one == other else self.unify_pairs(one, other)
         return super().unify_pairs(first, second)
 
@@ -168,3 +167,8 @@ class HipTypingContext(TypingContext):
     def forget_device_function(self, dispatcher: Any) -> None:
         """Have *dispatcher* compiled anew when a kernel calls it next."""
         self._device_functions.pop(dispatcher, None)
+
+
+def _is_float8(kind: types.Type) -> bool:
+    """Whether *kind* is a float of 8 bits; the module that has these is loaded with the first of them."""
+    return isinstance(kind, types.Number) and kind.name.startswith("float8_")

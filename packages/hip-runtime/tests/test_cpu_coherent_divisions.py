@@ -171,6 +171,58 @@ def test_rows_of_a_matrix(device: Device, versions: list[int], width: int) -> No
     assert versions == [2]
 
 
+AROUND = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, i64 %width, i64 %reach) {{
+entry:
+{GLOBAL_X}
+  %inside = icmp slt i64 %i, %width
+  br i1 %inside, label %head, label %end
+head:
+  %k = phi i64 [ 0, %entry ], [ %k1, %next ]
+  %total = phi i64 [ 0, %entry ], [ %sum, %next ]
+  %far = add i64 %i, %k
+  %at = urem i64 %far, %width
+  %round = udiv i64 %far, %width
+  %p = getelementptr i64, ptr %x, i64 %at
+  %v = load i64, ptr %p
+  %weighted = mul i64 %v, %k
+  %odd = trunc i64 %k to i1
+  br i1 %odd, label %next, label %more
+more:
+  br label %next
+next:
+  %add = phi i64 [ %weighted, %head ], [ %round, %more ]
+  %twice = add i64 %add, %at
+  %sum = add i64 %total, %twice
+  %k1 = add i64 %k, 1
+  %again = icmp ult i64 %k1, %reach
+  br i1 %again, label %head, label %done
+done:
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %sum, ptr %q
+  br label %end
+end:
+  ret void
+}}
+"""
+"""Sums over the elements behind each of a circle. What is computed by division is used in other blocks, too."""
+
+
+@pytest.mark.parametrize("width", [4, 16])
+def test_divisions_in_a_loop(device: Device, versions: list[int], width: int) -> None:
+    parameters = [("out", "ptr"), ("x", "ptr"), ("width", "i64"), ("reach", "i64")]
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(code(AROUND, "k", parameters)).function("k")
+        for size in (1, 3, 50, 200):
+            numbers = np.random.default_rng(size).integers(0, 1000, size)
+            out, x = to_device(np.zeros_like(numbers)), to_device(numbers)
+            function.launch(5, 48, pack(function.kernel, out.address, x.address, size, 7))
+            steps = np.arange(size)[:, None] + np.arange(7)
+            added = np.where(np.arange(7) % 2, numbers[steps % size] * np.arange(7), steps // size)
+            np.testing.assert_array_equal(out.copy_to_host(), (added + steps % size).sum(axis=1), str(size))
+    assert versions == [1]
+
+
 NEIGHBOURS = """
   %b64 = zext i32 %b to i64
   %t64 = zext i32 %tx to i64

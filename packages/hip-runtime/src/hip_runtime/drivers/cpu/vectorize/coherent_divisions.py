@@ -30,6 +30,9 @@ _MAX_INSTRUCTIONS = 300
 """The most instructions that are duplicated in a function."""
 
 
+_ACCESSES = frozenset({"load", "store"})
+
+
 class CoherentDivisions:
     """Versions the code of *function* behind coherent divisions, those of one block for each call of `version_next`.
 
@@ -49,32 +52,82 @@ class CoherentDivisions:
         """Version the code behind the next divisions, if there are any; *shapes* are those of the function as it is
         now."""
         for block in shapes.order.blocks:
-            if block in shapes.masked or shapes.order.loops[block]:
+            if block in shapes.masked:
                 continue
             divisions = [
                 found for found in find_coherent_divisions(block, shapes, self._width)
                 if found.division not in self._done
             ]  # fmt: skip
             self._done.update(found.division for found in divisions)
-            if divisions and self._version(block, divisions, shapes):
+            version = self._version_in_loop if shapes.order.loops[block] else self._version
+            if divisions and version(block, divisions, shapes):
                 return True
         return False
+
+    def _version_in_loop(self, block: Block, divisions: list[CoherentDivision], shapes: VectorShapes) -> bool:
+        """Version the rest of *block* only, which other blocks of the loop follow."""
+        *behind, end = block.instructions[block.instructions.index(divisions[0].division) :]
+        if not any(value.opcode in _ACCESSES for value in behind):
+            return False
+        guard = self._make_guard(block, behind, divisions, shapes)
+        if guard is None:
+            return False
+        joined = Block(f"{block.name}.joined", [end])
+        apart = Block(f"{block.name}.apart", [*behind, Instruction(VOID, "br", [], targets=[joined])])
+        for target in joined.successors:
+            for phi in target.phis:
+                phi.targets = [joined if source is block else source for source in phi.targets]
+        copies = self._copy([apart])
+        block.instructions = guard.finish(copies.blocks[apart], apart)
+        self._join(apart, joined, copies, guard.simplify(copies))
+        self._function.blocks += [apart, joined]
+        return True
+
+    def _join(self, apart: Block, joined: Block, copies: Copies, results: dict[Instruction, Value]) -> None:
+        """Replace what *apart* computes, where it is used elsewhere, by what either version has computed."""
+        inside = {*apart.instructions, *copies.values.values()}
+        phis: dict[Instruction, Instruction] = {}
+        for block in [*self._function.blocks, joined]:
+            for user in block.instructions:
+                if user in inside:
+                    continue
+                for number, value in enumerate(user.operands):
+                    if isinstance(value, Instruction) and value in results:
+                        phi = phis.get(value)
+                        if phi is None:
+                            phi = phis[value] = Instruction(
+                                value.type, "phi", [value, results[value]], f"{value.name}.joined",
+                                targets=[apart, copies.blocks[apart]],
+                            )  # fmt: skip
+                        user.operands[number] = phi
+        joined.instructions[:0] = phis.values()
+
+    def _make_guard(
+        self, block: Block, behind: list[Instruction], divisions: list[CoherentDivision], shapes: VectorShapes
+    ) -> _Guard | None:
+        """The guard of *divisions* in *block*, if it can be computed before what is *behind* it, which then is written
+        twice; ``None`` if that is too much."""
+        if len(behind) > self._budget or any(value.opcode == "alloca" for value in behind):
+            return None
+        start = block.instructions.index(divisions[0].division)
+        guard = _Guard(block.instructions[:start], set(behind), self._width)
+        divisions = [found for found in divisions if guard.add_division(found)]
+        if not divisions:
+            return None
+        for condition, expected in expected_conditions(block, shapes, divisions).items():
+            guard.add_condition(condition, expected)
+        self._budget -= len(behind)
+        return guard
 
     def _version(self, block: Block, divisions: list[CoherentDivision], shapes: VectorShapes) -> bool:
         following = _find_following(block, shapes)
         start = block.instructions.index(divisions[0].division)
         behind = [*block.instructions[start:], *(value for other in following for value in other.instructions)]
-        if not _is_entered_from(block, following, shapes) or any(value.opcode == "alloca" for value in behind):
+        if not _is_entered_from(block, following, shapes):
             return False
-        if len(behind) > self._budget:
+        guard = self._make_guard(block, behind, divisions, shapes)
+        if guard is None:
             return False
-        guard = _Guard(block.instructions[:start], set(behind), self._width)
-        divisions = [found for found in divisions if guard.add_division(found)]
-        if not divisions:
-            return False
-        for condition, expected in expected_conditions(block, shapes, divisions).items():
-            guard.add_condition(condition, expected)
-        self._budget -= len(behind)
         apart = Block(f"{block.name}.apart", block.instructions[start:])
         self._function.blocks.append(apart)
         for target in apart.successors:
@@ -151,8 +204,8 @@ class _Guard:
         self._insert("br", VOID, self._insert("freeze", I1, holds), targets=[coherent, apart])
         return self._instructions
 
-    def simplify(self, copies: Copies) -> None:
-        """Replace, in *copies* of what is behind, what is known there."""
+    def simplify(self, copies: Copies) -> dict[Instruction, Value]:
+        """Replace, in *copies* of what is behind, what is known there. Returns what stands for each original."""
         replaced: dict[Value, Value] = {
             value: known for value, known in self._replaced.items() if value not in self._behind
         }
@@ -169,6 +222,7 @@ class _Guard:
             block.instructions = [copy for copy in block.instructions if copy not in replaced]
             for copy in block.instructions:
                 copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
+        return {original: replaced.get(copy, copy) for original, copy in copies.values.items()}
 
     def _divide(self, dividend: Value, divisor: Value, stride: int) -> tuple[Value, Value]:
         """The first lane's quotient, and the remainders of all lanes, if all have that quotient."""

@@ -220,6 +220,8 @@ def kernel_of(body: str, parameters: str = "a") -> str:
 
 
 @pytest.mark.sample(30)
+# Numba gives a function the code of a generator, which Python 3.14 deprecates.
+@pytest.mark.filterwarnings("ignore:Assigning a code object:DeprecationWarning")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.body.split("\n")[0])
 def test_mistakes_in_a_kernel(folder: Path, mistake: Mistake) -> None:
     error, shown = run(folder, kernel_of(mistake.body) + "kernel[1, 1](np.zeros(4))\n")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -381,3 +383,19 @@ def test_no_process_is_forked_while_a_thread_looks_for_devices(device: Device, m
     assert devices.devices() == found
     take_lock()
     assert taken == [False, True]
+
+
+def test_devices_can_be_pickled_and_streams_say_that_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    monkeypatch.setenv("NUMBA_HIP_CPU_DEVICES", "2")
+    monkeypatch.setattr(devices, "_registry", devices._Registry())
+    second = rt.devices()[1]
+    pickled = pickle.dumps(second)
+    assert pickle.loads(pickled) is copy.deepcopy(second) is second
+    for thing, maker in ((rt.Stream(second), "stream"), (rt.Event(second), "event")):
+        with pytest.raises(TypeError, match=rf"is of this process; another one makes its own with hip.{maker}\(\)"):
+            pickle.dumps(thing)
+    monkeypatch.setenv("NUMBA_HIP_CPU_DEVICES", "1")
+    monkeypatch.setattr(devices, "_registry", devices._Registry())
+    with pytest.raises(rt.UnknownDeviceError, match="there is no device 1"):
+        pickle.loads(pickled)

@@ -138,6 +138,10 @@ class Device:
             f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process: its device of this number."""
+        return find_device, (self.id,)
+
     def __repr__(self) -> str:
         return f"<Device {self.id}: {self.attributes.name} ({self.attributes.target})>"
 

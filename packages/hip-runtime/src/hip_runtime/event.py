@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from hip_runtime.device import Device, current_device
 from hip_runtime.stream_handle import stream_handle
@@ -23,6 +23,9 @@ class Event:
         driver = self.device.driver
         self.handle = driver.create_event(self.device.ordinal, timing=timing)
         weakref.finalize(self, driver.destroy_event, self.handle).atexit = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; another one makes its own with hip.event()")
 
     def __repr__(self) -> str:
         return f"<Event on device {self.device.id}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
@@ -59,6 +59,9 @@ class Stream:
     def __cuda_stream__(self) -> tuple[int, int]:
         """The version of the protocol, 0, and the handle: other libraries take this stream by it."""
         return 0, self.handle
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; another one makes its own with hip.stream()")
 
     def __repr__(self) -> str:
         kind = "default stream" if self.handle == DEFAULT_STREAM else f"stream {self.handle}"

@@ -38,6 +38,7 @@ RUFF = "ruff>=0.17,<0.18"
 IMPORT_LINTER = "import-linter>=2.10,<3"
 MYPY = "mypy>=2.4,<2.5"
 TORCH = "torch>=2.6"
+MATPLOTLIB = "matplotlib>=3.9"
 SITE = ("sphinx>=8.1", "furo>=2025.7.19", "myst-parser>=4", "playwright>=1.49")
 """What the documentation's site is made with, and opened."""
 
@@ -102,7 +103,7 @@ def tests(session: nox.Session, layer: str) -> None:
 @nox.session
 def long(session: nox.Session) -> None:
     """The tests that the default run leaves out: all parameter sets, and tests that take seconds."""
-    session.install(*local(*PACKAGES, extra="[test]"), *PYTEST)
+    session.install(*local(*PACKAGES, extra="[test]"), MATPLOTLIB, *PYTEST)
     for folder in (*(f"packages/{package}/tests" for package in PACKAGES), "tests"):
         run_pytest(session, "--cases", "long", folder, success_codes=(0, NO_TESTS))
 
@@ -162,7 +163,7 @@ def emulated(session: nox.Session) -> None:
         session.run(python, "-m", "pytest", *plugin, *tests, env={"EMULATED_TARGET": target})
         if has_rocm and not (quick or chosen):
             for example in sorted(Path("examples").glob("*.py")):
-                session.run(python, "-m", "tools.amd_executor", target, str(example))
+                session.run(python, "-m", "tools.amd_executor", target, str(example), "--small")
 
 
 @nox.session
@@ -195,18 +196,21 @@ def make_rocm_python(session: nox.Session) -> bool:
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Real kernels on real data, on the GPU if there is one, otherwise on the CPU device."""
-    session.install(*local(*PACKAGES))
-    session.run("python", "examples/demo.py", *session.posargs)
+    """Real kernels on real data, on the GPU if there is one, otherwise on the CPU device; writes a page with their
+    pictures and times, and says where it is."""
+    session.install(*local(*PACKAGES), MATPLOTLIB)
+    folder = Path(session.create_tmp()) / "demo"
+    session.run("python", "examples/demo.py", "--output", str(folder), *session.posargs)
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as a site, in a folder that the session names: its links, and its pages in a browser if there
     is one; ``-- -k PAGE`` opens a part."""
-    session.install(*local(*PACKAGES), *SITE, *PYTEST)
-    folder = Path(session.create_tmp()) / "site"
-    session.run("python", "-m", "tools.site", str(folder), env={"NUMBA_HIP_DEVICE": "cpu"})
+    session.install(*local(*PACKAGES), *SITE, MATPLOTLIB, *PYTEST)
+    folder, cpu = Path(session.create_tmp()) / "site", {"NUMBA_HIP_DEVICE": "cpu"}
+    session.run("python", "-m", "tools.site", str(folder), env=cpu)
+    session.run("python", "examples/demo.py", "--output", str(folder / "html" / "examples"), env=cpu)
     session.env["SITE"] = str(folder / "html")
     run_pytest(session, "tools/site/tests")
     session.log(f"the site is {folder / 'html' / 'index.html'}")
@@ -290,7 +294,7 @@ def bench(session: nox.Session) -> None:
 
     ``-- --against REV`` compares with another revision of this repository instead, and fails if that is faster.
     """
-    session.install(*local(*PACKAGES), "matplotlib>=3.9")
+    session.install(*local(*PACKAGES), MATPLOTLIB)
     if any(argument.startswith("--against") for argument in session.posargs):
         session.run("python", "-m", "benchmarks.regressions", *session.posargs, env={"NUMBA_HIP_DEVICE": "cpu"})
         return

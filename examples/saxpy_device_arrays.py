@@ -1,9 +1,10 @@
 """saxpy, ``y = a * x + y``, on arrays that stay on the device from one launch to the next."""
 
 import numpy as np
+from gallery import command_line
 from numba import hip
 
-SIZE = 4_000_037
+SMALL = 4_037
 ROUNDS = 10
 BLOCKS, THREADS = 512, 256
 
@@ -15,10 +16,10 @@ def saxpy(a, x, y):
         y[i] = a * x[i] + y[i]
 
 
-def main() -> None:
+def main(size: int = 4_000_037) -> None:
     rng = np.random.default_rng(2)
-    x = rng.standard_normal(SIZE, dtype=np.float32)
-    y = rng.standard_normal(SIZE, dtype=np.float32)
+    x = rng.standard_normal(size, dtype=np.float32)
+    y = rng.standard_normal(size, dtype=np.float32)
     a = np.float32(0.25)
 
     d_x = hip.to_device(x)
@@ -32,8 +33,8 @@ def main() -> None:
     expected = y.astype(np.float64) + ROUNDS * float(a) * x
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
     error = np.abs(result - expected).max()
-    print(f"saxpy: {ROUNDS} rounds over {SIZE:,} float32 on the device, at most {error:.1e} off float64")
+    print(f"saxpy: {ROUNDS} rounds over {size:,} float32 on the device, at most {error:.1e} off float64")
 
 
 if __name__ == "__main__":
-    main()
+    command_line.run(main)

@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
+from gallery import command_line
 from numba import hip
 
 CHUNKS = 8
-CHUNK = 250_000
+SMALL = 1_000
 BLOCKS, THREADS = 128, 128
 
 
@@ -16,8 +17,8 @@ def normalise(x, out):
         out[i] = 1.0 / (1.0 + math.exp(-x[i]))
 
 
-def main() -> None:
-    x = np.random.default_rng(4).normal(scale=3.0, size=(CHUNKS, CHUNK))
+def main(size: int = 250_000) -> None:
+    x = np.random.default_rng(4).normal(scale=3.0, size=(CHUNKS, size))
     result = np.zeros_like(x)
 
     streams = [hip.stream() for _ in range(CHUNKS)]
@@ -30,8 +31,8 @@ def main() -> None:
         stream.synchronize()
 
     np.testing.assert_allclose(result, 1.0 / (1.0 + np.exp(-x)), rtol=1e-14)
-    print(f"streams: {CHUNKS} chunks of {CHUNK:,} float64 on {CHUNKS} streams, equal to NumPy's within 1e-14")
+    print(f"streams: {CHUNKS} chunks of {size:,} float64 on {CHUNKS} streams, equal to NumPy's within 1e-14")
 
 
 if __name__ == "__main__":
-    main()
+    command_line.run(main)

@@ -1,9 +1,10 @@
 """Vector addition: NumPy arrays go in and come back, one thread for each element."""
 
 import numpy as np
+from gallery import command_line
 from numba import hip
 
-SIZE = 5_000_003
+SMALL = 5_003
 THREADS = 256
 
 
@@ -14,18 +15,18 @@ def add(x, y, out):
         out[i] = x[i] + y[i]
 
 
-def main() -> None:
+def main(size: int = 5_000_003) -> None:
     rng = np.random.default_rng(1)
-    x = rng.standard_normal(SIZE, dtype=np.float32)
-    y = rng.standard_normal(SIZE, dtype=np.float32)
+    x = rng.standard_normal(size, dtype=np.float32)
+    y = rng.standard_normal(size, dtype=np.float32)
     out = np.zeros_like(x)
 
-    blocks = -(-SIZE // THREADS)
+    blocks = -(-size // THREADS)
     add[blocks, THREADS](x, y, out)
 
     np.testing.assert_array_equal(out, x + y)
-    print(f"vector add: {SIZE:,} sums of float32, each equal to NumPy's")
+    print(f"vector add: {size:,} sums of float32, each equal to NumPy's")
 
 
 if __name__ == "__main__":
-    main()
+    command_line.run(main)

@@ -79,7 +79,7 @@ def ask(options: argparse.Namespace, children: Children, folder: Path, facts: di
         elif part == "core":
             parts[part] = run_suite(children, part, core, folder)
         elif part == "examples":
-            parts[part] = run_examples(children, folder)
+            parts[part] = run_examples(children, folder, facts["speed"]["elements"])
         else:
             target, elements = facts["device"]["target"], facts["speed"]["elements"]
             parts[part], times = run_benchmarks(children, folder, target, elements, options.benchmarks)

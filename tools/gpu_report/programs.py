@@ -22,13 +22,13 @@ small."""
 _LONGEST_TEXT = 4000
 
 
-def run_examples(children: Children, folder: Path) -> list[dict[str, Any]]:
-    """Run each example, the demo last, as it runs all others in one process."""
-    found = []
+def run_examples(children: Children, folder: Path, elements: float) -> list[dict[str, Any]]:
+    """Run each example, the demo last, as it runs all others in one process; *elements* as in `run_benchmarks`."""
+    found, size = [], ["--small"] if elements < SLOW_ELEMENTS else []
     for program in sorted((ROOT / "examples").glob("*.py"), key=lambda path: (path.stem == "demo", path)):
         output = folder / f"example-{program.stem}.txt"
         start = perf_counter()
-        ending = children.run([str(program)], output)
+        ending = children.run([str(program), *size], output)
         found.append(_result(f"examples/{program.name}", ending, output, perf_counter() - start))
         if ending.is_last:
             break

@@ -343,3 +343,17 @@ def test_for_amd_gpus(target):
     kernel = elementwise_kernel(multiply.core, (Operand(3, 2, True), Operand(2, 2, True)), (Operand(3, 2, True),))
     signature = "(UniTuple(int64, 1), float32[:,:,::1], float32[:,::1], float32[:,:,::1])"
     assert hip.compile(kernel, signature, target=target, output="object")[0][:4] == b"\x7fELF"
+
+
+def test_a_number_for_a_gufunc_that_takes_it_as_an_array():
+    """As the moving mean of Numba's manual does."""
+
+    @hip.guvectorize(["void(float64[:], int64[:], float64[:])"], "(n),()->(n)")
+    def scaled(values, factor, result):
+        for i in range(values.size):
+            result[i] = values[i] * factor[0]
+
+    rows = np.arange(12.0).reshape(3, 4)
+    for factor in (7, np.int64(7), np.array(7), np.array([7]), hip.to_device(np.array([7]))):
+        np.testing.assert_array_equal(np.asarray(scaled(rows, factor)), 7 * rows)
+    np.testing.assert_array_equal(scaled(rows, np.arange(3)), np.arange(3)[:, None] * rows)

@@ -37,6 +37,13 @@ def _narrows(value: Any, wanted: np.dtype[Any]) -> bool:
     return fits(value, wanted) or (given.kind in "biufc" and np.can_cast(wanted, given))
 
 
+def _as_kind(value: Any, kind: types.Type, dims: Sequence[str]) -> Any:
+    """A number as an array of one element, for functions that take a single element of the inputs as an array."""
+    if isinstance(value, DeviceArray) or dims or not isinstance(kind, types.Array) or np.ndim(value):
+        return value
+    return np.atleast_1d(value)
+
+
 class HipGUFunc:
     """A function that fills arrays from arrays, run over all further dimensions. Created by `guvectorize`.
 
@@ -108,6 +115,7 @@ class HipGUFunc:
         extents, loop = self._extents(inputs)
         shapes = [self._shape_of_output(n, loop, extents, given[n]) for n in range(self.nout)]
         dtypes = [dtype_of(kind) for kind in kinds]
+        inputs = [_as_kind(value, kind, dims) for value, kind, dims in zip(inputs, kinds, self.inputs, strict=False)]
         passed = [onto_device(value, dtype, on) for value, dtype in zip(inputs, dtypes, strict=False)]
         targets = [
             value if isinstance(value, DeviceArray) else new_result(shape, dtype)

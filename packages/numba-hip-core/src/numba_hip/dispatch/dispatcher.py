@@ -11,7 +11,6 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import TypingError
 
-from hip_devicelib.collector import collector_paused
 from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
@@ -271,6 +270,8 @@ class Dispatcher(Overloads, Explained):
         check_devices(args, self.parameters.names_of(args), device)
         loaded = self._loaded.get((*key, self._extents(config)))
         if loaded is None:
+            from hip_devicelib.collector import collector_paused
+
             # A process is not forked between the steps of this.
             with compiling, collector_paused(), compiling_for(self, config, args):
                 loaded = self._load(key, args, device, config, stand_ins)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject
-from hip_devicelib.collector import collector_paused
 from hip_devicelib.forking import compiling
 from hip_runtime import current_device
 from numba_hip import config
@@ -193,6 +192,8 @@ class Overloads(Inspection, KernelCallable):
     def _compile(self, args: Types, target: str, config: LaunchConfig | None = None) -> KernelCode:
         code = self._by_target.get((target, args, self._extents(config)))
         if code is None:
+            from hip_devicelib.collector import collector_paused
+
             with compiling, self._compiling, collector_paused():
                 code = self._by_target.get((target, args, self._extents(config))) or self._make(args, target)
                 self._by_target[target, args, self._extents(config)] = self.overloads[args] = code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.site import reference
+from tools.site import numbers, reference
 
 PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-compat")
 """The four distributions, from the bottom layer to the top."""
@@ -10,7 +10,12 @@ PACKAGES = ("hip-devicelib", "hip-runtime", "numba-hip-core", "numba-hip-cuda-co
 
 def pages() -> dict[str, str | bytes]:
     """Each page's path on the site, and its text."""
-    return {"packages/index.md": packages(), **dict(reference.pages())}
+    return {
+        "packages/index.md": packages(),
+        "numbers/benchmarks.md": numbers.benchmarks(),
+        "numbers/conformance.md": numbers.conformance(),
+        **dict(reference.pages()),
+    }
 
 
 def packages() -> str:

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.site import generated
+from tools.site import generated, numbers
 from tools.site.generated import PACKAGES
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +21,7 @@ DOCUMENTS = {
     "README.md": "project/readme.md",
     "ARCHITECTURE.md": "project/architecture.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "benchmarks/README.md": "project/benchmarks.md",
     **{f"packages/{name}/README.md": f"packages/{name}.md" for name in PACKAGES},
     **{f"packages/{name}/CHANGELOG.md": f"packages/{name}-changes.md" for name in PACKAGES},
@@ -53,6 +54,8 @@ class Staging:
         shutil.copytree(ROOT / "docs" / "_static", self.folder / "_static")
         for page, text in generated.pages().items():
             self.write(page, text)
+        text, path = numbers.executed()
+        self.write("numbers/executed.md", self.relinked(text, path, "numbers/executed.md"))
         self.write_sources()
 
     def documents(self) -> Iterator[tuple[str, str]]:

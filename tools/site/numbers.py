@@ -26,9 +26,9 @@ COMMANDS = {
 def benchmarks() -> str:
     """The page of benchmarks: a picture and a table for each file of results, the worst ratio first."""
     text = (
-        "# Benchmarks\n\nProcessor time as a ratio to `njit(parallel=True)` written by hand: the line at 1. Further left is "
-        "better; where ours is worst comes first. The axis is logarithmic. What is compared, and how, is in [the "
-        "document of the benchmarks](../project/benchmarks.md).\n"
+        "# Benchmarks\n\nProcessor time as a ratio to `njit(parallel=True)` written by hand: the line at 1. Further "
+        "left is better; where ours is worst comes first. The axis is logarithmic. What is compared, and how, is in "
+        "[the document of the benchmarks](../project/benchmarks.md).\n"
     )
     for name, command in COMMANDS.items():
         found = json.loads((REACHED / f"{name}.json").read_text())

@@ -59,10 +59,10 @@ GROUPS = {
         "brev byte_perm cbrt clz ffs fma funnelshift_l funnelshift_lc funnelshift_r funnelshift_rc popc selp",
     ),
     "half": Group(
-        "float16 and bfloat16",
-        "Arithmetic on numbers of 16 bits; `hip.bfloat16` is the type.",
-        "bfloat16",
-        ("fp16", "bf16"),
+        "float16, bfloat16 and float8",
+        "Arithmetic on numbers of 16 bits, and conversions of those of 8; `hip.bfloat16` and the others are types.",
+        "bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz",
+        ("fp16", "bf16", "fp8"),
     ),
     "random": Group("Random numbers", "The module `hip.random`: a generator for each thread.", modules=("random",)),
     "algorithms": Group(
@@ -83,6 +83,8 @@ GROUPS = {
         "Stream stream default_stream legacy_default_stream per_thread_default_stream external_stream synchronize "
         "Event event event_elapsed_time Graph ExecutableGraph",
     ),
+    "texture": Group("Textures", "The module `hip.texture`.", modules=("texture",)),
+    "collectives": Group("Collective operations among GPUs", "The module `hip.collectives`.", modules=("collectives",)),
     "devices": Group(
         "Devices and contexts",
         "Which devices there are, and which of them a thread uses.",

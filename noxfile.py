@@ -39,6 +39,7 @@ IMPORT_LINTER = "import-linter>=2.10,<3"
 MYPY = "mypy>=2.4,<2.5"
 TORCH = "torch>=2.6"
 MATPLOTLIB = "matplotlib>=3.9"
+NOTEBOOKS = ("jupytext>=1.16", "nbclient>=0.10", "ipykernel>=6.29")
 SITE = ("sphinx>=8.1", "furo>=2025.7.19", "myst-parser>=4", "playwright>=1.49")
 """What the documentation's site is made with, and opened."""
 
@@ -207,10 +208,11 @@ def demo(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The documentation as a site, in a folder that the session names: its links, and its pages in a browser if there
     is one; ``-- -k PAGE`` opens a part."""
-    session.install(*local(*PACKAGES), *SITE, MATPLOTLIB, *PYTEST)
+    session.install(*local(*PACKAGES), *SITE, *NOTEBOOKS, MATPLOTLIB, *PYTEST)
     folder, cpu = Path(session.create_tmp()) / "site", {"NUMBA_HIP_DEVICE": "cpu"}
     session.run("python", "-m", "tools.site", str(folder), env=cpu)
     session.run("python", "examples/demo.py", "--output", str(folder / "html" / "examples"), env=cpu)
+    session.run("python", "-m", "tools.notebooks", "--check", env=cpu)
     session.env["SITE"] = str(folder / "html")
     run_pytest(session, "tools/site/tests")
     session.log(f"the site is {folder / 'html' / 'index.html'}")

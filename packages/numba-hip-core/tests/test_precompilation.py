@@ -142,4 +142,4 @@ def test_the_command_with_targets_and_mistakes(tmp_path):
     status, _, err = run(tmp_path, "-m", "numba_hip", "precompile", "jab")
     assert (status, err) == (1, "precompile: No module named 'jab'\n")
     status, _, err = run(tmp_path, "-m", "numba_hip", "precompil", "job")
-    assert (status, err) == (2, "no command 'precompil'; there is: precompile MODULE...\n")
+    assert (status, err) == (2, "no command 'precompil'; there are: doctor, precompile MODULE...\n")

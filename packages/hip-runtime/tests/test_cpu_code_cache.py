@@ -20,7 +20,7 @@ from test_cpu_grid_barrier import PARAMETERS as ROTATE_PARAMETERS
 from test_cpu_regions import SHARED, kernel
 
 from hip_runtime import Device, Function, config, to_device
-from hip_runtime.drivers.cpu import code_cache, finalise
+from hip_runtime.drivers.cpu import code_cache, finalise, modules
 from hip_runtime.errors import BarrierDivergenceError
 
 VARIABLE = "WHERE_CODE_IS_KEPT"
@@ -54,6 +54,12 @@ go:
   store i32 %y, ptr %p
   ret void
 }}"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are about files: what this process has loaded is not used."""
+    monkeypatch.setattr(modules, "copy_loaded", lambda code, kernel, block: None)
 
 
 @pytest.fixture

@@ -517,7 +517,7 @@ def test_owners_go_when_the_work_is_done(driver: HipDriver, owners: int) -> None
     with Loaded(driver, "spin", "empty") as code:
         place = driver.alloc(0, 8, MemoryKind.MAPPED)
         gone: list[int] = []
-        code.launch("spin", place, 30 * SLOW, stream=stream)
+        code.launch("spin", place, 200 * SLOW, stream=stream)
         for number in range(owners):
             owner = Owner()
             weakref.finalize(owner, gone.append, number)

@@ -45,7 +45,7 @@ class CodeCache:
         """The program of `finalise_kernel`, read from the cache, or made and stored there."""
         if config.dump():  # dumps and remarks need it compiled
             return finalise_isolated(code, kernel, block)
-        keys = [make_key(*_parts(code, kernel, blocks)) for blocks in _names(block)]
+        keys = [make_key(*_parts(code, kernel, blocks)) for blocks in names_of_blocks(block)]
         try:
             found = self._find(keys, block)
         except CacheError as error:
@@ -84,7 +84,7 @@ def settings_of_code() -> tuple[object, ...]:
     return config.cpu_form(), config.cpu_width(), config.cpu_lanes(), config.cpu_lockstep()
 
 
-def _names(block: Dim3) -> list[tuple[object, ...]]:
+def names_of_blocks(block: Dim3) -> list[tuple[object, ...]]:
     """What machine code for *block* may be kept for: the block, or blocks of several lengths. The first of these is for
     what is made for *block*; what was made for lengths that are even may fit one that is not."""
     if not is_row(block):

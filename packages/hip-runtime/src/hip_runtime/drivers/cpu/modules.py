@@ -16,6 +16,7 @@ from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.code_cache import CodeCache, settings_of_code
 from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
+from hip_runtime.drivers.cpu.loaded_programs import copy_loaded, note_loaded
 from hip_runtime.drivers.cpu.object_code import program
 from hip_runtime.errors import ModuleLoadError
 
@@ -90,9 +91,12 @@ class CpuFunction:
         return next((one.resize(block) for one in made if one.lengths and one.lengths.fit(block)), None)
 
     def _make(self, block: Dim3) -> program.Program:
-        make = finalise_isolated if self._kept is None else self._kept.finalise
-        with announced(self.kernel.name, f"machine code for blocks of {block}"):
-            made = make(self.module.code, self.kernel, block)
+        made = copy_loaded(self.module.code, self.kernel, block)
+        if made is None:
+            make = finalise_isolated if self._kept is None else self._kept.finalise
+            with announced(self.kernel.name, f"machine code for blocks of {block}"):
+                made = make(self.module.code, self.kernel, block)
+        note_loaded(self.module.code, self.kernel, block, made)
         if made.lengths is not None:
             self._resizable.setdefault(settings_of_code(), []).append(made)
             made = made.resize(block)

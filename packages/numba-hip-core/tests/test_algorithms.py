@@ -182,6 +182,106 @@ def test_what_is_captured_in_a_workspace(call):
     np.testing.assert_array_equal(host(out), host(wanted))
 
 
+def is_large(value):
+    return value > 3
+
+
+LEFT_ON_THE_DEVICE = [
+    ("select", lambda x, out, **given: algorithms.select(x, is_large, out=out[0], **given)),
+    ("partition", lambda x, out, **given: algorithms.partition(x, is_large, out=out[0], **given)),
+    ("unique", lambda x, out, **given: algorithms.unique(x, out=out[0], **given)),
+    ("unique_by_key", lambda x, out, **given: algorithms.unique_by_key(x, x, out=out, **given)),
+    ("reduce_by_key", lambda x, out, **given: algorithms.reduce_by_key(x, x, max, out=out, **given)),
+    ("run_length_encode", lambda x, out, **given: algorithms.run_length_encode(x, out=out, **given)),
+]
+
+
+@pytest.mark.parametrize("call", [call for _, call in LEFT_ON_THE_DEVICE], ids=[name for name, _ in LEFT_ON_THE_DEVICE])
+@pytest.mark.sample(1)
+def test_numbers_of_results_stay_on_the_device(call):
+    """How many there are when a graph runs, not when it was captured."""
+    first, second = np.sort(numbers(1500)) // 7, np.sort(numbers(1500, seed=9)) // 3
+    x, stream = hip.to_device(first), hip.stream()
+    out, found = (hip.zeros(1500, np.int32), hip.zeros(1500, np.int64)), hip.zeros(1, np.int64)
+    with algorithms.Workspace():
+        call(x, out, found=found, stream=stream)
+        stream.synchronize()
+        with stream.capture() as graph:
+            call(x, out, found=found, stream=stream)
+    x.copy_to_device(second)
+    runs = graph.instantiate()
+    runs.launch(stream)
+    stream.synchronize()
+    wanted = np.zeros(1500, np.int32), np.zeros(1500, np.int64)
+    told = call(second, wanted)
+    count = len(told) if isinstance(told, np.ndarray) else told[1] if isinstance(told[1], int) else len(told[0])
+    assert 0 < count == found.copy_to_host()[0]
+    for made, right in zip(out, wanted, strict=True):
+        np.testing.assert_array_equal(host(made)[:count], right[:count])
+    call(hip.to_device(first[:0]), out, found=found)
+    assert found.copy_to_host()[0] == 0
+
+
+def is_behind(first, second):
+    return first > second
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("less", [None, is_behind])
+def test_what_sorts_of_pairs_write_is_captured(less):
+    first, second = numbers(1500), numbers(1500, seed=9)
+    x, stream = hip.to_device(first), hip.stream()
+    keys, places, order = hip.zeros(1500, np.float64), hip.zeros(1500, np.int32), hip.zeros(1501, np.int32)
+    few = hip.zeros(9, np.int32), hip.zeros(9, np.int64)
+    many = hip.zeros(700, np.int32), hip.zeros(700, np.int64)
+
+    def work():
+        algorithms.sort_by_key(x, CountingIterator(0), less, out=(keys, places), stream=stream)
+        algorithms.argsort(x, less, out=order, stream=stream)
+        algorithms.topk(x, 9, out=few, stream=stream)
+        algorithms.topk(x, 700, largest=False, out=many, stream=stream)
+
+    with algorithms.Workspace():
+        work()
+        stream.synchronize()
+        with stream.capture() as graph:
+            work()
+    x.copy_to_device(second)
+    runs = graph.instantiate()
+    runs.launch(stream)
+    stream.synchronize()
+    wanted = np.argsort(second if less is None else -second, kind="stable")
+    np.testing.assert_array_equal(host(keys), second[wanted])
+    np.testing.assert_array_equal(host(places), wanted)
+    np.testing.assert_array_equal(host(order), [*wanted, 0])
+    for (made, where), ordered in (
+        (few, np.argsort(-second, kind="stable")),
+        (many, np.argsort(second, kind="stable")),
+    ):
+        np.testing.assert_array_equal(host(where), ordered[: where.size])
+        np.testing.assert_array_equal(host(made), second[ordered[: where.size]])
+
+
+@pytest.mark.long
+def test_arrays_of_the_host_that_are_given_keep_the_rest():
+    x = numbers(3000)
+    out, found, strided = np.full(4000, -9, np.int32), np.zeros(2, np.int32), np.full(6000, -9, np.int32)
+    assert algorithms.select(x, is_large, out=out, found=found) is out
+    large = x[x > 3]
+    assert found.tolist() == [len(large), 0]
+    np.testing.assert_array_equal(out[: len(large)], large)
+    assert (out[len(large) :] == -9).all()
+    algorithms.sort(x, out=strided[::2])
+    np.testing.assert_array_equal(strided[::2], np.sort(x))
+    assert (strided[1::2] == -9).all()
+    overwritten = x.copy()
+    kept = algorithms.select(overwritten, is_large, out=overwritten)
+    np.testing.assert_array_equal(kept, large)
+    reversed_in_place = x.copy()
+    algorithms.gather(reversed_in_place, np.arange(3000)[::-1], out=reversed_in_place)
+    np.testing.assert_array_equal(reversed_in_place, x[::-1])
+
+
 @pytest.mark.long
 def test_sums_of_nothing():
     assert algorithms.reduce(np.zeros(0, np.int32), init=5) == 5
@@ -383,6 +483,13 @@ MISTAKES = [
     (lambda: algorithms.sort(np.zeros(3, [("a", "i4"), ("b", "i4")])), "source has records, .*: pass less="),
     (lambda: algorithms.sort_by_key(X, X[:3]), "source has 3 values for 9 keys"),
     (lambda: algorithms.topk(X, -1), "k is -1"),
+    (lambda: algorithms.topk(X, 3, out=X), "out is ndarray; pass a pair of arrays"),
+    (lambda: algorithms.topk(X, 3, out=(None, X[:2].copy())), r"out\[1\] has the shape \(2,\); 3 results need \(3,\)"),
+    (lambda: algorithms.argsort(X, out=np.zeros(3, int)), r"out has the shape \(3,\); 9 results need \(9,\)"),
+    (lambda: algorithms.select(X, abs, found=np.zeros(0, int)), r"found has the shape \(0,\); 1 results need \(1,\)"),
+    (lambda: algorithms.select(X, abs, found=3), "found is int; pass an array of the device or the host"),
+    (lambda: algorithms.segmented_sort(X, [0, 5, 3]), "offsets has 5 at place 1 and 3 behind it"),
+    (lambda: algorithms.segmented_sort(X, [0.5, 5]), "offsets has values of type float64; pass integers"),
     (lambda: algorithms.searchsorted(X, X, "up"), "side is 'up'; pass 'left' or 'right'"),
     (lambda: algorithms.histogram_even(X, 0, 1, 2), "bins is 0"),
     (lambda: algorithms.histogram_even(X, 3, 2, 1), "lower is 2 and upper 1"),

@@ -31,6 +31,7 @@ from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.errors import AlgorithmError
 
 Operator = Callable[[Any, Any], Any]
+Pair = tuple[DeviceArray, DeviceArray]
 
 
 class Reader(NamedTuple):
@@ -49,6 +50,8 @@ class Operands:
         self.leaves: list[Any] = []
         self._seen: set[bool] = set()
         self._copies: list[tuple[DeviceArray, np.ndarray[Any, Any]]] = []
+        self._read_in_place: list[np.ndarray[Any, Any]] = []
+        self._waits = False
         self._lease = Lease(self.device, self.stream)
 
     @classmethod
@@ -57,7 +60,7 @@ class Operands:
         made = cls.__new__(cls)
         made.stream, made.device = other.stream, other.device
         made.leaves, made._seen, made._copies = [], set(), []
-        made._lease = other._lease
+        made._read_in_place, made._waits, made._lease = [], False, other._lease
         return made
 
     @property
@@ -141,10 +144,9 @@ class Operands:
         host = np.ascontiguousarray(source)
         if host.dtype.hasobject:
             raise AlgorithmError(f"{argument} holds Python objects; algorithms take numbers and records of numbers")
-        if self.device.is_cpu and host.size and host.flags.aligned:
-            check_dtype(host.dtype)
-            memory = Buffer(host.ctypes.data, host.nbytes, owner=host)
-            return DeviceArray(dense(host.shape, host.itemsize), host.dtype, memory, device=self.device)
+        if self._is_direct(host):
+            self._read_in_place.append(host)
+            return self._direct(host)
         made = device_array(host.shape, host.dtype, device=self.device)
         made.copy_to_device(host, stream=self.stream)
         return made
@@ -152,6 +154,10 @@ class Operands:
     def array(self, count: int, dtype: Any) -> DeviceArray:
         """Memory for *count* elements of *dtype* on the device, until the call returns: not for results."""
         return self._lease.array(count, dtype)
+
+    def values(self, count: int, kind: types.Type) -> DeviceArray:
+        """Memory for *count* values of *kind*, as `array` has it."""
+        return self.array(count, _record_dtype(kind, values.dtypes_of(kind, "source")))
 
     def scratch(self, count: int, kind: types.Type) -> tuple[Any, Any]:
         """Give memory for *count* values of *kind* to the kernels; returns a function of (leaves, i) and one of
@@ -168,20 +174,57 @@ class Operands:
         if isinstance(given, DeviceArray):
             target = given
         elif isinstance(given, np.ndarray):
-            target = self.array(given.size, given.dtype)
-            self._copies.append((target, given))
+            target = self._on_host(given, argument, count)
         elif is_device_array(given):
             target = as_device_array(given)
         else:
             raise AlgorithmError(f"{argument} is {type(given).__name__}; pass an array of the device or the host")
         if target.ndim != 1 or target.size < count:
             raise AlgorithmError(f"{argument} has the shape {given.shape}; {count} results need ({count},)")
-        if target.readonly:
+        if target.readonly or (isinstance(given, np.ndarray) and not given.flags.writeable):
             raise AlgorithmError(f"{argument} is read-only")
         parts = 1 if target.dtype.names is None else len(target.dtype.names)
         if parts != len(dtypes):
             raise AlgorithmError(f"{argument} has {parts} numbers in an element of {target.dtype}; results are {kind}")
         return target
+
+    def _on_host(self, given: np.ndarray[Any, Any], argument: str, count: int) -> DeviceArray:
+        """Memory for what goes to *given*: its own on the CPU device, unless kernels read what they would overwrite."""
+        self._waits = True
+        if self._is_direct(given) and not any(np.may_share_memory(given, read) for read in self._read_in_place):
+            return self._direct(given)
+        if given.dtype.hasobject:
+            raise AlgorithmError(f"{argument} holds Python objects; algorithms take numbers and records of numbers")
+        target = self.array(given.size, given.dtype)
+        self._copies.append((target, given))
+        if given.size > count and given.ndim == 1:
+            target.copy_to_device(given, stream=self.stream)  # what is behind the results stays
+        return target
+
+    def _is_direct(self, host: np.ndarray[Any, Any]) -> bool:
+        """Whether kernels can work in the memory of *host*."""
+        flags = host.flags
+        return bool(
+            self.device.is_cpu and host.size and flags.aligned and flags.c_contiguous and not host.dtype.hasobject
+        )
+
+    def _direct(self, host: np.ndarray[Any, Any]) -> DeviceArray:
+        check_dtype(host.dtype)
+        memory = Buffer(host.ctypes.data, host.nbytes, owner=host)
+        return DeviceArray(dense(host.shape, host.itemsize), host.dtype, memory, device=self.device)
+
+    def outputs(self, given: Any, counts: tuple[int, int], kinds: tuple[types.Type, types.Type]) -> Pair:
+        """The two arrays for *counts* results of *kinds*: those of the caller's pair, ``out``, where it has them."""
+        first, second = pair_of(given)
+        return (
+            self.output(first, "out[0]", counts[0], kinds[0]),
+            self.output(second, "out[1]", counts[1], kinds[1]),
+        )
+
+    def finish_both(self, targets: Pair, given: Any, count: int | None = None) -> tuple[Any, Any]:
+        """The two results as the caller gets them, see `finish`."""
+        first, second = pair_of(given)
+        return self.finish(targets[0], first, count), self.finish(targets[1], second, count)
 
     def keep_contents(self) -> None:
         """Let results of the host keep what the algorithm does not write."""
@@ -200,7 +243,7 @@ class Operands:
         their copy on the host if the inputs were there."""
         for source, host in self._copies:
             source.copy_to_host(host, stream=self.stream)
-        if self._copies or (given is None and self.from_host):
+        if self._waits or (given is None and self.from_host):
             self.wait()
         if given is not None:
             return given if count is None else given[:count]
@@ -247,6 +290,15 @@ def _record_dtype(kind: types.Type, dtypes: Sequence[np.dtype[Any]]) -> np.dtype
         return dtypes[0]
     names = getattr(kind, "fields", None) or tuple(f"f{place}" for place in range(len(dtypes)))
     return np.dtype(list(zip(names, dtypes, strict=True)))
+
+
+def pair_of(given: Any) -> tuple[Any, Any]:
+    """The two arrays that a caller has *given* as ``out``, either of which may be None."""
+    if given is None:
+        return None, None
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise AlgorithmError(f"out is {type(given).__name__}; pass a pair of arrays, either of which may be None")
+    return given[0], given[1]
 
 
 def is_count(value: object) -> bool:

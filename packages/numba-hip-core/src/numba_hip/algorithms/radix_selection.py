@@ -44,7 +44,7 @@ def select_places(operands: Operands, keys: DeviceArray, count: int, *, descendi
     ordered = ordering(dtype, descending=descending)
     words = keys.view(word_dtype(dtype, argument))
     counts, state = operands.array(DIGITS, "int64"), operands.array(2, "uint64")
-    places = operands.output(None, "out", count, types.int64)
+    places = operands.array(count, "int64")
     of_kernels = Operands.like(operands)
     for leaf in (words, counts, state, places):
         of_kernels.add(leaf)

@@ -13,7 +13,8 @@ from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.iterators import ConstantIterator
 from numba_hip.algorithms.operands import Operands, Operator, Reader, accumulator_type, add_initial, count_of
-from numba_hip.algorithms.selections import NUMBER, emit_where
+from numba_hip.algorithms.result_counts import NUMBER, Found
+from numba_hip.algorithms.selections import emit_where
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
@@ -22,39 +23,60 @@ from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
 
-def unique(source: Any, equal: Operator = operator.eq, *, out: Any = None, stream: StreamLike = None) -> Any:
+def unique(
+    source: Any, equal: Operator = operator.eq, *, out: Any = None, found: Any = None, stream: StreamLike = None
+) -> Any:
     """The first value of each run of *source*, neighbours that *equal* takes as the same: of sorted values, each value
-    once. Returns as many as there are: the beginning of *out* if that is given, which has room for all."""
+    once. Returns as many as there are: the beginning of *out* if that is given, which has room for all.
+
+    With *found*, an array of an integer, nothing waits: how many there are is stored there, and all of *out* is
+    returned, or a new array with room for all. So it is with the other functions of runs.
+    """
     operands = Operands(stream)
     reader = operands.reader(source, "source")
     number = count_of(reader, None, "source")
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
     heads = _heads(reader.read, in_kernels(equal, "equal"))
-    found = emit_where(operands, number, heads, reader.read, operands.writer(target, kind))
-    return operands.finish(target, out, found)
+    count = emit_where(operands, number, heads, reader.read, operands.writer(target, kind), found)
+    return operands.finish(target, out, count)
 
 
 def unique_by_key(
-    keys: Any, source: Any, equal: Operator = operator.eq, *, stream: StreamLike = None
+    keys: Any,
+    source: Any,
+    equal: Operator = operator.eq,
+    *,
+    out: tuple[Any, Any] | None = None,
+    found: Any = None,
+    stream: StreamLike = None,
 ) -> tuple[Any, Any]:
-    """The first key of each run of *keys*, and the value of *source* at its place."""
+    """The first key of each run of *keys*, and the value of *source* at its place; in the two arrays of *out*, if
+    given. See `unique` for *found*."""
     operands = Operands(stream)
     key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
     number = _count_of_both(key_reader, reader)
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
-    key_target, target = (operands.output(None, "out", number, one) for one in (key_kind, kind))
+    key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
     heads = _heads(key_reader.read, in_kernels(equal, "equal"))
     read = values.read_together((key_reader.read, reader.read))
     write = _write_pair(operands.writer(key_target, key_kind), operands.writer(target, kind))
-    found = emit_where(operands, number, heads, read, write)
-    return operands.finish(key_target, None, found), operands.finish(target, None, found)
+    count = emit_where(operands, number, heads, read, write, found)
+    return operands.finish_both(targets, out, count)
 
 
 def reduce_by_key(
-    keys: Any, source: Any, op: Operator = operator.add, equal: Operator = operator.eq, *, stream: StreamLike = None
+    keys: Any,
+    source: Any,
+    op: Operator = operator.add,
+    equal: Operator = operator.eq,
+    *,
+    out: tuple[Any, Any] | None = None,
+    found: Any = None,
+    stream: StreamLike = None,
 ) -> tuple[Any, Any]:
-    """The first key of each run of *keys*, and the values of *source* at the places of the run, combined by *op*.
+    """The first key of each run of *keys*, and the values of *source* at the places of the run, combined by *op*; in
+    the two arrays of *out*, if given. See `unique` for *found*.
 
     *op* is associative, and need not be commutative. To reduce all values of a key, sort by it first.
     """
@@ -62,23 +84,30 @@ def reduce_by_key(
     key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
     number = _count_of_both(key_reader, reader)
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
-    key_target, target = (operands.output(None, "out", number, one) for one in (key_kind, kind))
-    found = 0
+    key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
+    total = Found(operands, found)
     if number:
-        total = operands.array(1, "int64")
         heads = _heads(key_reader.read, in_kernels(equal, "equal"))
         emit = _emit_run_ends(
             heads, key_reader.read, operands.writer(key_target, key_kind), operands.writer(target, kind),
-            _unpacked(kind), operands.writer(total, NUMBER), operands.add(number - 1),
+            _unpacked(kind), total.writer(), operands.add(number - 1),
         )  # fmt: skip
         _scan_runs(operands, number, heads, reader.read, in_kernels(op, "op"), kind, emit)
-        found = int(operands.number(total))
-    return operands.finish(key_target, None, found), operands.finish(target, None, found)
+    return operands.finish_both(targets, out, total.number() if number else total.none())
 
 
-def run_length_encode(source: Any, equal: Operator = operator.eq, *, stream: StreamLike = None) -> tuple[Any, Any]:
-    """The first value of each run of *source*, and the lengths of the runs (int64)."""
-    return reduce_by_key(source, ConstantIterator(np.int64(1)), operator.add, equal, stream=stream)
+def run_length_encode(
+    source: Any,
+    equal: Operator = operator.eq,
+    *,
+    out: tuple[Any, Any] | None = None,
+    found: Any = None,
+    stream: StreamLike = None,
+) -> tuple[Any, Any]:
+    """The first value of each run of *source*, and the lengths of the runs (int64); in the two arrays of *out*, if
+    given. See `unique` for *found*."""
+    ones = ConstantIterator(np.int64(1))
+    return reduce_by_key(source, ones, operator.add, equal, out=out, found=found, stream=stream)
 
 
 def segmented_scan(
@@ -100,7 +129,7 @@ def segmented_scan(
     reader = operands.reader(source, "source")
     number = count_of(reader, None, "source")
     flags = operands.array(number, "uint8")
-    flags[:] = 0
+    flags.fill(0, operands.stream)
     flag_place = operands.add(flags)
     bounds = operands.reader(offsets, "offsets")
     marks = count_of(bounds, None, "offsets")

@@ -7,19 +7,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from numba.core import types
-
+from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.operands import Operands, Reader, count_of
+from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import KEPT, in_kernels
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
-
-NUMBER = types.int64
-"""The type in which values are counted."""
 
 
 def select(
@@ -28,18 +25,21 @@ def select(
     *,
     flags: Any = None,
     out: Any = None,
+    found: Any = None,
     stream: StreamLike = None,
 ) -> Any:
     """The values of *source* for which *predicate* is true, or the value of *flags* at their place, in their order.
 
     Returns as many as there are, for which it waits: the beginning of *out* if that is given, which has room for all.
+    With *found*, an array of an integer, it does not wait: how many there are is stored there, and *out* is returned,
+    or a new array with room for all, whose rest is left as it is.
     """
     operands = Operands(stream)
     reader, test, number = _tested(operands, source, predicate, flags)
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
-    found = emit_where(operands, number, test, reader.read, operands.writer(target, kind))
-    return operands.finish(target, out, found)
+    count = emit_where(operands, number, test, reader.read, operands.writer(target, kind), found)
+    return operands.finish(target, out, count)
 
 
 def partition(
@@ -48,27 +48,32 @@ def partition(
     *,
     flags: Any = None,
     out: Any = None,
+    found: Any = None,
     stream: StreamLike = None,
-) -> tuple[Any, int]:
+) -> tuple[Any, Any]:
     """All values of *source*: first those that `select` chooses, then the others, each in their order; and how many
-    were chosen."""
+    were chosen, for which it waits. With *found*, an array of an integer, the number is stored there without waiting,
+    and *found* is returned."""
     operands = Operands(stream)
     reader, test, number = _tested(operands, source, predicate, flags)
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
+    counted = Found(operands, found)
     if not number:
-        return operands.finish(target, out), 0
+        return _with_count(operands, target, out, counted.none(), found)
     tiles = tiles_of(operands.device, number)
     read_total, write_total = totals = operands.scratch(tiles.tiles, NUMBER)
     del write_total
     write = operands.writer(target, kind)
-    chosen = operands.array(1, "int64")
-    write_chosen = operands.writer(chosen, NUMBER)
+    write_chosen = counted.writer()
     last = operands.add(tiles.tiles - 1)
     emit = _emit_both(test, reader.read, write, read_total, last, write_chosen)
     scan_tiles(operands, tiles, _counted(test), operator.add, NUMBER, emit, totals)
-    found = int(operands.number(chosen))
-    return operands.finish(target, out), found
+    return _with_count(operands, target, out, counted.number(), found)
+
+
+def _with_count(operands: Operands, target: DeviceArray, out: Any, number: int | None, found: Any) -> tuple[Any, Any]:
+    return operands.finish(target, out), found if number is None else number
 
 
 def _tested(
@@ -88,15 +93,16 @@ def _tested(
     return reader, flag_reader.read, number
 
 
-def emit_where(operands: Operands, count: int, test: Any, read: Any, write: Any) -> int:
-    """Write what *read* returns wherever *test* is true, one behind the other; returns how many there are."""
+def emit_where(operands: Operands, count: int, test: Any, read: Any, write: Any, found: Any) -> int | None:
+    """Write what *read* returns wherever *test* is true, one behind the other. Returns how many there are, or None if
+    the caller has given *found* for that."""
+    total = Found(operands, found)
     if not count:
-        return 0
-    total = operands.array(1, "int64")
-    write_total = operands.writer(total, NUMBER)
+        return total.none()
+    write_total = total.writer()
     emit = _emit_chosen(test, read, write, write_total, operands.add(count - 1))
     scan_tiles(operands, tiles_of(operands.device, count), _counted(test), operator.add, NUMBER, emit)
-    return int(operands.number(total))
+    return total.number()
 
 
 @lru_cache(KEPT)

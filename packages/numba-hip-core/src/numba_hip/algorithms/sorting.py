@@ -11,9 +11,8 @@ from numba.core import types
 from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.iterators import CountingIterator
 from numba_hip.algorithms.merging import sort_by
-from numba_hip.algorithms.operands import Operands, Operator, count_of, is_count
+from numba_hip.algorithms.operands import Operands, Operator, Pair, count_of, is_count
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
 from numba_hip.algorithms.radix_sort import sort_pairs
 from numba_hip.cooperative import values
@@ -46,9 +45,25 @@ def sort(
     return operands.finish(target, out)
 
 
-def argsort(source: Any, less: Operator | None = None, *, descending: bool = False, stream: StreamLike = None) -> Any:
-    """The places of the values of *source* in their order (int64). See `sort`."""
-    return sort_by_key(source, CountingIterator(np.int64(0)), less, descending=descending, stream=stream)[1]
+def argsort(
+    source: Any,
+    less: Operator | None = None,
+    *,
+    descending: bool = False,
+    out: Any = None,
+    stream: StreamLike = None,
+) -> Any:
+    """The places of the values of *source* in their order (int64), in *out* if given. See `sort`."""
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    kind = operands.type_of(reader.read, "source")
+    places = operands.output(out, "out", number, types.int64)
+    keys = operands.values(number, kind)
+    _copy(operands, reader.read, number, operands.writer(keys, kind))
+    _number(operands, number, places)
+    _sort(operands, keys, [places[:number]], kind, less, descending, "source")
+    return operands.finish(places, out)
 
 
 def sort_by_key(
@@ -57,20 +72,24 @@ def sort_by_key(
     less: Operator | None = None,
     *,
     descending: bool = False,
+    out: tuple[Any, Any] | None = None,
     stream: StreamLike = None,
 ) -> tuple[Any, Any]:
-    """The *keys* in their order, and the values of *source* at the same places. See `sort`."""
+    """The *keys* in their order, and the values of *source* at the same places; in the two arrays of *out*, if given.
+
+    Sorts in place if these are *keys* and *source*. See `sort`.
+    """
     operands = Operands(stream)
     key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
     number = count_of(key_reader, None, "keys")
     if reader.size is not None and reader.size != number:
         raise AlgorithmError(f"source has {reader.size} values for {number} keys")
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
-    key_target, target = operands.output(None, "out", number, key_kind), operands.output(None, "out", number, kind)
+    key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
     _copy(operands, key_reader.read, number, operands.writer(key_target, key_kind))
     _copy(operands, reader.read, number, operands.writer(target, kind))
-    _sort(operands, key_target, _columns(target), key_kind, less, descending, "keys")
-    return operands.finish(key_target, None), operands.finish(target, None)
+    _sort(operands, key_target[:number], _columns(target[:number]), key_kind, less, descending, "keys")
+    return operands.finish_both(targets, out)
 
 
 def segmented_sort(
@@ -78,11 +97,12 @@ def segmented_sort(
 ) -> Any:
     """The values of *source*, numbers, in their order within each segment: segment k begins at ``offsets[k]`` and ends
     before ``offsets[k + 1]``. What is before the first segment is sorted as one of its own, and what is behind the
-    last, too."""
+    last, too. *offsets* ascend, which is checked where they are on the host."""
     operands = Operands(stream)
     reader, bounds = operands.reader(source, "source"), operands.reader(offsets, "offsets")
     number, marks = count_of(reader, None, "source"), count_of(bounds, None, "offsets")
     kind = operands.type_of(reader.read, "source")
+    _check_offsets(operands, offsets, bounds.read)
     target = operands.output(out, "out", number, kind)
     _copy(operands, reader.read, number, operands.writer(target, kind))
     segments = operands.array(number, np.min_scalar_type(marks))  # the fewer bits, the fewer passes
@@ -94,9 +114,11 @@ def segmented_sort(
     return operands.finish(target, out)
 
 
-def topk(source: Any, k: int, *, largest: bool = True, stream: StreamLike = None) -> tuple[Any, Any]:
-    """The *k* largest numbers of *source* (or smallest), in their order, and their places (int64); of equal ones, those
-    that come first. NaN counts as the largest."""
+def topk(
+    source: Any, k: int, *, largest: bool = True, out: tuple[Any, Any] | None = None, stream: StreamLike = None
+) -> tuple[Any, Any]:
+    """The *k* largest numbers of *source* (or smallest), in their order, and their places (int64), in the two arrays of
+    *out* if given; of equal ones, those that come first. NaN counts as the largest."""
     if not is_count(k):
         raise AlgorithmError(f"k is {k!r}; pass how many values are wanted")
     operands = Operands(stream)
@@ -106,20 +128,30 @@ def topk(source: Any, k: int, *, largest: bool = True, stream: StreamLike = None
     if isinstance(kind, types.BaseTuple):
         raise AlgorithmError("source has records, which have no order of their own")
     wanted = min(int(k), number)
-    if wanted * LEAST_SHARE > number:
-        ordered, places = sort_by_key(source, CountingIterator(np.int64(0)), descending=largest, stream=stream)
-        return ordered[:k], places[:k]
-    keys = operands.array(number, values.dtypes_of(kind, "source")[0])
-    _copy(operands, reader.read, number, operands.writer(keys, kind))
-    found = operands.output(None, "out", wanted, kind)
-    if not wanted:
-        return operands.finish(found, None), operands.finish(operands.output(None, "out", 0, types.int64), None)
-    places = select_places(operands, keys, wanted, descending=largest, argument="source")
-    chosen = Operands.like(operands)
+    targets = operands.outputs(out, (wanted, wanted), (kind, types.int64))
+    if wanted:
+        keys = operands.values(number, kind)
+        _copy(operands, reader.read, number, operands.writer(keys, kind))
+        first, places = _first_in_order(operands, keys, wanted, kind, descending=largest)
+        _copy_array(operands, first, wanted, kind, targets[0])
+        _copy_array(operands, places, wanted, types.int64, targets[1])
+    return operands.finish_both(targets, out)
+
+
+def _first_in_order(operands: Operands, keys: DeviceArray, wanted: int, kind: types.Type, *, descending: bool) -> Pair:
+    """The first *wanted* of *keys* in their order, and their places, at the beginning of two arrays; *keys* may be
+    changed."""
+    if wanted * LEAST_SHARE > keys.size:
+        places = operands.array(keys.size, "int64")
+        _number(operands, keys.size, places)
+        sort_pairs(operands, keys, [places], descending=descending, argument="source")
+        return keys, places
+    places = select_places(operands, keys, wanted, descending=descending, argument="source")
+    chosen, found = Operands.like(operands), operands.values(wanted, kind)
     read = values.read_permuted(values.read_leaf(chosen.add(keys)), values.read_leaf(chosen.add(places)))
     _copy(chosen, read, wanted, chosen.writer(found, kind))
-    sort_pairs(operands, found, [places], descending=largest, argument="source")
-    return operands.finish(found, None), operands.finish(places, None)
+    sort_pairs(operands, found, [places], descending=descending, argument="source")
+    return found, places
 
 
 def _sort(
@@ -154,6 +186,34 @@ def _sort(
 def _columns(array: DeviceArray) -> list[DeviceArray]:
     """The arrays of the numbers that elements consist of."""
     return [array] if array.dtype.names is None else [array.field(name) for name in array.dtype.names]
+
+
+def _number(operands: Operands, count: int, places: DeviceArray) -> None:
+    """Store 0, 1, ... in *places*."""
+    copied = Operands.like(operands)
+    _copy(copied, values.read_counter(copied.add(np.int64(0))), count, copied.writer(places, types.int64))
+
+
+def _copy_array(operands: Operands, source: DeviceArray, count: int, kind: types.Type, target: DeviceArray) -> None:
+    copied = Operands.like(operands)
+    _copy(copied, values.read_leaf(copied.add(source)), count, copied.writer(target, kind))
+
+
+def _check_offsets(operands: Operands, offsets: Any, read: Any) -> None:
+    """Raise `AlgorithmError` for offsets that are no integers, or of the host and do not ascend."""
+    kind = operands.type_of(read, "offsets")
+    if not isinstance(kind, types.Integer):
+        raise AlgorithmError(f"offsets has values of type {kind}; pass integers")
+    if not isinstance(offsets, (np.ndarray, list, range)):
+        return
+    marks = np.asarray(offsets)
+    falls = np.flatnonzero(marks[1:] < marks[:-1])
+    if falls.size:
+        place = int(falls[0])
+        raise AlgorithmError(
+            f"offsets has {marks[place]} at place {place} and {marks[place + 1]} behind it; pass where the segments "
+            "begin, one after another"
+        )
 
 
 def _copy(operands: Operands, read: Any, count: int, write: Any) -> None:

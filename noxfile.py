@@ -128,7 +128,7 @@ def rocm(session: nox.Session) -> None:
     tested = local("hip-devicelib", "hip-runtime", extra="[test]")
     session.install(*tested, *local("numba-hip-core"), *PYTEST)
     prefix = str(session.cache_dir / "rocm-prefix")
-    launcher = session.run("python", "tools/rocm_prefix.py", prefix, silent=True, success_codes=[0, NOTHING_TO_TEST])
+    launcher = session.run("python", "-m", "tools.rocm_prefix", prefix, silent=True, success_codes=[0, NOTHING_TO_TEST])
     if not launcher or not Path(launcher.strip()).is_file():
         session.skip(f"no ROCm to test with: {str(launcher).strip()}")
     tests = (
@@ -190,7 +190,7 @@ def gpu(session: nox.Session) -> None:
 def make_rocm_python(session: nox.Session) -> bool:
     """Create `rocm-python` in the session's environment, which has ROCm's compilers; returns False if they are not
     available."""
-    command = ("python", "tools/rocm_prefix.py", str(session.cache_dir / "rocm-prefix"))
+    command = ("python", "-m", "tools.rocm_prefix", str(session.cache_dir / "rocm-prefix"))
     said = session.run(*command, silent=True, success_codes=[0, NOTHING_TO_TEST])
     return Path(str(said).strip()).is_file()
 

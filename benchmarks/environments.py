@@ -15,16 +15,22 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tools.debian_packages import LIBRARIES, UnavailableError, unpack_packages, write_launcher
+
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = "environments.json"
+_POCL_VERSION = "import pyopencl; print(pyopencl.get_platforms()[0].version)"
 
 REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "opencl-intel": ("pyopencl>=2025", "intel-opencl-rt>=2025", "intel-cmplr-lib-rt>=2025"),
-    "opencl-pocl": ("pyopencl>=2025", "pocl-binary-distribution>=3"),
+    "opencl-pocl": ("pyopencl>=2025",),
     "taichi": ("taichi>=1.7",),
     "warp": ("warp-lang>=1.6",),
 }
-"""The packages of each peer; intel-opencl-rt loads libraries of intel-cmplr-lib-rt without depending on it."""
+"""What is from PyPI of each peer; intel-opencl-rt loads libraries of intel-cmplr-lib-rt without depending on it."""
+
+POCL_SUITE, POCL_PACKAGES = "trixie", ("pocl-opencl-icd", "libstdc++6")
+"""PoCL 6 of Debian 13. The one on PyPI is 3.0 of 2022, whose compiler does not know today's processors."""
 
 ON_GPUS = ("hipcc",)
 """Peers that only run on AMD GPUs; ``tools.gpu_report`` creates what they need."""
@@ -66,22 +72,38 @@ def _make_one(folder: Path, name: str) -> Environment:
     try:
         venv.create(folder, clear=True, with_pip=True)
         _say([str(python), "-m", "pip", "install", "--quiet", "numpy", *REQUIREMENTS[name]])
+        listed = json.loads(_say([str(python), "-m", "pip", "list", "--format", "json"]))
+        packages = {one["name"]: one["version"] for one in listed if one["name"] not in ("pip", "setuptools")}
         variables = _intel_variables(folder) if name == "opencl-intel" else {}
+        if name == "opencl-pocl":
+            python, variables = _make_pocl(folder, python)
+            packages["pocl"] = _say([str(python), "-c", _POCL_VERSION], variables=variables).strip()
         _probe(str(python), name, variables)
-    except (CommandError, OSError, subprocess.CalledProcessError) as error:
+    except (CommandError, UnavailableError, OSError, subprocess.CalledProcessError) as error:
         return Environment(missing=str(error))
-    listed = json.loads(_say([str(python), "-m", "pip", "list", "--format", "json"]))
-    packages = {
-        package["name"]: package["version"] for package in listed if package["name"] not in ("pip", "setuptools")
-    }
     return Environment(str(python), variables, packages)
+
+
+def _make_pocl(folder: Path, python: Path) -> tuple[Path, dict[str, str]]:
+    """A Python that runs with Debian's PoCL, and the variables that say where that is."""
+    root = unpack_packages(folder / "debian", POCL_SUITE, POCL_PACKAGES)
+    library = min((root / LIBRARIES).glob("libpocl.so.*"))  # the name that does not change with each release
+    launcher = python.parent / "pocl-python"
+    variables = _select_runtime(folder, "pocl", library)
+    write_launcher(root, python, launcher, {})
+    return launcher, variables
 
 
 def _intel_variables(folder: Path) -> dict[str, str]:
     """Where the OpenCL loader finds Intel's runtime: the file in its wheel has a placeholder for the path."""
+    return _select_runtime(folder, "intel", folder / "lib" / "libintelocl.so")
+
+
+def _select_runtime(folder: Path, name: str, library: Path) -> dict[str, str]:
+    """The variables with which the OpenCL loader finds *library* and no other runtime."""
     vendors = folder / "vendors"
     vendors.mkdir(exist_ok=True)
-    (vendors / "intel.icd").write_text(f"{folder / 'lib' / 'libintelocl.so'}\n")
+    (vendors / f"{name}.icd").write_text(f"{library}\n")
     return {"OCL_ICD_VENDORS": str(vendors)}
 
 

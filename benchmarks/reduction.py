@@ -168,12 +168,9 @@ SHUFFLES = Benchmark(
         Sum,
         hip=shuffles,
         njit=njit,
-        peers=(
-            "hipcc",
-            "opencl-intel",
-        ),
+        peers=("hipcc", "opencl-intel", "opencl-pocl"),
     ),
-    unable=NO_GROUPS | {"opencl-pocl": "PoCL 3.0, the newest on PyPI, has no shuffles in subgroups"},
+    unable=NO_GROUPS,
 )
 
 REDUCE, REDUCE_FEW = (

@@ -93,12 +93,12 @@ kernel void tree_reduction(global const float *source, int count, global float *
     if (t == 0) target[get_group_id(0)] = tile[0];
 }
 
-#ifdef SHUFFLES
+#ifdef SHUFFLE_XOR
 __attribute__((intel_reqd_sub_group_size(16)))
 kernel void warp_reduction(global const float *source, int count, global float *target) {
     int i = get_global_id(0);
     float total = i < count ? source[i] : 0.0f;
-    for (int step = 8; step > 0; step /= 2) total += intel_sub_group_shuffle_down(total, total, step);
+    for (int step = 8; step > 0; step /= 2) total += SHUFFLE_XOR(total, step);
     if (get_sub_group_local_id() == 0 && i < count) target[i / 16] = total;
 }
 #endif

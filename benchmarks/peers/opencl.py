@@ -33,8 +33,11 @@ def _program() -> cl.Program:
     context, _ = _context()
     source = (Path(__file__).parent / "kernels.cl").read_text()
     options = ["-cl-fast-relaxed-math"]
-    if "cl_intel_subgroups" in context.devices[0].extensions and "Intel" in context.devices[0].platform.name:
-        options += ["-cl-std=CL2.0", "-DSHUFFLES"]  # PoCL only has 1.2 and 3.0
+    (device,) = context.devices
+    if "cl_intel_required_subgroup_size" in device.extensions:
+        intel = "Intel" in device.platform.name
+        shuffle = "intel_sub_group_shuffle_xor" if intel else "sub_group_shuffle_xor"  # PoCL only has Khronos's
+        options += ["-cl-std=CL2.0" if intel else "-cl-std=CL3.0", f"-DSHUFFLE_XOR={shuffle}"]
     return cl.Program(context, source).build(options)
 
 

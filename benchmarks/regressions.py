@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -23,6 +24,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.catalog import BENCHMARKS
 from benchmarks.environments import Environment
@@ -115,6 +117,23 @@ def _git(*command: str) -> None:
         raise BenchmarkError(f"git {' '.join(command[:2])}: {said.stderr.strip()}")
 
 
+@contextmanager
+def ending_cleanly(*signals: signal.Signals) -> Iterator[None]:
+    """A block that one of *signals* ends as an exit does, so that what it made is removed. In the main thread."""
+
+    def end(number: int, frame: Any) -> None:
+        for one in signals:
+            signal.signal(one, signal.SIG_IGN)  # the end is not to be interrupted
+        raise SystemExit(128 + number)
+
+    before = {one: signal.signal(one, end) for one in signals}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
 def compare(names: Sequence[str], other: Environment, rounds: int, groups: int, quick: bool) -> list[str]:
     """Print a line for each benchmark in *names*; returns those that are slower."""
     slower = []
@@ -150,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
     names = options.benchmark or list(BENCHMARKS)
     try:
-        with environment_of(options.against) as other:
+        with ending_cleanly(signal.SIGTERM, signal.SIGHUP), environment_of(options.against) as other:
             slower = compare(names, other, options.rounds, options.groups, options.quick)
     except BenchmarkError as error:
         print(error, file=sys.stderr)

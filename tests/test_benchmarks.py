@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -345,25 +347,55 @@ def test_what_looks_slower_is_measured_again(
     assert [line.split()[-1] for line in lines] == ["same", "SLOWER", "same"]
 
 
-def test_another_revision_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def git(*command: str) -> None:
-        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *command], cwd=tmp_path, check=True)
-
-    package = tmp_path / "packages" / "hip-runtime" / "src" / "hip_runtime"
+def make_repository(folder: Path) -> Path:
+    """A repository with one package in *folder*; returns the package's folder."""
+    package = folder / "packages" / "hip-runtime" / "src" / "hip_runtime"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("told = 'first'\n")
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-qm", "first")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *command], cwd=folder, check=True)
+    return package
+
+
+def worktrees(folder: Path) -> list[str]:
+    said = subprocess.run(["git", "worktree", "list"], cwd=folder, capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()
+
+
+def test_another_revision_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    package = make_repository(tmp_path)
     (package / "__init__.py").write_text("told = 'second'\n")
     monkeypatch.setattr(regressions, "ROOT", tmp_path)
     with regressions.environment_of("HEAD") as other:
         script = "import hip_runtime, numpy; print(hip_runtime.told, numpy.__version__)"
         said = subprocess.run([other.python, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["first", np.__version__]
-    listed = subprocess.run(["git", "worktree", "list"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert len(listed.stdout.splitlines()) == 1
+    assert len(worktrees(tmp_path)) == 1
     assert regressions.main(["--against", "no-such-revision"]) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_comparison_that_is_stopped_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    repository, temporary = tmp_path / "repository", tmp_path / "temporary"
+    make_repository(repository)
+    temporary.mkdir()
+    script = (
+        "import pathlib, sys, time\n"
+        "from benchmarks import regressions\n"
+        f"regressions.ROOT = pathlib.Path({str(repository)!r})\n"
+        "regressions.compare = lambda *all: (print('comparing', flush=True), time.sleep(60))\n"
+        "sys.exit(regressions.main(['--against', 'HEAD', 'saxpy']))\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "comparing\n"
+        assert len(worktrees(repository)) == 2
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    assert len(worktrees(repository)) == 1
+    assert list(temporary.iterdir()) == []
 
 
 def test_every_benchmark_but_those_of_launches_is_in_one_family() -> None:

@@ -46,7 +46,7 @@ bfloat16 = Bfloat16()
 
 
 @register_model(Bfloat16)
-class _BitsModel(models.PrimitiveModel):
+class _Bfloat16Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Bfloat16) -> None:
         super().__init__(manager, kind, ir.IntType(16))
 

@@ -78,7 +78,7 @@ FLOAT8 = {kind.name: kind for kind in (float8_e4m3fn, float8_e4m3fnuz, float8_e5
 
 
 @register_model(Float8)
-class _BitsModel(models.PrimitiveModel):
+class _Float8Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Float8) -> None:
         super().__init__(manager, kind, ir.IntType(8))
 

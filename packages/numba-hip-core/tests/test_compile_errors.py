@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 import traceback
@@ -11,12 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numba.core import config as numba_config
-from numba.core.errors import NumbaError, TypingError
+from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError
 
 import numba_hip as hip
 from hip_runtime.errors import LaunchError
 from numba_hip import config
-from numba_hip.errors import KernelArgumentError, OptionError, SignatureError, UnknownNameError, UnsupportedCodeError
+from numba_hip.errors import (
+    KernelArgumentError,
+    OptionError,
+    SignatureError,
+    UnknownNameError,
+    UnsupportedCodeError,
+    UnsupportedSyntaxError,
+)
 
 MOST_LINES = 11
 """Lines that an error may have with its traceback."""
@@ -142,6 +150,23 @@ MISTAKES = [
     Mistake("a[0] = np.median(a)", ALLOCATION),
     Mistake("a[0] = a.siz", "Unknown attribute 'siz' of type array.*did you mean 'size'"),
     Mistake("if (n := a[0]) > 1:\n    a[0] = n", r"':=' .*: assign before, in a line of its own \(n = a\[0\]\)"),
+    Mistake(
+        "b = a[0]\na[0] = 1 if b > 1 and (n := a[1]) > 2 else 3", r"assign before, .* \(n = a\[1\]\)", "a[0] = 1 if b"
+    ),
+    Mistake("a[0] = (n := 3) if a[0] > 1 else (n := 4)", r"':=' .*: assign before, .* \(n = 3\)"),
+    Mistake("a[0] = 1\ntry:\n    a[0] = 1 / a[1]\nexcept ZeroDivisionError:\n    a[0] = 0", TRY, "try:"),
+    Mistake("try:\n    a[0] = 1 / a[1]\nexcept (ValueError, TypeError):\n    a[0] = 0", TRY),
+    Mistake("try:\n    a[0] = 1 / a[1]\nexcept Exception as error:\n    a[0] = 0", TRY),
+    Mistake("try:\n    a[0] = 1 / a[1]\nexcept Exception:\n    raise", TRY),
+    Mistake("x = a[0]\na[1] = x\ndel x", "a kernel has no del of a variable, and needs none", "del x"),
+    Mistake("x = a\ny = x\ndel x\ny[0] = 1", "a kernel has no del of a variable", "del x"),
+    Mistake("def f(n):\n    return f(n - 1) if n else 0\na[0] = f(3)", "inside a kernel cannot call itself"),
+    Mistake("x = 1\ny = [v for v in range(3) if (w := v) > 1]", "a comprehension cannot assign with ':='", "y = [v"),
+    Mistake("def f(*p, **q):\n    return p[0]\na[0] = f(1)", r"neither \*args nor \*\*kwargs"),
+    Mistake(
+        "x = 1\nraise ValueError from None", "an exception without a cause: leave out 'from", "raise ValueError from"
+    ),
+    Mistake("raise a", r"raise ValueError\(...\), not a variable"),
     Mistake("a[0] = 1 << 70", "Int value is too large: 1180591620717411303424; .* up to 64 bits"),
     Mistake("a[0] = 1180591620717411303424", "up to 64 bits"),
     Mistake("a[0] = LARGE", "up to 64 bits"),
@@ -230,6 +255,7 @@ def test_mistakes_in_a_kernel(folder: Path, mistake: Mistake) -> None:
     check(shown, mistake.says)
     assert f"\n    {expected}" in shown, shown
     assert "compiling kernel(array(float64, 1d, C))" in shown
+    assert not isinstance(error, UnsupportedBytecodeError) or isinstance(error, UnsupportedSyntaxError)
     assert error.__cause__ is None
     assert error.__context__ is not None, "Numba's own, for who looks for it"
 
@@ -363,3 +389,17 @@ def test_what_a_kernel_raises_has_no_frames_of_ours(folder: Path, body: str, lau
     error, shown = run(folder, kernel_of(body).replace("@hip.jit\n", decorated + "\n") + launch + "\n")
     check(shown, says)
     assert vars(error)["kernel_fault"].thread == (0, 0, 0)
+
+
+def test_what_numba_does_not_translate_is_an_error_of_numba(folder: Path) -> None:
+    wrong = kernel_of("import math as m\na[0] = 1") + "kernel[1, 1](np.zeros(4))\n"
+    error, _ = run(folder, wrong)
+    with config.full_tracebacks.scope(True):
+        full, _ = run(folder, wrong)
+    for one in (error, full, pickle.loads(pickle.dumps(error))):
+        assert isinstance(one, UnsupportedSyntaxError)
+        assert isinstance(one, NumbaError)
+        assert isinstance(one, UnsupportedBytecodeError)
+        assert "IMPORT_NAME" in str(one)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert type(full.__cause__) is UnsupportedBytecodeError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pickle import PicklingError
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from numba.core import config as numba_config
 from numba.core.errors import (
@@ -117,6 +117,17 @@ class UnknownNameError(HipError, TypingError, AttributeError):
 
 class UnsupportedCodeError(HipError, UnsupportedError):
     """Something of Python in a kernel that no device has, such as lists and ``try``."""
+
+
+class UnsupportedSyntaxError(UnsupportedCodeError, UnsupportedBytecodeError):
+    """Python in a kernel that Numba does not translate, such as ``with``, ``import`` and ``del x``.
+
+    It is a `numba.core.errors.NumbaError`, which Numba's own `UnsupportedBytecodeError` is not.
+    """
+
+    def __init__(self, msg: str, loc: Any = None) -> None:
+        super().__init__(msg, loc)
+        self.args = (msg,)
 
 
 class AlignmentError(HipError, TypingError, ValueError):

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import types, typing
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
-from numba.core.errors import LoweringError, NumbaError, TypingError
+from numba.core.errors import LoweringError, NumbaError, TypingError, UnsupportedBytecodeError
 
 from hip_devicelib.errors import UnsupportedError
 from hip_runtime.compile_notice import announced
@@ -33,7 +33,7 @@ from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
 from numba_hip.compilation.intrinsic_checks import find_oversized, goes_past_end, name_of_called
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.errors import are_full
+from numba_hip.errors import UnsupportedSyntaxError, are_full
 from numba_hip.language.captured_arrays import TakeDeviceArrays
 from numba_hip.linked_code import read_all
 from numba_hip.targets import c_helpers
@@ -281,6 +281,8 @@ def explained(function: Callable[..., Any], args: tuple[Any, ...], target: str) 
         yield
     except Exception as error:
         if are_full():
+            if isinstance(error, UnsupportedBytecodeError):  # which is no NumbaError
+                raise UnsupportedSyntaxError(str(error)) from error
             raise
         from numba_hip.compilation.diagnosis import explain
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
+from numba_hip.compilation.diagnosis.crashes import crash_of
 from numba_hip.compilation.diagnosis.failure import Failure
 from numba_hip.compilation.diagnosis.mistakes import meaning
 from numba_hip.compilation.diagnosis.unsupported_python import UNSUPPORTED
-from numba_hip.errors import UnknownNameError, UnsupportedCodeError
+from numba_hip.errors import UnknownNameError, UnsupportedCodeError, UnsupportedSyntaxError
 
 FOREIGN = (
     ("Literal[", UnsupportedCodeError),
@@ -31,26 +32,26 @@ def explain(
     """The exception to raise instead of *error*, which occurred when *function* was compiled for types *args* and for
     *target*. It has the same type and a message of a few lines, the last of which says that *all_of_it* shows the rest.
     None if the error is not the user's, and should be shown as it is."""
-    made = _empty_like(error)
-    if made is None:
+    crash = crash_of(error)
+    kind = _kind_of(error) if crash is None else UnsupportedSyntaxError
+    if kind is None:
         return None
+    made = kind.__new__(kind)
+    made.__dict__.update(error.__dict__)
     failure = Failure(error, function)
-    said = meaning(failure)
+    if crash is not None:
+        failure.move_to(crash.wanted)
+    said = meaning(failure) if crash is None else crash.said
     lines = [f"{said}\n", *failure.shown_places()]
     lines.append(f"compiling {function.__name__}({', '.join(map(str, args))}) for {target}; {all_of_it} shows more")
     made.args = ("\n".join(line.rstrip("\n") for line in lines),)
     return made
 
 
-def _empty_like(error: Exception) -> Exception | None:
-    """An error without a message, of the type of *error* or of the type that replaces it."""
-    if isinstance(error, (NumbaError, UnsupportedBytecodeError)):
-        kind: type[Exception] = type(error)
-    else:
-        found = [kind for word, kind in FOREIGN if isinstance(error, AttributeError) and word in str(error)]
-        if not found:
-            return None
-        kind = found[0]
-    made = kind.__new__(kind)
-    made.__dict__.update(error.__dict__)
-    return made
+def _kind_of(error: Exception) -> type[Exception] | None:
+    """The type of the error to raise: that of *error*, or the one that replaces it."""
+    if isinstance(error, UnsupportedBytecodeError):
+        return UnsupportedSyntaxError
+    if isinstance(error, NumbaError):
+        return type(error)
+    return next((kind for word, kind in FOREIGN if isinstance(error, AttributeError) and word in str(error)), None)

@@ -1,7 +1,6 @@
-"""Kinds of mistakes: patterns in Numba's messages, and what each means. Numba's own words stay where they are good,
-because a search for them finds answers.
+"""What Numba's messages mean: mistakes with names, values, types and calls; those with statements are in `statements`.
 
-Numba's own words stay where they are good: they are what one finds answers with.
+Numba's own words stay where they are good, because a search for them finds answers.
 """
 
 from __future__ import annotations
@@ -11,45 +10,38 @@ import builtins
 import math
 import re
 import sys
-from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from numba_hip.compilation.diagnosis.failure import Failure
+from numba_hip.compilation.diagnosis.kinds import Kinds
 from numba_hip.compilation.diagnosis.missing_implementations import no_implementation
+from numba_hip.compilation.diagnosis.statements import STATEMENTS
 from numba_hip.compilation.diagnosis.unsupported_python import (
     CLASSES,
     DICTS,
     LISTS,
-    OPCODES,
     SETS,
     TEXT,
-    TRY,
-    UNSUPPORTED,
-    WITH,
     construct_in,
     plain,
 )
 from numba_hip.suggestions import hint
 
-Say = Callable[[Failure, "re.Match[str]"], "str | None"]
-"""What a reason means that matches; None where it is of another kind after all."""
+MISTAKES = Kinds()
 
 _COMPUTE_OTHERWISE = "write a loop over the elements, or call it before the launch and pass what it gives"
-
-KINDS: list[tuple[re.Pattern[str], bool, Say]] = []
-"""Patterns of reasons, whether these can be of an implementation that was tried, and what is said; the first that
-matches counts."""
 
 
 def meaning(failure: Failure) -> str:
     """What is wrong, and what to do."""
     reasons = failure.message.reasons
-    for pattern, of_tried, say in KINDS:
+    for one in chain(STATEMENTS, MISTAKES):
         for reason in reasons:
-            found = pattern.search(reason.text) if of_tried or not reason.tried else None
-            said = None if found is None else say(failure, found)
+            found = one.pattern.search(reason.text) if one.of_tried or not reason.tried else None
+            said = None if found is None else one.say(failure, found)
             if said is not None:
                 return said
     if failure.message.call:
@@ -57,57 +49,7 @@ def meaning(failure: Failure) -> str:
     return plain(reasons[0].text) if reasons else failure.text
 
 
-def kind(pattern: str, *, of_tried: bool = False) -> Callable[[Say], Say]:
-    """Register the decorated function as the explanation of reasons that match *pattern*."""
-
-    def enter(say: Say) -> Say:
-        KINDS.append((re.compile(pattern), of_tried, say))
-        return say
-
-    return enter
-
-
-@kind(r"'\w+' object has no attribute '(\w+)'")
-def _what_the_target_lacks(failure: Failure, found: re.Match[str]) -> str | None:
-    lacking = found[1]
-    if "try_status" in lacking:
-        failure.move_to(lambda node: isinstance(node, ast.Try))
-    return next((said for word, said in UNSUPPORTED.items() if word in lacking), None)
-
-
-@kind(r"unsupported opcode \((\w+)\)")
-def _opcode(failure: Failure, found: re.Match[str]) -> str | None:
-    said = next((said for word, said in OPCODES.items() if found[1].startswith(word)), None)
-    shown = f"Use of unsupported opcode ({found[1]})"
-    return shown if said is None else f"{shown}: {said}"
-
-
-@kind(r"format spec in f-strings")
-def _format(failure: Failure, found: re.Match[str]) -> str:
-    failure.move_to(lambda node: isinstance(node, ast.FormattedValue) and node.format_spec is not None)
-    return TEXT
-
-
-@kind(r"'with \(context manager\)|'with'|context manager")
-def _with(failure: Failure, found: re.Match[str]) -> str:
-    failure.move_to(lambda node: isinstance(node, ast.With))
-    return WITH
-
-
-@kind(r"'try'|try .. except|exception handling")
-def _try(failure: Failure, found: re.Match[str]) -> str:
-    failure.move_to(lambda node: isinstance(node, ast.Try))
-    return TRY
-
-
-@kind(r"The use of yield in a closure is unsupported|yield")
-def _generator(failure: Failure, found: re.Match[str]) -> str | None:
-    if not failure.has(ast.GeneratorExp):
-        return None
-    return f"{found[0]}, and so are generator expressions: write a loop"
-
-
-@kind(r"Untyped global name '(\w+)'|Cannot determine Numba type of <class '([\w.]+)'>")
+@MISTAKES.enter(r"Untyped global name '(\w+)'|Cannot determine Numba type of <class '([\w.]+)'>")
 def _value_from_outside(failure: Failure, found: re.Match[str]) -> str | None:
     text = found.string
     named, typed = re.search(r"name '(\w+)'", text), re.search(r"<class '([\w.]+)'>", text)
@@ -136,7 +78,7 @@ def _advice_on_value(failure: Failure, name: str, kind_of_value: str) -> str:
     return advice.get(kind_of_value, CLASSES)
 
 
-@kind(r"(?:List|reflected list|list)\(|ListType|[Ll]ist")
+@MISTAKES.enter(r"(?:List|reflected list|list)\(|ListType|[Ll]ist")
 def _list(failure: Failure, found: re.Match[str]) -> str | None:
     outside = re.search(r"(?:global|freevar)\((\w+): \[", failure.text)
     if outside is not None:
@@ -148,48 +90,36 @@ def _list(failure: Failure, found: re.Match[str]) -> str | None:
     return LISTS if failure.has(ast.List, ast.ListComp) else None
 
 
-@kind(r".*")
+@MISTAKES.enter(r".*")
 def _construct(failure: Failure, found: re.Match[str]) -> str | None:
     return construct_in(found.string)
 
 
-@kind(r"wrong tuple length .*expected (\d+), got (\d+)")
+@MISTAKES.enter(r"wrong tuple length .*expected (\d+), got (\d+)")
 def _unpack(failure: Failure, found: re.Match[str]) -> str:
     return f"wrong tuple length: {found[1]} names on the left, {found[2]} values on the right"
 
 
-@kind(r"Type of variable '.*' cannot be determined")
-def _walrus(failure: Failure, found: re.Match[str]) -> str | None:
-    named = next((node for node in failure.nodes if isinstance(node, ast.NamedExpr)), None)
-    if named is None:
-        return None
-    name = named.target.id
-    return (
-        f"Numba does not find the type of what ':=' is a part of here: assign before, in a line of its own "
-        f"({name} = {ast.unparse(named.value)}), and use {name}"
-    )
-
-
-@kind(r"name '(\w+)' is not defined")
+@MISTAKES.enter(r"name '(\w+)' is not defined")
 def _undefined(failure: Failure, found: re.Match[str]) -> str:
     name = found[1]
     failure.move_to(lambda node: isinstance(node, ast.Name) and node.id == name)
     return f"{found.string}{hint(name, [*failure.names, *dir(builtins)])}"
 
 
-@kind(r"module 'numpy' has no attribute 'Literal\[")
+@MISTAKES.enter(r"module 'numpy' has no attribute 'Literal\[")
 def _text_of_a_constant(failure: Failure, found: re.Match[str]) -> str:
     """A NumPy function of which Numba has only a form that puts a constant into the text of an error."""
     return f"Numba has no form of this call for kernels: {_COMPUTE_OTHERWISE}"
 
 
-@kind(r"module '([\w.]+)' has no attribute '(\w+)'(.*)")
+@MISTAKES.enter(r"module '([\w.]+)' has no attribute '(\w+)'(.*)")
 def _missing_in_module(failure: Failure, found: re.Match[str]) -> str:
     module, name, more = found.groups()
     return f"{_shown_module(module)} has no {name}{more or hint(name, _public(sys.modules.get(module)))}"
 
 
-@kind(r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'")
+@MISTAKES.enter(r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'")
 def _host_function(failure: Failure, found: re.Match[str]) -> str:
     name, module_name = found.groups()
     module, shown = sys.modules.get(module_name), _shown_module(module_name)
@@ -203,7 +133,7 @@ def _host_function(failure: Failure, found: re.Match[str]) -> str:
     return f"{shown}.{name} cannot be used in a kernel: call it before the launch, and pass what it gives{advice}"
 
 
-@kind(r"Unknown attribute '(\w+)' of type (.*)")
+@MISTAKES.enter(r"Unknown attribute '(\w+)' of type (.*)")
 def _unknown_attribute(failure: Failure, found: re.Match[str]) -> str:
     name, owner = found[1], found[2]
     if owner.startswith(("list(", "reflected list")):
@@ -224,12 +154,12 @@ def _unknown_attribute(failure: Failure, found: re.Match[str]) -> str:
     return said
 
 
-@kind(r"Use of unsupported NumPy function 'numpy\.([\w.]+)' or unsupported use")
+@MISTAKES.enter(r"Use of unsupported NumPy function 'numpy\.([\w.]+)' or unsupported use")
 def _numpy_function(failure: Failure, found: re.Match[str]) -> str:
     return f"np.{found[1]} cannot be used in a kernel (or not in this way): {_COMPUTE_OTHERWISE}"
 
 
-@kind(r"Cannot unify (.+) and (.+) for '([^'.]+)(?:\.\d+)*'")
+@MISTAKES.enter(r"Cannot unify (.+) and (.+) for '([^'.]+)(?:\.\d+)*'")
 def _unify(failure: Failure, found: re.Match[str]) -> str:
     first, second, name = found.groups()
     if name.startswith("$"):
@@ -240,12 +170,12 @@ def _unify(failure: Failure, found: re.Match[str]) -> str:
     )
 
 
-@kind(r"Invalid use of getiter with parameters \((.*)\)")
+@MISTAKES.enter(r"Invalid use of getiter with parameters \((.*)\)")
 def _iterate(failure: Failure, found: re.Match[str]) -> str:
     return f"{plain(found[1])} cannot be iterated over; range(n) counts from 0 to n - 1"
 
 
-@kind(r"Cannot bind 'args=\((.*)\) kws=\{(.*)\}' to signature '\((.*)\)' due to \"(?:TypeError: )?(.*?)\"")
+@MISTAKES.enter(r"Cannot bind 'args=\((.*)\) kws=\{(.*)\}' to signature '\((.*)\)' due to \"(?:TypeError: )?(.*?)\"")
 def _bind(failure: Failure, found: re.Match[str]) -> str:
     args, keywords, parameters, why = found.groups()
     named = re.search(r"<device function (\w+) ", failure.text)
@@ -254,17 +184,17 @@ def _bind(failure: Failure, found: re.Match[str]) -> str:
     return f"{name}({parameters}) is called with ({plain(passed)}): {why}"
 
 
-@kind(r"Int value is too large: (-?\d+)", of_tried=True)
+@MISTAKES.enter(r"Int value is too large: (-?\d+)", of_tried=True)
 def _large_integer(failure: Failure, found: re.Match[str]) -> str:
     return f"{found[0]}; integers of kernels have up to 64 bits, from -2**63 to 2**64 - 1: use a float"
 
 
-@kind(r"Cannot cast (.+?) to (\S+?):? (?:%|i\d|\{|double|float|@|<)")
+@MISTAKES.enter(r"Cannot cast (.+?) to (\S+?):? (?:%|i\d|\{|double|float|@|<)")
 def _cast(failure: Failure, found: re.Match[str]) -> str:
     return f"Cannot cast {plain(found[1])} to {found[2]}"
 
 
-@kind(r"print in a kernel takes .*", of_tried=True)
+@MISTAKES.enter(r"print in a kernel takes .*", of_tried=True)
 def _print(failure: Failure, found: re.Match[str]) -> str:
     if failure.has(ast.List, ast.ListComp):
         return LISTS
@@ -272,7 +202,9 @@ def _print(failure: Failure, found: re.Match[str]) -> str:
     return f"{plain(found[0])}{text}"
 
 
-@kind(r"^(?:RequireLiteralValue: )?(hip\.|this makes a new array|Cannot modify readonly|cannot index)", of_tried=True)
+@MISTAKES.enter(
+    r"^(?:RequireLiteralValue: )?(hip\.|this makes a new array|Cannot modify readonly|cannot index)", of_tried=True
+)
 def _own_words(failure: Failure, found: re.Match[str]) -> str:
     if found[1].startswith("this makes"):
         call = failure.message.call
@@ -283,8 +215,8 @@ def _own_words(failure: Failure, found: re.Match[str]) -> str:
     return f"{said}\n{message.headline}:\n \n >>> {message.call}"  # in Numba's words, which programs look for
 
 
-@kind(r"Unsupported array index type (.+) in \[")
-@kind(r"Unsupported array index type (.+) in \[", of_tried=True)
+@MISTAKES.enter(r"Unsupported array index type (.+) in \[")
+@MISTAKES.enter(r"Unsupported array index type (.+) in \[", of_tried=True)
 def _index(failure: Failure, found: re.Match[str]) -> str:
     advice = ": int(...) makes a whole number of it" if found[1].startswith("float") else ""
     return f"an array has no index {plain(found[1])}; integers, slices and tuples of them are{advice}"

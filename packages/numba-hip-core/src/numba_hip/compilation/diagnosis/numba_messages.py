@@ -38,8 +38,12 @@ NOISE = re.compile(
 )
 """How lines begin that are no reason."""
 
+NOWHERE = "unknown location"
+"""The file of what Numba knows no line of."""
+
 ERROR_TYPE = re.compile(r"(?:\w+\.)*\w+Error: (?=\S)")
 DURING = re.compile(r"(?:.* at|.*Raised from|.*location:) (?P<file>\S.*?) \((?P<line>\d+)\)$")
+RAISED_FROM = re.compile(r"\.+ Raised from \S.* \(\d+\)$")
 EXCERPT = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+):$')
 
 
@@ -75,7 +79,7 @@ def read(text: str) -> Message:
             call = call or stripped.removeprefix(">>> ")
         elif stripped:
             typed = ERROR_TYPE.match(stripped)
-            said = stripped if typed is None else stripped[typed.end() :]
+            said = RAISED_FROM.sub("", stripped if typed is None else stripped[typed.end() :])
             goes_on = not NOISE.match(said)
             if not headline and said.startswith("No implementation of function "):
                 headline = said.removesuffix(":")
@@ -91,7 +95,9 @@ def read(text: str) -> Message:
 
 
 def is_of_user(place: SourceLine) -> bool:
-    """Whether *place* is in code that is neither Numba's nor ours."""
+    """Whether *place* is in code that is neither Numba's nor ours, and known to Numba."""
+    if os.path.basename(place.filename) == NOWHERE:
+        return False
     return not place.filename.startswith(OWN_FOLDERS) and not place.filename.startswith("<numba")
 
 

@@ -19,6 +19,7 @@ TRY = (
     "raises"
 )
 WITH = "a kernel has no with: open and close around the launch"
+DELETION = "a kernel has no del of a variable, and needs none: it costs nothing to keep one; leave the statement out"
 CLASSES = "a kernel has no objects of classes: pass numbers, tuples, named tuples or records"
 
 UNSUPPORTED = {
@@ -29,6 +30,7 @@ UNSUPPORTED = {
     "set_try_status": TRY,
     "unset_try_status": TRY,
     "check_try_status": TRY,
+    "exc_class": TRY,
 }
 """Names that Numba asks a target for which has none of it, and what is meant."""
 

@@ -31,6 +31,11 @@ def rolled(module: ir.Module) -> ir.values.MDValue:
     return module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])
 
 
+def unvectorized(module: ir.Module) -> ir.values.MDValue:
+    """The properties of a loop of which LLVM should not make vectors."""
+    return module.add_metadata([ir.MetaDataString(module, "llvm.loop.vectorize.width"), ir.Constant(ir.IntType(32), 1)])
+
+
 def keep_rolled(branch: ir.Instruction, module: ir.Module) -> None:
     """Have LLVM leave the loop whose back edge is *branch* unchanged, as its body is large."""
     mark_loop(branch, module, rolled(module))

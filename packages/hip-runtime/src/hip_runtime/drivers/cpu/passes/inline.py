@@ -66,6 +66,18 @@ def find_functions(
     return found
 
 
+def unroll_marked(module: Any, machine: Any) -> None:
+    """Unroll the loops of the prepared *module* that are marked, and simplify what they become."""
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    _unroll(module, options)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sccp_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_namer_pass()
+    passes.run(module, llvm.create_pass_builder(machine, options))
+
+
 def inline_functions(module: Any, names: Collection[str], machine: Any, context: LlvmContext) -> None:
     """Inline the functions *names* of the prepared *module* into their callers, and so into the kernel, where
     possible."""

@@ -17,14 +17,17 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Body
+from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
+from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.ir import remarks
-from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled
+from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled, unvectorized
 from hip_runtime.drivers.cpu.ir.model import Block
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, store_atomic
 from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_schedule
+from hip_runtime.drivers.cpu.regions.active_threads import count_active
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
 from hip_runtime.drivers.cpu.regions.context_values import divides_rows
@@ -79,6 +82,7 @@ class BlockFunction(BlockWriter):
     ) -> None:
         super().__init__(graph, item, kind, source, size_of, gang_plan.width > 1 and not gang_plan.numbered)
         self._gang_plan = gang_plan
+        self._strides = ThreadStrides(AXES[item.axes[0]], graph.uniformity.varying, size_of)
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
     def build(self) -> ir.Function:
@@ -163,28 +167,32 @@ class BlockFunction(BlockWriter):
         code.hoist_uniform()
         independent = self.independent and is_independent(region)
         divides = self.divisions is not None and divides_rows(region, self.divisions, self.ctx.transfers)
-        if self._gang_plan.selects(region, self.graph, independent and not divides):
+        active = count_active(
+            region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]], self.item.extents[0]
+        )  # fmt: skip
+        strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
+        if self._gang_plan.selects(region, self.graph, independent and not divides and not strided):
             state_places = StatePlaces(self.states, self.next, self.returned)
-            if self._gang_regions.write(builder, region, state_places, code.hoisted, self.function.args):
+            if self._gang_regions.write(builder, region, state_places, code.hoisted, self.function.args, active):
                 return
         remarks.remark_threads(region.blocks)
         versioning = BoundsVersioning(self.ctx, region, code.hoisted)
         if not versioning.directions:
-            self._write_threads(region, code, {}, independent)
+            self._write_threads(region, code, {}, independent, active)
             return
         with builder.if_else(versioning.write(builder, self.item.block)) as (converged, diverged):
             with converged:
-                self._write_threads(region, code, versioning.directions, independent)
+                self._write_threads(region, code, versioning.directions, independent, active)
             with diverged:
-                self._write_threads(region, code.copy(), {}, independent)
+                self._write_threads(region, code.copy(), {}, independent, active)
 
     def _write_threads(
-        self, region: Region, code: ScalarRegion, directions: Mapping[Block, Block], independent: bool
+        self, region: Region, code: ScalarRegion, directions: Mapping[Block, Block], independent: bool, active: int
     ) -> None:  # fmt: skip
-        """A loop over the threads, which all take *directions*."""
+        """A loop over the threads, which all take *directions*; the first *active* of a row do anything."""
         builder = self.builder
         first = len(self.function.blocks)
-        loop = ThreadLoop(builder, self.item, self.place)
+        loop = ThreadLoop(builder, self.item, self.place, active=active)
         if region.start is not None and region.start.yields:
             number = region.start.number
             self.skip_unless(lambda linear: self.compare_state("==", number, linear), loop)
@@ -204,7 +212,9 @@ class BlockFunction(BlockWriter):
         branches = loop.end()
         module = self.item.module
         properties = [rolled(module)] if len(self.graph.regions) > _REGIONS_WRITTEN_OUT else []
-        if independent:
+        if self._strides.scatters(region.blocks, MAX_STRIDE):
+            properties.append(unvectorized(module))
+        elif independent:
             properties.append(mark_independent(self.function.blocks[first:], code.variables))
         for branch in branches if properties else ():
             mark_loop(branch, module, *properties)

@@ -128,9 +128,10 @@ class GangRegionWriter:
 
     def write(
         self, builder: ir.IRBuilder, region: Region, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
-        kernel_arguments: Sequence[ir.Value],
+        kernel_arguments: Sequence[ir.Value], active: int | None = None,
     ) -> bool:  # fmt: skip
-        """Write *region* for all threads; ``False``, with nothing written, if vectors cannot run it or would be slower.
+        """Write *region* for all threads, of which the first *active* of a row do anything, if it says how many;
+        ``False``, with nothing written, if vectors cannot run it or would be slower.
 
         Raises `UnsupportedError` if nothing else can run it, either.
         """
@@ -157,7 +158,9 @@ class GangRegionWriter:
             slower = isinstance(error, UnprofitableError)
             gang_plan.refused.append(f"one {'would be slower' if slower else 'cannot'}: {error}")
             return False
-        with each_gang(builder, item, kernel_arguments[0], code.width) as count:
+        with each_gang(
+            builder, item, kernel_arguments[0], code.width, active=None if gang_plan.numbered else active
+        ) as count:
             builder.call(gang, [*kernel_arguments, *made.passed, count])
         gang_plan.widths.append(code.width)
         return True

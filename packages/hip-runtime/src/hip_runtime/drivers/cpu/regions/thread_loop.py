@@ -15,16 +15,21 @@ class ThreadLoop:
     """A loop whose body may have many blocks, which branch to ``latch`` to end an iteration.
 
     It begins at the builder's position. In the body, ``linear`` is the thread's linear index, and the work item holds
-    its indices. Without *bounds* it runs over all threads in the order of the item's axes, with constant trip counts.
+    its indices. Without *bounds* it runs over all threads in the order of the item's axes, with constant trip counts;
+    over the first *active* along the axis of the lanes, if it says how many.
     """
 
-    def __init__(self, builder: ir.IRBuilder, item: WorkItem, place: ir.Value, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, builder: ir.IRBuilder, item: WorkItem, place: ir.Value, bounds: Bounds | None = None,
+        active: int | None = None,
+    ) -> None:  # fmt: skip
         self._builder = builder
         self._levels: list[tuple[ir.PhiInstr, ir.Value, ir.Block]] = []
         self.latch = builder.append_basic_block("latch")
         if bounds is None:
             extents = item.extents
-            z, y, x = (self._begin(I64(0), I64(extent)) for extent in reversed(extents))
+            counts = (active or extents[0], *extents[1:])
+            z, y, x = (self._begin(I64(0), I64(count)) for count in reversed(counts))
             rows = builder.add(builder.mul(z, I64(extents[1]), flags=("nuw", "nsw")), y, flags=("nuw", "nsw"))
             self.linear = builder.add(builder.mul(rows, I64(extents[0]), flags=("nuw", "nsw")), x, flags=("nuw", "nsw"))
             indices = [builder.trunc(index, I32) for index in (x, y, z)]

@@ -17,8 +17,9 @@ from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
-from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare
+from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
+from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice
@@ -57,6 +58,11 @@ def read_kernel(
     printed = _inline_what_must_be(request, module, item, unroll)
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
+    if unroll and (steps := find_steps(function)):
+        module = request.context.read_text(mark_unrolled(module, kernel.name, steps))
+        unroll_marked(module, machine)
+        printed = PrintedModule(module)
+        function = read_function(printed, kernel.name, item.module.context)
     record("read", function)
     if item.lengths is not None and computes_with_extent(function, "x"):
         return read_kernel(request, unroll=unroll, limits_callees=limits_callees, tiles=tiles)

@@ -108,15 +108,18 @@ def _all_instructions(function: Function) -> Iterator[Instruction]:
 
 
 @contextmanager
-def each_gang(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int, rows: int = 1) -> Iterator[ir.Value]:
-    """A loop over the gangs of a block, of *rows* rows each. Inside, the work item *place* holds the gang's first
-    thread; yields the number of threads from there to the end of its row.
+def each_gang(
+    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int, rows: int = 1, active: int | None = None
+) -> Iterator[ir.Value]:  # fmt: skip
+    """A loop over the gangs of a block, of *rows* rows each; those of the first *active* threads of a row, if it says
+    how many. Inside, the work item *place* holds the gang's first thread; yields the number of threads from there to
+    the end of its row.
 
     LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
     """
     most, count, planes = item.extents
     extent = item.row_lanes or I32(most)
-    gangs = I32(-(-most // width)) if item.row_lanes is None else _divide_up(builder, extent, width)
+    gangs = I32(-(-(active or most) // width)) if item.row_lanes is None else _divide_up(builder, extent, width)
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
         counted(builder, names[2], I32(0), I32(planes)) as plane,

@@ -1,0 +1,89 @@
+"""Unrolls loops around barriers that run a few times, where LLVM would not.
+
+The steps of a scan in shared memory are such loops. Unrolled, each step is a region of its own, of which it is known
+which threads take part and how far apart they access memory. LLVM does that for small loops only: it cannot tell what
+a region costs of which neither is known. llvmlite cannot mark a loop that LLVM made, so the mark is put into the
+printed module, behind the branch that goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
+from hip_runtime.drivers.cpu.ir.model import Block, Function
+from hip_runtime.drivers.cpu.ir.module_text import name_of_definition
+
+_MOST_ITERATIONS = 16
+_MOST_INSTRUCTIONS = 800
+"""Of what an unrolled loop becomes, before it is simplified."""
+
+_MOST_WAITS = 32
+"""Sync points of a kernel with unrolled loops; more regions make LLVM's passes slow."""
+
+_LOOP = "!llvm.loop"
+
+
+def find_steps(function: Function) -> list[str]:
+    """The names of the blocks that end with the branch back of loops to be unrolled."""
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    waits = sum(map(_count_waits, order.blocks))
+    found = []
+    for loop in _innermost(order.loops.values()):
+        header = next(block for block in order.blocks if block in loop)
+        back = [block for block in loop if header in block.successors]
+        inside = sum(map(_count_waits, loop))
+        if not inside or len(back) != 1 or any(map(_has_private_memory, loop)):
+            continue
+        size = sum(len(block.instructions) for block in loop)
+        iterations = count_iterations(loop, header, min(_MOST_ITERATIONS, _MOST_INSTRUCTIONS // size))
+        if iterations is None or waits + inside * (iterations - 1) > _MOST_WAITS:
+            continue
+        waits += inside * (iterations - 1)
+        found.append(back[0].name)
+    return found
+
+
+def mark_unrolled(module: Any, function: str, blocks: Collection[str]) -> str:
+    """The text of *module* with marks at the ends of *blocks* of *function*, by which LLVM unrolls their loops."""
+    lines = str(module).split("\n")
+    nodes = [line[1:].partition(" = ")[0] for line in lines if line.startswith("!")]
+    number = 1 + max((int(name) for name in nodes if name.isdigit()), default=-1)
+    start = next(
+        place for place, line in enumerate(lines) if line.startswith("define ") and name_of_definition(line) == function
+    )
+    added = [f'!{number} = !{{!"llvm.loop.unroll.full"}}']
+    for place in _find_ends(lines, start, blocks):
+        if f", {_LOOP} " not in lines[place]:
+            mark = f"!{number + len(added)}"
+            lines[place] = f"{lines[place]}, {_LOOP} {mark}"
+            added.append(f"{mark} = distinct !{{{mark}, !{number}}}")
+    return "\n".join([*lines, *added, ""])
+
+
+def _find_ends(lines: list[str], start: int, blocks: Collection[str]) -> Iterator[int]:
+    """The places of the branches that end *blocks* of the function that is defined at *start*."""
+    inside = False
+    for place in range(start, lines.index("}", start)):
+        line = lines[place]
+        if line and not line.startswith((" ", ";")):
+            inside = line.partition(":")[0].strip('"') in blocks
+        elif inside and line.startswith("  br "):
+            yield place
+
+
+def _innermost(loops: Collection[tuple[frozenset[Block], ...]]) -> list[frozenset[Block]]:
+    """The loops that have no other in them, once each."""
+    ends = dict.fromkeys(nested[-1] for nested in loops if nested)
+    return [loop for loop in ends if not any(other < loop for other in ends)]
+
+
+def _count_waits(block: Block) -> int:
+    return sum(instruction.callee in spmd.SYNCHRONISING for instruction in block.instructions)
+
+
+def _has_private_memory(block: Block) -> bool:
+    return any(instruction.opcode == "alloca" for instruction in block.instructions)

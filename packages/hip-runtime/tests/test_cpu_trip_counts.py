@@ -1,0 +1,92 @@
+"""How often loops around barriers run, and which are unrolled."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import pytest
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
+from hip_runtime.drivers.cpu.ir.model import Function
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.passes.inline import unroll_marked
+from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
+
+LOOP = """
+declare void @spmd.barrier(ptr)
+define void @k(ptr %item, i32 %m, ptr %p) {{
+entry:
+  br label %loop
+loop:
+  %v = phi {kind} [ {first}, %entry ], [ %next, %loop ]
+  {call}
+  %more = icmp {relation}
+  %next = {step}
+  br i1 %more, label %{goes}, label %{ends}
+done:
+  ret void
+}}
+"""
+COUNTS = {
+    "doubles": ("i32", "1", "shl i32 %v, 1", "slt i32 %v, 128", 8),
+    "halves": ("i64", "256", "sdiv i64 %v, 2", "sgt i64 %v, 3", 8),
+    "halves below zero": ("i64", "-256", "sdiv i64 %v, 2", "slt i64 %v, -1", 9),
+    "shifts": ("i32", "-1", "lshr i32 %v, 3", "ne i32 %v, 0", 12),
+    "shifts with a sign": ("i32", "-4096", "ashr i32 %v, 2", "ne i32 %v, -1", 7),
+    "remainders": ("i32", "100", "srem i32 %v, 7", "sgt i32 %v, 6", 2),
+    "wraps around": ("i8", "100", "add i8 %v, 50", "sgt i8 %v, 0", 2),
+    "compares without sign": ("i8", "100", "add i8 %v, 50", "ult i8 %v, 200", 3),
+    "counts": ("i32", "0", "add i32 %v, 3", "ult i32 %v, 10", 5),
+    "runs once": ("i32", "5", "add i32 %v, 3", "eq i32 %v, 4", 1),
+    "divides by zero": ("i32", "5", "sdiv i32 %v, 0", "ne i32 %v, 1", None),
+    "shifts too far": ("i32", "5", "shl i32 %v, 32", "ne i32 %v, 1", None),
+    "depends on an argument": ("i32", "0", "add i32 %v, 1", "slt i32 %v, %m", None),
+    "starts at an argument": ("i32", "%m", "add i32 %v, 1", "slt i32 %v, 9", None),
+    "runs too often": ("i32", "0", "add i32 %v, 1", "slt i32 %v, 16", None),
+    "never ends": ("i32", "1", "mul i32 %v, -1", "ne i32 %v, 0", None),
+}
+BARRIER = "call void @spmd.barrier(ptr %item)"
+
+
+def _module(name: str, call: str = "", goes: str = "loop", ends: str = "done") -> llvm.ModuleRef:
+    kind, first, step, relation, _ = COUNTS[name]
+    text = LOOP.format(kind=kind, first=first, step=step, relation=relation, call=call, goes=goes, ends=ends)
+    return llvm.parse_assembly(text, llvm.create_context())
+
+
+def _read(module: llvm.ModuleRef) -> Function:
+    return read_function(PrintedModule(module), "k", ir.Context())
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_iterations_are_counted(name: str) -> None:
+    function = _read(_module(name))
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    header = function.blocks[1]
+    assert count_iterations(order.loops[header][0], header, 16) == COUNTS[name][-1]
+
+
+def test_a_branch_the_other_way_round() -> None:
+    """The loop goes on while the condition does not hold: at once it does."""
+    function = _read(_module("counts", goes="done", ends="loop"))
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    assert count_iterations(order.loops[function.blocks[1]][0], function.blocks[1], 16) == 1
+
+
+def test_only_loops_around_barriers_are_unrolled() -> None:
+    assert find_steps(_read(_module("doubles", call="store i32 1, ptr %p"))) == []
+    assert find_steps(_read(_module("doubles", call=BARRIER))) == ["loop"]
+    assert find_steps(_read(_module("runs too often", call=BARRIER))) == []
+    assert find_steps(_read(_module("doubles", call=f"{BARRIER}\n" * 5))) == []  # 40 sync points
+
+
+def test_a_marked_loop_becomes_a_sequence() -> None:
+    module = _module("doubles", call=f"{BARRIER}\nstore i32 %v, ptr %p")
+    marked = llvm.parse_assembly(mark_unrolled(module, "k", ["loop"]), llvm.create_context())
+    unroll_marked(marked, llvm.Target.from_default_triple().create_target_machine())
+    function = _read(marked)
+    stored = [value.operands[0].number for value in function.instructions() if value.opcode == "store"]  # type: ignore[attr-defined]
+    assert stored == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert sum(value.callee == "spmd.barrier" for value in function.instructions()) == 8

@@ -97,9 +97,9 @@ class Operands:
         if isinstance(source, ZipIterator):
             return self._zipped(source.sources, argument)
         if isinstance(source, PermutationIterator):
-            read, _ = self.reader(source.source, argument)
+            read, size = self.reader(source.source, argument)
             index, count = self.reader(source.indices, f"{argument}.indices")
-            return Reader(values.read_permuted(read, index), count)
+            return Reader(values.read_permuted(read, index, None if size is None else self.add(size)), count)
         if isinstance(source, ReverseIterator):
             read, count = self.reader(source.source, argument)
             if count is None:

@@ -135,9 +135,15 @@ def column_kernel(read: Any, combine: Any, write: Any) -> Any:
             lane, lanes = threadIdx.x, blockDim.x
             start = tile * length
             end = min(start + length, count)
-            value = read(leaves, min(start + lane, end - 1))
-            for i in range(start + lane + lanes, end, lanes):
-                value = combine(value, read(leaves, i))
+            rest = end - (end - start) % lanes
+            if start < rest:
+                value = read(leaves, start + lane)
+                for row in range(start + lanes, rest, lanes):  # whole rows, without a bound
+                    value = combine(value, read(leaves, row + lane))
+                if rest + lane < end:
+                    value = combine(value, read(leaves, rest + lane))
+            else:
+                value = read(leaves, min(start + lane, end - 1))
             total = wave.reduce(value, combine, end - start)
             if lane == 0:
                 write(leaves, tile, total)

@@ -11,7 +11,7 @@ from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.operands import Operands, Reader, count_of
 from numba_hip.algorithms.result_counts import NUMBER, Found
-from numba_hip.algorithms.tiled_scan import scan_tiles
+from numba_hip.algorithms.tiled_scan import BY_VOTES, scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import KEPT, in_kernels
@@ -68,7 +68,7 @@ def partition(
     write_chosen = counted.writer()
     last = operands.add(tiles.tiles - 1)
     emit = _emit_both(test, reader.read, write, read_total, last, write_chosen)
-    scan_tiles(operands, tiles, _counted(test), operator.add, NUMBER, emit, totals)
+    scan_tiles(operands, tiles, _counted(test), operator.add, NUMBER, emit, totals, BY_VOTES)
     return _with_count(operands, target, out, counted.number(), found)
 
 
@@ -101,7 +101,7 @@ def emit_where(operands: Operands, count: int, test: Any, read: Any, write: Any,
         return total.none()
     write_total = total.writer()
     emit = _emit_chosen(test, read, write, write_total, operands.add(count - 1))
-    scan_tiles(operands, tiles_of(operands.device, count), _counted(test), operator.add, NUMBER, emit)
+    scan_tiles(operands, tiles_of(operands.device, count), _counted(test), operator.add, NUMBER, emit, lanes=BY_VOTES)
     return total.number()
 
 

@@ -97,8 +97,12 @@ def compared(key_of: Any, less: Any) -> Any:
 
 @lru_cache(KEPT)
 def read_leaf(place: int) -> Any:
-    """A function of (leaves, i): element i of the array at *place*."""
-    return jit(device=True)(lambda leaves, i: leaves[place][i])
+    """A function of (leaves, i): element i of the array at *place*; i is not negative.
+
+    An index without a sign says that: lanes then read neighbours at once, where one that could count from the end
+    might be anywhere.
+    """
+    return jit(device=True)(lambda leaves, i: leaves[place][types.uint64(i)])
 
 
 @lru_cache(KEPT)
@@ -126,9 +130,18 @@ def read_transformed(read: Any, function: Any) -> Any:
 
 
 @lru_cache(KEPT)
-def read_permuted(read: Any, read_index: Any) -> Any:
-    """A function of (leaves, i): what *read* returns for the index that *read_index* returns."""
-    return jit(device=True)(lambda leaves, i: read(leaves, read_index(leaves, i)))
+def read_permuted(read: Any, read_index: Any, size: int | None = None) -> Any:
+    """A function of (leaves, i): what *read* returns for the index that *read_index* returns; negative ones count from
+    the end if the number of values is at *size*."""
+    if size is None:
+        return jit(device=True)(lambda leaves, i: read(leaves, read_index(leaves, i)))
+
+    @jit(device=True)
+    def read_from_either_end(leaves, i):  # type: ignore[no-untyped-def]
+        index = types.int64(read_index(leaves, i))
+        return read(leaves, index if index >= 0 else index + leaves[size])
+
+    return read_from_either_end
 
 
 @lru_cache(KEPT)
@@ -166,13 +179,14 @@ def _joined(read_tuple: Any, read: Any) -> Any:
 
 @lru_cache(KEPT)
 def write_leaves(places: tuple[int, ...], *, is_tuple: bool) -> Any:
-    """A function of (leaves, i, value) that stores the *value*, or the parts of a tuple, in the arrays at *places*."""
+    """A function of (leaves, i, value) that stores the *value*, or the parts of a tuple, in the arrays at *places*; i is
+    not negative."""
     if not is_tuple:
         place = places[0]
 
         @jit(device=True)
         def write(leaves, i, value):  # type: ignore[no-untyped-def]
-            leaves[place][i] = value
+            leaves[place][types.uint64(i)] = value
 
         return write
     write = _write_part(places[0], 0)
@@ -184,7 +198,7 @@ def write_leaves(places: tuple[int, ...], *, is_tuple: bool) -> Any:
 def _write_part(place: int, part: int) -> Any:
     @jit(device=True)
     def write(leaves, i, value):  # type: ignore[no-untyped-def]
-        leaves[place][i] = value[part]
+        leaves[place][types.uint64(i)] = value[part]
 
     return write
 

@@ -352,6 +352,17 @@ def test_sorts_of_numbers(dtype):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("dtype", ["?", "i1", "f2", "c8", "c16", "M8[s]"])
+def test_values_of_any_size_go_with_keys_whose_high_digits_are_the_same(dtype):
+    """Parts of one digit are copied; the others are collected in rows, of which the first and the last are not full."""
+    keys = numbers(9001, np.int64) % 40 + (5 << 40)
+    given = np.arange(9001).astype(np.int64).astype(dtype)
+    ordered, moved = algorithms.sort_by_key(keys, given)
+    np.testing.assert_array_equal(ordered, np.sort(keys))
+    np.testing.assert_array_equal(moved, given[np.argsort(keys, kind="stable")])
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("size", [0, 1, 2, 15, 17, 300, 5001])
 def test_sorts_by_a_function_and_merges(size):
     x = numbers(size)
@@ -416,6 +427,8 @@ def test_iterators():
     assert total(ConstantIterator(2.5), count=7) == 17.5
     assert total(TransformIterator(x, abs)) == np.abs(x).sum()
     assert total(PermutationIterator(x, [3, 3, 5])) == 2 * x[3] + x[5]
+    assert total(PermutationIterator(x, [-1, 2])) == x[-1] + x[2]
+    assert total(PermutationIterator(ReverseIterator(x), np.array([-2, 1], np.int8))) == x[1] + x[-2]
     np.testing.assert_array_equal(algorithms.inclusive_scan(ReverseIterator(x)), np.cumsum(x[::-1]))
     largest = total(ZipIterator(x, CountingIterator(0)), lambda a, b: a if a[0] >= b[0] else b, commutative=False)
     assert (largest[0], largest[1]) == (x.max(), x.argmax())

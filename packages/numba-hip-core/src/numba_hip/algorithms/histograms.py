@@ -13,12 +13,27 @@ from numba_hip.algorithms.operands import Operands, count_of, is_count
 from numba_hip.cooperative.operators import KEPT
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
-from numba_hip.language.untyped_names import atomic_add, blockDim, grid, gridsize, shared_array, syncthreads, threadIdx
+from numba_hip.language.untyped_names import (
+    atomic_add,
+    blockDim,
+    blockIdx,
+    grid,
+    gridsize,
+    local_array,
+    shared_array,
+    syncthreads,
+    threadIdx,
+)
 
 THREADS = 256
 MOST_BLOCKS = 1024
 MOST_BINS_IN_LDS = 4096
 """More bins than that are counted in device memory, without a copy for each block."""
+
+MOST_PARTS_ON_CPU = 64
+LEAST_ON_CPU = 16384
+TABLES = 4
+AT_ONCE = 256
 
 
 def histogram_even(
@@ -49,7 +64,7 @@ def histogram_range(source: Any, edges: Any, *, out: Any = None, stream: StreamL
     marks = count_of(edge_reader, None, "edges")
     if marks < 2:
         raise AlgorithmError(f"edges has {marks} values; a bin needs two")
-    find = _bin_between(reader.read, edge_reader.read, operands.add(marks))
+    find = _bin_between(reader.read, edge_reader.read, operands.add(marks), marks.bit_length())
     return _count(operands, reader, find, marks - 1, out)
 
 
@@ -60,7 +75,11 @@ def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> A
         raise AlgorithmError(f"source has values of type {kind}; bins are for real numbers")
     target = operands.output(out, "out", bins, types.int64)
     target[:bins].fill(0, operands.stream)
-    if number:
+    if number and operands.device.is_cpu and bins <= MOST_BINS_IN_LDS:
+        length = max(-(-number // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
+        kernel = _thread_kernel(find, operands.add(target), bins)
+        kernel[-(-number // length), 1, operands.launch_stream](number, length, *operands.leaves)
+    elif number:
         blocks = min(-(-number // THREADS), MOST_BLOCKS)
         place = operands.add(target)
         kernel = _block_kernel(find, place, bins) if bins <= MOST_BINS_IN_LDS else _grid_kernel(find, place)
@@ -91,6 +110,35 @@ def _block_kernel(find: Any, place: int, bins: int) -> Any:
 
 
 @lru_cache(KEPT)
+def _thread_kernel(find: Any, place: int, bins: int) -> Any:
+    """A kernel in which each thread counts its part: first it finds the bins of some values, in vectors of LLVM's, and
+    then counts neighbours in different tables, as often they have the same bin. What has none is counted at 0."""
+    width = bins + 1
+    counters = TABLES * width
+
+    @jit
+    def count_in_parts(count, length, *leaves):  # type: ignore[no-untyped-def]
+        found, chosen = local_array(counters, types.int32), local_array(AT_ONCE, types.int32)
+        for one in range(counters):
+            found[one] = 0
+        start, end = blockIdx.x * length, min((blockIdx.x + 1) * length, count)
+        for first in range(start, end, AT_ONCE):
+            number = min(end - first, AT_ONCE)
+            for k in range(number):
+                chosen[k] = find(leaves, first + k) + 1
+            for k in range(number):
+                found[types.uint64(k % TABLES * width + chosen[k])] += 1
+        for one in range(bins):
+            total = types.int64(0)
+            for table in range(TABLES):
+                total += found[table * width + one + 1]
+            if total > 0:
+                atomic_add(leaves[place], one, total)
+
+    return count_in_parts
+
+
+@lru_cache(KEPT)
 def _grid_kernel(find: Any, place: int) -> Any:
     @jit
     def count_in_memory(count, *leaves):  # type: ignore[no-untyped-def]
@@ -116,17 +164,18 @@ def _even_bin(read: Any, lower: int, upper: int, scale: int, bins: int) -> Any:
 
 
 @lru_cache(KEPT)
-def _bin_between(read: Any, read_edge: Any, marks: int) -> Any:
+def _bin_between(read: Any, read_edge: Any, marks: int, halvings: int) -> Any:
+    """A function of (leaves, i): the bin of value i by bisection, without a branch so that it can run in vectors; less
+    than 2**halvings edges."""
+
     @jit(device=True)
     def find(leaves, i):  # type: ignore[no-untyped-def]
-        value = read(leaves, i)
-        low, high = types.int64(0), types.int64(leaves[marks])
-        while low < high:
-            middle = (low + high) // 2
-            if read_edge(leaves, middle) <= value:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1 if low < leaves[marks] and value == value else types.int64(-1)
+        value, limit = read(leaves, i), types.int64(leaves[marks])
+        below = types.int64(0)  # edges that are not above the value
+        for step in range(halvings):
+            more = below + (types.int64(1) << types.int64(halvings - 1 - step))
+            is_below = read_edge(leaves, min(more, limit) - 1) <= value
+            below = more if more <= limit and is_below else below
+        return below - 1 if below < limit and value == value else types.int64(-1)
 
     return find

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from numba import from_dtype
 from numba.core import types
 
 from hip_runtime import DeviceArray
 from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.radix_threads import count_by_thread, move_by_thread
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
 from numba_hip.cooperative import values
@@ -59,7 +61,7 @@ def sort_pairs(
     if count < 2:
         return
     words = keys.view(word_dtype(dtype, argument))
-    columns = [words, *others]
+    columns = [words, *map(_as_words, others)]
     spare = [operands.array(count, column.dtype) for column in columns]
     parts = _parts_of(operands, count)
     counts = operands.array(DIGITS * parts.parts, "int64")
@@ -70,6 +72,12 @@ def sort_pairs(
     if dtype.itemsize % 2:  # an odd number of passes: the result is in the spare arrays
         for target, source in zip(spare, columns, strict=True):
             target.copy_to_device(source, stream=operands.stream)
+
+
+def _as_words(column: DeviceArray) -> DeviceArray:
+    """*column* as unsigned numbers, if there are some of its size: what elements mean makes no difference."""
+    size = column.dtype.itemsize
+    return column.view(f"u{size}") if size in (1, 2, 4, 8) else column
 
 
 def uses_waves(operands: Operands) -> bool:
@@ -106,7 +114,9 @@ def _move_by_digit(
         count_digits, move = _count_by_wave(digit, place), _move_by_wave(digit, place, columns)
     else:
         grid, block = parts.parts, (1, 1)
-        count_digits, move = _count_by_thread(digit, place), _move_by_thread(digit, place, columns)
+        kinds = tuple(from_dtype(source.dtype) for source in sources)
+        count_digits = count_by_thread(digit, DIGITS, place)
+        move = move_by_thread(digit, DIGITS, kinds) if columns <= 2 else _move_by_thread(digit, place, columns)
     count_digits[grid, block, stream](*parts, shift, *of_pass.leaves)
     starts = Operands.like(operands)
     starts.add(counts)
@@ -156,22 +166,6 @@ def _both(first: Any, second: Any) -> Any:
         second(leaves, i, place)
 
     return move
-
-
-@lru_cache(KEPT)
-def _count_by_thread(digit: Any, place: int) -> Any:
-    @jit
-    def count_digits(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
-        part = blockIdx.x
-        found = local_array(DIGITS, types.int64)
-        for one in range(DIGITS):
-            found[one] = 0
-        for i in range(part * length, min((part + 1) * length, count)):
-            found[digit(leaves[0][i], shift)] += 1
-        for one in range(DIGITS):
-            leaves[place][one * parts + part] = found[one]
-
-    return count_digits
 
 
 @lru_cache(KEPT)

@@ -179,8 +179,8 @@ def _joined(read_tuple: Any, read: Any) -> Any:
 
 @lru_cache(KEPT)
 def write_leaves(places: tuple[int, ...], *, is_tuple: bool) -> Any:
-    """A function of (leaves, i, value) that stores the *value*, or the parts of a tuple, in the arrays at *places*; i is
-    not negative."""
+    """A function of (leaves, i, value) that stores the *value*, or the parts of a tuple, in the arrays at *places*; i
+    is not negative."""
     if not is_tuple:
         place = places[0]
 

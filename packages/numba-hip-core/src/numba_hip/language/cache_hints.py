@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
 from numba_hip.language.array_elements import element_pointer
@@ -63,6 +63,23 @@ def _document(name: str, doc: str, define: Any) -> Stub:
     define.__doc__ = doc
     define.__module__ = __name__
     return device_function(name)(define)
+
+
+@device_function("expect_store")
+def expect_store(ary: types.Type, idx: types.Type) -> tuple[types.Type, Lower]:
+    """``expect_store(ary, idx)``: have the memory of ``ary[idx]`` in the cache of this processor, which will store to
+    it; for algorithms on the CPU device."""
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        pointer = builder.bitcast(element_pointer(context, builder, sig, args), ir.PointerType())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), number, number, number])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        is_store, of_first_level, is_data = 1, 3, 1
+        builder.call(prefetch, [pointer, *(ir.Constant(number, one) for one in (is_store, of_first_level, is_data))])
+        return context.get_dummy_value()
+
+    return types.void, lower
 
 
 ldca = _load("ldca", "which may stay in all caches")

@@ -47,10 +47,11 @@ INTEGERS = (
     "mbcnt", "popc", "syncthreads_and", "syncthreads_count", "syncthreads_or", "wall_clock64",
 )  # fmt: skip
 NOTHING = (
+    "matrix.fill", "matrix.load", "matrix.mma", "matrix.store",
     "nanosleep", "stcg", "stcs", "stwb", "stwt", "syncthreads", "syncwarp", "threadfence", "threadfence_block",
     "threadfence_system", "vector.store",
 )  # fmt: skip
-RESULTS = dict.fromkeys(INTEGERS, "int") | dict.fromkeys(NOTHING, "None")
+RESULTS = dict.fromkeys(INTEGERS, "int") | dict.fromkeys(NOTHING, "None") | {"matrix.position": "tuple[int, int]"}
 """Result types that do not depend on the argument types."""
 
 INDEXED = {1: "int", 2: "tuple[int, int]", 3: "tuple[int, int, int]"}

@@ -88,6 +88,9 @@ def decode(data: bytes, family: str) -> Instruction:
     if name == "S_SET_GPR_IDX_ON":
         fields["gpr_idx"] = fields["ssrc1"] & 15
     if base in ("SOP1", "SOP2", "SOPC", "SOPK", "VOP1", "VOP2", "VOP3", "VOPC", "VOP3SD", "VOP3P"):
+        if name.startswith(("V_MFMA_", "V_WMMA_")):
+            result.operands.update(_matrix_operands(found, result, data))
+            return result
         if base == "VOP3P" and "MFMA" in parts:
             raise UnknownInstruction(name)
         result.operands.update(_operands(found, result, data))
@@ -164,6 +167,23 @@ def _accumulators(instruction: Instruction, data: bytes) -> dict[str, Operand]:
     if "WRITE" not in instruction.name:
         source = replace(source, number=source.number + 256)
     return {"d": target, "s0": source}
+
+
+def _matrix_operands(found: Any, instruction: Instruction, data: bytes) -> dict[str, Operand]:
+    """The matrices of a product: in vector registers, or their second half; the third can be a constant."""
+    fields = instruction.fields
+    second = {"s0": fields.get("acc", 0) & 1, "s1": fields.get("acc", 0) >> 1, "s2": fields.get("acc_cd", 0)}
+    result = {"d": Operand("v", fields["vdst"] + 256 * second["s2"], found.operands["vdst"][1], "MATRIX")}
+    for role in ("s0", "s1", "s2"):
+        number, bits = fields[f"src{role[1]}"], found.operands[f"src{role[1]}"][1]
+        if number >= 256:
+            result[role] = Operand("v", number - 256 + 256 * second[role], bits, "MATRIX")
+        else:
+            kind = instruction.name.split("_")[2]  # of one element: F32, I32 or F64
+            result[role] = _operand(instruction, number, int(kind[1:]), kind, False, data)
+            if role != "s2" or result[role].kind != "c":
+                raise UnknownInstruction(f"{instruction.name} with {role} in no vector register")
+    return result
 
 
 def _role(name: str) -> str | None:

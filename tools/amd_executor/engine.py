@@ -28,6 +28,7 @@ from tools.amd_executor.decoding import Instruction, Operand, UnknownInstruction
 from tools.amd_executor.indexed_registers import build_indexed, is_indexed
 from tools.amd_executor.instruction_frame import BIT, LONG, POINTER, SIGNATURE, WITHIN, WORD, Frame, long
 from tools.amd_executor.lanes import build_cross_lane
+from tools.amd_executor.matrices import build_matrix, is_matrix
 from tools.amd_executor.pseudocode.tree import PseudocodeError
 from tools.amd_executor.scalar import build_scalar, build_scalar_load, reads_memory
 from tools.amd_executor.vector import build_vector, is_cross_lane
@@ -35,7 +36,7 @@ from tools.amd_executor.vector import build_vector, is_cross_lane
 _MODIFIERS = (
     "neg", "abs", "neg_hi", "opsel", "opsel_hi", "opsel_hi2", "clmp", "omod", "dpp", "fi", "bc", "row_mask",
     "bank_mask", "src0_neg", "src0_abs", "src1_neg", "src1_abs", "src0_sel", "src1_sel", "src0_sext", "src1_sext",
-    "dst_sel", "dst_unused", "sve", "th", "glc", "sc0", "pattern", "dpp8", "gpr_idx",
+    "dst_sel", "dst_unused", "sve", "th", "glc", "sc0", "pattern", "dpp8", "gpr_idx", "cbsz", "abid", "blgp",
 )  # fmt: skip
 """The fields that a form depends on."""
 
@@ -248,6 +249,8 @@ def _build(frame: Frame) -> None:
         build_scalar_load(frame)
     elif instruction.format in ("SOP1", "SOP2", "SOPC", "SOPK", "SOPP"):
         build_scalar(frame)
+    elif is_matrix(instruction):
+        build_matrix(frame)
     elif is_cross_lane(instruction):
         build_cross_lane(frame)
     elif instruction.format.startswith("VOP"):

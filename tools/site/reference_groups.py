@@ -53,6 +53,11 @@ GROUPS = {
     "wave": Group("What a wave computes together", "The module `hip.wave`, for kernels.", modules=("wave",)),
     "cooperative-groups": Group("Cooperative groups", "Barriers of the whole grid, in one launch.", "cg.this_grid"),
     "block": Group("What a block computes together", "The module `hip.block`, for kernels.", modules=("block",)),
+    "matrix": Group(
+        "Matrix cores",
+        "Products of small matrices in one instruction, which the lanes of a wave execute together.",
+        "matrix.fragment matrix.fill matrix.load matrix.mma matrix.store matrix.position",
+    ),
     "bits": Group(
         "Bits and numbers",
         "Functions of numbers beside those of Python's `math` and NumPy's.",

@@ -178,7 +178,8 @@ def _check_intrinsic(name: str, target: Target) -> str | None:
     """Why the intrinsic called *name* (``llvm.sin.f64``) may not compile, or None if it does."""
     if name.startswith("llvm.amdgcn."):
         base, _ = _split_name(name.removeprefix("llvm.amdgcn."))
-        return None if base in AMDGCN_INTRINSICS else f"the intrinsic {name}"
+        known = base in AMDGCN_INTRINSICS or _multiplies_matrices(name, target)
+        return None if known else f"the intrinsic {name}"
     base, types = _split_name(name.removeprefix("llvm."))
     scalars = {_scalar(text) for text in types}
     missing = base in MISSING_INTRINSICS
@@ -194,6 +195,12 @@ def _check_intrinsic(name: str, target: Target) -> str | None:
     floats = FLOAT_INTRINSICS | FLOAT_INTRINSICS_NOT_DOUBLE | FLOAT_INTRINSICS_NOT_BFLOAT
     known |= base in floats and scalars <= _SCALARS | _INTEGERS
     return None if known else f"the intrinsic {name}"
+
+
+def _multiplies_matrices(name: str, target: Target) -> bool:
+    from hip_devicelib.matrix_instructions import matrix_instructions  # few kernels need it
+
+    return any(one.intrinsic == name for one in matrix_instructions(target))
 
 
 def _split_name(name: str) -> tuple[str, list[str]]:

@@ -155,6 +155,7 @@ LATE = {
     "extending": "numba_hip.extending",
     "fp8": "numba_hip.language.fp8",
     "libdevice": "numba_hip.libdevice",
+    "matrix": "numba_hip.language.matrix",
     "random": "numba_hip.random",
     "texture": "numba_hip.texture",
     "wave": "numba_hip.wave",

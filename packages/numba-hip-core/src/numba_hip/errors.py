@@ -134,6 +134,10 @@ class AlignmentError(HipError, TypingError, ValueError):
     """An array in a kernel at an alignment that memory does not have."""
 
 
+class MatrixError(HipError, TypingError, ValueError):
+    """A product of small matrices, or a part of one, that `hip.matrix` or the target of a kernel does not have."""
+
+
 class SharedMemoryError(HipError, ValueError):
     """A kernel whose shared arrays together are more than a block of the target has."""
 

@@ -622,6 +622,60 @@ def match_any(value: Any) -> Any:
     """``match_any(value)``: the active lanes that have the same *value*, bits of a uint64."""
 def match_any_sync(mask: Any, value: Any) -> int:
     """``match_any_sync(mask, value)``: the active lanes in *mask* that have the same *value*, bits of a uint64."""
+class matrix:
+    """``hip.matrix``: products of small matrices, which AMD GPUs with matrix cores compute in one instruction.
+
+    A *fragment* is a small matrix that a wave has together: each lane has some of its elements. All lanes of a wave call
+    these functions together, with the same arguments: a wave has to be whole, and its lanes must not be on different sides
+    of a branch. A kernel computes ``d = a @ b + c`` for matrices of any size by taking them tile by tile::
+
+        sums = hip.matrix.fragment("accumulator", (16, 16, 16), np.float32)
+        left = hip.matrix.fragment("a", (16, 16, 16), np.float16)
+        right = hip.matrix.fragment("b", (16, 16, 16), np.float16)
+        hip.matrix.fill(sums, 0)
+        for k in range(0, a.shape[1], 16):
+            hip.matrix.load(left, a, row, k)
+            hip.matrix.load(right, b, k, column)
+            hip.matrix.mma(sums, left, right, sums)
+        hip.matrix.store(sums, product, row, column)
+
+    ``fragment[i]`` is the element number *i* of those that this lane has, of which there are ``len(fragment)``; `position`
+    tells its row and column. ``fragment.shape`` is that of the whole matrix. Several lanes may have the same element of an
+    *a* or a *b*: assign what depends on the old value and on the position alone, and to all of them."""
+    @staticmethod
+    def fill(fragment: Any, value: Any) -> None:
+        """``fill(fragment, value)``: make all elements *value*."""
+    @staticmethod
+    def fragment(role: Any, shape: Any, dtype: Any) -> Any:
+        """``fragment(role, shape, dtype)``: a new small matrix, not initialised, whose elements the lanes of a wave have
+        together.
+
+        *role* is "a", "b" or "accumulator", *shape* the constants (m, n, k) of a product of (m, k) by (k, n), and *dtype*
+        the type of the elements. `MatrixError` if the target has no such fragment. A fragment is this call's own, and a
+        name for it another name, as with arrays."""
+    @staticmethod
+    def load(fragment: Any, source: Any, row: Any = 0, column: Any = 0, leading: Any = None, layout: Any = 'row') -> None:
+        """``load(fragment, source, row=0, column=0, leading=None, layout="row")``: the elements of *source* from *row* and
+        *column* on, as many as *fragment* has; converted, if they are of another type.
+
+        *source* is a two-dimensional array in any order, or view of one. Or it is an array with one axis, in which
+        *leading* elements lie from one row to the next, or with *layout* "col" from one column to the next. The tile has
+        to lie within the array."""
+    @staticmethod
+    def mma(d: Any, a: Any, b: Any, c: Any) -> None:
+        """``mma(d, a, b, c)``: ``d = a @ b + c``, of fragments of one shape; *d* may be *c*.
+
+        Products of float16, bfloat16, numbers of 8 bits and float32 are added up in float32, of int8 in int32 with
+        wrap-around, and of float64 in float64. In which order, and whether a sum is rounded in between, is up to the
+        device. `MatrixError` if the target does not multiply such fragments."""
+    @staticmethod
+    def position(fragment: Any, index: Any) -> tuple[int, int]:
+        """``position(fragment, index)``: row and column, in the whole matrix, of this lane's element number *index*: two
+        int64."""
+    @staticmethod
+    def store(fragment: Any, target: Any, row: Any = 0, column: Any = 0, leading: Any = None, layout: Any = 'row') -> None:
+        """``store(fragment, target, row=0, column=0, leading=None, layout="row")``: write the elements of *fragment* to
+        *target*, from *row* and *column* on: the opposite of `load`."""
 def mbcnt(mask: Any, base: Any = 0) -> int:
     """``mbcnt(mask, base=0)``: how many lanes in the 64 bits of *mask* are below this one, plus *base*; an int32."""
 def nanosleep(ns: Any) -> None:

@@ -48,6 +48,7 @@ def _load_features() -> None:
         local,
         match_operations,
         math,
+        matrix,
         numpy_numbers,
         optional_indices,
         printing,

@@ -13,7 +13,7 @@ from numba_hip.dispatch.argument_extensions import prepare
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig
 from numba_hip.language import stub
-from numba_hip.simulator import functions, waves  # noqa: F401 - importing them says what names mean
+from numba_hip.simulator import functions, matrices, waves  # noqa: F401 - importing them says what names mean
 from numba_hip.simulator.arrays import Arguments, wait_for_device
 from numba_hip.simulator.messages import hide_own_frames
 from numba_hip.simulator.schedule import Grid

@@ -90,7 +90,8 @@ INTERPRETED["cg.this_grid"] = _GridGroup
 # Memory.
 
 
-def _dtype(given: Any) -> np.dtype[Any]:
+def to_dtype(given: Any) -> np.dtype[Any]:
+    """NumPy's dtype for what a kernel names as one."""
     if isinstance(given, VectorStub):
         element = as_dtype(given.kind.base)
         return np.dtype([(name, element) for name in "xyzw"[: given.kind.count]])
@@ -111,13 +112,13 @@ def _seen(array: HostArray) -> Any:
 @means("local.array")
 def _local(thread: SimulatedThread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
     del alignment
-    return _undefined(shape, _dtype(dtype))
+    return _undefined(shape, to_dtype(dtype))
 
 
 @means("shared.array")
 def _shared(thread: SimulatedThread, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
     del alignment
-    block, kind = thread.block, _dtype(dtype)
+    block, kind = thread.block, to_dtype(dtype)
     if shape in (0, (0,)):
         size = block.grid.dynamic_shared
         memory = block.shared.setdefault(("dynamic", 0, 0), np.full(size, UNDEFINED, np.uint8))
@@ -213,7 +214,7 @@ def _fma(thread: SimulatedThread, a: Any, b: Any, c: Any) -> Any:
 
 def _vector(stub: VectorStub) -> None:
     element = as_dtype(stub.kind.base).type
-    dtype = _dtype(stub)
+    dtype = to_dtype(stub)
 
     def make(thread: SimulatedThread, *parts: Any) -> Any:
         numbers = [number for part in parts for number in (part.item() if isinstance(part, np.void) else (part,))]

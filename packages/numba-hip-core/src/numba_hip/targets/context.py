@@ -34,6 +34,7 @@ from numba_hip.targets.variable_info import debug_builder
 if TYPE_CHECKING:
     from llvmlite import binding as llvm
 
+    from numba_hip.language.matrix.unit import MatrixUnit
     from numba_hip.targets.code_library import HipCodeLibrary
     from numba_hip.targets.codegen import HipCodegen
     from numba_hip.targets.typing import HipTypingContext
@@ -191,6 +192,10 @@ class HipContext(BaseContext):
             mine = builder.and_(builder.icmp_signed("==", target, own), builder.trunc(bit, ir.IntType(1)))
             builder.store(builder.select(mine, pushed, builder.load(slot)), slot)
         return builder.load(slot)
+
+    @abstractmethod
+    def matrix_unit(self) -> MatrixUnit:
+        """What the device has of `numba_hip.language.matrix`."""
 
     @abstractmethod
     def clock(self, builder: ir.IRBuilder) -> ir.Value:

@@ -17,6 +17,7 @@ from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import printing
 from numba_hip.targets.amd import lane_exchange
 from numba_hip.targets.amd.fault_report import report_fault
+from numba_hip.targets.amd.matrices import AmdMatrixUnit
 from numba_hip.targets.callconv import ITEM
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
@@ -197,6 +198,10 @@ class AmdContext(HipContext):
     def wave_size(self, builder: ir.IRBuilder) -> ir.Value:
         """What LLVM knows of the target."""
         return self._call(builder, "llvm.amdgcn.wavefrontsize", I32)
+
+    def matrix_unit(self) -> AmdMatrixUnit:
+        """The matrix cores of the GPU."""
+        return AmdMatrixUnit(self, self._codegen.target)
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
         """The lanes that vote true when all of them do."""

@@ -19,6 +19,7 @@ from numba_hip.language import printing
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
+from numba_hip.targets.cpu.matrices import CpuMatrixUnit
 from numba_hip.targets.line_tables import locate_entry
 
 INDEX_RANGES = {"thread_idx": (0, 1024), "block_idx": (0, 2**31 - 1), "block_dim": (1, 1025), "grid_dim": (1, -(2**31))}
@@ -138,6 +139,10 @@ class CpuContext(HipContext):
     def wave_size(self, builder: ir.IRBuilder) -> ir.Value:
         """Lanes of a wave."""
         return self._query(builder, spmd.WAVE_SIZE, I32)
+
+    def matrix_unit(self) -> CpuMatrixUnit:
+        """Loops."""
+        return CpuMatrixUnit(self)
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
         """The lanes that are active here."""

@@ -1,0 +1,126 @@
+"""Fragments of ``hip.matrix`` in the simulator: each thread has the elements that it has on the CPU device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from numba_hip._numba.typing import from_dtype
+from numba_hip.errors import MatrixError
+from numba_hip.language.matrix.kinds import (
+    ACCUMULATOR,
+    ROLES,
+    A,
+    B,
+    Fragment,
+    check_kind,
+    check_operands,
+    check_product,
+)
+from numba_hip.simulator.functions import means, to_dtype
+from numba_hip.simulator.schedule import SimulatedThread
+
+HostArray = np.ndarray[Any, Any]
+
+
+class SimulatedFragment:
+    """What one lane has of a small matrix."""
+
+    def __init__(self, thread: SimulatedThread, kind: Fragment, dtype: np.dtype[Any]) -> None:
+        self.kind = kind
+        lanes, lane = thread.block.grid.wave_size, thread.lane
+        m, n, k = kind.dims
+        share = m * n // lanes
+        rows, columns = {
+            A: (range(lane // n * share, (lane // n + 1) * share), range(k)),
+            B: (range(k), range(lane % n, lane % n + 1)),
+            ACCUMULATOR: (range(lane // n * share, (lane // n + 1) * share), range(lane % n, lane % n + 1)),
+        }[kind.role]
+        self.places = [(row, column) for row in rows for column in columns]
+        self.elements = np.full(len(self.places) * dtype.itemsize, 0xFF, np.uint8).view(dtype)
+        self.tile = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the whole matrix."""
+        return self.kind.rows, self.kind.columns
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.elements[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.elements[index] = value
+
+    def wide(self) -> HostArray:
+        """The lane's part of the matrix, in the type in which products are added up."""
+        kind = self.elements.dtype
+        wide = np.dtype(np.int32) if kind.kind == "i" else kind if kind in (np.float32, np.float64) else np.float32
+        rows, columns = ((part.stop - part.start) for part in self.tile)
+        return self.elements.astype(wide).reshape(rows, columns)
+
+
+@means("matrix.fragment")
+def _fragment(thread: SimulatedThread, role: str, shape: tuple[int, int, int], dtype: Any) -> SimulatedFragment:
+    if role not in ROLES or len(shape) != 3:
+        raise MatrixError(
+            f"hip.matrix.fragment: role is {role!r} and shape {shape}; pass one of {ROLES}, and (m, n, k)"
+        )
+    element = to_dtype(dtype)
+    m, n, k = map(int, shape)
+    kind = Fragment(role, (m, n, k), dtype if isinstance(dtype, types.Type) else from_dtype(element))
+    check_kind(kind)
+    return SimulatedFragment(thread, kind, element)
+
+
+@means("matrix.fill")
+def _fill(thread: SimulatedThread, fragment: SimulatedFragment, value: Any) -> None:
+    fragment.elements[:] = value
+
+
+@means("matrix.position")
+def _position(thread: SimulatedThread, fragment: SimulatedFragment, index: int) -> tuple[int, int]:
+    return fragment.places[index]
+
+
+@means("matrix.mma")
+def _mma(
+    thread: SimulatedThread, d: SimulatedFragment, a: SimulatedFragment, b: SimulatedFragment, c: SimulatedFragment
+) -> None:
+    check_operands(*(operand.kind for operand in (d, a, b, c)))
+    check_product(d.kind, a.kind, b.kind)
+    left, right, sums = a.wide(), b.wide(), c.wide()
+    for k in range(left.shape[1]):
+        sums = sums + left[:, k : k + 1] * right[k : k + 1]
+    d.elements[:] = sums.reshape(-1)
+
+
+def _place(array: HostArray, row: int, column: int, leading: int | None, layout: str) -> Any:
+    """The index of an element of the matrix that *array* has."""
+    if array.ndim == 2:
+        return row, column
+    if leading is None:
+        raise MatrixError("hip.matrix: an array with one axis needs leading, the elements from one row to the next")
+    return row * leading + column if layout == "row" else column * leading + row
+
+
+@means("matrix.load")
+def _load(
+    thread: SimulatedThread, fragment: SimulatedFragment, source: HostArray, row: int = 0, column: int = 0,
+    leading: int | None = None, layout: str = "row",
+) -> None:  # fmt: skip
+    for index, (i, j) in enumerate(fragment.places):
+        fragment.elements[index] = source[_place(source, row + i, column + j, leading, layout)]
+
+
+@means("matrix.store")
+def _store(
+    thread: SimulatedThread, fragment: SimulatedFragment, target: HostArray, row: int = 0, column: int = 0,
+    leading: int | None = None, layout: str = "row",
+) -> None:  # fmt: skip
+    for (i, j), value in zip(fragment.places, fragment.elements, strict=True):
+        target[_place(target, row + i, column + j, leading, layout)] = value

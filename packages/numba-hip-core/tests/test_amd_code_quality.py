@@ -1,5 +1,6 @@
 """What code for AMD GPUs is made of where that decides how fast it is: structure, not text."""
 
+import operator
 import re
 
 import pytest
@@ -112,3 +113,31 @@ def test_the_address_of_an_array_and_its_size_are_one_load(target):
     code = assembly(double, "(float32[::1],)", target)
     loads = sorted(line.split()[0] for line in code if line.startswith("s_load"))
     assert loads in (["s_load_dword", "s_load_dwordx4"], ["s_load_b128", "s_load_b32"]), "the other: the block's extent"
+
+
+@hip.jit
+def sum_of_wave(values):
+    i = hip.grid(1)
+    values[i] = hip.wave.reduce(values[i], operator.add)
+
+
+@hip.jit
+def sums_through_wave(values):
+    i = hip.grid(1)
+    values[i] = hip.wave.inclusive_scan(values[i], operator.add)
+
+
+@hip.jit
+def quad_and_half(values):
+    i = hip.grid(1)
+    values[i] = hip.wave.shuffle_xor(values[i], 2) + hip.wave.shuffle_xor(values[i], 16)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lanes_exchange_in_rows_without_lds(target):
+    for kernel, moves in ((sum_of_wave, 4), (sums_through_wave, 4), (quad_and_half, 1)):
+        code = assembly(kernel, "(float32[::1],)", target)
+        assert not [line for line in code if "bpermute" in line]
+        in_rows = [line for line in code if re.search(r"row_sh[lr]:[1248] |quad_perm|row_xmask", line)]
+        assert len(in_rows) == moves
+        assert ("ds_swizzle" in " ".join(code)) == (kernel is quad_and_half)

@@ -72,6 +72,56 @@ def test_values_of_every_type_are_exchanged(dtype):
     assert (out[4] == x[5]).all()
 
 
+MASKS = [1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 31]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "u2"])
+@pytest.mark.sample(1)
+def test_distances_that_are_constants(dtype):
+    """AMD GPUs have other instructions for these than for distances that are known when the kernel runs."""
+
+    @hip.jit
+    def exchange(x, out):
+        i = hip.threadIdx.x
+        value = x[i]
+        shuffle = hip.wave.shuffle_xor
+        out[0, i], out[1, i], out[2, i] = shuffle(value, 1), shuffle(value, 2), shuffle(value, 3)
+        out[3, i], out[4, i], out[5, i] = shuffle(value, 4), shuffle(value, 5), shuffle(value, 7)
+        out[6, i], out[7, i], out[8, i] = shuffle(value, 8), shuffle(value, 12), shuffle(value, 15)
+        out[9, i], out[10, i] = shuffle(value, 16), shuffle(value, 31)
+        out[11, i], out[12, i] = hip.wave.shuffle_up(value, 1), hip.wave.shuffle(value, 17)
+        out[13, i] = hip.wave.shuffle((value, i), 200)[0]
+
+    lanes = hip.get_current_device().WARP_SIZE
+    x = np.random.default_rng(2).integers(0, 9999, lanes).astype(dtype)
+    out, place = np.zeros((14, lanes), dtype), np.arange(lanes)
+    exchange[1, lanes](x, out)
+    for row, mask in enumerate(MASKS):
+        np.testing.assert_array_equal(out[row], x[place ^ mask], f"exclusive or {mask}")
+    np.testing.assert_array_equal(out[11], x[np.maximum(place - 1, 0)])
+    assert (out[12] == x[17]).all()
+    assert (out[13] == x[200 % lanes]).all()
+
+
+@pytest.mark.parametrize("threads", [1, 15, 16, 17, 33, 47, 48, 49, 63])
+@pytest.mark.sample(2)
+def test_the_last_wave_of_a_block_may_be_short(threads):
+    @hip.jit
+    def combine(x, out):
+        i = hip.threadIdx.x
+        wave = i - i % hip.warpsize
+        scanned = hip.wave.inclusive_scan((x[i], i), lambda a, b: (a[0] * np.float32(0.5) + b[0], max(a[1], b[1])))
+        out[0, i], out[1, i] = hip.wave.reduce(x[i], operator.add, hip.blockDim.x - wave), scanned[1]
+
+    lanes = hip.get_current_device().WARP_SIZE
+    x = np.random.default_rng(2).integers(0, 99, threads).astype(np.float32)
+    out = np.zeros((2, threads), np.float32)
+    combine[1, threads](x, out)
+    for start in range(0, threads, lanes):
+        assert (out[0, start : start + lanes] == x[start : start + lanes].sum()).all()
+    np.testing.assert_array_equal(out[1], np.arange(threads))
+
+
 def test_in_the_simulator():
     assert not isinstance(hip.wave.reduce, FunctionType), "decorated to be compiled, before"
     with config.simulator.scope(True):

@@ -7,7 +7,7 @@ not take part, whatever the mask says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from llvmlite import ir
 from numba.core import types
@@ -248,6 +248,9 @@ def syncwarp(mask: types.Type = -1) -> tuple[types.Type, Lower]:
 
 
 # Shuffles.
+
+Way = Literal["lane", "up", "down", "xor", "row_up", "row_down"]
+"""Which lane a value comes from: by its number, or by its distance, of the wave or within a row of 16 lanes."""
 
 Source = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], tuple[ir.Value, ir.Value]]
 """Of own lane, operand and width, all i32: the lane to read from, and whether it is in reach."""

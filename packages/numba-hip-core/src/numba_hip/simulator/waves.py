@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba_hip.language.stub import INTERPRETED
+from numba_hip.language.value_exchange import ROW
 from numba_hip.simulator.functions import means
 from numba_hip.simulator.schedule import SimulatedThread
 
@@ -70,8 +71,8 @@ def _from_other(lane: int, operand: int, width: int) -> int:
     return lane ^ operand if (lane ^ operand) < (lane & -width) + width else lane
 
 
-def _shuffle(name: str, source: Callable[[int, int, int], int]) -> None:
-    def masked(thread: SimulatedThread, mask: int, value: Any, lane: int, width: int | None = None) -> Any:
+def _shuffle(name: str, source: Callable[[int, int, int], int], row: int | None = None) -> None:
+    def masked(thread: SimulatedThread, mask: int, value: Any, lane: int, width: int | None = row) -> Any:
         lanes = thread.block.grid.wave_size if width is None else int(width)
 
         def pull(met: Lanes, one: SimulatedThread) -> Any:
@@ -80,7 +81,7 @@ def _shuffle(name: str, source: Callable[[int, int, int], int]) -> None:
         return _meet(thread, value, pull, mask)
 
     INTERPRETED[f"{name}_sync"] = masked
-    INTERPRETED[name] = lambda thread, value, lane, width=None: masked(thread, -1, value, lane, width)
+    INTERPRETED[name] = lambda thread, value, lane, width=row: masked(thread, -1, value, lane, width)
 
 
 _shuffle("shfl", _from_group)
@@ -91,6 +92,8 @@ _shuffle("wave.shuffle", _from_group)
 _shuffle("wave.shuffle_up", _from_below)
 _shuffle("wave.shuffle_down", _from_above)
 _shuffle("wave.shuffle_xor", _from_other)
+_shuffle("wave.shuffle_up_in_row", _from_below, ROW)
+_shuffle("wave.shuffle_down_in_row", _from_above, ROW)
 
 
 @means("match_any_sync")

@@ -26,7 +26,7 @@ from numba_hip.language.array_allocation import CANNOT_ALLOCATE
 from numba_hip.language.captured_arrays import refer
 from numba_hip.language.fp16 import float_models
 from numba_hip.language.methods import find_attribute
-from numba_hip.language.warp import ModuleQueries
+from numba_hip.language.warp import ModuleQueries, Way
 from numba_hip.targets import c_helpers
 from numba_hip.targets.callconv import HipCallConv
 from numba_hip.targets.variable_info import debug_builder
@@ -176,6 +176,10 @@ class HipContext(BaseContext):
     def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """As `shuffle`, with a *lane* that is the same for all active lanes."""
         return self.shuffle(builder, value, lane)
+
+    def shuffle_by(self, builder: ir.IRBuilder, value: ir.Value, way: Way, distance: int) -> ir.Value | None:
+        """As `shuffle`, from a lane at a *distance* that is a constant; None if nothing is gained by knowing it."""
+        return None
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """The *value* (i32 or float) of the highest active lane whose *lane* (i32) is this one, or 0.

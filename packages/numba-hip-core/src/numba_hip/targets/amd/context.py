@@ -15,7 +15,8 @@ from hip_devicelib.target import STACK_BYTES
 from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import printing
-from numba_hip.targets.amd import lane_exchange
+from numba_hip.language.warp import Way
+from numba_hip.targets.amd import lane_exchange, row_exchange
 from numba_hip.targets.amd.fault_report import report_fault
 from numba_hip.targets.amd.matrices import AmdMatrixUnit
 from numba_hip.targets.callconv import ITEM
@@ -222,6 +223,15 @@ class AmdContext(HipContext):
         """Read into a scalar register, from any lane, whether active or not."""
         return lane_exchange.move_words(
             builder, value, lambda word: self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
+        )
+
+    def shuffle_by(self, builder: ir.IRBuilder, value: ir.Value, way: Way, distance: int) -> ir.Value | None:
+        """By an instruction that knows the distance, if there is one; see `numba_hip.targets.amd.row_exchange`."""
+        target = self._codegen.target
+        if way == "lane":
+            return self.read_lane(builder, value, I32(distance % target.wave_size))
+        return lane_exchange.move_words(
+            builder, value, lambda word: row_exchange.fetch_at(target, builder, self._call, word, way, distance)
         )
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:

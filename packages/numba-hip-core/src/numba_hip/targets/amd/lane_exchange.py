@@ -50,11 +50,14 @@ def _fetch_one_by_one(builder: ir.IRBuilder, call: Call, word: ir.Value, lane: i
     return result
 
 
-def move_words(builder: ir.IRBuilder, value: ir.Value, move: Callable[[ir.Value], ir.Value]) -> ir.Value:
-    """Apply *move* to each 32-bit word of *value* (i32, i64, float or double)."""
+def move_words(builder: ir.IRBuilder, value: ir.Value, move: Callable[[ir.Value], ir.Value | None]) -> ir.Value | None:
+    """Apply *move* to each 32-bit word of *value* (i32, i64, float or double); None if *move* gives that."""
     if value.type in (I32, ir.FloatType()):
-        return builder.bitcast(move(builder.bitcast(value, I32)), value.type)
+        moved = move(builder.bitcast(value, I32))
+        return None if moved is None else builder.bitcast(moved, value.type)
     bits = builder.bitcast(value, I64)
-    words = [builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, I64(32)), I32)]
-    low, high = (builder.zext(move(word), I64) for word in words)
+    words = [move(builder.trunc(word, I32)) for word in (bits, builder.lshr(bits, I64(32)))]
+    if None in words:
+        return None
+    low, high = (builder.zext(word, I64) for word in words)
     return builder.bitcast(builder.or_(low, builder.shl(high, I64(32))), value.type)

@@ -6,6 +6,8 @@ import signal
 import sys
 import threading
 import warnings
+from enum import EnumMeta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import numba_hip as hip
 from hip_runtime import config as runtime_config
 from hip_runtime.protocols import array_interface
 from numba_hip import config
+from numba_hip._numba.identity import load_extensions
 from numba_hip.errors import OptionError, RaceError, RaceWarning
 from numba_hip.races import detector
 from numba_hip.races.findings import Access, Finding, merge, races
@@ -733,6 +736,51 @@ def test_findings_that_say_the_same_are_merged():
     assert one.what == "read and overwritten by another thread between two barriers"
 
 
+# The detector's machine code.
+
+
+def test_the_detector_is_compiled_once_for_all_processes(monkeypatch):
+    @hip.jit(debug="race")
+    def kernel(a):
+        a[0] = hip.threadIdx.x
+
+    def compile_again(*args, **kws):
+        raise AssertionError("the detector is compiled again")
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    detector.compiled_note.cache_clear()
+    first = detector.compiled_note()  # from the cache, or compiled
+    detector.compiled_note.cache_clear()
+    monkeypatch.setattr(detector, "cfunc", compile_again)
+    again = detector.compiled_note()
+    assert again.image == first.image
+    assert again.entry != first.entry
+    assert found_in(kernel[1, BLOCK], np.zeros(1))
+    monkeypatch.setattr(detector, "_SOURCES", (Path(__file__),))
+    detector.compiled_note.cache_clear()
+    with pytest.raises(AssertionError, match="compiled again"):
+        detector.compiled_note()
+
+
+def test_all_that_the_detector_is_compiled_from_decides_whether_its_code_is_used():
+    """Functions and numbers that `note` and what it calls refer to come from the modules that are digested."""
+    seen, wanted, found = set(), [detector.note], set()
+    while wanted:
+        function = wanted.pop()
+        seen.add(function)
+        found.add(Path(function.__code__.co_filename))
+        for name in function.__code__.co_names:
+            value = function.__globals__.get(name)
+            compiled = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # a function or an intrinsic
+            if compiled is not None and compiled not in seen:
+                wanted.append(compiled)
+            elif isinstance(value, EnumMeta):
+                found.add(Path(sys.modules[value.__module__].__file__))
+    ours = {file for file in found if "numba_hip" in file.parts}
+    assert len(ours) == 4
+    assert ours == set(detector._SOURCES)
+
+
 # What is around kernels that are observed.
 
 
@@ -747,7 +795,7 @@ def test_a_path_that_holds_no_text(monkeypatch):
     path = [None, *sys.path, 7.5]
     monkeypatch.setattr(sys, "path", path)
     monkeypatch.setattr(entrypoints, "_already_initialized", False)
-    detector.compiled_note.cache_clear()
+    load_extensions()
     assert found_in(kernel[1, BLOCK], np.zeros(1))
     assert path is sys.path
     assert set(path) >= {None, 7.5}

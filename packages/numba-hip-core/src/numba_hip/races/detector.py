@@ -7,11 +7,20 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numba
+import numpy as np
 from numba import carray, cfunc, njit, types
 
+from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.object_code.jit import compile_module, locked
+from hip_runtime.drivers.cpu.object_code.own_code import load_or_make
+from hip_runtime.drivers.cpu.object_code.program import Program
 from numba_hip._numba.identity import load_extensions
+from numba_hip._numba.runtime import provide_runtime
+from numba_hip.abi import race_records
 from numba_hip.abi.race_records import (
     CELL_WORDS,
     COPIES,
@@ -36,6 +45,7 @@ from numba_hip.abi.race_records import (
     SharedWord,
     ThreadWord,
 )
+from numba_hip.races import happens_before, raw_memory
 from numba_hip.races.happens_before import (
     enter_block,
     fence,
@@ -53,6 +63,10 @@ from numba_hip.races.raw_memory import peek_byte, poke_byte
 
 NOTE = types.void(types.CPointer(types.int64), *[types.int64] * 7)
 """Arena, event with its flags, site, address, bytes, value, block and thread."""
+
+_SYMBOL = "numba_hip.races.note"
+_SOURCES = tuple(Path(file) for file in (__file__, happens_before.__file__, raw_memory.__file__, race_records.__file__))
+"""What `note` is compiled from."""
 
 _WHOLE = 1 << 60
 _NOWHERE = -(1 << 30)
@@ -344,7 +358,17 @@ def note(pointer: Any, event: int, site: int, address: int, nbytes: int, value: 
 
 
 @cache
-def compiled_note() -> Any:
-    """`note` as machine code: its ``address`` is a C function. Compiling it takes some seconds, once in a process."""
+def compiled_note() -> Program:
+    """`note` as machine code, whose entry is a C function. Compiling it takes some seconds; it is kept in the cache."""
+    provide_runtime()
+    return load_or_make(_compile, (_SYMBOL,), _SOURCES, (numba.__version__, np.__version__))
+
+
+def _compile() -> Program:
+    """Let Numba compile `note`, and make an object of the LLVM IR."""
     load_extensions()
-    return cfunc(NOTE, error_model="numpy")(note)
+    compiled = cfunc(NOTE, error_model="numpy")(note)
+    with locked(), LlvmContext() as context:
+        module = context.read_text(compiled.inspect_llvm())
+        module.get_function(compiled.native_name).name = _SYMBOL
+        return compile_module(module, _SYMBOL)

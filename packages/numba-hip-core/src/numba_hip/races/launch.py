@@ -40,14 +40,14 @@ class ObservedLaunch:
 
     def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
         """As `hip_runtime.module.Launch`; raises `RaceError`, or warns."""
-        from numba_hip.races.detector import compiled_note  # the very first launch compiles it
+        from numba_hip.races.detector import compiled_note  # the very first launch loads it
 
         if self._driver.is_capturing(stream):
             raise CaptureError(
                 f"kernel {self._code.name} is observed for races, and a graph does not tell when a launch has ended; "
                 f"leave debug='race' out, or unset {config.cpu_races.variable}"
             )
-        note = compiled_note().address
+        note = compiled_note().entry
         self._driver.synchronize_stream(stream)
         arrays = find_arrays(self._names, self._code.argument_types, self._code.parameters, arguments)
         arena = Arena(self._shape, self._memory(arrays))

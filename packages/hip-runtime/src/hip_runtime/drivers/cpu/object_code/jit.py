@@ -61,6 +61,19 @@ def _compile_quickly(module: Any, entries: Sequence[str]) -> Program:
         return load_object(make_host_machine(0).emit_object(parsed), entries)
 
 
+def compile_module(module: Any, *entries: str) -> Program:
+    """Machine code of LLVM's *module*, which is optimised already, and of which only the functions *entries* are there
+    to be called. *module* is used up."""
+    with locked():
+        machine = target_machine()
+        module.triple, module.data_layout = machine.triple, str(machine.target_data)
+        hide_all_but(entries, module)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+        return load_object(machine.emit_object(module), entries)
+
+
 _emits_here = False
 
 

@@ -25,6 +25,7 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
 from hip_runtime.drivers.cpu.ir.model import FIRST, RAMP, Block, Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, VOID
+from hip_runtime.drivers.cpu.vectorize.row_split import RowGuard
 
 _MAX_INSTRUCTIONS = 300
 """The most instructions that are duplicated in a function."""
@@ -47,6 +48,8 @@ class CoherentDivisions:
         self._done: set[Instruction] = set()
         self.copied: dict[Instruction, Instruction] = {}
         """Maps each copied instruction to its original."""
+        self.guard: RowGuard | None = None
+        """The first branch outside of loops on whether divisions of consecutive numbers are coherent."""
 
     def version_next(self, shapes: VectorShapes) -> bool:
         """Version the code behind the next divisions, if there are any; *shapes* are those of the function as it is
@@ -138,6 +141,8 @@ class CoherentDivisions:
         copies = self._copy([apart, *following])
         block.instructions = guard.finish(copies.blocks[apart], apart)
         guard.simplify(copies)
+        if self.guard is None and all(found.stride == 1 for found in divisions):
+            self.guard = guard.describe(block, copies.blocks[apart], apart)
         return True
 
     def _copy(self, blocks: list[Block]) -> Copies:
@@ -165,6 +170,10 @@ class _Guard:
         self._width = width
         self._repeated: dict[Instruction, Instruction] = {}
         self._holds: list[Value] = []
+        self._fits: list[Value] = []
+        """Whether the lanes of a whole gang are in one row, which has room for some."""
+        self._rooms: list[Value] = []
+        self._divisors: list[Value] = []
         self._known: dict[tuple[Value, Value, int], tuple[Value, Value]] = {}
         self._replaced: dict[Instruction, Value] = {}
         self._ranges = KnownRanges()
@@ -198,11 +207,15 @@ class _Guard:
 
     def finish(self, coherent: Block, apart: Block) -> list[Instruction]:
         """The instructions up to the branch: to *coherent* if all holds, else to *apart*."""
-        holds = self._holds[0]
-        for other in self._holds[1:]:
+        holds, *others = [*self._holds, *self._fits]
+        for other in others:
             holds = self._insert("and", I1, holds, other)
         self._insert("br", VOID, self._insert("freeze", I1, holds), targets=[coherent, apart])
         return self._instructions
+
+    def describe(self, block: Block, coherent: Block, apart: Block) -> RowGuard:
+        """The branch at the end of *block*, for `row_split`."""
+        return RowGuard(block, coherent, apart, self._holds, self._rooms, self._divisors)
 
     def simplify(self, copies: Copies) -> dict[Instruction, Value]:
         """Replace, in *copies* of what is behind, what is known there. Returns what stands for each original."""
@@ -236,8 +249,11 @@ class _Guard:
         by = self._insert("select", kind, positive, by, constant(kind, 1))  # which does not fit
         quotient = self._insert("udiv", kind, first, by)
         rest = self._insert("sub", kind, first, self._insert("mul", kind, quotient, by))
-        fits = self._compare("ugt", self._insert("sub", kind, by, rest), reach)
-        self._holds += [small, fits]
+        room = self._insert("sub", kind, by, rest)
+        self._fits.append(self._compare("ugt", room, reach))
+        self._holds += [small, positive]
+        self._rooms.append(room)
+        self._divisors.append(by)
         return quotient, self._insert(RAMP, kind, rest, constant(kind, stride))
 
     def _require_divisor(self, divisor: Value) -> Value:

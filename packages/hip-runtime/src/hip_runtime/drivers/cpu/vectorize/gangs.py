@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
@@ -29,6 +30,8 @@ from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
+from hip_runtime.drivers.cpu.vectorize.row_parts import write_parts
+from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
@@ -167,6 +170,7 @@ class GangFunction:
         self._exits_on_data = exits_on_data
         self._kind = ir.FunctionType(VOID, [*kinds, I32])
         self._name = name
+        self._split: RowSplit | None = None
         self._arrays = find_private_arrays(function, size_of)
         if self._arrays:
             interleave_private(function, self._arrays, width)
@@ -204,15 +208,17 @@ class GangFunction:
         self._lanes = VectorBuilder(builder, self.width)
         first, done = builder.block, builder.append_basic_block("done")
         *arguments, count = function.args
-        under_mask = builder.append_basic_block("under.mask")
+        not_full = builder.append_basic_block("not.full")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
         has_partial_gang = self.has_partial_gangs
         has_full_gangs = self._item.extents[0] >= self.width and not (
             masked_only and (self.early_exits or has_partial_gang)
         )
         privates = self._place_private()
+        under_mask = builder.append_basic_block("under.mask")
         builder.position_at_end(under_mask)
-        if self.early_exits or has_partial_gang or not has_full_gangs:
+        divides = rows == 1 and has_full_gangs and self._may_split
+        if self.early_exits or has_partial_gang or divides or not has_full_gangs:
             mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
             self._write_masked(arguments, privates, mask, rows)
             builder.branch(done)
@@ -223,11 +229,16 @@ class GangFunction:
         if has_full_gangs:
             full = builder.append_basic_block("full")
             enough = builder.icmp_unsigned(">=", count, I32(self.width))
-            builder.cbranch(enough, full, under_mask) if has_partial_gang else builder.branch(full)
+            builder.cbranch(enough, full, not_full) if has_partial_gang else builder.branch(full)
             builder.position_at_end(full)
-            self._write_full(arguments, self._place_registers(privates), rows, done, under_mask)
+            self._write_full(arguments, self._place_registers(privates), rows, done, not_full)
         else:
+            builder.branch(not_full)
+        builder.position_at_end(not_full)
+        if self._split is None:
             builder.branch(under_mask)
+        else:
+            self._write_parts(self._split, function.args, mask_place, done, under_mask)
         self._entry.branch(first)
         builder.position_at_end(done)
         builder.ret_void()
@@ -248,19 +259,46 @@ class GangFunction:
         wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
 
+    @property
+    def _may_split(self) -> bool:
+        """Whether gangs that reach over the end of a row may be split, see `row_split`."""
+        return (
+            not isinstance(self._item, NumberedWorkItem)
+            and not self._lockstep
+            and any(value.opcode in DIVISIONS for value in self._graph.instructions())
+        )
+
     def _version_coherent(self) -> None:
         """Version what follows coherent divisions and branches."""
         self._record("vector_shapes")
-        for coherent in (
-            CoherentDivisions(self._graph, self.early_exits, self.width),
-            CoherentBranches(self._graph, self.early_exits),
-        ):
+        divisions = CoherentDivisions(self._graph, self.early_exits, self.width)
+        for coherent in (divisions, CoherentBranches(self._graph, self.early_exits)):
             while coherent.version_next(self.shapes):
                 self.shapes = self._shapes(self.early_exits)
                 self._record("coherent")
-            demotable = set(self._demotable)
-            demotable.update(copy for copy, original in coherent.copied.items() if original in demotable)
-            self._demotable = frozenset(demotable)
+            self._copy_demotable(coherent.copied)
+            if coherent is divisions and divisions.guard is not None and self._may_split:
+                self._split = split_rows(
+                    self._graph, divisions.guard, self.width, self.early_exits, partial(self._shapes, {})
+                )
+                self._copy_demotable({} if self._split is None else self._split.copied)
+                self.shapes = self._shapes(self.early_exits)
+                self._record("split_rows")
+
+    def _copy_demotable(self, copied: Mapping[Instruction, Instruction]) -> None:
+        """Demote the copies of instructions that are demoted."""
+        made = {copy for copy, original in copied.items() if original in self._demotable}
+        self._demotable = self._demotable | made
+
+    def _write_parts(
+        self, split: RowSplit, arguments: Sequence[ir.Value], mask_place: ir.Value, done: ir.Block, otherwise: ir.Block
+    ) -> None:  # fmt: skip
+        def make_widener(function: Function, passed: list[ir.Value]) -> Widener:
+            widener = self._make_widener(self._shapes({}, function), passed, {})
+            widener.is_partial = True
+            return widener
+
+        write_parts(split, self._lanes, self._item, self._entry, arguments, make_widener, mask_place, done, otherwise)
 
     def _record(self, stage: str) -> None:
         record(f"{stage} {self._name}", self._graph, self._describe)
@@ -309,12 +347,13 @@ class GangFunction:
         layout.store(builder, builder.add(index, I32(row), flags=("nuw", "nsw")), item, "thread", axis)
         return [item, *arguments[1:]]
 
-    def _shapes(self, early_exits: dict[Block, Block]) -> VectorShapes:
+    def _shapes(self, early_exits: dict[Block, Block], function: Function | None = None) -> VectorShapes:
         item = self._item
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
         lanes_consecutive = item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit
         along = AXES[item.axes[0]]
-        return VectorShapes(self._graph, early_exits, self._size_of, self._private_stride, lanes_consecutive, along)
+        graph = self._graph if function is None else function
+        return VectorShapes(graph, early_exits, self._size_of, self._private_stride, lanes_consecutive, along)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""

@@ -1,0 +1,179 @@
+"""Gangs that reach over the end of a row are split there: each part runs under a mask, with one quotient.
+
+What follows a coherent division (`coherent_divisions`) is written once more, for the first lanes of a gang, which are
+in one row. A gang that is not in one runs from there on once for each of its rows: ``measure`` tells how many lanes the
+first row has, ``part`` runs these, and the rest goes on as a gang that begins with the next thread. Without that, all
+lanes would divide, and gather and scatter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from llvmlite import ir
+
+from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.known_ranges import constant
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir.clone import copy_blocks
+from hip_runtime.drivers.cpu.ir.model import Argument, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I1, I32, PTR, VOID
+from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
+
+_MOST_INSTRUCTIONS = 150
+"""The most instructions that are written once more for parts of gangs."""
+
+_MOST_PARTS = 4
+"""Rows have at least one in so many of a gang's lanes; gangs over more rows divide by lanes."""
+
+
+@dataclass
+class RowGuard:
+    """The branch of *block* on whether divisions are coherent, to *coherent* or else to *apart*. They are in the first
+    lanes, as many as each of *rooms*, if the other *conditions* hold. *divisors* are the lengths of rows."""
+
+    block: Block
+    coherent: Block
+    apart: Block
+    conditions: Sequence[Value]
+    rooms: Sequence[Value]
+    divisors: Sequence[Value]
+
+
+@dataclass
+class RowSplit:
+    """*measure* stores the number of lanes that *part* may run at once to its last argument, 0 if it must not run.
+
+    *copied* maps the instructions of *part* to those that they are copies of.
+    """
+
+    measure: Function
+    part: Function
+    copied: dict[Instruction, Instruction]
+
+
+def split_rows(
+    function: Function, guard: RowGuard, width: int, early_exits: dict[Block, Block],
+    analyse: Callable[[Function], VectorShapes],
+) -> RowSplit | None:  # fmt: skip
+    """The functions for parts of gangs of *width*; ``None`` if something happens before *guard*, if what a lane does
+    depends on its place in the gang, or if lanes that are in one row gather or scatter, too, which takes as long for
+    each part as for all of them. *analyse* finds the shapes of a part.
+
+    A gang that is to be split takes a new early exit then, which *early_exits* gets.
+    """
+    if any(value.opcode == "alloca" or value.callee in _PLACED for value in function.instructions()):
+        return None
+    before = _reach(function, guard.block, [])
+    blocks = _reach(function, guard.block, [guard.coherent])
+    others = [value for block in before if block is not guard.block for value in block.instructions]
+    if any(map(has_effect, [*others, *guard.block.instructions])):
+        return None
+    if sum(len(block.instructions) for block in blocks) > _MOST_INSTRUCTIONS:
+        return None
+    holds = _require_rows(guard, width)
+    split = _make_split(function, guard, holds, (before, blocks), width)
+    if _gathers(analyse(split.part)):
+        return None
+    step = Block(f"{guard.block.name}.split")
+    step.instructions.append(
+        Instruction(VOID, "br", [holds], targets=[Block("rows", [Instruction(VOID, "ret", [])]), guard.apart])
+    )
+    function.blocks += [step, step.terminator.targets[0]]
+    guard.block.terminator.targets[1] = step
+    for phi in guard.apart.phis:
+        phi.targets = [step if source is guard.block else source for source in phi.targets]
+    early_exits[step] = guard.apart
+    return split
+
+
+def _gathers(shapes: VectorShapes) -> bool:
+    """Whether any access is neither contiguous nor to the same place in all lanes."""
+    for block in shapes.order.blocks:
+        for value in block.instructions:
+            if value.opcode in ("load", "store"):
+                accessed = value.type if value.opcode == "load" else value.operands[0].type
+                if shapes.of(value.operands[-1], block) not in (0, size_in_memory(accessed)):
+                    return True
+    return False
+
+
+_PLACED = spmd.WAVE_WIDE | {spmd.LANE}
+
+
+def _require_rows(guard: RowGuard, width: int) -> Value:
+    """Compute, at the end of the guard's block, whether its other conditions hold and rows are long enough."""
+    block = guard.block
+    end = block.instructions.pop()
+    holds: Value = constant(I1, 1)
+    for condition in guard.conditions:
+        holds = _insert(block, "select", I1, holds, condition, constant(I1, 0))
+    for divisor in guard.divisors:
+        assert isinstance(divisor.type, ir.IntType)
+        least = constant(divisor.type, max(width // _MOST_PARTS, 1))
+        long = _insert(block, "icmp", I1, divisor, least, predicate="uge")
+        holds = _insert(block, "select", I1, holds, long, constant(I1, 0))
+    holds = _insert(block, "freeze", I1, holds)
+    block.instructions.append(end)
+    return holds
+
+
+def _make_split(
+    function: Function, guard: RowGuard, holds: Value, parts: tuple[list[Block], list[Block]], width: int
+) -> RowSplit:  # fmt: skip
+    before, blocks = parts
+    taken = Argument(PTR, len(function.arguments), "taken")
+    copies = copy_blocks(before)
+    end = copies.blocks[guard.block]
+    end.instructions.pop()
+    _store_count(end, copies.of(holds), [copies.of(value) for value in guard.rooms], width, taken)
+    measure = Function(function.name, [*function.arguments, taken], [copies.blocks[block] for block in before])
+    copies = copy_blocks(blocks)
+    end = copies.blocks[guard.block]
+    end.instructions[-1] = replace(end.terminator, operands=[], targets=[copies.blocks[guard.coherent]])
+    part = Function(function.name, [*function.arguments], [copies.blocks[block] for block in blocks])
+    _drop_phi_sources(part)
+    return RowSplit(measure, part, {copy: original for original, copy in copies.values.items()})
+
+
+def _reach(function: Function, cut: Block, behind: list[Block]) -> list[Block]:
+    """The blocks that are reached from the start of *function* if *cut* is followed by *behind*."""
+    return order_blocks(function.blocks[0], lambda block: behind if block is cut else block.successors).blocks
+
+
+def _drop_phi_sources(function: Function) -> None:
+    """Leave out of phis what comes from blocks that are not reached any more."""
+    inside = set(function.blocks)
+    for block in function.blocks:
+        for phi in block.phis:
+            kept = [pair for pair in zip(phi.operands, phi.targets, strict=True) if pair[1] in inside]
+            phi.operands, phi.targets = [value for value, _ in kept], [source for _, source in kept]
+
+
+def _store_count(block: Block, holds: Value, rooms: list[Value], width: int, taken: Argument) -> None:
+    """Store to *taken* how many lanes there is room for in a row, 0 unless *holds*, at the end of *block*, which
+    returns."""
+    count: Value = constant(I32, width)
+    for room in rooms:
+        assert isinstance(room.type, ir.IntType)
+        most = constant(room.type, width)
+        lanes: Value = _insert(
+            block, "select", room.type, _insert(block, "icmp", I1, room, most, predicate="uge"), most, room
+        )
+        if room.type.width != I32.width:
+            lanes = _insert(block, "trunc" if room.type.width > I32.width else "zext", I32, lanes)
+        fewer = _insert(block, "icmp", I1, lanes, count, predicate="ult")
+        count = _insert(block, "select", I32, fewer, lanes, count)
+    count = _insert(block, "select", I32, holds, _insert(block, "freeze", I32, count), constant(I32, 0))
+    _insert(block, "store", VOID, count, taken, align=4)
+    _insert(block, "ret", VOID)
+
+
+def _insert(block: Block, opcode: str, kind: ir.Type, *operands: Value, **rest: Any) -> Instruction:
+    made = Instruction(kind, opcode, list(operands), f"row.{opcode}", **rest)
+    block.instructions.append(made)
+    return made

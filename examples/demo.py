@@ -16,9 +16,9 @@ from numba import hip
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = (
-    "vector_add", "saxpy_device_arrays", "mandelbrot", "tiled_matmul", "reductions", "scan", "histogram",
-    "image_convolution", "game_of_life", "heat_equation", "n_body", "ray_tracer", "monte_carlo_pi", "sessions",
-    "ufuncs", "streams", "graphs", "torch_tensors", "debugging", "posing",
+    "vector_add", "saxpy_device_arrays", "mandelbrot", "tiled_matmul", "matrix_cores", "reductions", "scan",
+    "histogram", "image_convolution", "game_of_life", "heat_equation", "n_body", "ray_tracer", "monte_carlo_pi",
+    "sessions", "ufuncs", "streams", "graphs", "torch_tensors", "debugging", "posing",
 )  # fmt: skip
 MOVING = ("heat_equation", "game_of_life")
 """Those whose picture is a GIF."""

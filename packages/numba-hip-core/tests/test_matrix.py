@@ -408,6 +408,35 @@ def test_types_that_are_refused(body: str, parts: tuple[str, ...]) -> None:
     refused(body, *parts, error=TypingError)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_a_function_cannot_return_a_fragment_that_it_made(several: bool) -> None:
+    @hip.jit
+    def make():
+        part = hip.matrix.fragment("a", CUBE, np.float16)
+        return (part, part) if several else part
+
+    @hip.jit
+    def same(part):
+        return part
+
+    @hip.jit
+    def filled(x):
+        part = hip.matrix.fragment("accumulator", CUBE, np.float32)
+        hip.matrix.fill(same(part), 2)
+        hip.matrix.store(part, x)
+
+    @hip.jit
+    def kernel(x):
+        make()
+        x[0, 0] = 0
+
+    x = np.zeros((16, 16), np.float32)
+    filled[1, WAVE](x)
+    assert (x == 2).all()
+    with pytest.raises(TypingError, match="returns a fragment of hip.matrix, whose memory ends with the function"):
+        kernel[1, WAVE](x)
+
+
 def test_what_a_gpu_has_not_is_named_with_what_it_has() -> None:
     ocp = 'hip.matrix.fragment("a", (16, 16, 32), hip.float8_e4m3fn)'
     refused(ocp, "gfx942", "float8_e4m3fn", "float16 @ float16", target="gfx942")

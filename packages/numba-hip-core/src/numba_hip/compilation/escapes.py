@@ -1,4 +1,5 @@
-"""Escape check for private arrays: a function must not return one, as its memory ends with the function."""
+"""Escape check for private arrays and fragments: a function must not return one, as its memory ends with the
+function."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from numba.core.errors import TypingError
 
 from numba_hip._numba.compiler import definitions_of
 from numba_hip.language import local
+from numba_hip.language.matrix.functions import fragment
+from numba_hip.language.matrix.kinds import Fragment
 
 VIEWS = frozenset({"getitem", "static_getitem", "getattr", "cast"})
 """Expressions that give a view of what they are applied to, or the same."""
@@ -17,7 +20,7 @@ VIEWS = frozenset({"getitem", "static_getitem", "getattr", "cast"})
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class RefuseEscapes(FunctionPass):
-    """The pass that rejects functions which return one of their private arrays, or a view of one."""
+    """The pass that rejects functions which return one of their private arrays or fragments, or a view of one."""
 
     _name = "hip_refuse_escapes"
 
@@ -26,21 +29,24 @@ class RefuseEscapes(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         """Raise `TypingError` at the line of the return statement."""
-        if not isinstance(state.return_type, types.Array):
+        kind = state.return_type
+        has_fragments = isinstance(kind, types.BaseTuple) and any(isinstance(part, Fragment) for part in kind)
+        if not isinstance(kind, (types.Array, Fragment)) and not has_fragments:
             return False
+        what = "an array of hip.local.array" if isinstance(kind, types.Array) else "a fragment of hip.matrix"
         for block in state.func_ir.blocks.values():
             for statement in block.find_insts(ir.Return):
-                if _is_private(state, statement.value.name, set()):
+                if has_fragments or _is_private(state, statement.value.name, set()):
                     raise TypingError(
-                        "this returns an array of hip.local.array, whose memory ends with the function: make it in "
-                        "the caller and pass it as an argument",
+                        f"this returns {what}, whose memory ends with the function: make it in the caller and pass it "
+                        "as an argument",
                         loc=statement.loc,
                     )
         return False
 
 
 def _is_private(state: Any, name: str, seen: set[str]) -> bool:
-    """Whether variable *name* may be a private array of this function."""
+    """Whether variable *name* may be a private array, or a fragment, of this function."""
     if name in seen:
         return False
     seen.add(name)
@@ -52,7 +58,7 @@ def _is_private(state: Any, name: str, seen: set[str]) -> bool:
 
 def _makes_private(state: Any, value: Any) -> bool:
     kind = state.typemap.get(value.func.name) if isinstance(value, ir.Expr) and value.op == "call" else None
-    return isinstance(kind, types.Function) and kind.typing_key is local.array
+    return isinstance(kind, types.Function) and kind.typing_key in (local.array, fragment)
 
 
 def _viewed(state: Any, value: Any) -> list[str]:

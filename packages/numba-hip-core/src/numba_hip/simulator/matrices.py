@@ -33,10 +33,11 @@ class SimulatedFragment:
         lanes, lane = thread.block.grid.wave_size, thread.lane
         m, n, k = kind.dims
         share = m * n // lanes
+        row, column = divmod(lane * share, n)
         rows, columns = {
-            A: (range(lane // n * share, (lane // n + 1) * share), range(k)),
-            B: (range(k), range(lane % n, lane % n + 1)),
-            ACCUMULATOR: (range(lane // n * share, (lane // n + 1) * share), range(lane % n, lane % n + 1)),
+            A: (range(row, row + 1), range(k)),
+            B: (range(k), range(column, column + share)),
+            ACCUMULATOR: (range(row, row + 1), range(column, column + share)),
         }[kind.role]
         self.places = [(row, column) for row in rows for column in columns]
         self.elements = np.full(len(self.places) * dtype.itemsize, 0xFF, np.uint8).view(dtype)

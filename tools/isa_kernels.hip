@@ -79,6 +79,38 @@ KERNEL matmul_tiled(const float *a, const float *b, float *c, long columns, long
     c[i * columns + j] = total;
 }
 
+// Each lane has PARTS elements of a row of x and of a column of y, and of a column of the product SUMS elements.
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+enum { PARTS = 4, SUMS = 4 };
+#define MULTIPLY(a, b, c) __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0)
+DEVICE long first_part(long half) { return half * 4; }
+DEVICE long row_of_sum(long half, int i) { return half * 4 + i; }
+#elif defined(__gfx1100__)
+enum { PARTS = 16, SUMS = 8 };
+#define MULTIPLY(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c)
+DEVICE long first_part(long half) { return 0; }
+DEVICE long row_of_sum(long half, int i) { return 2 * i + half; }
+#elif defined(__gfx1201__)
+enum { PARTS = 8, SUMS = 8 };
+#define MULTIPLY(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a, b, c)
+DEVICE long first_part(long half) { return half * 8; }
+DEVICE long row_of_sum(long half, int i) { return half * 8 + i; }
+#endif
+#ifdef MULTIPLY
+KERNEL matrix_cores(const _Float16 *x, const _Float16 *y, float *out, long depth, long columns) {
+    typedef _Float16 parts __attribute__((ext_vector_type(PARTS), aligned(2)));
+    typedef float sums __attribute__((ext_vector_type(SUMS)));
+    long lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)), half = lane / 16;
+    long row = (long)__builtin_amdgcn_workgroup_id_y() * 16, column = (long)__builtin_amdgcn_workgroup_id_x() * 16;
+    const _Float16 *left = x + (row + lane % 16) * depth + first_part(half);
+    const _Float16 *right = y + (column + lane % 16) * depth + first_part(half);
+    sums total = 0;
+    for (long k = 0; k < depth; k += 16)
+        total = MULTIPLY(*(const parts *)(left + k), *(const parts *)(right + k), total);
+    for (int i = 0; i < SUMS; i++) out[(row + row_of_sum(half, i)) * columns + column + lane % 16] = total[i];
+}
+#endif
+
 KERNEL tree_reduction(const float *source, long count, float *target) {
     SHARED float tile[256];
     long t = thread_x(), i = grid_x();

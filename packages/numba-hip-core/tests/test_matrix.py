@@ -471,3 +471,24 @@ def test_code_for_each_gpu_multiplies_in_matrix_cores(target: str) -> None:
     assert not re.search(r"\t(scratch|buffer|ds)_", text)  # fragments are registers
     assert re.search(r"private_segment_fixed_size:\s+0\b", text)
     assert len(re.findall(r"\tglobal_load_(dwordx4|b128) ", text)) >= 2  # eight neighbours along k at once
+
+
+def test_a_loop_over_elements_leaves_them_in_registers() -> None:
+    @hip.jit
+    def scale(x, y, bias, out):
+        left = hip.matrix.fragment("a", (32, 32, 8), np.float16)
+        right = hip.matrix.fragment("b", (32, 32, 8), np.float16)
+        total = hip.matrix.fragment("accumulator", (32, 32, 8), np.float32)
+        hip.matrix.fill(total, 0)
+        for k in range(0, x.shape[1], 8):
+            hip.matrix.load(left, x, 0, k)
+            hip.matrix.load(right, y, k, 0)
+            hip.matrix.mma(total, left, right, total)
+        for i in range(len(total)):
+            total[i] = max(total[i] + bias[hip.matrix.position(total, i)[1]], 0)
+        hip.matrix.store(total, out)
+
+    matrices = types.float16[:, ::1], types.float16[:, ::1], types.float32[::1], types.float32[:, ::1]
+    text = hip.compile(scale.py_func, matrices, target="gfx942")[0]
+    assert re.search(r"private_segment_fixed_size:\s+0\b", text)
+    assert "v_mfma_f32_32x32x8_f16" in text

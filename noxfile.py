@@ -50,7 +50,7 @@ EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 EMULATED = (
     "kernels", "atomics", "shared_memory", "warp", "records", "reduction", "print", "graphs", "streams", "pointers",
     "private_and_constant_memory", "scalars", "boundscheck", "stack", "wave", "block", "algorithms",
-    "several_devices", "matrix",
+    "several_devices", "matrix", "inline_assembly",
 )  # fmt: skip
 EMULATED_WITH_ROCM = (
     "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",
@@ -135,6 +135,7 @@ def rocm(session: nox.Session) -> None:
         "packages/hip-devicelib/tests",
         "packages/hip-runtime/tests/test_hip_runtime.py",
         "packages/numba-hip-core/tests/test_amd_codegen.py",
+        "packages/numba-hip-core/tests/test_inline_assembly.py",
     )
     run_pytest(session, *tests, python="rocm-python")
 

@@ -110,8 +110,8 @@ GROUPS = {
     "compiling": Group(
         "Compiling for a named target",
         "Code for a GPU that need not be there.",
-        "compile compile_all compile_for_current_device compile_llvm_ir compile_llvm_ir_for_current_device compile_ptx "
-        "compile_ptx_for_current_device set_hip_extensions current_hip_extensions current_hip_extra_cflags",
+        "asm compile compile_all compile_for_current_device compile_llvm_ir compile_llvm_ir_for_current_device "
+        "compile_ptx compile_ptx_for_current_device set_hip_extensions current_hip_extensions current_hip_extra_cflags",
     ),
     "extending": Group(
         "Teaching kernels functions and types",

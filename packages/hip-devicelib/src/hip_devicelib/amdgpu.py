@@ -13,7 +13,7 @@ from functools import cache
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
 
-from hip_devicelib.backend_limits import check_module, check_source
+from hip_devicelib.backend_limits import check_module, check_source, has_assembly
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
 from hip_devicelib.isolated_codegen import TRIPLE, Form, emit, emit_apart, make_machine
 from hip_devicelib.target import Target, parse_target
@@ -115,7 +115,9 @@ def make_library(modules: Source | Sequence[Source], target: str | Target, *, ke
 def object_code(bitcode: bytes, target: str | Target) -> bytes:
     """The relocatable ELF object of *bitcode* for *target*. Undefined symbols are left for a linker.
 
-    Raises `UnsupportedError` for operations that the processor does not have, naming them, and `InvalidIRError`.
+    Raises `UnsupportedError` for operations that the processor does not have, naming them, and `InvalidIRError`. A
+    module with inline assembly needs an assembler: `CompileError` has its messages, `NotFoundError` says what to
+    install.
     """
     return _emit(bitcode, _resolve(target), "object")
 
@@ -296,4 +298,8 @@ def _emit(bitcode: bytes, target: Target, form: Form) -> bytes:
         raise InvalidIRError(f"bitcode was not made for {target.id}: pass it through optimise() for this target first")
     _verify(module, f"bitcode for {target.id}")
     reasons = check_module(module, target)
+    if form == "object" and has_assembly(str(module)):
+        from hip_devicelib.assemblers import find_assembler  # few kernels have any
+
+        return find_assembler().assemble(emit_apart(bitcode, target, "assembly", reasons), target)
     return emit_apart(bitcode, target, form, reasons) if reasons else emit(bitcode, target, form)

@@ -84,6 +84,8 @@ _VECTOR = re.compile(r"<(\d+) x (?:i(\d+))?")
 _PRIVATE_BYTES_TRIED = 64 * 1024
 """Half of the lowest limit of private memory (131056 bytes of a thread) that was observed for the backend."""
 
+_ASSEMBLY = re.compile(r'^(?:module asm "|.* call .* asm (?:\w+ )*")', re.MULTILINE)
+
 _FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 
 _SCOPES = frozenset("singlethread wavefront workgroup cluster agent one-as".split())
@@ -162,6 +164,11 @@ def check_module(module: llvm.ModuleRef, target: Target) -> tuple[str, ...]:
     reasons += [f"calling convention {word!r}" for word in sorted({*_CONVENTION.findall(text)} - _CONVENTIONS)]
     reasons += [f"address space {number}" for number in sorted({*_ADDRESS_SPACE.findall(text)} - _ADDRESS_SPACES)]
     return tuple(reasons)
+
+
+def has_assembly(text: str) -> bool:
+    """Whether the module printed as *text* has assembly of its own."""
+    return " asm " in text and bool(_ASSEMBLY.search(text))
 
 
 def _unknown_scopes(text: str) -> list[str]:

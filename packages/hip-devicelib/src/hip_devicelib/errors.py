@@ -54,7 +54,7 @@ class ManifestError(DevicelibError, ValueError):
 
 
 class CompileError(DevicelibError):
-    """HIP C++ that a compiler rejects, or a compiler that does not work.
+    """HIP C++ or assembly that a compiler rejects, or a compiler that does not work.
 
     The message has the beginning of the compiler's output, ``log`` all of it.
     """

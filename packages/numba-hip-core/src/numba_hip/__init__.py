@@ -172,6 +172,7 @@ reading of HIP's declarations and of what is installed."""
 LATE_NAMES = {
     "Reduce": "numba_hip.array_functions.reduction",
     "reduce": "numba_hip.array_functions.reduction",
+    "asm": "numba_hip.inline_assembly",
     "autotune": "numba_hip.tuning",
     "benchmark": "hip_runtime.profiling",
     "suggest_block_size": "numba_hip.host.occupancy",

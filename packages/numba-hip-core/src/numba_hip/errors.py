@@ -41,6 +41,10 @@ class AlgorithmError(HipError, TypeError, ValueError):
     it is, and what it can be."""
 
 
+class AssemblyError(HipError, TypeError, ValueError):
+    """An argument of `hip.asm` that it cannot work with: its name, what it is, and what it can be."""
+
+
 class NotAFunctionError(HipError, TypeError):
     """An object that `jit` was given to compile and that is not a Python function."""
 

@@ -94,6 +94,7 @@ from numba_hip.host.streams import external_stream as external_stream
 from numba_hip.host.streams import legacy_default_stream as legacy_default_stream
 from numba_hip.host.streams import per_thread_default_stream as per_thread_default_stream
 from numba_hip.host.streams import stream as stream
+from numba_hip.inline_assembly import asm as asm
 from numba_hip.language import bf16 as bf16
 from numba_hip.language.external_functions import declare_device as declare_device
 from numba_hip.language.hip_extensions import current_hip_extensions as current_hip_extensions

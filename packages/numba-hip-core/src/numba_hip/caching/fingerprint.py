@@ -202,6 +202,7 @@ class Fingerprint:
             raise NoFingerprintError(ENVIRONMENT)
         if is_covered(module_of(function)):
             self.add_text(str(module_of(function)))
+            self.add(getattr(function, "made_from", None))  # what a function of ours has of the program
             return
         self._add_code(code)
         self.add(function.__defaults__)

@@ -7,7 +7,7 @@ AMD GPUs define.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -336,6 +336,10 @@ class HipContext(BaseContext):
     def check_assembly(self, assembly: ir.InlineAsm) -> None:
         """Raise `hip_devicelib.errors.UnsupportedError` if LLVM cannot parse *assembly*. What is not checked here is
         checked when machine code is generated."""
+
+    def choose_assembly(self, text: str | Mapping[str, str]) -> str | None:
+        """Which *text* of `hip.asm` is for this target; None if it takes the function in Python."""
+        return None
 
     def place_constant(self, module: ir.Module, data: bytes) -> ir.GlobalVariable:
         """A variable of *module*, in constant memory, with the bytes *data*."""

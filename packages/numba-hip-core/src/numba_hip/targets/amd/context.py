@@ -5,7 +5,7 @@ Source of the facts about registers, address spaces and implicit arguments: LLVM
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
@@ -241,6 +241,19 @@ class AmdContext(HipContext):
         address = builder.shl(lane, ir.Constant(I32, 2))
         word = builder.bitcast(value, I32)
         return builder.bitcast(self._call(builder, "llvm.amdgcn.ds.permute", I32, address, word), value.type)
+
+    def choose_assembly(self, text: str | Mapping[str, str]) -> str | None:
+        """The text for this GPU; that with the longest beginning of its name."""
+        if isinstance(text, str):
+            return text
+        fitting = [beginning for beginning in text if self._codegen.target.name.startswith(beginning)]
+        return text[max(fitting, key=len)] if fitting else None
+
+    def check_assembly(self, assembly: ir.InlineAsm) -> None:
+        """Make machine code of a function with nothing but *assembly*, in another process."""
+        from numba_hip.targets.amd import assembly as assemblies  # few kernels have any
+
+        assemblies.check(assembly, self._codegen.target)
 
     def clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The counter of shader cycles."""

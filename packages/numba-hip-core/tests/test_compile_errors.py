@@ -162,7 +162,9 @@ MISTAKES = [
     Mistake("x = a\ny = x\ndel x\ny[0] = 1", "a kernel has no del of a variable", "del x"),
     Mistake("def f(n):\n    return f(n - 1) if n else 0\na[0] = f(3)", "inside a kernel cannot call itself"),
     Mistake("x = 1\ny = [v for v in range(3) if (w := v) > 1]", "a comprehension cannot assign with ':='", "y = [v"),
-    Mistake("def f(*p, **q):\n    return p[0]\na[0] = f(1)", r"neither \*args nor \*\*kwargs"),
+    Mistake("def f(*p):\n    return len(p)\na[0] = f((1, 2, 3))", r"neither \*args nor \*\*kwargs"),
+    Mistake("f = lambda x, *p: len(p)\na[0] = f(1, (1, 2, 3))", r"neither \*args nor \*\*kwargs"),
+    Mistake("def f(**p):\n    return 1\na[0] = f()", r"neither \*args nor \*\*kwargs"),
     Mistake(
         "x = 1\nraise ValueError from None", "an exception without a cause: leave out 'from", "raise ValueError from"
     ),
@@ -403,3 +405,20 @@ def test_what_numba_does_not_translate_is_an_error_of_numba(folder: Path) -> Non
         assert "IMPORT_NAME" in str(one)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert type(full.__cause__) is UnsupportedBytecodeError
+
+
+def test_an_inner_function_that_is_passed_on_takes_the_rest_of_its_arguments() -> None:
+    @hip.jit(device=True)
+    def applied(function: Any, x: Any) -> Any:
+        return function(x, x, x)
+
+    @hip.jit
+    def kernel(a: Any) -> None:
+        def added(*rest: Any) -> Any:
+            return rest[0] + rest[1] + len(rest)
+
+        a[0] = applied(added, a[1])
+
+    a = np.array([0.0, 5.0])
+    kernel[1, 1](a)
+    assert a[0] == 13

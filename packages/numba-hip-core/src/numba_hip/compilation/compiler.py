@@ -31,6 +31,7 @@ from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accessed_arrays import accessed_array
 from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
+from numba_hip.compilation.inner_functions import RefuseInnerRest
 from numba_hip.compilation.intrinsic_checks import find_oversized, goes_past_end, name_of_called
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import UnsupportedSyntaxError, are_full
@@ -198,6 +199,8 @@ class HipCompiler(CompilerBase):
         manager = PassManager("hip")
         for made, description in DefaultPassBuilder.define_untyped_pipeline(self.state).passes:
             manager.add_pass(TranslateByteCode if translates(made) else made, description)
+            if translates(made):
+                manager.add_pass(RefuseInnerRest, "refuse to call functions inside that take the rest of arguments")
         manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
         manager.add_pass(RefuseEscapes, "refuse to return private arrays")

@@ -22,10 +22,6 @@ class Crash(NamedTuple):
     wanted: Callable[[ast.AST], bool]
 
 
-def _is_inner_function(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.Lambda) and (node.args.vararg or node.args.kwarg) is not None
-
-
 def _refers_to_itself(node: ast.AST) -> bool:
     """Whether *node* defines a function that calls itself, or a comprehension that assigns."""
     if isinstance(node, ast.FunctionDef):
@@ -40,12 +36,6 @@ CRASHES = (
         "a function inside a kernel cannot call itself, and a comprehension cannot assign with ':=': write the "
         "function outside, with @hip.jit(device=True), or a loop",
         _refers_to_itself,
-    ),
-    Crash(
-        AssertionError, "", "inline_closurecall.py",
-        "a function inside a kernel takes neither *args nor **kwargs: name its parameters, or write it outside, with "
-        "@hip.jit(device=True)",
-        _is_inner_function,
     ),
     Crash(
         ValueError, "Multiple argument raise", "byteflow.py",

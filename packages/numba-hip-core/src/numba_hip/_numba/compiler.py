@@ -11,6 +11,7 @@ from numba.core.base import BaseContext
 from numba.core.compiler import CompileResult, Flags, sanitize_compile_result_entries
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.ir_utils import get_definition, guard
 from numba.core.lowering import Lower
 from numba.core.target_extension import target_override
 from numba.core.targetconfig import Option
@@ -20,8 +21,8 @@ from numba.core.utils import pysignature
 from hip_devicelib.forking import Rank, compiling, hold_in_forks
 
 __all__ = ["AnnotateTypes", "BaseNativeLowering", "CompileResult", "Flags", "IRLegalization", "Option", "SourceLower",
-           "compiling_for", "definitions_of", "lowered_symbol", "pysignature", "redefine", "run_pipeline",
-           "sanitize_compile_result_entries"]  # fmt: skip
+           "compiling_for", "definitions_of", "lowered_symbol", "only_definition_of", "pysignature", "redefine",
+           "run_pipeline", "sanitize_compile_result_entries"]  # fmt: skip
 
 
 class SourceLower(Lower):
@@ -33,6 +34,12 @@ class SourceLower(Lower):
             return super()._compute_def_location()
         except SyntaxError:
             return self.func_ir.loc.with_lineno(self.func_ir.loc.line + 1)
+
+
+def only_definition_of(function: Any, variable: Any) -> Any:
+    """What *variable* of *function*, Numba's intermediate representation, is assigned by way of other variables; None
+    if that may be several things."""
+    return guard(get_definition, function, variable)
 
 
 def definitions_of(function: Any, name: str) -> Sequence[Any]:

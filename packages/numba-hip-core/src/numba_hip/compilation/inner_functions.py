@@ -12,8 +12,8 @@ from typing import Any
 
 from numba.core import ir
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.ir_utils import get_definition, guard
 
+from numba_hip._numba.compiler import only_definition_of
 from numba_hip.errors import UnsupportedSyntaxError
 
 _TAKES_REST = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -34,7 +34,7 @@ class RefuseInnerRest(FunctionPass):
             return False
         for block in state.func_ir.blocks.values():
             for call in block.find_exprs("call"):
-                called = guard(get_definition, state.func_ir, call.func)
+                called = only_definition_of(state.func_ir, call.func)
                 if isinstance(called, ir.Expr) and called.op == "make_function" and _takes_rest(_code_of(called)):
                     raise UnsupportedSyntaxError(
                         "a function inside a kernel that is called takes neither *args nor **kwargs: name its "

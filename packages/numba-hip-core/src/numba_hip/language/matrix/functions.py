@@ -13,6 +13,8 @@ from numba_hip.language.matrix.kinds import ROLES, Fragment, check_kind, check_o
 from numba_hip.language.matrix.unit import write_element
 from numba_hip.language.stub import Lower, device_function, given, number_type
 
+I32 = ir.IntType(32)
+
 
 def fragment_type(function: str, name: str, argument: types.Type) -> Fragment:
     """The type of the argument *name*; raises `TypingError` if it is no fragment."""
@@ -47,6 +49,8 @@ def fragment(role: types.Type, shape: types.Type, dtype: types.Type) -> tuple[ty
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         check_kind(kind)
+        if context.enable_boundscheck:
+            _check_waves(context, builder)
         unit = context.matrix_unit()
         unit.check(kind)
         storage = ir.ArrayType(context.get_data_type(unit.stored(kind)), unit.most(kind))
@@ -55,6 +59,17 @@ def fragment(role: types.Type, shape: types.Type, dtype: types.Type) -> tuple[ty
         return builder.bitcast(data, context.get_value_type(kind))
 
     return kind, lower
+
+
+def _check_waves(context: Any, builder: ir.IRBuilder) -> None:
+    """Raise `ValueError` in a kernel whose blocks end in a part of a wave."""
+    threads = I32(1)
+    for axis in "xyz":
+        threads = builder.mul(threads, context.block_dim(builder, axis))
+    rest = builder.urem(threads, context.wave_size(builder))
+    with builder.if_then(builder.icmp_unsigned("!=", rest, I32(0)), likely=False):
+        message = "hip.matrix needs whole waves: the threads of a block have to be a multiple of hip.warpsize"
+        context.call_conv.return_user_exc(builder, ValueError, (message,))
 
 
 @device_function("matrix.fill")

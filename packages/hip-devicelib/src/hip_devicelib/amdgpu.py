@@ -16,6 +16,7 @@ import llvmlite.ir as ir
 from hip_devicelib.backend_limits import check_module, check_source, has_assembly
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
 from hip_devicelib.isolated_codegen import TRIPLE, Form, emit, emit_apart, make_machine
+from hip_devicelib.llvm_context import make_context
 from hip_devicelib.target import Target, parse_target
 
 __all__ = [
@@ -80,7 +81,7 @@ def optimise(
         raise InvalidIRError(f"modules must be LLVM IR text, bitcode or a sequence of these, not {modules!r}")
     if not sources:
         raise InvalidIRError("modules: at least one module is needed")
-    context = llvm.create_context()
+    context = make_context()
     parsed = [_parse(source, context, f"module {number}") for number, source in enumerate(sources)]
     kernels = [name for module in parsed for name in _kernels(module)]
     parsed += [_parse(source, context, f"library {number}") for number, source in enumerate(libraries)]
@@ -92,21 +93,20 @@ def optimise(
 
 
 def make_library(modules: Source | Sequence[Source], target: str | Target, *, keep: Collection[str]) -> bytes:
-    """Link *modules* into a library for *target*: the functions named in *keep*, and everything that they need.
+    """Link *modules* into a library for *target*: what is named in *keep*, and everything that it needs.
 
     A kernel that is linked with the library takes only the functions that it needs. Raises as `optimise` does.
     """
     resolved = _resolve(target)
-    context = llvm.create_context()
+    context = make_context()
     sources: Sequence[Source] = [modules] if isinstance(modules, (str, bytes)) else modules
     parsed = [_parse(source, context, f"module {number}") for number, source in enumerate(sources)]
     module = _link(parsed, resolved)
     _internalise(module, (), frozenset(keep))
     machine = make_machine(resolved)
     _drop_unused(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    for name in keep:
-        function = module.get_function(name)
-        if not function.is_declaration:
+    for function in module.functions:
+        if function.name in keep and not function.is_declaration:
             function.visibility = llvm.Visibility.default
             function.linkage = llvm.Linkage.linkonce_odr
     return bytes(module.as_bitcode())
@@ -148,12 +148,12 @@ def occupancy(bitcode: bytes, target: str | Target, kernel: str) -> int:
 
 def llvm_text(bitcode: bytes) -> str:
     """*bitcode* as the text of LLVM IR. Raises `InvalidIRError`."""
-    return str(_parse(bitcode, llvm.create_context(), "bitcode"))
+    return str(_parse(bitcode, make_context(), "bitcode"))
 
 
 def undefined_symbols(bitcode: bytes) -> tuple[str, ...]:
     """The sorted names of the functions and variables that *bitcode* uses and that neither it nor LLVM defines."""
-    module = _parse(bitcode, llvm.create_context(), "bitcode")
+    module = _parse(bitcode, make_context(), "bitcode")
     values: Iterable[llvm.ValueRef] = (*module.functions, *module.global_variables)
     # Shared memory whose size is set at the launch is an external array without elements: it needs no definition.
     return tuple(
@@ -293,7 +293,7 @@ def _optimise_linked(module: llvm.ModuleRef, target: Target, level: int, context
 def _emit(bitcode: bytes, target: Target, form: Form) -> bytes:
     if not isinstance(bitcode, bytes):
         raise InvalidIRError(f"bitcode must be bytes, as optimise() returns them, not {type(bitcode).__name__}")
-    module = _parse(bitcode, llvm.create_context(), "bitcode")
+    module = _parse(bitcode, make_context(), "bitcode")
     if module.data_layout != _data_layout(target) or module.triple != TRIPLE:
         raise InvalidIRError(f"bitcode was not made for {target.id}: pass it through optimise() for this target first")
     _verify(module, f"bitcode for {target.id}")

@@ -21,6 +21,7 @@ import llvmlite.binding as llvm
 from hip_devicelib.backend_limits import find_oversized
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.errors import InvalidIRError, UnsupportedError
+from hip_devicelib.llvm_context import make_context
 from hip_devicelib.target import Target, parse_target
 
 TRIPLE = "amdgcn-amd-amdhsa"
@@ -69,7 +70,7 @@ def emit(bitcode: bytes, target: Target | None, form: Form) -> bytes:
     the backend does not support the code."""
     try:
         # Emitting changes a module, and emitting it a second time aborts: hence it is parsed each time.
-        module = llvm.parse_bitcode(bitcode, llvm.create_context())
+        module = llvm.parse_bitcode(bitcode, make_context())
         module.verify()
     except RuntimeError as error:
         raise InvalidIRError(f"bitcode for {target.id if target else CPU_TARGET}: {error}") from None
@@ -147,7 +148,7 @@ def optimise_apart(source: bytes) -> None:
 
 
 def _optimise(source: bytes) -> None:
-    context = llvm.create_context()
+    context = make_context()
     is_bitcode = source.startswith(BITCODE_MAGICS)
     module = llvm.parse_bitcode(source, context) if is_bitcode else llvm.parse_assembly(source.decode(), context)
     module.verify()
@@ -172,7 +173,7 @@ def _make_machine_of(module: llvm.ModuleRef) -> llvm.TargetMachine:
 def simplify(bitcode: bytes, level: int) -> bytes:
     """*bitcode* after LLVM's pipeline of *level* for this processor, without vectorisation and loop unrolling: both
     come later, when more is known of the threads."""
-    module = llvm.parse_bitcode(bitcode, llvm.create_context())
+    module = llvm.parse_bitcode(bitcode, make_context())
     run_simplification(module, make_host_machine(), level)
     return bytes(module.as_bitcode())
 
@@ -203,13 +204,13 @@ def child_environment() -> dict[str, str]:
 def main(arguments: Sequence[str]) -> int:
     """The separate process: see the module's docstring."""
     if not arguments:
-        llvm.parse_bitcode(sys.stdin.buffer.read(), llvm.create_context()).verify()
+        llvm.parse_bitcode(sys.stdin.buffer.read(), make_context()).verify()
         return 0
     if arguments == ["optimise"]:
         _optimise(sys.stdin.buffer.read())
         return 0
     if arguments == ["read"]:
-        llvm.parse_assembly(sys.stdin.read(), llvm.create_context()).verify()
+        llvm.parse_assembly(sys.stdin.read(), make_context()).verify()
         return 0
     name, wave_size, form, *load = arguments
     if form not in ("object", "assembly"):

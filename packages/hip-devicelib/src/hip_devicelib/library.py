@@ -17,6 +17,7 @@ from hip_devicelib.compilers import Compiler
 from hip_devicelib.declarations import Declarations, FunctionDeclaration, Omission
 from hip_devicelib.device_libraries import read_device_libraries
 from hip_devicelib.errors import CompileError, InvalidIRError
+from hip_devicelib.llvm_context import make_context
 from hip_devicelib.target import Target, parse_target
 from hip_devicelib.wrappers import FILE_NAME, write_wrappers
 
@@ -59,7 +60,7 @@ def build_library(
     raw = _compile(declarations.functions, compiler, resolved, dropped, source, options)
     kept = [function for function in declarations.functions if function.symbol not in dropped]
     dropped.update(_check_types(raw, kept))
-    modules = [raw, *_needed_device_libraries(raw, compiler, resolved)]
+    modules = [raw, *needed_device_libraries(raw, compiler, resolved)]
     bitcode = _finish(modules, declarations.functions, resolved, dropped)
     return Library(
         resolved.id,
@@ -121,13 +122,20 @@ def _check_types(bitcode: bytes, functions: Iterable[FunctionDeclaration]) -> di
     return reasons
 
 
-def _needed_device_libraries(raw: bytes, compiler: Compiler, target: Target) -> tuple[bytes, ...]:
+def needed_device_libraries(raw: bytes, compiler: Compiler, target: Target) -> tuple[bytes, ...]:
     """The device libraries, if *raw* needs any of them: the compiler may have linked them already, or not been able
     to."""
     lacking = any(name.startswith(("__ocml_", "__ockl_")) for name in undefined_symbols(raw))
     if not lacking or compiler.device_libraries is None:
         return ()
     return read_device_libraries(compiler.device_libraries, target)
+
+
+def defined_symbols(bitcode: bytes) -> list[str]:
+    """The functions and variables in *bitcode* that other modules can use, but for the compiler's own."""
+    module = _parse(bitcode)
+    values = [one for one in (*module.functions, *module.global_variables) if not one.is_declaration]
+    return [one.name for one in values if one.linkage.name == "external" and not one.name.startswith("__hip_cuid")]
 
 
 def _finish(
@@ -179,7 +187,7 @@ def _find_needing(bitcode: bytes, missing: frozenset[str]) -> Mapping[str, str]:
 
 def _parse(bitcode: bytes) -> llvm.ModuleRef:
     try:
-        return llvm.parse_bitcode(bitcode, llvm.create_context())
+        return llvm.parse_bitcode(bitcode, make_context())
     except RuntimeError as error:
         major = llvm.llvm_version_info[0]
         raise InvalidIRError(f"LLVM {major} of llvmlite cannot read what the compiler made: {error}") from None

@@ -16,6 +16,7 @@ from hip_devicelib.cpu.catalog import FUNCTIONS, MathFunction
 from hip_devicelib.cpu.expressions import FORMATS, Code, Real
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.forking import compiling
+from hip_devicelib.llvm_context import make_context
 
 
 def math_library() -> bytes:
@@ -42,7 +43,7 @@ def bitcode_of(symbols: Iterable[str], called: Iterable[str] = ()) -> bytes:
 
 @cache
 def _bitcode(symbols: tuple[str, ...], called: frozenset[str]) -> bytes:
-    context = llvm.create_context()
+    context = make_context()
     module = llvm.parse_assembly(str(build_module(symbols, called)), context)
     return bytes(module.as_bitcode())
 

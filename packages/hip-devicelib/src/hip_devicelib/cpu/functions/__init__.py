@@ -22,6 +22,7 @@ from hip_devicelib.cpu.library import keep_calls
 from hip_devicelib.declarations import FunctionDeclaration
 from hip_devicelib.errors import NotFoundError, UnsupportedError
 from hip_devicelib.forking import compiling
+from hip_devicelib.llvm_context import make_context
 from hip_devicelib.manifest import load_reference
 
 __all__ = ["ABSENT", "FUNCTIONS", "bitcode_of", "math_calls"]
@@ -101,4 +102,4 @@ def _math_calls(symbol: str) -> Counter[str]:
 def _bitcode(symbols: tuple[str, ...], called: frozenset[str]) -> bytes:
     module = _module(symbols)
     keep_calls(module, called)
-    return bytes(llvm.parse_assembly(str(module), llvm.create_context()).as_bitcode())
+    return bytes(llvm.parse_assembly(str(module), make_context()).as_bitcode())

@@ -8,6 +8,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from hip_devicelib.errors import UnsupportedError
+from hip_devicelib.llvm_context import make_context
 
 
 def check(assembly: ir.InlineAsm) -> None:
@@ -31,7 +32,7 @@ def _refusal(kind: ir.FunctionType, text: str, constraint: str, side_effect: boo
     from hip_devicelib.isolated_codegen import emit_for_host_apart
 
     try:
-        parsed = llvm.parse_assembly(str(module), llvm.create_context())
+        parsed = llvm.parse_assembly(str(module), make_context())
         parsed.verify()
         emit_for_host_apart(parsed.as_bitcode(), "object", loads=True)
     except (RuntimeError, UnsupportedError) as error:

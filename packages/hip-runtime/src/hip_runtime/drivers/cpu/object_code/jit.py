@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 from hip_devicelib.codeobject import Kernel
 from hip_devicelib.errors import UnsupportedError as NoCodeError
 from hip_devicelib.isolated_codegen import emit_for_host_apart, make_host_machine
+from hip_devicelib.llvm_context import make_context
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_STATE, build_observer
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
@@ -98,7 +99,7 @@ def emit_object(module: Any, kernel: Kernel, reasons: Sequence[str]) -> bytes:
 def emit_assembly(module: Any, machine: Any) -> str:
     """The assembly of *module* for LLVM's target *machine*. *module* can be emitted as an object afterwards: emitting
     changes a module, and LLVM ends the process when it is done twice, so this is done with a copy."""
-    copy = llvm.parse_bitcode(module.as_bitcode(), llvm.create_context())
+    copy = llvm.parse_bitcode(module.as_bitcode(), make_context())
     return str(machine.emit_assembly(copy))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from hip_devicelib.llvm_context import make_context
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
 from hip_runtime.drivers.cpu.abi.launch_frame import UNKNOWN_COST
@@ -121,7 +122,7 @@ class ProgramWords(ctypes.Structure):
 def _engine_context() -> Any:
     """The LLVM context of the empty modules that engines are made with. It outlives every engine: the garbage collector
     may dispose an engine after a context that went with it, and LLVM would then read freed memory."""
-    return llvm.create_context()
+    return make_context()
 
 
 def _load(image: bytes) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from hip_devicelib.llvm_context import make_context
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 
 ATTRIBUTE = "alwaysinline"
@@ -21,7 +22,7 @@ _IS_SETTLED = {b"noinline", b"optnone", ATTRIBUTE.encode()}
 def can_mark_functions() -> bool:
     """Whether llvmlite can add attributes to functions; versions up to 0.47 add them to the return value instead, where
     LLVM does not allow them."""
-    module = llvm.parse_assembly("define void @probe() {\n ret void\n}", llvm.create_context())
+    module = llvm.parse_assembly("define void @probe() {\n ret void\n}", make_context())
     module.get_function("probe").add_function_attribute(ATTRIBUTE)
     try:
         module.verify()

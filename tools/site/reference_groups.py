@@ -22,7 +22,8 @@ GROUPS = {
     "kernels": Group(
         "Kernels and ufuncs",
         "What turns Python functions into kernels, device functions, ufuncs and reductions.",
-        "jit vectorize guvectorize reduce Reduce declare_device LinkedCode In InOut Out precompile autotune races",
+        "jit vectorize guvectorize reduce Reduce declare_device LinkedCode LinkedSource In InOut Out precompile "
+        "autotune races",
     ),
     "thread-index": Group(
         "Threads, barriers and fences",

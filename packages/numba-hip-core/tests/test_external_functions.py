@@ -319,10 +319,9 @@ def test_text_with_an_intrinsic_of_other_types(target):
     ("name", "says"),
     [
         (
-            "code.cu",
-            "Don't know how to link file with extension .cu: .*is source code; compile it to LLVM bitcode first",
+            "code.cuh",
+            "Don't know how to link file with extension .cuh: .*is for including; pass the source that includes it",
         ),
-        ("code.hip", "is source code"),
         ("code.o", "is machine code"),
         ("code.ptx", "is code for NVIDIA GPUs"),
         ("missing.bc", "^link: .*missing.bc not found$"),

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import importlib
 import io
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -429,3 +430,25 @@ def test_callbacks_of_code_that_is_linked(cuda: ModuleType) -> None:
         cuda.CUSource("", setup_callback=1)
     source.write("__device__ int number;")
     assert code.data == "__device__ int number;"
+
+
+@pytest.mark.parametrize("given", ["file", "text", "text in memory"])
+def test_functions_of_cuda_cpp(cuda: ModuleType, given: str, tmp_path: Path) -> None:
+    pytest.importorskip("ziglang", reason="needs a compiler of C++: pip install ziglang")
+    text = """
+    extern "C" __device__ int multiply(float *result, float x, float y) { *result = x * y; return 0; }
+    """
+    path = tmp_path / "functions.cu"
+    path.write_text(text)
+    link = {"file": str(path), "text": cuda.CUSource(text), "text in memory": cuda.CUSource(io.StringIO(text))}[given]
+    multiply = cuda.declare_device("multiply", "float32(float32, float32)", link=link)
+
+    @cuda.jit
+    def kernel(x: Any, y: Any) -> None:
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] = multiply(x[i], y[i])
+
+    x, y = np.arange(40, dtype=np.float32), np.full(40, 1.5, np.float32)
+    kernel[2, 32](x, y)
+    np.testing.assert_array_equal(x, np.arange(40) * np.float32(1.5))

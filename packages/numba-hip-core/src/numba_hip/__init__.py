@@ -139,7 +139,7 @@ from numba_hip.language.warp import (
     syncwarp,
     warpsize,
 )
-from numba_hip.linked_code import LinkedCode
+from numba_hip.linked_code import LinkedCode, LinkedSource
 from numba_hip.races.findings import races
 
 __version__ = "0.2.0"
@@ -243,7 +243,8 @@ def __dir__() -> list[str]:
 __all__ = [
     "BaseCUDAMemoryManager", "BaseMemoryManager", "DeviceArray", "Event", "ExecutableGraph",
     "GetIpcHandleMixin", "Graph",
-    "HostOnlyCUDAMemoryManager", "HostOnlyMemoryManager", "In", "InOut", "IpcHandle", "LinkedCode", "MappedArray",
+    "HostOnlyCUDAMemoryManager", "HostOnlyMemoryManager", "In", "InOut", "IpcHandle", "LinkedCode", "LinkedSource",
+    "MappedArray",
     "MappedMemory", "MemoryInfo", "MemoryPointer", "Out", "PinnedMemory", "Reduce", "Stream", "activemask", "all",
     "all_sync", "any", "any_sync", "as_device_array", "atomic", "ballot", "ballot_sync", "blockDim", "blockIdx", "brev",
     "byte_perm", "cbrt", "cg", "clock64", "close", "clz", "compile", "compile_all", "compile_for_current_device",

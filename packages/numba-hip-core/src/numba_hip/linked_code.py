@@ -1,4 +1,4 @@
-"""Code from elsewhere that is linked into a kernel: LLVM bitcode, or LLVM IR as text."""
+"""Code from elsewhere that is linked into a kernel: LLVM bitcode, LLVM IR as text, or source in C, C++ or HIP C++."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llvmlite import binding as llvm
 
 from hip_devicelib.cached_property import cached_property
-from hip_devicelib.errors import UnsupportedError
+from hip_devicelib.errors import CompileError, NotFoundError, UnsupportedError
 from hip_runtime.module import Module
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError
 
-SOURCES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp"})
+SOURCES = frozenset({".c", ".cc", ".cpp", ".cu", ".cxx", ".hip"})
+HEADERS = frozenset({".cuh", ".h", ".hpp"})
 MACHINE_CODE = frozenset({".a", ".co", ".cubin", ".fatbin", ".hsaco", ".lib", ".o", ".obj", ".so"})
 NVIDIA_CODE = frozenset({".ltoir", ".ptx"})
+
+if TYPE_CHECKING:
+    from hip_devicelib.extension import Extension
 
 Callback = Callable[[Module], object]
 
@@ -49,27 +53,35 @@ class LinkedCode:
 
     @classmethod
     def of(cls, item: Any) -> LinkedCode:
-        """What *item* of a ``link=`` option stands for: the path of a file, or something with ``data`` and ``name``.
+        """What *item* of a ``link=`` option stands for: the path of a file, something with ``data`` and ``name``, or
+        with a method ``as_linked_code``.
 
         Raises `LinkedFileNotFoundError`, and `LinkedCodeError` for what cannot be linked.
         """
         if isinstance(item, (str, PathLike)):
             path = Path(item)
-            _refuse_source(path)
+            _refuse_header(path)
             if not path.exists():
                 raise LinkedFileNotFoundError(f"{path} not found")
             _refuse_machine_code(path)
             try:
-                return cls(path.read_bytes(), str(path))
+                content = path.read_bytes()
             except OSError as error:
                 raise LinkedCodeError(f"link: {str(path)!r} cannot be read: {error.strerror}") from None
-        data = item if isinstance(item, bytes) else getattr(item, "data", None)
+            if path.suffix.lower() in SOURCES:
+                return LinkedSource(content, str(path), include_paths=(path.parent,))
+            return cls(content, str(path))
+        if isinstance(item, LinkedCode):
+            return item
+        if hasattr(item, "as_linked_code"):
+            return cast(LinkedCode, item.as_linked_code())
+        data: Any = item if isinstance(item, bytes) else getattr(item, "data", None)
         if isinstance(data, str):
             data = data.encode()
         if not isinstance(data, bytes):
             raise LinkedCodeError(
-                f"link: {item!r} is a {type(item).__name__}; it takes paths of LLVM bitcode (.bc) or LLVM IR (.ll), "
-                "hip.LinkedCode objects, or lists of these"
+                f"link: {item!r} is a {type(item).__name__}; it takes paths of LLVM bitcode (.bc), LLVM IR (.ll) or "
+                "source (.c, .cpp, .hip), hip.LinkedCode and hip.LinkedSource objects, or lists of these"
             )
         callbacks = (getattr(item, name, None) for name in ("setup_callback", "teardown_callback"))
         return cls(data, str(getattr(item, "name", None) or cls.name), *callbacks)
@@ -93,6 +105,11 @@ class LinkedCode:
     def identity(self) -> tuple[str, Callback | None, Callback | None]:
         """What two have in common that are the same: contents and callbacks."""
         return self.digest, self.setup_callback, self.teardown_callback
+
+    def for_target(self, target: str) -> LinkedCode:
+        """The same as bitcode or IR for *target*."""
+        del target
+        return self
 
     def parse(self, triple: str, data_layout: str) -> llvm.ModuleRef:
         """A module for the machine *triple*; `LinkedCodeError` where it is none, or one for another machine."""
@@ -127,16 +144,60 @@ class LinkedCode:
             _survived.add(self.digest)
 
 
+@dataclass(frozen=True)
+class LinkedSource(LinkedCode):
+    """Functions in C, C++ or HIP C++, compiled for each target that a kernel with them is compiled for.
+
+    ``data`` is the text (str, or bytes in UTF-8), ``name`` ends in the suffix of its language (``.c``, ``.cpp``,
+    ``.hip``, ``.cu``), ``include_paths`` are the folders of files that it includes, and ``options`` are clang's.
+    Functions that kernels call have C's linkage: ``extern "C" __device__``. For the CPU device the clang of the wheel
+    ``ziglang`` compiles them: they have numbers, pointers and HIP's functions of numbers, but no ``threadIdx``,
+    barriers and shared memory. For AMD GPUs it is a compiler of ROCm, or without ROCm that of ``ziglang``, which then
+    lacks HIP's functions.
+    """
+
+    data: Any = field(repr=False)
+    name: str = "source.hip"
+    include_paths: tuple[Path, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @cached_property
+    def source(self) -> Extension:
+        """The text with what compilers need to know of it."""
+        from hip_devicelib.extension import Extension
+
+        text = self.data if isinstance(self.data, str) else self.data.decode(errors="replace")
+        paths = tuple(Path(path).resolve() for path in self.include_paths)
+        return Extension(text, paths, tuple(self.options), name=self.name)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, the options, and of all that it may include."""
+        from hip_devicelib.source_functions import digest_of
+
+        return digest_of(self.source)
+
+    def for_target(self, target: str) -> LinkedCode:
+        """Its bitcode for *target*; `LinkedCodeError` where there is no compiler, or with what the compiler says."""
+        from hip_devicelib.source_functions import supply_functions
+
+        try:
+            bitcode = supply_functions(self.source, target)
+        except (CompileError, NotFoundError) as error:
+            raise LinkedCodeError(f"link: {self.name}: {error}") from None
+        return LinkedCode(bitcode, self.name, self.setup_callback, self.teardown_callback)
+
+
 _survived: set[str] = set()
 """Digests of what was found to do no harm."""
 
 
-def _refuse_source(path: Path) -> None:
-    """Say what to do with a file of source code, by its suffix."""
-    if path.suffix.lower() in SOURCES:
+def _refuse_header(path: Path) -> None:
+    """Say what to do with a file that others include."""
+    if path.suffix.lower() in HEADERS:
         raise LinkedCodeError(
-            f"link: Don't know how to link file with extension {path.suffix}: {str(path)!r} is source code; compile it "
-            "to LLVM bitcode first (clang -c -emit-llvm, with --offload-arch and --cuda-device-only for an AMD GPU)"
+            f"link: Don't know how to link file with extension {path.suffix}: {str(path)!r} is for including; pass the "
+            "source that includes it, or its text as hip.LinkedSource"
         )
 
 

@@ -122,7 +122,12 @@ class Object(_Code):
 
 
 class CUSource(_Code):
-    """CUDA C++."""
+    """CUDA C++, which is compiled as HIP C++."""
+
+    def as_linked_code(self) -> numba_hip.LinkedSource:
+        """What kernels are linked with."""
+        text = self.data.encode() if isinstance(self.data, str) else self.data
+        return numba_hip.LinkedSource(text, self.name, self.setup_callback, self.teardown_callback)
 
 
 class _Linker(_Refused):

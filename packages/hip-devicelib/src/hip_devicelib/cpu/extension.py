@@ -43,9 +43,13 @@ typedef __UINT32_TYPE__ uint32_t; typedef __UINT64_TYPE__ uint64_t;
 """Definitions of HIP's header other than functions."""
 
 FLAGS = (
-    "-x", "c++", "-std=c++17", "-nostdinc", "-fno-builtin", "-fno-exceptions", "-fno-rtti", "-fno-math-errno",
+    "-nostdinc", "-fno-builtin", "-fno-exceptions", "-fno-rtti", "-fno-math-errno",
     "-ffp-contract=off", "-ferror-limit=0", "-w", "-O2", "-emit-llvm",
 )  # fmt: skip
+
+LANGUAGES = {".c": ("-x", "c", "-std=c17")}
+CPP = ("-x", "c++", "-std=c++17")
+"""The options for the language of a source, by the end of its name; all else is C++."""
 
 SECONDS = 120
 
@@ -74,6 +78,7 @@ def _declare(function: FunctionDeclaration, name: str) -> str:
     return f"{function.result.spelling} {name}({listed})"
 
 
+@cache
 def _definitions() -> str:
     """The same functions for the compiler, each as a call of its symbol."""
     lines = []
@@ -100,7 +105,7 @@ def supply_cpu_extension(extension: Extension, *, cache: Cache | None = None) ->
         "cpu extension",
         __version__,
         llvmlite.__version__,
-        _identity(command),
+        cpu_compiler_identity(command),
         source,
         repr(extension.flags),
         *(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in included),
@@ -109,7 +114,7 @@ def supply_cpu_extension(extension: Extension, *, cache: Cache | None = None) ->
     if bitcode is None:
         bitcode = _compile(command, source, extension)
         store.put(key, bitcode)
-    return Library(CPU_TARGET, bitcode, declarations.functions, declarations.omissions, _identity(command))
+    return Library(CPU_TARGET, bitcode, declarations.functions, declarations.omissions, cpu_compiler_identity(command))
 
 
 def declare_for_cpu(extension: Extension) -> tuple[Declarations, tuple[Path, ...]]:
@@ -134,19 +139,26 @@ def find_cpu_compiler() -> tuple[str, ...]:
 
 
 @cache
-def _identity(command: tuple[str, ...]) -> str:
+def cpu_compiler_identity(command: tuple[str, ...]) -> str:
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, env=child_environment())
     if done.returncode:
         raise CompileError(f"{' '.join(command)} does not run: {done.stderr.strip()[-500:]}")
     return done.stdout.splitlines()[0]
 
 
+def compile_for_cpu(extension: Extension) -> bytes:
+    """Bitcode of all functions of *extension*; raises as `supply_cpu_extension`."""
+    definitions = "" if Path(extension.name).suffix in LANGUAGES else _definitions()
+    return _compile(find_cpu_compiler(), f"{definitions}{extension.text}", extension)
+
+
 def _compile(command: tuple[str, ...], source: str, extension: Extension) -> bytes:
     """Bitcode of *source*, which is *extension* with the definitions that it needs."""
+    language = LANGUAGES.get(Path(extension.name).suffix, CPP)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "program.cpp").write_text(source)
         done = subprocess.run(
-            [*command, *FLAGS, *extension.flags, "-c", "program.cpp", "-o", "program.bc"],
+            [*command, *language, *FLAGS, *extension.flags, "-c", "program.cpp", "-o", "program.bc"],
             cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS, env=child_environment(),
         )  # fmt: skip
         output = Path(folder, "program.bc")

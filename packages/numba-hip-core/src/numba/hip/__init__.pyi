@@ -101,6 +101,7 @@ from numba_hip.language.hip_extensions import current_hip_extensions as current_
 from numba_hip.language.hip_extensions import current_hip_extra_cflags as current_hip_extra_cflags
 from numba_hip.language.hip_extensions import set_hip_extensions as set_hip_extensions
 from numba_hip.linked_code import LinkedCode as LinkedCode
+from numba_hip.linked_code import LinkedSource as LinkedSource
 from numba_hip.precompilation import precompile as precompile
 from numba_hip.races.findings import races as races
 from numba_hip.rooflines import roofline as roofline

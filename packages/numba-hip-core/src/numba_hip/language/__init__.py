@@ -40,6 +40,7 @@ def _load_features() -> None:
         division,
         dtypes,
         fast_division,
+        foreign_pointers,
         fp8,
         fp16,
         half_complex,

@@ -102,7 +102,8 @@ class HipCodeLibrary(LoweringLibrary):
         codes = {code.digest: code for library in closure for code in library.linked_code.values()}
         if not functions and not codes:
             return []
-        modules = link_modules(codes.values(), self._codegen.triple, str(self._codegen.target_data))
+        made = [code.for_target(str(self._codegen.target)) for code in codes.values()]
+        modules = link_modules(made, self._codegen.triple, str(self._codegen.target_data))
         told = {code.digest for code in self.codes_with_callbacks()}
         for digest, module in zip(codes, modules.values(), strict=True):
             if digest in told:

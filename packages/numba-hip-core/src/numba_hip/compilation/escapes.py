@@ -11,8 +11,6 @@ from numba.core.errors import TypingError
 
 from numba_hip._numba.compiler import definitions_of
 from numba_hip.language import local
-from numba_hip.language.matrix.functions import fragment
-from numba_hip.language.matrix.kinds import Fragment
 
 VIEWS = frozenset({"getitem", "static_getitem", "getattr", "cast"})
 """Expressions that give a view of what they are applied to, or the same."""
@@ -29,6 +27,8 @@ class RefuseEscapes(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         """Raise `TypingError` at the line of the return statement."""
+        from numba_hip.language.matrix.kinds import Fragment  # which importing the package does not need
+
         kind = state.return_type
         has_fragments = isinstance(kind, types.BaseTuple) and any(isinstance(part, Fragment) for part in kind)
         if not isinstance(kind, (types.Array, Fragment)) and not has_fragments:
@@ -57,6 +57,8 @@ def _is_private(state: Any, name: str, seen: set[str]) -> bool:
 
 
 def _makes_private(state: Any, value: Any) -> bool:
+    from numba_hip.language.matrix.functions import fragment
+
     kind = state.typemap.get(value.func.name) if isinstance(value, ir.Expr) and value.op == "call" else None
     return isinstance(kind, types.Function) and kind.typing_key in (local.array, fragment)
 

@@ -39,7 +39,7 @@ IMPORT_LINTER = "import-linter>=2.10,<3"
 MYPY = "mypy>=2.4,<2.5"
 TORCH = "torch>=2.6"
 MATPLOTLIB = "matplotlib>=3.9"
-NOTEBOOKS = ("jupytext>=1.16", "nbclient>=0.10", "ipykernel>=6.29")
+NOTEBOOKS = ("jupytext>=1.16", "nbclient>=0.10", "nbconvert>=7.16", "ipykernel>=6.29")
 SITE = ("sphinx>=8.1", "furo>=2025.7.19", "myst-parser>=4", "playwright>=1.49")
 """What the documentation's site is made with, and opened."""
 
@@ -211,8 +211,9 @@ def docs(session: nox.Session) -> None:
     is one; ``-- -k PAGE`` opens a part."""
     session.install(*local(*PACKAGES), *SITE, *NOTEBOOKS, MATPLOTLIB, *PYTEST)
     folder, cpu = Path(session.create_tmp()) / "site", {"NUMBA_HIP_DEVICE": "cpu"}
-    session.run("python", "-m", "tools.site", str(folder), env=cpu)
-    session.run("python", "examples/demo.py", "--output", str(folder / "html" / "examples"), env=cpu)
+    drawn = str(folder / "drawn")
+    session.run("python", "examples/demo.py", "--output", drawn, env=cpu)
+    session.run("python", "-m", "tools.site", str(folder), "--examples", drawn, env=cpu)
     session.run("python", "-m", "tools.notebooks", "--check", env=cpu)
     session.env["SITE"] = str(folder / "html")
     run_pytest(session, "tools/site/tests")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "guide" / "licences.md").read_text()
 PACKAGES = sorted(path for path in (ROOT / "packages").iterdir() if (path / "pyproject.toml").exists())
 NOT_FOR_USERS = {"test"}
+OLD_NAMES = {"BSD": "BSD-", "Apache License 2.0": "Apache-2.0", "Apache 2.0": "Apache-2.0"}
+"""What packages say that do not use the identifiers of SPDX, and what the page then has."""
 
 
 def listed() -> set[str]:
@@ -39,6 +42,23 @@ def needed() -> set[str]:
 
 def test_every_package_that_is_needed_is_listed() -> None:
     assert needed() | {"ziglang"} == listed()
+
+
+def licences() -> dict[str, str]:
+    """The licence of each package that the page's tables list."""
+    rows = re.findall(r"^\| ([a-z0-9, -]+) \| ([^|]+) \|", PAGE, re.MULTILINE)
+    return {name.strip(): licence for names, licence in rows for name in names.split(",")}
+
+
+@pytest.mark.parametrize("name", sorted(listed()))
+def test_a_package_says_of_itself_what_the_page_says(name: str) -> None:
+    try:
+        about = metadata(name)
+    except PackageNotFoundError:
+        pytest.skip(f"{name} is not installed")
+    said = about["License-Expression"] or about["License"]
+    for one in re.split(r" AND | WITH ", said):
+        assert OLD_NAMES.get(one, one) in licences()[name]
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)

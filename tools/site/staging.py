@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.site import generated, numbers
+from tools.site import examples, generated, numbers
 from tools.site.generated import PACKAGES
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +28,9 @@ DOCUMENTS = {
 }
 """Documents outside of ``docs``, and the pages that they become."""
 
+FOLDERS = {"examples": examples.GALLERY, "examples/notebooks": examples.GALLERY}
+"""Folders that have a page of their own, which is more than a list of their files."""
+
 LISTS = ("docs/design/index.md",)
 """Documents that list pages which no table of contents has otherwise."""
 
@@ -41,8 +44,9 @@ SKIPPED = ("__pycache__", ".egg-info")
 class Staging:
     """A folder for Sphinx that is being filled."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, drawn: Path | None = None) -> None:
         self.folder = folder
+        self.drawn = drawn  # the folder with the pictures of the examples
         self.sources: set[str] = set()  # files and folders of the repository that have to become pages
 
     def fill(self) -> None:
@@ -56,6 +60,7 @@ class Staging:
             self.write(page, text)
         text, path = numbers.executed()
         self.write("numbers/executed.md", self.relinked(text, path, "numbers/executed.md"))
+        self.write_examples()
         self.write_sources()
 
     def documents(self) -> Iterator[tuple[str, str]]:
@@ -99,6 +104,10 @@ class Staging:
         """The page on the site of a file or folder of the repository, which is made if there is none yet."""
         if path in DOCUMENTS:
             return DOCUMENTS[path]
+        if path in FOLDERS:
+            return FOLDERS[path]
+        if path.endswith(".ipynb"):
+            return path.replace(".ipynb", ".md")
         if path.startswith("docs/") and path.endswith(".md"):
             return path.removeprefix("docs/")
         if path.endswith(PICTURES):
@@ -107,6 +116,15 @@ class Staging:
             return picture
         self.sources.add(path)
         return source_page(path)
+
+    def write_examples(self) -> None:
+        """The gallery, the notebooks, and their pictures."""
+        gallery = examples.gallery(self.drawn)
+        self.write(examples.GALLERY, self.relinked(gallery, examples.GALLERY, examples.GALLERY))
+        for page, text in examples.notebook_pages():
+            self.write(page, self.relinked(text, page, page) if isinstance(text, str) else text)
+        for page, data in examples.pictures(self.drawn):
+            self.write(page, data)
 
     def write_sources(self) -> None:
         """The pages of the files and folders that documents link to, and of the folders' files."""

@@ -19,7 +19,18 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from benchmarks import __main__, compile_growth, compile_time, environments, nas, regressions, report, runner, worker
+from benchmarks import (
+    __main__,
+    array_algorithms,
+    compile_growth,
+    compile_time,
+    environments,
+    nas,
+    regressions,
+    report,
+    runner,
+    worker,
+)
 from benchmarks.case import Case
 from benchmarks.catalog import BENCHMARKS, FAMILIES
 from benchmarks.empty_launch import HipForm
@@ -450,3 +461,20 @@ sys.exit(1 if POSED != ("numba_hip_cuda" in sys.modules) else 0)
         nas.main([str(tmp_path / "none")])
     with pytest.raises(SystemExit):
         nas.main([str(tmp_path), "XX"])
+
+
+@pytest.mark.long
+def test_algorithms_give_what_other_libraries_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["array_algorithms", "--elements", "5000", "--rounds", "1"])
+    array_algorithms.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + 7
+    assert all(re.match(r"\| [\w ,]+ \| \d+\.\d \(\d+\.\d\) \| \d", line) for line in lines[2:])
+
+
+def test_a_wrong_result_of_an_algorithm_is_an_error() -> None:
+    wrong = array_algorithms.Comparison("sum", {"ours": lambda: 1, "NumPy": lambda: 2})
+    with pytest.raises(AssertionError, match="sum of NumPy"):
+        array_algorithms.measure(wrong, 1)

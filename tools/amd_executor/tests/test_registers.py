@@ -223,7 +223,9 @@ def test_what_is_not_executed_is_named(target: str) -> None:
         refused += [(ins.s_denorm_mode(12), "S_DENORM_MODE 0xc"), (ins.s_round_mode(1), "S_ROUND_MODE 0x1")]
         size = 8 if target == "gfx1100" else 4
         sources = v[8 : 7 + size], v[16 : 15 + size]
-        refused += [(ins.v_wmma_f32_16x16x16_f16(v[0:7], *sources, v[0:7]), "V_WMMA_F32_16X16X16_F16")]
+        refused += [
+            (ins.v_wmma_f16_16x16x16_f16(v[0 : size - 1], *sources, v[0 : size - 1]), "V_WMMA_F16_16X16X16_F16")
+        ]
     for instruction, says in refused:
         with pytest.raises(UnknownInstruction, match=says):
             execute(target, [instruction], wave_of({}))

@@ -57,7 +57,7 @@ def write_page(path: Path, heading: str, entries: Sequence[Entry]) -> None:
 def section(entry: Entry) -> str:
     """One example as HTML."""
     text = entry.source.read_text(encoding="utf-8")
-    purpose = text.split('"""')[1].partition("\n")[0]
+    purpose = text.split('"""')[1].partition("\n")[0].replace("``", "")
     picture = ""
     if entry.picture is not None:
         data = base64.b64encode(entry.picture.read_bytes()).decode()

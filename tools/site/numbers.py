@@ -59,7 +59,9 @@ def bars(found: dict[str, dict[str, float]]) -> str:
     scale = (width - left - 60) / (math.log10(high) - math.log10(low))
     one = left + -math.log10(low) * scale
     parts, top = [], 34
-    for place, (kind, colour) in enumerate(COLOURS.items()):
+    shown = [kind for kind in COLOURS if any(kind in one for one in found.values())]
+    for place, kind in enumerate(shown):
+        colour = COLOURS[kind]
         parts.append(f'<rect x="{left + 140 * place}" y="4" width="12" height="12" fill="{colour}"/>')
         parts.append(f'<text x="{left + 140 * place + 17}" y="14">{kind}</text>')
     for name, values in found.items():

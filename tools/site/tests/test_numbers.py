@@ -20,6 +20,8 @@ def test_the_worst_ratio_comes_first() -> None:
     picture = numbers.bars(numbers.ratios(mine))
     assert picture.index(">b<") < picture.index(">a<")
     assert re.findall(r'class="value">([\d.]+)<', picture) == ["3.00", "0.50", "2.00"]
+    assert ">warp<" in picture
+    assert ">taichi<" not in picture, "the legend has what is drawn"
 
 
 def test_each_page_names_its_command() -> None:

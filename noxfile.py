@@ -318,7 +318,7 @@ def cuda_suite(session: nox.Session) -> None:
     """
     tested = [*local("hip-devicelib", extra="[headers]"), *local(*PACKAGES[1:])]
     # Some tests need cffi, and one compares with ml_dtypes; with NumPy 2.5 some of their own code fails.
-    session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4")
+    session.install(*tested, "numpy<2.5", "pytest>=8", "pip", "cffi>=1.16", "ml_dtypes>=0.4", "ziglang>=0.15.1")
     cache = str(session.cache_dir)
     fetch = ("python", "-m", "tools.cuda_suite", "--cache", cache, "--fetch", *session.posargs)
     tests = str(session.run(*fetch, silent=True, success_codes=[0, NOTHING_TO_TEST])).strip()

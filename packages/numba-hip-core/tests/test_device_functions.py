@@ -197,8 +197,12 @@ class TestReturnedArrays:
         assert b.tolist() == [10, 0, 0]
 
     @pytest.mark.parametrize(
-        "result", ["x", "x[1:]", "x.reshape((2, 2))", "(x if n else x[1:])", "x.T", "x.view(np.int32)"]
-    )
+        "result",
+        [
+            "x", "x[1:]", "x.reshape((2, 2))", "(x if n else x[1:])", "x.T", "x.view(np.int32)", "(x, n)",
+            "(n, (x[1:], 1.0))", "((x, n) if n else (x[1:3], 2))", "(x, n)[0]",
+        ],
+    )  # fmt: skip
     def test_of_private_memory(self, result):
         namespace = {"hip": hip, "np": np}
         source = f"def function(n):\n    x = hip.local.array(4, np.float32)\n    y = {result}\n    return y\n"
@@ -207,6 +211,24 @@ class TestReturnedArrays:
             TypingError, match="returns an array of hip.local.array, whose memory ends with the function"
         ):
             hip.jit("(int64,)", device=True)(namespace["function"])
+
+    def test_tuples_of_what_is_not_private(self):
+        @hip.jit(device=True)
+        def both(a, n):
+            own = hip.local.array(2, np.float64)
+            own[0], own[1] = n, a[n]
+            return (a[n:], own[0]), (own[1], a)
+
+        @hip.jit
+        def kernel(a, out):
+            i = hip.grid(1)
+            (rest, first), (second, whole) = both(a, i)
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = rest.size, first, second, whole.size
+
+        a, out = np.arange(8.0) * 10, np.zeros((8, 4))
+        kernel[1, 8](a, out)
+        i = np.arange(8)
+        np.testing.assert_array_equal(out, np.stack([8 - i, i, 10 * i, 0 * i + 8], axis=1))
 
     def test_for_amd_gpus(self):
         @hip.jit

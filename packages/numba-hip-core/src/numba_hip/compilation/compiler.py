@@ -31,7 +31,6 @@ from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accessed_arrays import accessed_array
 from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
-from numba_hip.compilation.inner_functions import RefuseInnerRest
 from numba_hip.compilation.intrinsic_checks import find_oversized, goes_past_end, name_of_called
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import UnsupportedSyntaxError, are_full
@@ -194,7 +193,8 @@ class HipCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[PassManager]:
         """The only pipeline."""
-        from numba_hip.compilation.printed_text import TranslateByteCode, translates  # when it is needed
+        from numba_hip.compilation.inner_functions import RefuseInnerRest  # when they are needed
+        from numba_hip.compilation.printed_text import TranslateByteCode, translates
 
         manager = PassManager("hip")
         for made, description in DefaultPassBuilder.define_untyped_pipeline(self.state).passes:

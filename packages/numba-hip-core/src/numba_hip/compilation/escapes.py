@@ -27,27 +27,36 @@ class RefuseEscapes(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         """Raise `TypingError` at the line of the return statement."""
-        from numba_hip.language.matrix.kinds import Fragment  # which importing the package does not need
-
-        kind = state.return_type
-        has_fragments = isinstance(kind, types.BaseTuple) and any(isinstance(part, Fragment) for part in kind)
-        if not isinstance(kind, (types.Array, Fragment)) and not has_fragments:
+        held = _memory_of(state.return_type)
+        if held is None:
             return False
-        what = "an array of hip.local.array" if isinstance(kind, types.Array) else "a fragment of hip.matrix"
         for block in state.func_ir.blocks.values():
             for statement in block.find_insts(ir.Return):
-                if has_fragments or _is_private(state, statement.value.name, set()):
+                if _is_private(state, statement.value.name, set()):
                     raise TypingError(
-                        f"this returns {what}, whose memory ends with the function: make it in the caller and pass it "
+                        f"this returns {held}, whose memory ends with the function: make it in the caller and pass it "
                         "as an argument",
                         loc=statement.loc,
                     )
         return False
 
 
+def _memory_of(kind: Any) -> str | None:
+    """What of a function's own memory a value of type *kind* may be, or have in it."""
+    from numba_hip.language.matrix.kinds import Fragment  # which importing the package does not need
+
+    if isinstance(kind, types.BoundFunction):
+        return _memory_of(kind.this)  # a method that was looked up, which may be called
+    if isinstance(kind, types.BaseTuple):
+        return next(filter(None, map(_memory_of, kind)), None)
+    if isinstance(kind, Fragment):
+        return "a fragment of hip.matrix"
+    return "an array of hip.local.array" if isinstance(kind, types.Array) else None
+
+
 def _is_private(state: Any, name: str, seen: set[str]) -> bool:
-    """Whether variable *name* may be a private array, or a fragment, of this function."""
-    if name in seen:
+    """Whether variable *name* may be a private array, or a fragment, of this function, or a tuple with one."""
+    if name in seen or _memory_of(state.typemap[name]) is None:
         return False
     seen.add(name)
     definitions = definitions_of(state.func_ir, name)
@@ -71,6 +80,8 @@ def _viewed(state: Any, value: Any) -> list[str]:
         return []
     if value.op in VIEWS:
         return [value.value.name]
+    if value.op == "build_tuple":
+        return [part.name for part in value.items]
     if value.op == "phi":
         return [part.name for part in value.incoming_values if isinstance(part, ir.Var)]
     if value.op == "call" and isinstance(state.typemap.get(value.func.name), types.BoundFunction):

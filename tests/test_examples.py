@@ -77,10 +77,13 @@ def test_the_demo_runs_them_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_demo_writes_a_page(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [("--small",), ()], ids=["small", "full"])
+def test_the_demo_writes_a_page_and_the_same_files_at_both_sizes(size: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib, which draws the pictures, is not installed")
-    lines = run(tmp_path, "demo", "--small", "--output", "page/of/all")
+    lines = run(tmp_path, "demo", *size, "--output", "page/of/all")
     page = tmp_path / "page" / "of" / "all" / "index.html"
+    pictures = {f"{name}{'.gif' if name in ('heat_equation', 'game_of_life') else '.png'}" for name in DRAWING}
+    assert {path.name for path in page.parent.iterdir()} == {"index.html", *pictures}
     assert lines[-1] == f"with pictures: {page}"
     text = page.read_text()
     assert text.count("<section") == len(PROGRAMS)

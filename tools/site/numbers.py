@@ -109,10 +109,18 @@ def causes(sections: list[Section]) -> str:
     return f"| cause | entries | what it is |\n| --- | --- | --- |\n{rows}\n"
 
 
+EXECUTED_BY = """| what | command |
+| --- | --- |
+| core's tests and the examples, machine code executed in Python | `nox -s emulated -- gfx942` |
+| everything for GPUs, over the stand-in of HIP's runtime | `nox -s gpu -- --emulated gfx942` |
+| each generation of hip-python | `nox -s hip_python` |
+| HIP's own runtime over rocjitsu | `HSA_ENABLE_SDMA=0 rocjitsu --config CONFIG -- python3 -m nox -s gpu` |
+"""
+
+
 def executed() -> tuple[str, str]:
     """The page of what was executed on which AMD target, from the README; and the path whose links it has."""
     readme = (ROOT / "README.md").read_text()
     found = re.search(r"^\*\*Nothing of this has ever been run.*?(?=^If you have an AMD GPU)", readme, re.M | re.S)
     assert found is not None, "README.md does not say what was executed"
-    commands = "\n    nox -s emulated\n    nox -s gpu -- --emulated gfx942\n    nox -s hip_python\n"
-    return f"# What was executed on which target\n\n{found[0]}\nCommands:\n{commands}", "README.md"
+    return f"# What was executed on which target\n\n{found[0]}\n{EXECUTED_BY}", "README.md"

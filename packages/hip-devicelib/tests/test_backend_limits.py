@@ -253,7 +253,6 @@ def test_the_backend_really_dies_of_them(name: str) -> None:
 @pytest.mark.parametrize(
     ("body", "before", "message"),
     [
-        ('call void asm sideeffect "s_nop 0", ""()', "", "asm parser"),
         (
             "%g = getelementptr i8, ptr addrspace(3) @big, i32 %i\n store volatile i8 1, ptr addrspace(3) %g",
             "@big = internal addrspace(3) global [70000 x i8] poison",

@@ -108,3 +108,10 @@ def test_without_rocm_its_functions_are_missing(cache: Cache, monkeypatch: pytes
     with pytest.raises(NotFoundError, match="pip install ziglang"):
         supply_functions(source, "gfx942", cache=cache)
     source_functions._compiler.cache_clear()
+
+
+def test_nothing_needs_no_compiler(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_functions, "find_cpu_compiler", lambda: pytest.fail("a compiler was looked for"))
+    monkeypatch.setattr(source_functions, "_compiler", lambda: pytest.fail("a compiler was looked for"))
+    for target in (CPU_TARGET, "gfx942"):
+        assert types_in(supply_functions(Extension(" \n"), target, cache=cache)) == {}

@@ -66,6 +66,8 @@ def supply_functions(source: Extension, target: str, *, cache: Cache | None = No
 
     Raises `NotFoundError` without a compiler, and `CompileError` with its message and the user's line.
     """
+    if not source.source.strip():
+        return _nothing()
     plain = Extension(_HIP_HEADER.sub("", source.source), source.include_paths, source.options, {}, source.name)
     compiler = None if target == CPU_TARGET else _compiler()
     identity = compiler.identity if compiler else cpu_compiler_identity(find_cpu_compiler())
@@ -86,8 +88,13 @@ def _compile(source: Extension, compiler: Compiler, target: Target) -> bytes:
         raise CompileError(f"{error}{advice}", log=error.log) from None
     symbols = defined_symbols(raw)
     if not symbols:
-        return bytes(llvm.parse_assembly("", make_context()).as_bitcode())
+        return _nothing()
     return make_library([raw, *needed_device_libraries(raw, compiler, target)], target, keep=symbols)
+
+
+def _nothing() -> bytes:
+    """Bitcode without anything, for any target."""
+    return bytes(llvm.parse_assembly("", make_context()).as_bitcode())
 
 
 @once

@@ -49,9 +49,7 @@ def objects(x: Any) -> Any:
     return Counter().count + x
 
 
-@row(
-    SECTION, "`try` and `except`", refused="exception", instead="a test before the operation, or a result that says so"
-)
+@row(SECTION, "`try` and `except`", refused="no try", instead="a test before the operation, or a result that says so")
 def attempts(x: Any) -> Any:
     try:
         return 1 // x

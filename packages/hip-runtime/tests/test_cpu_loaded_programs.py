@@ -11,6 +11,7 @@ from spmd_programs import OPERATIONS
 
 from hip_runtime import Device, Function, config, to_device
 from hip_runtime.drivers.cpu import finalise
+from hip_runtime.drivers.cpu.abi.operation_counters import BYTES, counting
 
 COUNT_LAUNCHES = f"""{OPERATIONS}
 @launches = internal global i32 0
@@ -83,6 +84,19 @@ def test_code_for_several_lengths_is_copied_for_each(device: Device, made: list[
     one, other = load(device), load(device)
     assert (launch(one, 64), launch(other, 128)) == (63, 127) or made  # the last thread's number
     assert len(made) == 1
+
+
+def test_what_counts_operations_is_neither_copied_nor_a_copy(device: Device, made: list[object]) -> None:
+    plain, counted, later = load(device), load(device), load(device)
+    launch(plain)
+    with counting() as counters:
+        launch(counted)
+    assert list(counters)[BYTES] > 0
+    launch(later)
+    assert len(made) == 2
+    with counting() as more:
+        launch(later)
+    assert list(more)[BYTES] == 0, "it is the code of the first"
 
 
 def test_what_is_to_be_seen_is_made_each_time(

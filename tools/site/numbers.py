@@ -14,11 +14,16 @@ from tools.cuda_suite.suites import SUITES
 
 ROOT = Path(__file__).parents[2]
 REACHED = ROOT / "benchmarks" / "reached"
-COLOURS = {"hip": "#c8102e", "opencl-intel": "#3b78b0", "taichi": "#7a9a3a", "warp": "#b07a1e"}
+COLOURS = {
+    "hip": "#c8102e",
+    "opencl-intel": "#3b78b0",
+    "opencl-pocl": "#7a5aa0",
+    "taichi": "#7a9a3a",
+    "warp": "#b07a1e",
+}
 PEER = "njit-parallel"
 COMMANDS = {
-    "reached": "python -m benchmarks --rounds 5 --processes 3 --environments PEERS",
-    "one-thread": "NUMBA_NUM_THREADS=1 NUMBA_HIP_CPU_THREADS=1 python -m benchmarks --rounds 7",
+    "reached": "python -m benchmarks --rounds 5 --processes 2 --environments PEERS",
 }
 """What made each file of results."""
 

@@ -37,11 +37,11 @@ def benchmarks() -> str:
     )
     for name, command in COMMANDS.items():
         found = json.loads((REACHED / f"{name}.json").read_text())
-        machine = found["machine"]
+        machine, picture = found["machine"], bars(ratios(found["benchmarks"]))
         text += (
             f"\n## {found['taken'][:10]}, {machine['processor']}, {machine['cores']} cores: {name}\n\n"
             f"Made by\n\n    {command}\n\nwith Python {machine['python']}, Numba {machine['packages']['numba']}.\n\n"
-            f"```{{raw}} html\n{bars(ratios(found['benchmarks']))}\n```\n"
+            f'```{{raw}} html\n<div class="wide">\n{picture}\n</div>\n```\n'
         )
     return text
 

@@ -14,6 +14,7 @@ import pytest
 import spmd_kernels
 
 from hip_runtime import Device, Function, KernelFault, device_array, to_device
+from hip_runtime.drivers.cpu.execution import block_scheduler
 from hip_runtime.drivers.cpu.object_code import program
 
 TESTS = Path(__file__).parent
@@ -379,3 +380,19 @@ def test_launches_leave_the_list_in_any_order() -> None:
         threads=2,
     )
     assert out == "True [2, 2, 2, 2, 2, 2]\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ((), TypeError),
+        ((0, b"", 1, 1), TypeError),
+        ((0, "text", 1, 1, 1), TypeError),
+        ((0, b"", 1, 1.5, 1), TypeError),
+        ((0, b"", 1, 1, 2**70), OverflowError),
+        (("program", b"", 1, 1, 1), TypeError),
+    ],
+)
+def test_what_the_native_launch_cannot_take_is_an_error(given: tuple[object, ...], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        block_scheduler.block_scheduler().call(*given)

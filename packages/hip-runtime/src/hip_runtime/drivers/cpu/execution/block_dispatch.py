@@ -19,6 +19,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
+from hip_runtime.drivers.cpu.execution.python_entry import define_entry
 from hip_runtime.drivers.cpu.execution.python_signals import define_poll
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, INTERRUPTED, SLOT, ThreadSlotsBuilder
@@ -58,8 +59,8 @@ _DOUBLE = ir.DoubleType()
 
 
 def build_dispatch(machine: str) -> ir.Module:
-    """A module with ``ptr dispatch(ptr program, ptr arguments, i32 x, i32 y, i32 z)`` and the pool, for the processor
-    *machine*. The result is null, or a fault to read and free."""
+    """A module with ``ptr dispatch(ptr program, ptr arguments, i32 x, i32 y, i32 z)``, its entry for Python, and the
+    pool, for the processor *machine*. The result is null, or a fault to read and free."""
     module = ir.Module(name="spmd.dispatcher")
     python = {name: ir.Function(module, kind, name) for name, kind in PYTHON_FUNCTIONS.items()}
     slots = ThreadSlotsBuilder(module, this_machine())
@@ -86,6 +87,7 @@ def build_dispatch(machine: str) -> ir.Module:
     with builder.if_then(builder.icmp_unsigned("==", builder.load(stop, typ=I32), I32(INTERRUPTED))):
         builder.ret(PTR(None))  # the exception is set, and ctypes raises it
     _return_fault(module, builder, frame)
+    define_entry(module, dispatch)
     return module
 
 

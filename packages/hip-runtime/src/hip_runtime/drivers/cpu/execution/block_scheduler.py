@@ -20,6 +20,7 @@ import llvmlite.binding as llvm
 from hip_runtime import config
 from hip_runtime.drivers.cpu.execution.block_dispatch import FAULT_RECORD, PYTHON_FUNCTIONS, build_dispatch
 from hip_runtime.drivers.cpu.execution.previous_handlers import SIGNALS
+from hip_runtime.drivers.cpu.execution.python_entry import CALL_SYMBOL, ENTRY_FUNCTIONS, callable_at
 from hip_runtime.drivers.cpu.execution.python_signals import REPORT_SYMBOL
 from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
 from hip_runtime.drivers.cpu.execution.signal_handlers import Handlers, note_libraries, observing
@@ -33,7 +34,7 @@ _OWN_SIGNALS = {*SIGNALS, signal.SIGABRT}
 """What a helper brings upon itself, for a debugger or `faulthandler` to see, and what our threads send each other."""
 
 _SYMBOLS = (
-    "spmd.dispatch", "spmd.start", "spmd.reset", "spmd.slots.prepare", "spmd.slots.renew", "spmd.traps.prepare",
+    CALL_SYMBOL, "spmd.start", "spmd.reset", "spmd.slots.prepare", "spmd.slots.renew", "spmd.traps.prepare",
     "spmd.watch", "spmd.abort", "spmd.trap", "spmd.poked", "spmd.chains", "spmd.libraries", FIRST_SYMBOL, REPORT_SYMBOL,
 )  # fmt: skip
 
@@ -43,13 +44,12 @@ class BlockScheduler:
     `take_fault`."""
 
     def __init__(self) -> None:
-        for name in PYTHON_FUNCTIONS:
+        for name in (*PYTHON_FUNCTIONS, *ENTRY_FUNCTIONS):
             llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
         self._program = load_or_compile(lambda: build_dispatch(platform.machine()), _SYMBOLS)
         at = dict(zip(_SYMBOLS, self._program.entries, strict=True))
-        # Called with Python's lock, which it lets go of itself; an exception that it leaves behind is raised.
-        kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint32] * 3)
-        self.call = kind(at["spmd.dispatch"])
+        # Called with Python's lock, which it lets go of itself.
+        self.call = callable_at(at[CALL_SYMBOL])
         self._start = program.function_at(at["spmd.start"], ctypes.c_int, ctypes.c_int, ctypes.c_int)
         self._watch = program.function_at(at["spmd.watch"], ctypes.c_int, ctypes.c_int, ctypes.c_int)
         self._forgets = [program.function_at(at[name], None) for name in ("spmd.reset", "spmd.slots.renew")]

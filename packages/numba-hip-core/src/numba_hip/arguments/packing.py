@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ Packer = Callable[[Any], bytes]
 
 NOT_PACKED = (struct.error, OverflowError)
 """What packers raise that are not exact."""
+
+DENSE, PACKED = attrgetter("upper.dense"), attrgetter("upper.packed")
+"""Packers of arrays that nothing stands before: contiguous ones, and those of any strides."""
 
 
 def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
@@ -105,9 +109,8 @@ def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int, name: str
     padding = text.count("x")
     if isinstance(kind, (types.Array, types.Record)):
         before = b"\0" * padding
-        if isinstance(kind, types.Array) and kind.layout == "A":
-            return (lambda array: before + array.upper.packed) if padding else (lambda array: array.upper.packed)
-        return (lambda array: before + array.upper.dense) if padding else (lambda array: array.upper.dense)
+        take: Packer = PACKED if isinstance(kind, types.Array) and kind.layout == "A" else DENSE
+        return (lambda array: before + take(array)) if padding else take
     if not exact and isinstance(kind, types.Float):
         return pack
     if not exact and isinstance(kind, types.Boolean):

@@ -19,6 +19,7 @@ from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
 from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
+from numba_hip.arguments.binding import INT64, binder
 from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
@@ -29,7 +30,15 @@ from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.index_faults import RecordedLaunch
-from numba_hip.dispatch.launch import ConfiguredKernel, Dim3, LaunchConfig, LaunchFunction, ReadyLaunch, is_plain
+from numba_hip.dispatch.launch import (
+    ConfiguredKernel,
+    Dim3,
+    LaunchConfig,
+    LaunchFunction,
+    ReadyLaunch,
+    ReadyLaunches,
+    is_plain,
+)
 from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, keep_machine_code, load_kernel
 from numba_hip.dispatch.overloads import Overloads
@@ -48,8 +57,6 @@ CLASS_TYPED = frozenset(
 
 MOST_CONFIGURED = 256
 """How many launch configurations of one kernel are kept, so that they are checked once."""
-
-INT64 = range(-(2**63), 2**63)
 
 NO_STAND_INS: Mapping[int, StandIn] = {}
 
@@ -89,13 +96,14 @@ class Dispatcher(Overloads, Explained):
         Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`, and
         `KernelSignatureError` for what only other kernels can call.
         """
-        if self.is_device_function:
-            raise DeviceFunctionError(
-                f"Cannot compile a device function as a kernel: kernels call {self.__name__}, only they are launched"
-            )
         plain = is_plain(config)
         configured = self._configured.get(config) if plain else None
         if configured is None:
+            if self.is_device_function:
+                raise DeviceFunctionError(
+                    "Cannot compile a device function as a kernel: "
+                    f"kernels call {self.__name__}, only they are launched"
+                )
             try:
                 configured = self._find_shape(LaunchConfig.of(config))
             except (LaunchError, *SHORTENED) as error:
@@ -122,7 +130,7 @@ class Dispatcher(Overloads, Explained):
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
         advise_on_grid(config.grid)
-        return ConfiguredKernel(self, config, {})
+        return ConfiguredKernel(self, config, ReadyLaunches())
 
     def configure(
         self,
@@ -203,6 +211,17 @@ class Dispatcher(Overloads, Explained):
         device = current_device()
         if self.extensions:
             return self._launch_converted(configured, args, device)
+        recent = configured.ready.recent
+        if recent is not None and recent.device is device and recent.bind is not None:
+            packed = recent.bind(args)
+            if packed is not None:
+                for callback in configured.pre_launch_callbacks:
+                    callback(recent.loaded.code, configured)
+                return recent.launch(packed, args, configured.handle)
+        return self._launch_unlike(configured, args, device)
+
+    def _launch_unlike(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
+        """Launch with arguments of other types than the last time."""
         key: list[Any] = [device]
         for value in args:
             kind = value.__class__
@@ -217,11 +236,12 @@ class Dispatcher(Overloads, Explained):
             if len(args) != len(self.parameters.names_of(args)):
                 return self._launch_converted(configured, args, device)
             ready = self._prepare(configured, tuple(key), args, device)
-        launch, packing, loaded = ready
+        configured.ready.recent = ready
+        launch, packing, loaded = ready[:3]
         for callback in configured.pre_launch_callbacks:
             callback(loaded.code, configured)
         try:
-            packed = b"".join([pack(value) for pack, value in zip(packing, args)])  # noqa: B905 - as long, by the key
+            packed = b"".join([pack(value) for pack, value in zip(packing, args, strict=True)])
         except NOT_PACKED:
             packed = loaded.pack_exactly(args)
         return launch(packed, args, configured.handle)
@@ -245,7 +265,7 @@ class Dispatcher(Overloads, Explained):
             codes[place] = tuple(map(type_code, stand_in))
         key = (device, *codes)
         ready = configured.ready.get(key) or self._prepare(configured, key, passed, device, stand_ins)
-        launch, packing, loaded = ready
+        launch, packing, loaded = ready[:3]
         for callback in configured.pre_launch_callbacks:
             callback(loaded.code, configured)
         try:
@@ -287,7 +307,8 @@ class Dispatcher(Overloads, Explained):
             started = ObservedLaunch(started, launch, loaded.code, loaded.names)
         if settings.performance_warnings():
             self._warn_if_slow(loaded.code.argument_types, config)
-        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded)
+        bind = None if stand_ins else binder(key[1:], loaded.kinds, loaded.packing)
+        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded, device, bind)
         return ready
 
     def _load(

@@ -6,11 +6,12 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hip_runtime import Stream
+from hip_runtime import Device, Stream
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import LaunchError
 from hip_runtime.module import dim3
 from hip_runtime.stream import find_stream
+from numba_hip.arguments.binding import Bind
 from numba_hip.arguments.packing import Packer
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import SHORTENED, hide_frames, says_enough
@@ -65,9 +66,13 @@ def _check_cluster(cluster: Dim3, grid: Dim3) -> None:
 
 def is_plain(given: Any) -> bool:
     """Whether *given* is made of integers alone, so that what equals it is as good: ``True`` and ``1.0`` equal 1."""
-    return type(given) is tuple and all(
-        type(part) is int or (type(part) is tuple and all(type(extent) is int for extent in part)) for part in given
-    )
+    if type(given) is not tuple:
+        return False
+    for part in given:  # a launch pays for this
+        kind = type(part)
+        if kind is not int and (kind is not tuple or any(type(extent) is not int for extent in part)):
+            return False
+    return True
 
 
 class ReadyLaunch(NamedTuple):
@@ -76,6 +81,19 @@ class ReadyLaunch(NamedTuple):
     launch: LaunchFunction
     packers: Sequence[Packer]
     loaded: LoadedKernel
+    device: Device
+    bind: Bind | None
+    """Recognises and packs arguments of the same types."""
+
+
+class ReadyLaunches(dict[tuple[Any, ...], ReadyLaunch]):
+    """Launches of a shape that were made before, by the device and what stands for the types of the arguments."""
+
+    __slots__ = ("recent",)
+
+    def __init__(self) -> None:
+        self.recent: ReadyLaunch | None = None
+        """The last one, if it has a ``bind``: the next is mostly like it."""
 
 
 class ConfiguredKernel:
@@ -87,7 +105,7 @@ class ConfiguredKernel:
 
     __slots__ = ("config", "dispatcher", "handle", "pre_launch_callbacks", "ready")
 
-    def __init__(self, dispatcher: Dispatcher, config: LaunchConfig, ready: dict[tuple[Any, ...], ReadyLaunch]) -> None:
+    def __init__(self, dispatcher: Dispatcher, config: LaunchConfig, ready: ReadyLaunches) -> None:
         self.dispatcher = dispatcher
         self.config = config
         stream = config.stream
@@ -95,8 +113,7 @@ class ConfiguredKernel:
         """The driver's number for the stream."""
         self.pre_launch_callbacks: list[Callable[[KernelCode, ConfiguredKernel], object]] = []
         self.ready = ready
-        """Launches of this shape that were made before, by the device and what stands for the types of the arguments;
-        the same for all streams."""
+        """What was prepared for this shape, the same for all streams."""
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured with {self.config}>"

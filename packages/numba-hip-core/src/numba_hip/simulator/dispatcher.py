@@ -11,7 +11,7 @@ from hip_runtime.errors import LaunchError
 from numba_hip.arguments.argument_types import check_arguments
 from numba_hip.dispatch.argument_extensions import prepare
 from numba_hip.dispatch.dispatcher import Dispatcher
-from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig
+from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, ReadyLaunches
 from numba_hip.language import stub
 from numba_hip.simulator import functions, matrices, waves  # noqa: F401 - importing them says what names mean
 from numba_hip.simulator.arrays import Arguments, wait_for_device
@@ -30,7 +30,7 @@ class SimulatedDispatcher(Dispatcher):
         """Does nothing: there is no code to generate."""
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        return SimulatedKernel(self, config, {})  # the simulator gives no advice on grids
+        return SimulatedKernel(self, config, ReadyLaunches())  # the simulator gives no advice on grids
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """A device function runs if it is called from a simulated kernel; elsewhere the call is an error as usual."""

@@ -1,0 +1,74 @@
+"""Functions that recognise the arguments of a launch and pack them, in one go.
+
+Most launches of a program are like the last one. What such a launch has to find out, that its arguments have the types
+that code was loaded for, and their bytes, is a few comparisons and attributes for each argument. In a loop over the
+arguments these take several times as long as written out, so they are written out: one function for kernels that take
+a number and two arrays, one for those that take three arrays. Launches that it does not recognise go the long way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from numba.core import types
+
+from hip_runtime import DeviceArray
+from numba_hip.arguments.packing import DENSE, NOT_PACKED, PACKED, Packer
+
+Bind = Callable[[Sequence[Any]], "bytes | None"]
+"""The packed arguments, or ``None`` where their types are others, or one of them does not fit its type."""
+
+INT64 = range(-(2**63), 2**63)
+"""Python's integers of which the class alone tells the type."""
+
+_CONDITIONS = {
+    "number": "v{0}.__class__ is k{0}",
+    "integer": "v{0}.__class__ is k{0} and v{0} in INT64",
+    "array": "v{0}.__class__ is DeviceArray and (u{0} := v{0}.upper) is not None and u{0}.code == k{0}",
+}
+
+
+def binder(codes: Sequence[Any], kinds: Sequence[types.Type], packing: Sequence[Packer]) -> Bind | None:
+    """The function for arguments that stand for *codes*, the class of a number or the ``code`` of an array, and are
+    packed as *kinds* by *packing*. ``None`` where an argument is neither number nor array."""
+    parts = []
+    for code, kind, pack in zip(codes, kinds, packing, strict=True):
+        if isinstance(kind, types.Array) and not isinstance(code, type):
+            fields: dict[Packer, str] = {DENSE: "u{0}.dense", PACKED: "u{0}.packed"}
+            parts.append(("array", fields.get(pack, "p{0}(v{0})")))
+        elif isinstance(code, type):
+            parts.append(("integer" if code is int else "number", "p{0}(v{0})"))
+        else:
+            return None
+    made: Bind = _maker(tuple(parts))(codes, packing)
+    return made
+
+
+@cache
+def _maker(parts: tuple[tuple[str, str], ...]) -> Callable[..., Any]:
+    """What makes a `Bind` of codes and packers: *parts* are the kind of each argument and the expression of its
+    bytes."""
+    places = range(len(parts))
+    values, known, packers = ("".join(f"{letter}{place}, " for place in places) for letter in "vkp")
+    tests = " and ".join(_CONDITIONS[kind].format(place) for place, (kind, _) in enumerate(parts))
+    found = "".join(expression.format(place) + ", " for place, (_, expression) in enumerate(parts))
+    lines = (
+        "def make(codes, packing):",
+        f"    [{known}], [{packers}] = codes, packing",
+        "    def bind(args):",
+        f"        if len(args) == {len(parts)}:",
+        f"            [{values}] = args",
+        f"            if {tests or 'True'}:",
+        "                try:",
+        f"                    return join(({found}))",
+        "                except NOT_PACKED:",
+        "                    pass",
+        "        return None",
+        "    return bind",
+    )
+    names = {"DeviceArray": DeviceArray, "INT64": INT64, "NOT_PACKED": NOT_PACKED, "join": b"".join}
+    exec(compile("\n".join(lines), "<binding of arguments>", "exec"), names)
+    made: Any = names["make"]
+    return made  # type: ignore[no-any-return]

@@ -7,24 +7,26 @@ from gallery import command_line
 from numba import hip
 
 SMALL = 70
-SIDE, DEPTH = 64, 32
-"""A block computes SIDE x SIDE elements of the product, from DEPTH columns and rows of the factors at a time."""
+SIDE = 64
+"""A block computes SIDE x SIDE elements of the product, from as many of each factor at a time."""
 
-SHAPE = (16, 16, 16)
-"""Rows, columns and depth of what a wave multiplies at once. Every GPU with matrix cores has this one."""
+SHAPE = (16, 16, 32)
+"""Rows, columns and depth of what a wave multiplies at once: one or two instructions of every GPU with matrix cores."""
 
-PITCH = DEPTH + 8
+PITCH = SIDE + 8
 """Elements from one row to the next in shared memory: more than there are, so that rows start in different banks."""
 
 
 @hip.jit
 def fill_tiles(tile_x, tile_y, x, y, top, left, first):
-    """Copy DEPTH columns of SIDE rows of *x*, and as many rows and columns of *y*, transposed; zeros beyond the end."""
-    for i in range(hip.threadIdx.x, SIDE * DEPTH, hip.blockDim.x):
-        row, k = top + i // DEPTH, first + i % DEPTH
-        tile_x[i // DEPTH, i % DEPTH] = x[row, k] if row < x.shape[0] and k < x.shape[1] else 0
-        k, column = first + i // SIDE, left + i % SIDE
-        tile_y[i % SIDE, i // SIDE] = y[k, column] if k < y.shape[0] and column < y.shape[1] else 0
+    """Copy SIDE x SIDE elements of *x* and of *y*, those transposed; zeros beyond the end. Blocks are SIDE threads
+    wide."""
+    across = hip.threadIdx.x
+    for down in range(hip.threadIdx.y, SIDE, hip.blockDim.y):
+        row, k = top + down, first + across
+        tile_x[down, across] = x[row, k] if row < x.shape[0] and k < x.shape[1] else 0
+        k, column = first + down, left + across
+        tile_y[across, down] = y[k, column] if k < y.shape[0] and column < y.shape[1] else 0
 
 
 @hip.jit
@@ -34,7 +36,7 @@ def multiply(x, y, product):
     tile_x = hip.shared.array((SIDE, PITCH), np.float16)
     tile_y = hip.shared.array((SIDE, PITCH), np.float16)
     top, left = hip.blockIdx.y * SIDE, hip.blockIdx.x * SIDE
-    wave = hip.threadIdx.x // hip.warpsize
+    wave = (hip.threadIdx.y * SIDE + hip.threadIdx.x) // hip.warpsize
     row, column = wave // 2 * 32, wave % 2 * 32
 
     x0, x1 = hip.matrix.fragment("a", SHAPE, np.float16), hip.matrix.fragment("a", SHAPE, np.float16)
@@ -48,10 +50,10 @@ def multiply(x, y, product):
     hip.matrix.fill(sum10, 0)
     hip.matrix.fill(sum11, 0)
 
-    for first in range(0, x.shape[1], DEPTH):
+    for first in range(0, x.shape[1], SIDE):
         fill_tiles(tile_x, tile_y, x, y, top, left, first)
         hip.syncthreads()
-        for k in range(0, DEPTH, 16):
+        for k in range(0, SIDE, 32):
             hip.matrix.load(x0, tile_x, row, k)
             hip.matrix.load(x1, tile_x, row + 16, k)
             hip.matrix.load(y0, tile_y.T, k, column)
@@ -74,7 +76,7 @@ def main(size: int = 500) -> None:
     blocks = -(-size // SIDE)
     d_x, d_y = hip.to_device(x), hip.to_device(y)
     d_product = hip.device_array((blocks * SIDE, blocks * SIDE), np.float32)
-    threads = 4 * hip.get_current_device().WARP_SIZE
+    threads = (SIDE, 4 * hip.get_current_device().WARP_SIZE // SIDE)
     multiply[(blocks, blocks), threads](d_x, d_y, d_product)  # compiles
     hip.synchronize()
     start = time.perf_counter()

@@ -55,6 +55,10 @@ FAULT = "spmd.fault"
 STACK_IS_LOW = "spmd.stack_is_low"
 OBSERVE = "spmd.observe"
 
+DOT_BF16 = "spmd.dot.bf16"
+DOT_U8_I8 = "spmd.dot.u8.i8"
+"""Products of vectors whose elements are two bfloat16, or four bytes, added to sums. They take no work item."""
+
 PLACE = "spmd.place"
 """The metadata of calls at which threads wait, with their place in the source: a node with one string."""
 

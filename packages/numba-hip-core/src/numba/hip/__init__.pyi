@@ -641,9 +641,9 @@ class matrix:
             hip.matrix.mma(sums, left, right, sums)
         hip.matrix.store(sums, product, row, column)
 
-    ``fragment[i]`` is the element number *i* of those that this lane has, of which there are ``len(fragment)``; `position`
-    tells its row and column. ``fragment.shape`` is that of the whole matrix. Several lanes may have the same element of an
-    *a* or a *b*: assign what depends on the old value and on the position alone, and to all of them."""
+    ``fragment[i]`` is the element number *i* of those that this lane has, of which there are ``len(fragment)``, or none;
+    `position` tells its row and column. ``fragment.shape`` is that of the whole matrix. Several lanes may have the same
+    element of an *a* or a *b*: assign what depends on the old value and on the position alone, and to all of them."""
     @staticmethod
     def fill(fragment: Any, value: Any) -> None:
         """``fill(fragment, value)``: make all elements *value*."""

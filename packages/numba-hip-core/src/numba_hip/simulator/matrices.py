@@ -9,16 +9,7 @@ from numba.core import types
 
 from numba_hip._numba.typing import from_dtype
 from numba_hip.errors import MatrixError
-from numba_hip.language.matrix.kinds import (
-    ACCUMULATOR,
-    ROLES,
-    A,
-    B,
-    Fragment,
-    check_kind,
-    check_operands,
-    check_product,
-)
+from numba_hip.language.matrix.kinds import ROLES, Fragment, check_kind, check_operands, check_product, together
 from numba_hip.simulator.functions import means, to_dtype
 from numba_hip.simulator.schedule import SimulatedThread
 
@@ -30,18 +21,15 @@ class SimulatedFragment:
 
     def __init__(self, thread: SimulatedThread, kind: Fragment, dtype: np.dtype[Any]) -> None:
         self.kind = kind
-        lanes, lane = thread.block.grid.wave_size, thread.lane
-        m, n, k = kind.dims
-        share = m * n // lanes
-        row, column = divmod(lane * share, n)
-        rows, columns = {
-            A: (range(row, row + 1), range(k)),
-            B: (range(k), range(column, column + share)),
-            ACCUMULATOR: (range(row, row + 1), range(column, column + share)),
-        }[kind.role]
-        self.places = [(row, column) for row in rows for column in columns]
+        turn = together(kind)
+        self.places = [
+            (first + within, column)
+            for first in range(0, kind.rows, turn)
+            for column in range(kind.columns)
+            for within in range(turn)
+            if thread.lane == 0
+        ]
         self.elements = np.full(len(self.places) * dtype.itemsize, 0xFF, np.uint8).view(dtype)
-        self.tile = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,11 +46,12 @@ class SimulatedFragment:
         self.elements[index] = value
 
     def wide(self) -> HostArray:
-        """The lane's part of the matrix, in the type in which products are added up."""
+        """The matrix of the first lane, in the type in which products are added up."""
         kind = self.elements.dtype
         wide = np.dtype(np.int32) if kind.kind == "i" else kind if kind in (np.float32, np.float64) else np.float32
-        rows, columns = ((part.stop - part.start) for part in self.tile)
-        return self.elements.astype(wide).reshape(rows, columns)
+        whole = np.empty(self.shape, wide)
+        whole[tuple(np.transpose(self.places))] = self.elements.astype(wide)
+        return whole
 
 
 @means("matrix.fragment")
@@ -94,6 +83,8 @@ def _mma(
 ) -> None:
     check_operands(*(operand.kind for operand in (d, a, b, c)))
     check_product(d.kind, a.kind, b.kind)
+    if thread.lane != 0:
+        return
     left, right, sums = a.wide(), b.wide(), c.wide()
     for k in range(left.shape[1]):
         sums = sums + left[:, k : k + 1] * right[k : k + 1]

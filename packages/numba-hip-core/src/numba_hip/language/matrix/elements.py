@@ -11,7 +11,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, sig
 
 from numba_hip.language.matrix.functions import is_number
 from numba_hip.language.matrix.kinds import Fragment
-from numba_hip.language.matrix.unit import read_element, write_element
+from numba_hip.language.matrix.unit import I64, read_element, write_element
 from numba_hip.language.registry import lowering, typing
 
 
@@ -46,12 +46,15 @@ class _Attributes(AttributeTemplate):
 
 
 def _checked(context: Any, builder: ir.IRBuilder, kind: Fragment, index: ir.Value) -> ir.Value:
-    """*index*, where a negative one counts from the end; checked where indices of arrays are."""
-    count = context.matrix_unit().count(builder, kind)
+    """*index*, where a negative one counts from the end; checked where indices of arrays are.
+
+    The end is that of the lane with the most elements: one that has none has room for them, too, and nothing of others
+    is overwritten."""
+    unit = context.matrix_unit()
     negative = builder.icmp_signed("<", index, index.type(0))
-    place = builder.select(negative, builder.add(index, count), index)
+    place = builder.select(negative, builder.add(index, I64(unit.most(kind))), index)
     if context.enable_boundscheck:
-        cgutils.do_boundscheck(context, builder, place, count, 0)
+        cgutils.do_boundscheck(context, builder, place, unit.count(builder, kind), 0)
     return place
 
 

@@ -10,7 +10,6 @@ from numba.core.errors import RequireLiteralValue, TypingError
 
 from numba_hip.language import array_allocation
 from numba_hip.language.matrix.kinds import ROLES, Fragment, check_kind, check_operands
-from numba_hip.language.matrix.unit import write_element
 from numba_hip.language.stub import Lower, device_function, given, number_type
 
 I32 = ir.IntType(32)
@@ -53,10 +52,7 @@ def fragment(role: types.Type, shape: types.Type, dtype: types.Type) -> tuple[ty
             _check_waves(context, builder)
         unit = context.matrix_unit()
         unit.check(kind)
-        storage = ir.ArrayType(context.get_data_type(unit.stored(kind)), unit.most(kind))
-        with builder.goto_entry_block():
-            data = builder.alloca(storage)
-        return builder.bitcast(data, context.get_value_type(kind))
+        return unit.reserve(builder, kind)
 
     return kind, lower
 
@@ -81,10 +77,7 @@ def fill(fragment: types.Type, value: types.Type) -> tuple[types.Type, Lower]:
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         element = context.cast(builder, args[1], sig.args[1], kind.dtype)
-        context.matrix_unit().each(
-            builder, kind,
-            lambda index, row, column: write_element(builder, context, kind, args[0], index, element),
-        )  # fmt: skip
+        context.matrix_unit().fill(builder, (kind, args[0]), element)
         return context.get_dummy_value()
 
     return types.void, lower

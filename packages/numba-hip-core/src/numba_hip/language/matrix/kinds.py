@@ -52,6 +52,14 @@ class _AddressModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.IntType(8).as_pointer())
 
 
+def together(kind: Fragment) -> int:
+    """The neighbours along *k* of a *b* that the CPU device and the simulator have together, a row of such after
+    another: what processors multiply in one instruction."""
+    if kind.role != B:
+        return 1
+    return 2 if kind.dtype == bfloat16 else 4 if kind.dtype == types.int8 else 1
+
+
 def can_multiply(one: MatrixInstruction, shape: tuple[int, int, int]) -> bool:
     """Whether *one* multiplies matrices of *shape*, where k may take it several times."""
     return one.shape[:2] == shape[:2] and shape[2] % one.shape[2] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from numba.core.errors import RequireLiteralValue, TypingError
 from numba_hip.errors import MatrixError
 from numba_hip.language.matrix.functions import fragment_type, is_number
 from numba_hip.language.matrix.kinds import Fragment
-from numba_hip.language.matrix.unit import I64, read_element, write_element
+from numba_hip.language.matrix.unit import I64, Tile, read_element, write_element
 from numba_hip.language.stub import Lower, device_function, given, number_type
 
 LAYOUTS = ("row", "col")
@@ -99,6 +100,20 @@ def _check_bounds(
         cgutils.do_boundscheck(context, builder, place, extent, axis)
 
 
+def _contiguous(call: _Call) -> int | None:
+    """The axis of the tile along which elements are neighbours, if the types tell."""
+    if call.array.ndim == 1:
+        return LAYOUTS.index("col" if call.layout == "row" else "row") if call.array.layout in "CF" else None
+    return {"C": 1, "F": 0}.get(call.array.layout)
+
+
+def _behind(builder: ir.IRBuilder, address: ir.Value, place: Sequence[ir.Value], steps: Sequence[ir.Value]) -> ir.Value:
+    """The address of the element *place*, of row and column, of a matrix at *address*."""
+    for index, step in zip(place, steps, strict=True):
+        address = builder.gep(address, [builder.mul(index, step)], source_etype=BYTE)
+    return address
+
+
 def _transfer(
     call: _Call, context: Any, builder: ir.IRBuilder, sig: Any, args: Any, places_at: int, *, is_load: bool
 ) -> None:
@@ -117,14 +132,16 @@ def _transfer(
     if context.enable_boundscheck:
         _check_bounds(context, builder, call, array, places, leading)
     steps = _steps(context, builder, call, array, leading)
-    base = builder.bitcast(array.data, BYTE.as_pointer())
-    for place, first, step in zip(places, unit.origin(builder, kind), steps, strict=True):
-        base = builder.gep(base, [builder.mul(builder.add(place, first), step)], source_etype=BYTE)
+    corner = _behind(builder, builder.bitcast(array.data, BYTE.as_pointer()), places, steps)
+    tile = Tile(call.array.dtype, corner, steps, _contiguous(call))
+    if unit.move(builder, (kind, args[0]), tile, is_load=is_load):
+        return
+    base = _behind(builder, corner, unit.origin(builder, kind), steps)
     align = None if call.array.aligned else 1
 
     def visit(index: ir.Value, row: ir.Value, column: ir.Value) -> None:
-        behind = builder.add(builder.mul(row, steps[0]), builder.mul(column, steps[1]))
-        pointer = builder.bitcast(builder.gep(base, [behind], source_etype=BYTE), array.data.type)
+        distance = builder.add(builder.mul(row, steps[0]), builder.mul(column, steps[1]))
+        pointer = builder.bitcast(builder.gep(base, [distance], source_etype=BYTE), array.data.type)
         if is_load:
             found = context.unpack_value(builder, call.array.dtype, pointer, align=align)
             value = context.cast(builder, found, call.array.dtype, kind.dtype)

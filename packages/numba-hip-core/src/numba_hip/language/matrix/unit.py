@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from llvmlite import ir
@@ -19,6 +20,20 @@ Operand = tuple[Fragment, ir.Value]
 """A fragment: its type, and the address of the lane's elements."""
 
 
+@dataclass(frozen=True)
+class Tile:
+    """The part of an array that a fragment is loaded from or stored to."""
+
+    dtype: types.Type
+    """The type of the array's elements."""
+    address: ir.Value
+    """That of the first element, of bytes."""
+    steps: tuple[ir.Value, ir.Value]
+    """Bytes from one row to the next, and from one column to the next; i64."""
+    contiguous: int | None
+    """The axis along which elements are known to be neighbours: 0 down a column, 1 along a row."""
+
+
 class MatrixUnit(Protocol):
     """The fragments of one target."""
 
@@ -31,6 +46,9 @@ class MatrixUnit(Protocol):
     def most(self, kind: Fragment) -> int:
         """How many elements a lane can have."""
 
+    def reserve(self, builder: ir.IRBuilder, kind: Fragment) -> ir.Value:
+        """The address, of bytes, of new memory for the elements of a lane."""
+
     def count(self, builder: ir.IRBuilder, kind: Fragment) -> ir.Value:
         """How many elements a lane has, an i64."""
 
@@ -42,6 +60,13 @@ class MatrixUnit(Protocol):
 
     def each(self, builder: ir.IRBuilder, kind: Fragment, visit: Visit) -> None:
         """Write code that visits all elements of this lane, in their order."""
+
+    def fill(self, builder: ir.IRBuilder, operand: Operand, value: ir.Value) -> None:
+        """Make all elements of this lane *value*, of the fragment's type."""
+
+    def move(self, builder: ir.IRBuilder, operand: Operand, tile: Tile, *, is_load: bool) -> bool:
+        """Write code that loads the fragment from *tile*, or stores it there; False, and no code, where going over
+        `each` element is as good."""
 
     def multiply(self, builder: ir.IRBuilder, target: Operand, a: Operand, b: Operand, c: Operand) -> None:
         """``target = a @ b + c``. Raises `MatrixError` if the target has no instruction for these types."""

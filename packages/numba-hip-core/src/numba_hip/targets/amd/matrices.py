@@ -12,7 +12,7 @@ from hip_devicelib.matrix_instructions import MatrixInstruction, matrix_instruct
 from hip_devicelib.target import Target
 from numba_hip.errors import MatrixError
 from numba_hip.language.matrix.kinds import ACCUMULATOR, A, Fragment, describe, describe_product, takes
-from numba_hip.language.matrix.unit import I64, Operand, Visit
+from numba_hip.language.matrix.unit import I64, Operand, Tile, Visit
 
 BIT, I32 = ir.IntType(1), ir.IntType(32)
 
@@ -51,6 +51,13 @@ class AmdMatrixUnit:
         m, n, k = kind.dims
         return m * n // one.wave_size if kind.role == ACCUMULATOR else k * one.parts // one.shape[2]
 
+    def reserve(self, builder: ir.IRBuilder, kind: Fragment) -> ir.Value:
+        """A stack slot, which becomes registers."""
+        storage = ir.ArrayType(self._context.get_data_type(self.stored(kind)), self.most(kind))
+        with builder.goto_entry_block():
+            data = builder.alloca(storage)
+        return builder.bitcast(data, self._context.get_value_type(kind))
+
     def count(self, builder: ir.IRBuilder, kind: Fragment) -> ir.Value:
         """A constant."""
         return I64(self.most(kind))
@@ -82,6 +89,15 @@ class AmdMatrixUnit:
                 together, turn = self._turns(kind)
                 row = index // together * turn + index % together
             visit(I64(index), I64(row), I64(column))
+
+    def fill(self, builder: ir.IRBuilder, operand: Operand, value: ir.Value) -> None:
+        """One after another."""
+        for index in range(self.most(operand[0])):
+            builder.store(value, self._place(builder, operand, index))
+
+    def move(self, builder: ir.IRBuilder, operand: Operand, tile: Tile, *, is_load: bool) -> bool:
+        """LLVM joins the elements that are neighbours."""
+        return False
 
     def multiply(self, builder: ir.IRBuilder, target: Operand, a: Operand, b: Operand, c: Operand) -> None:
         """By as many instructions as k takes, the longest that there are."""

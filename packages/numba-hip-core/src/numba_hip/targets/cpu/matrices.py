@@ -1,9 +1,9 @@
-"""Fragments on the CPU device: each lane has all the elements that its part of a product needs.
+"""Fragments on the CPU device: the first lane of a wave has all of a matrix, and the others have nothing.
 
-A lane of a wave of *w* lanes has ``m * n / w`` elements of an accumulator: neighbours in one row. Of *a* it has that
-row, and of *b* their columns, as other lanes have too. So no lane waits for another, every form of the CPU device can
-run it, and the products are loops over private arrays. A lane loads rows of arrays, or parts of them, which lie
-together, and adds up neighbours, for which LLVM has vectors where threads run one after another.
+So no lane waits for another, every form of the CPU device can run it, and a product is a function that one thread calls
+for the whole of it, with rows of the matrices in vectors (`matrix_functions`). Accumulators and *a* lie row by row.
+What *b* has lies so that a vector has one row, or the `together` neighbours along *k* that processors multiply in one
+instruction, for all columns: for types of 16 bits two rows in turns, for those of 8 bits four.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from numba_hip.language.matrix.kinds import ACCUMULATOR, A, B, Fragment, check_product
-from numba_hip.language.matrix.unit import I64, Operand, Visit
+from numba_hip.bfloat import bfloat16
+from numba_hip.language.matrix.kinds import Fragment, check_product, together
+from numba_hip.language.matrix.unit import I64, Operand, Tile, Visit
+from numba_hip.targets.cpu.matrix_functions import BYTES, fill_function, multiply_function
+from numba_hip.targets.cpu.matrix_transfers import can_move, move_function
 
-FEWEST_LANES = 32
-"""Lanes of a wave; there may be more, which is not known before the kernel is loaded."""
+I32 = ir.IntType(32)
 
-AT_ONCE = 4
-"""Sums that are added up at once. Every lane has a multiple of these."""
+LINE = 64
+"""Bytes of a cache line, over whose end no vector reaches."""
+
+PAGE = 4096
+"""Addresses that differ by it have their place in the same part of the cache."""
 
 
 class CpuMatrixUnit:
@@ -33,81 +38,78 @@ class CpuMatrixUnit:
         """The CPU device has what any GPU has."""
 
     def stored(self, kind: Fragment) -> types.Type:
-        """The type in which products are added up: factors are converted once."""
-        if isinstance(kind.dtype, types.Integer):
-            return types.int32
-        return kind.dtype if kind.dtype in (types.float32, types.float64) else types.float32
+        """The own type, or float32 where processors multiply nothing shorter: factors are converted once."""
+        if kind.dtype in (types.int8, types.int32, types.float32, types.float64, bfloat16):
+            return kind.dtype
+        return types.float32
 
     def most(self, kind: Fragment) -> int:
-        """In waves of 32 lanes."""
-        m, n, k = kind.dims
-        share = m * n // FEWEST_LANES
-        return {A: k, B: share * k, ACCUMULATOR: share}[kind.role]
+        """All elements: every lane has room for them."""
+        return kind.rows * kind.columns
+
+    def reserve(self, builder: ir.IRBuilder, kind: Fragment) -> ir.Value:
+        """Other cache lines for each fragment.
+
+        Between regions a fragment of all threads of a block is an array, and those of the first lanes would begin at
+        multiples of a page, and so be in each other's way in the cache. What lies before costs addresses only."""
+        element = self._context.get_data_type(self.stored(kind))
+        nbytes = self.most(kind) * self._context.get_abi_sizeof(element)
+        entry = builder.function.entry_basic_block.instructions
+        before = sum(one.opname == "alloca" and one.align == LINE for one in entry) * nbytes % PAGE
+        with builder.goto_entry_block():
+            data = builder.alloca(ir.ArrayType(BYTES.pointee, before + nbytes))
+            data.align = LINE
+            return builder.gep(builder.bitcast(data, BYTES), [I64(before)], inbounds=True, source_etype=BYTES.pointee)
 
     def count(self, builder: ir.IRBuilder, kind: Fragment) -> ir.Value:
-        """As the size of a wave makes it."""
-        if kind.role == A:
-            return I64(kind.columns)
-        return builder.mul(self._share(builder, kind), I64(kind.dims[2] if kind.role == B else 1))
+        """All or none."""
+        return builder.select(self._is_first(builder), I64(self.most(kind)), I64(0))
 
     def origin(self, builder: ir.IRBuilder, kind: Fragment) -> tuple[ir.Value, ir.Value]:
-        """From the number of the lane."""
-        share = self._share(builder, kind)
-        lane = builder.zext(self._context.lane(builder), I64)
-        first = builder.mul(lane, share)  # of all elements of the product, row by row
-        row, column = builder.udiv(first, I64(kind.dims[1])), builder.urem(first, I64(kind.dims[1]))
-        return {A: (row, I64(0)), B: (I64(0), column), ACCUMULATOR: (row, column)}[kind.role]
+        """That of the matrix."""
+        return I64(0), I64(0)
 
     def offset(self, builder: ir.IRBuilder, kind: Fragment, index: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Row by row of *b*."""
-        if kind.role != B:
-            return I64(0), index
-        share = self._share(builder, kind)
-        return builder.udiv(index, share), builder.urem(index, share)
+        """Row by row, in turns of `together` rows."""
+        turn, columns = I64(together(kind)), I64(kind.columns)
+        within, place = builder.urem(index, turn), builder.udiv(index, turn)
+        row = builder.add(builder.mul(builder.udiv(place, columns), turn), within)
+        return row, builder.urem(place, columns)
 
     def each(self, builder: ir.IRBuilder, kind: Fragment, visit: Visit) -> None:
-        """Loops."""
-        if kind.role != B:
-            with cgutils.for_range(builder, self.count(builder, kind), intp=I64) as loop:
-                visit(loop.index, I64(0), loop.index)
-            return
-        share = self._share(builder, kind)
-        with cgutils.loop_nest(builder, [I64(kind.rows), share], I64) as (row, column):
-            visit(builder.add(builder.mul(row, share), column), row, column)
+        """Loops of the first lane."""
+        turn = I64(together(kind))
+        with (
+            builder.if_then(self._is_first(builder)),
+            cgutils.loop_nest(builder, [I64(kind.rows), I64(kind.columns)], I64) as (row, column),
+        ):
+            turns = builder.add(builder.mul(builder.udiv(row, turn), I64(kind.columns)), column)
+            visit(builder.add(builder.mul(turns, turn), builder.urem(row, turn)), row, column)
+
+    def fill(self, builder: ir.IRBuilder, operand: Operand, value: ir.Value) -> None:
+        """By the first lane."""
+        kind, data = operand
+        stored = self._context.cast(builder, value, kind.dtype, self.stored(kind))
+        with builder.if_then(self._is_first(builder)):
+            builder.call(fill_function(builder.module, stored.type, self.most(kind)), [data, stored])
+
+    def move(self, builder: ir.IRBuilder, operand: Operand, tile: Tile, *, is_load: bool) -> bool:
+        """Rows or columns that lie together, as vectors; not where the accesses of threads are observed."""
+        kind, data = operand
+        if self._context.codegen().observes or not can_move(kind, tile, is_load=is_load):
+            return False
+        function = move_function(builder.module, kind, together(kind), tile, is_load=is_load)
+        with builder.if_then(self._is_first(builder)):
+            builder.call(function, [data, tile.address, tile.steps[1 if tile.contiguous == 0 else 0]])
+        return True
 
     def multiply(self, builder: ir.IRBuilder, target: Operand, a: Operand, b: Operand, c: Operand) -> None:
-        """Some sums at once: they are in registers."""
+        """By the first lane."""
         check_product(target[0], a[0], b[0])
-        element = self._context.get_data_type(self.stored(target[0]))
-        depth = a[0].columns
-        sums = [cgutils.alloca_once(builder, element) for _ in range(AT_ONCE)]
-        share = self._share(builder, target[0])
-        with cgutils.for_range_slice(builder, I64(0), share, I64(AT_ONCE), I64) as (first, _):
-            places = [builder.add(first, I64(column)) for column in range(AT_ONCE)]
-            for place, total in zip(places, sums, strict=True):
-                builder.store(self._load(builder, c, place, element), total)
-            with cgutils.for_range(builder, I64(depth), intp=I64) as loop:
-                left = self._load(builder, a, loop.index, element)
-                for place, total in zip(places, sums, strict=True):
-                    right = self._load(builder, b, builder.add(builder.mul(loop.index, share), place), element)
-                    builder.store(_add_product(builder, builder.load(total, typ=element), left, right), total)
-            for place, total in zip(places, sums, strict=True):
-                builder.store(builder.load(total, typ=element), self._place(builder, target, place, element))
+        sums = self._context.get_data_type(self.stored(target[0]))
+        function = multiply_function(builder.module, sums, target[0].dims, together(b[0]))
+        with builder.if_then(self._is_first(builder)):
+            builder.call(function, [operand[1] for operand in (target, a, b, c)])
 
-    def _share(self, builder: ir.IRBuilder, kind: Fragment) -> ir.Value:
-        """The elements of an accumulator that a lane has, an i64."""
-        lanes = builder.zext(self._context.wave_size(builder), I64)
-        return builder.udiv(I64(kind.dims[0] * kind.dims[1]), lanes)
-
-    def _place(self, builder: ir.IRBuilder, operand: Operand, index: ir.Value, element: ir.Type) -> ir.Value:
-        data = builder.bitcast(operand[1], element.as_pointer())
-        return builder.gep(data, [index], inbounds=True, source_etype=element)
-
-    def _load(self, builder: ir.IRBuilder, operand: Operand, index: ir.Value, element: ir.Type) -> ir.Value:
-        return builder.load(self._place(builder, operand, index, element), typ=element)
-
-
-def _add_product(builder: ir.IRBuilder, total: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
-    if isinstance(total.type, ir.IntType):
-        return builder.add(total, builder.mul(left, right))
-    return builder.fadd(total, builder.fmul(left, right, flags=("contract",)), flags=("contract",))
+    def _is_first(self, builder: ir.IRBuilder) -> ir.Value:
+        return builder.icmp_unsigned("==", self._context.lane(builder), I32(0))

@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.abi.work_item import Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.passes.define_dots import define_dots
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode
@@ -118,6 +119,7 @@ class KernelRequest:
         module = read_bitcode(self.code, self.context)
         module.triple, module.data_layout = self.machine.triple, str(self.machine.target_data)
         define_overloads(module, self.context.read_text)
+        define_dots(module, self.context.read_text)
         name_functions(module)
         return module
 

@@ -35,11 +35,16 @@ FRAME = Struct(
 FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y", "thread z")
 """Meaning of the 32-bit words of a fault."""
 
-PROGRAM = Struct(worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32, length=I32)
+PROGRAM = Struct(
+    worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32, length=I32, parts=I32
+)  # fmt: skip
 """A finalised kernel: its worker; the nanoseconds that a block took in the last launch, negative before the first; the
 range of its machine code and the kernel's name, which are set when it is loaded; whether the launching thread has to
-run all blocks itself, one after another; and the threads of a block along x, for code that runs blocks of several
-lengths."""
+run all blocks itself, one after another; the threads of a block along x, for code that runs blocks of several
+lengths; and into how many chunks the blocks of a launch are divided for each thread of the processor."""
+
+CHUNKS_PER_THREAD = 8
+"""Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
 
 UNKNOWN_COST = -1.0
 

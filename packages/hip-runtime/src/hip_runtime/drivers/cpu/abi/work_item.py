@@ -90,6 +90,9 @@ class WorkItem:
         self.row_lanes: ir.Value | None = None
         """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written, if they are
         only counted at run time."""
+        self.takes_turns = False
+        """Whether gangs of different blocks take turns in a loop: then more blocks at once are better, see
+        `vectorize.turns`."""
         self.totals: CollectsTotals | None = None
         """What collects atomic operations of a chunk of blocks, if the kernel has such."""
         self.wave_size = wave_size

@@ -5,19 +5,27 @@ frame, ptr record)`` and the global variable `PROGRAM_SYMBOL`, which launches ta
 throughout, so the loops over the threads have constant trip counts, no remainders beyond those that the shape causes,
 and induction variables that are the thread indices.
 
-A *body* runs the threads of one block. `run_threads` calls the kernel for one thread after the other, which suffices
+A *body* runs the threads of some blocks. `run_threads` calls the kernel for one thread after the other, which suffices
 for kernels whose threads do not synchronise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 
 from llvmlite import ir
 
 from hip_devicelib.codeobject import Kernel, Parameter
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, PROGRAM, UNKNOWN_COST, WORKER_RECORD, WORKER_TYPE
+from hip_runtime.drivers.cpu.abi.launch_frame import (
+    CHUNKS_PER_THREAD,
+    FRAME,
+    PROGRAM,
+    UNKNOWN_COST,
+    WORKER_RECORD,
+    WORKER_TYPE,
+)
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, MAX_GRID, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
@@ -33,9 +41,27 @@ PARAMETER_TYPES: dict[str, ir.Type] = {
     "ptr": PTR,
 }  # fmt: skip
 
-Body = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value]], None]
-"""Writes code that runs the threads of one block. It takes a builder, the work item, whose block index is set, and the
-kernel's arguments."""
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks of a chunk, in code that is being written: those with the numbers from *first* to below *limit*."""
+
+    first: ir.Value
+    limit: ir.Value
+    between: Callable[[ir.Value, ir.Value], AbstractContextManager[None]]
+    """Loops over blocks from a first one to below a limit; the index of each is in the work item meanwhile."""
+
+    def each(self) -> AbstractContextManager[None]:
+        """A loop over all of them."""
+        return self.between(self.first, self.limit)
+
+
+Body = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value], Blocks], None]
+"""Writes code that runs the threads of blocks. It takes a builder, the work item, the kernel's arguments, and the
+blocks."""
+
+BlockBody = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value]], None]
+"""The same for one block, whose index is in the work item."""
 
 
 def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
@@ -66,11 +92,15 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
 
     entry = builder.block
 
-    def run_blocks(first: ir.Value, limit: ir.Value) -> None:
-        start = builder.block
+    @contextmanager
+    def each_block(first: ir.Value, limit: ir.Value) -> Iterator[None]:
         with _blocks(item, builder, first, limit, grid) as index:
             _store_block_index(item, builder, place, index, grid)
-            body(builder, place, arguments)
+            yield
+
+    def run_blocks(first: ir.Value, limit: ir.Value) -> None:
+        start = builder.block
+        body(builder, place, arguments, Blocks(first, limit, each_block))
         if item.totals is not None:
             item.totals.write(builder, place, entry, start)
 
@@ -105,12 +135,22 @@ def kernel_type(kernel: Kernel) -> ir.FunctionType:
     return ir.FunctionType(VOID, [PTR, *(PARAMETER_TYPES[parameter.type] for parameter in kernel.parameters)])
 
 
+def one_by_one(body: BlockBody) -> Body:
+    """A body that runs *body* for one block after another."""
+
+    def run(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
+        with blocks.each():
+            body(builder, place, arguments)
+
+    return run
+
+
 def run_threads(kernel: Kernel, item: WorkItem) -> Body:
     """A body that runs one thread after another."""
     target = ir.Function(item.module, kernel_type(kernel), kernel.name)
 
-    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        with _threads(builder, item, place):
+    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
+        with blocks.each(), _threads(builder, item, place):
             builder.call(target, [place, *arguments], attrs=("alwaysinline",))
 
     return body
@@ -120,7 +160,8 @@ def _define_program(module: ir.Module, worker: ir.Function, item: WorkItem) -> N
     program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
     unknown = I64(0)
     cost = ir.DoubleType()(UNKNOWN_COST)
-    last = I32(int(item.observed)), I32(item.block[0])
+    parts = 1 if item.takes_turns else CHUNKS_PER_THREAD
+    last = I32(int(item.observed)), I32(item.block[0]), I32(parts)
     fields = [function_address(worker), cost, unknown, unknown, PTR(None), *last]
     program.initializer = ir.Constant(PROGRAM.type, fields)
 

@@ -48,6 +48,23 @@ def _has_long_stride(
         or not is_decided_by_ends(shapes, terminator.operands[0], latch, staying[0] == 0)
     ):
         return False
+    return _walks_far(loop, shapes, unit_stride, size_of, width)
+
+
+def is_grid_stride_loop(
+    loop: frozenset[Block], shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int
+) -> bool:
+    """Whether *loop*, which lanes leave together, is such a loop."""
+    return _walks_far(loop, shapes, UnitStrideLoops(shapes, size_of), size_of, width)
+
+
+def _walks_far(
+    loop: frozenset[Block],
+    shapes: VectorShapes,
+    unit_stride: UnitStrideLoops,
+    size_of: Callable[[ir.Type], int],
+    width: int,
+) -> bool:
     if sum(len(block.instructions) for block in loop) > _MAX_INSTRUCTIONS:
         return False
     for block in loop:

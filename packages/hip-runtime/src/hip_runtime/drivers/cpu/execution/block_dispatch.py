@@ -33,9 +33,6 @@ SMALL_GRID_NANOSECONDS = 10_000
 FIRST_BLOCKS = 16
 """Blocks at most that are run before it is decided whether a launch goes on without help."""
 
-CHUNKS_PER_THREAD = 8
-"""Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
-
 POLL_NANOSECONDS = 50_000_000
 """Nanoseconds after which signal handlers are given a turn, and that a chunk should not take longer than."""
 
@@ -265,7 +262,8 @@ def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, thre
     """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`."""
     cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
     known = builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
-    parts = builder.select(known, builder.mul(threads, I64(CHUNKS_PER_THREAD)), I64(FIRST_CHUNKS))
+    parts = PROGRAM.load(builder, program, "parts")
+    parts = builder.select(known, builder.mul(threads, builder.zext(parts, I64)), I64(FIRST_CHUNKS))
     chunk = builder.udiv(left, parts)
     longest = builder.fdiv(_DOUBLE(float(POLL_NANOSECONDS)), builder.select(known, cost, _DOUBLE(1.0)))
     bounded = builder.fcmp_ordered("<", longest, builder.uitofp(chunk, _DOUBLE))

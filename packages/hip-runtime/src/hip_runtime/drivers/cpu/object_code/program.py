@@ -115,6 +115,7 @@ class ProgramWords(ctypes.Structure):
         ("name", ctypes.c_void_p),
         ("serial", ctypes.c_int32),
         ("length", ctypes.c_int32),
+        ("parts", ctypes.c_int32),
     )
 
 

@@ -18,7 +18,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
-from hip_runtime.drivers.cpu.abi.worker import Body
+from hip_runtime.drivers.cpu.abi.worker import BlockBody
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
@@ -48,7 +48,7 @@ thousands of accesses, each of which LLVM's code generator compares with many ot
 
 def run_block(
     graph: RegionGraph, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, gang_plan: GangPlan
-) -> Body:
+) -> BlockBody:
     """A worker's body that runs the blocks of a kernel of type *kind* that was cut into *graph*.
 
     *source* is the parsed module of the kernel, *layout* LLVM's data layout. *gang_plan* says which regions run in

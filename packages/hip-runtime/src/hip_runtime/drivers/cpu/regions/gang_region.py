@@ -20,7 +20,8 @@ from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, regio
 from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
-from hip_runtime.drivers.cpu.vectorize.gangs import GANG_FUNCTION, GangFunction, each_gang, make_gang
+from hip_runtime.drivers.cpu.vectorize.gang_loops import each_gang
+from hip_runtime.drivers.cpu.vectorize.gangs import GANG_FUNCTION, GangFunction, make_gang
 from hip_runtime.errors import UnsupportedError
 
 

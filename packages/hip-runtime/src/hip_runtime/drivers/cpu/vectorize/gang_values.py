@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import allocate
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
+from hip_runtime.drivers.cpu.vectorize.suspension import Suspension
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 
@@ -28,7 +29,7 @@ class GangValues:
     def __init__(
         self, lanes: VectorBuilder, shapes: VectorShapes, item: WorkItem, symbols: SymbolDeclarations,
         entry: ir.IRBuilder, arguments: list[ir.Value], privates: dict[Instruction, ir.Value], variants: FindsVariants,
-        demotable: frozenset[Instruction] = frozenset(), lockstep: bool = False,
+        demotable: frozenset[Instruction] = frozenset(), lockstep: bool = False, suspension: Suspension | None = None,
     ) -> None:  # fmt: skip
         self.lanes = lanes
         self.builder = lanes.builder
@@ -42,6 +43,8 @@ class GangValues:
         self.demotable = demotable
         self.lockstep = lockstep
         """Whether each memory access has to be made for all lanes before the next one."""
+        self.suspension = suspension
+        """Where the gang stops, if it does."""
         self.mask: ir.Value | None = None
         self.block: Block
         self.values: dict[Instruction, ir.Value] = {}
@@ -50,7 +53,7 @@ class GangValues:
         self._divided: dict[tuple[Value, Value, bool], tuple[ir.Value, ir.Value]] = {}
         """Quotients and remainders of this block, by operands and whether these have a sign."""
         self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
-        self._speculated = SpeculativeBases(shapes, lanes, entry, self.scalar)
+        self._speculated = SpeculativeBases(shapes, lanes, self.place, self.scalar)
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
@@ -63,8 +66,14 @@ class GangValues:
         found = self._variables.get((value, varying))
         if found is None:
             kind = self.lanes.type_of(value.type) if varying else value.type
-            found = self._variables[value, varying] = allocate(self.entry, kind, value.name)
+            found = self._variables[value, varying] = self.place(value, kind, value.name)
         return found
+
+    def place(self, value: Instruction, kind: ir.Type, name: str) -> ir.Value:
+        """Memory for something of *kind* that belongs to *value*: in the gang's record, if it is kept there."""
+        if self.suspension is not None and self.suspension.keeps(value):
+            return self.suspension.place(self.entry, kind, name)
+        return allocate(self.entry, kind, name)
 
     def scalar(self, value: Value) -> ir.Value:
         """The base of a value that is strided."""

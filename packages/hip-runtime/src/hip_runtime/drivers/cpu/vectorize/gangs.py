@@ -1,16 +1,15 @@
-"""Gangs: functions that run neighbouring threads of a block as lanes, and the loop that runs them for a whole block."""
+"""Gangs: functions that run neighbouring threads of a block as lanes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
-from hip_runtime.drivers.cpu.abi.worker import counted
+from hip_runtime.drivers.cpu.abi.worker import Blocks, counted
 from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
@@ -23,15 +22,18 @@ from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
-from hip_runtime.drivers.cpu.llvmir import I32, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
+from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.row_parts import write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
+from hip_runtime.drivers.cpu.vectorize.suspension import Suspension, find_suspension
+from hip_runtime.drivers.cpu.vectorize.turns import Turns
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
@@ -75,10 +77,16 @@ class GangBody:
         self._check_cost = check_cost
         self._rows = self._multiple = 1
 
-    def __call__(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+    def __call__(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks
+    ) -> None:  # fmt: skip
+        """Run the threads of *blocks*, each of which *place* holds in its turn."""
         item = self._item
         symbols = SymbolDeclarations(item.module, self._source)
-        make = partial(GangFunction, self._function, item, self._kind.args, symbols, self._size_of, exits_on_data=False)
+        make = partial(
+            GangFunction, self._function, item, self._kind.args, symbols, self._size_of, exits_on_data=False,
+            may_suspend=True,
+        )  # fmt: skip
         made = make_gang(make, self._width, self._widens)
         width = self._width = made.width
         if self._check_cost:
@@ -88,8 +96,16 @@ class GangBody:
         values = sum(1 for _ in self._function.instructions())
         has_loop = any(made.shapes.order.loops.values())
         gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
-        with each_gang(builder, item, place, width, self._rows) as count:
-            builder.call(gang, [place, *arguments, count])
+        gangs = partial(each_gang, builder, item, place, width, self._rows)
+        suspension = made.suspension
+        if suspension is None:
+            with blocks.each(), gangs() as count:
+                builder.call(gang, [place, *arguments, count, PTR(None), I1(0)])
+            return
+        item.takes_turns = True
+        most = -(-item.limits[item.axes[0]] // width) * item.extents[1] * item.extents[2]
+        turns = Turns(builder, suspension.nbytes, count_gangs(builder, item, width), most)
+        turns.write(blocks, gangs, lambda *rest: builder.call(gang, [place, *arguments, *rest]))
 
     @property
     def multiple(self) -> int:
@@ -99,7 +115,8 @@ class GangBody:
     def describe(self) -> str:
         """What was done, for the reason of a kernel's form."""
         where = f", in {self._rows} rows" if self._rows > 1 else ""
-        return f"{self._width * self._rows} threads at a time{where}"
+        turns = ", which take turns in a loop" if self._item.takes_turns else ""
+        return f"{self._width * self._rows} threads at a time{where}{turns}"
 
 
 def _all_instructions(function: Function) -> Iterator[Instruction]:
@@ -108,35 +125,6 @@ def _all_instructions(function: Function) -> Iterator[Instruction]:
     for callee in {value.elementwise for value in function.instructions()}:
         if callee is not None:
             yield from callee.instructions()
-
-
-@contextmanager
-def each_gang(
-    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int, rows: int = 1, active: int | None = None
-) -> Iterator[ir.Value]:  # fmt: skip
-    """A loop over the gangs of a block, of *rows* rows each; those of the first *active* threads of a row, if it says
-    how many. Inside, the work item *place* holds the gang's first thread; yields the number of threads from there to
-    the end of its row.
-
-    LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
-    """
-    most, count, planes = item.extents
-    extent = item.row_lanes or I32(most)
-    gangs = I32(-(-(active or most) // width)) if item.row_lanes is None else _divide_up(builder, extent, width)
-    names = [f"thread.{AXES[axis]}" for axis in item.axes]
-    with (
-        counted(builder, names[2], I32(0), I32(planes)) as plane,
-        counted(builder, names[1], I32(0), I32(count // rows)) as row,
-        counted(builder, "gang", I32(0), gangs, rolled=True) as number,
-    ):
-        first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
-        first_row = builder.mul(row, I32(rows), flags=("nuw", "nsw"))
-        item.store_thread(builder, place, (first, first_row, plane))
-        yield builder.sub(extent, first, flags=("nuw", "nsw"))
-
-
-def _divide_up(builder: ir.IRBuilder, number: ir.Value, by: int) -> ir.Value:
-    return builder.udiv(builder.add(number, I32(by - 1), flags=("nuw", "nsw")), I32(by))
 
 
 def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> GangFunction:
@@ -157,8 +145,11 @@ class GangFunction:
     def __init__(
         self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: SymbolDeclarations,
         size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
-        lockstep: bool = False, exits_on_data: bool = True,
+        lockstep: bool = False, exits_on_data: bool = True, may_suspend: bool = False,
     ) -> None:  # fmt: skip
+        self._may_suspend = may_suspend
+        self.suspension: Suspension | None = None
+        """Where the gangs stop, once the function was written."""
         self._graph = function
         self._item = item
         self._symbols = symbols
@@ -168,7 +159,7 @@ class GangFunction:
         self._demotable = demotable
         self._lockstep = lockstep
         self._exits_on_data = exits_on_data
-        self._kind = ir.FunctionType(VOID, [*kinds, I32])
+        self._kind = ir.FunctionType(VOID, [*kinds, I32, *([PTR, I1] if may_suspend else [])])
         self._name = name
         self._split: RowSplit | None = None
         self._arrays = find_private_arrays(function, size_of)
@@ -207,7 +198,8 @@ class GangFunction:
             keep_lines(builder)
         self._lanes = VectorBuilder(builder, self.width)
         first, done = builder.block, builder.append_basic_block("done")
-        *arguments, count = function.args
+        count = function.args[len(self._graph.arguments)]
+        arguments = list(function.args[: len(self._graph.arguments)])
         not_full = builder.append_basic_block("not.full")
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
         has_partial_gang = self.has_partial_gangs
@@ -229,6 +221,8 @@ class GangFunction:
         if has_full_gangs:
             full = builder.append_basic_block("full")
             enough = builder.icmp_unsigned(">=", count, I32(self.width))
+            if self._may_suspend:  # then it was
+                enough = builder.or_(enough, function.args[-1])
             builder.cbranch(enough, full, not_full) if has_partial_gang else builder.branch(full)
             builder.position_at_end(full)
             self._write_full(arguments, self._place_registers(privates), rows, done, not_full)
@@ -238,7 +232,9 @@ class GangFunction:
         if self._split is None:
             builder.branch(under_mask)
         else:
-            self._write_parts(self._split, function.args, mask_place, done, under_mask)
+            self._write_parts(self._split, [*arguments, count], mask_place, done, under_mask)
+        if self.suspension is not None:
+            self._entry.store(I8(0), self.suspension.record)
         self._entry.branch(first)
         builder.position_at_end(done)
         builder.ret_void()
@@ -251,13 +247,21 @@ class GangFunction:
         """Write the version for full gangs, all rows at once. It changes the graph, so it has to be written last."""
         if rows == 1:
             self._version_coherent()
-            PredicatedFunction(
-                self._make_widener(self.shapes, arguments, privates), None, done, self.early_exits, otherwise
-            ).write()
+            self._suspend()
+            widener = self._make_widener(self.shapes, arguments, privates, self.suspension)
+            PredicatedFunction(widener, None, done, self.early_exits, otherwise).write()
             return
         wideners = [self._make_widener(self.shapes, arguments, privates)]
         wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
+
+    def _suspend(self) -> None:
+        """Suspend full gangs where that is better."""
+        suspends = self._may_suspend and self._item.tile == 1
+        found = find_suspension(self.shapes, self._size_of, self.width) if suspends else None
+        if found is not None:
+            found.record, found.resumes = self._entry.function.args[-2:]
+            self.suspension = found
 
     @property
     def _may_split(self) -> bool:
@@ -329,12 +333,13 @@ class GangFunction:
             builder.position_at_end(after)
 
     def _make_widener(
-        self, shapes: VectorShapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value] | None = None
-    ) -> Widener:
+        self, shapes: VectorShapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value] | None = None,
+        suspension: Suspension | None = None,
+    ) -> Widener:  # fmt: skip
         privates = self._place_private() if privates is None else privates
         return Widener(
             self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._variants,
-            self._demotable, self._lockstep,
+            self._demotable, self._lockstep, suspension,
         )  # fmt: skip
 
     def _for_row(self, arguments: list[ir.Value], row: int) -> list[ir.Value]:

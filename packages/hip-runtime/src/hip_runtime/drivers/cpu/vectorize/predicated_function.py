@@ -7,8 +7,9 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
-from hip_runtime.drivers.cpu.llvmir import allocate
+from hip_runtime.drivers.cpu.llvmir import I32, allocate
 from hip_runtime.drivers.cpu.vectorize.linearize import LinearizedRegion, linearize
+from hip_runtime.drivers.cpu.vectorize.suspension import ROUNDS, Suspension
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 from hip_runtime.errors import UnsupportedError
@@ -47,12 +48,40 @@ class PredicatedFunction:
             if block in self.shapes.masked:
                 slot = self._masks[block] = allocate(self.widener.entry, self.lanes.no_lanes().type, "mask")
                 builder.store(self.lanes.no_lanes(), slot)
-        builder.branch(self._blocks[order.blocks[0]])
+        self._begin(order.blocks[0])
         for block in order.blocks:
             if block not in self.shapes.masked:
                 self._write_unmasked(block)
         for region in dict.fromkeys(self.linearized.values()):
             self._write_linearized(region)
+        if (suspension := self.widener.suspension) is not None:
+            builder.position_at_end(self._suspended)
+            suspension.save(builder)
+            builder.branch(self.done)
+            builder.position_at_end(self._resumed)
+            suspension.restore(builder)
+            builder.branch(self._blocks[suspension.header])
+
+    def _begin(self, first: Block) -> None:
+        """Go on with the *first* block or, if the gang was suspended, where that was."""
+        builder, suspension = self.builder, self.widener.suspension
+        if suspension is None:
+            builder.branch(self._blocks[first])
+            return
+        self._rounds = allocate(self.widener.entry, I32, "rounds")
+        builder.store(I32(0), self._rounds)
+        self._suspended = builder.append_basic_block("suspend")
+        self._resumed = builder.append_basic_block("resume")
+        builder.cbranch(suspension.resumes, self._resumed, self._blocks[first])
+
+    def _go_round(self, suspension: Suspension) -> ir.Block:
+        """The block that goes on with another iteration, or suspends the gang after some."""
+        builder = ir.IRBuilder(self.builder.append_basic_block("go.round"))
+        count = builder.add(builder.load(self._rounds, typ=I32), I32(1))
+        builder.store(count, self._rounds)
+        enough = builder.icmp_unsigned(">=", count, I32(ROUNDS))
+        builder.cbranch(enough, self._suspended, self._blocks[suspension.header])
+        return builder.block
 
     def _find_crossing(self) -> tuple[set[Instruction], set[Instruction]]:
         """The values that are used in other blocks, and those that are live out of a masked loop."""
@@ -119,8 +148,14 @@ class PredicatedFunction:
         found = self._incoming.get(phi)
         if found is None:
             kind = phi.type if self.shapes.at_definition(phi) is not VARYING else self.lanes.type_of(phi.type)
-            found = self._incoming[phi] = allocate(self.widener.entry, kind, f"{phi.name}.incoming")
+            found = self._incoming[phi] = self._place_incoming(phi, kind)
         return found
+
+    def _place_incoming(self, phi: Instruction, kind: ir.Type) -> ir.Value:
+        suspension = self.widener.suspension
+        if suspension is not None and self.shapes.homes[phi] is suspension.header:
+            return suspension.place(self.widener.entry, kind, f"{phi.name}.incoming")
+        return allocate(self.widener.entry, kind, f"{phi.name}.incoming")
 
     def _write_incoming(self, block: Block, edges: list[tuple[Block, ir.Value | None]]) -> None:
         """Store the values of the successors' phis, for the lanes that take each edge. All are read before any is
@@ -166,6 +201,9 @@ class PredicatedFunction:
     def _branch(self, block: Block, end: Instruction) -> None:
         builder = self.builder
         slots = {target: self._enter(target) for target in self.shapes.successors(block)}
+        suspension = self.widener.suspension
+        if suspension is not None and block is suspension.latch:
+            slots[suspension.header] = self._go_round(suspension)
         if len(slots) == 1:
             builder.branch(next(iter(slots.values())))
         elif end.opcode == "switch":

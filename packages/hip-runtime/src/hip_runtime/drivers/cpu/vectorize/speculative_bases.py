@@ -11,20 +11,22 @@ from hip_runtime.drivers.cpu.analyses.stride_speculation import speculate_stride
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
-from hip_runtime.drivers.cpu.llvmir import I1, allocate
+from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 
 class SpeculativeBases:
-    """Writes the bases of values with a speculated stride, and whether it holds. *scalar* gives the base of others."""
+    """Writes the bases of values with a speculated stride, and whether it holds. *place* gives memory for
+    what belongs to a value, *scalar* the base of others."""
 
     def __init__(
-        self, shapes: VectorShapes, lanes: VectorBuilder, entry: ir.IRBuilder, scalar: Callable[[Value], ir.Value]
-    ) -> None:
+        self, shapes: VectorShapes, lanes: VectorBuilder, place: Callable[[Instruction, ir.Type, str], ir.Value],
+        scalar: Callable[[Value], ir.Value],
+    ) -> None:  # fmt: skip
         self._shapes = shapes
         self._lanes = lanes
         self._builder = lanes.builder
-        self._entry = entry
+        self._place = place
         self._scalar = scalar
         self._found = speculate_strides(shapes)
         self._block: Block
@@ -84,8 +86,8 @@ class SpeculativeBases:
     def _places(self, value: Instruction) -> tuple[ir.Value, ir.Value]:
         found = self._variables.get(value)
         if found is None:
-            base = allocate(self._entry, value.type, f"{value.name}.base")
-            found = self._variables[value] = base, allocate(self._entry, I1, "holds")
+            base = self._place(value, value.type, f"{value.name}.base")
+            found = self._variables[value] = base, self._place(value, I1, "holds")
         return found
 
     def _none_negative(self, index: Value) -> ir.Value:

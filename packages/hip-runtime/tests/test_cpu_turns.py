@@ -1,0 +1,140 @@
+"""Gangs that take turns in a grid-stride loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from spmd_kernels import GLOBAL_X, code, pack
+
+from hip_runtime import Device, Function, config, to_device
+from hip_runtime.drivers.cpu.vectorize import gangs
+from hip_runtime.errors import KernelFault
+
+PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("sums", "ptr"), ("begin", "ptr"), ("n", "i64"), ("bad", "i64")]
+
+WALK = f"""
+define void @walk(ptr noalias %item, ptr %out, ptr %x, ptr %sums, ptr %begin, i64 %n, i64 %bad) {{
+entry:
+{GLOBAL_X}
+  %g32 = call i32 @spmd.grid_dim.x(ptr %item)
+  %g = zext i32 %g32 to i64
+  %step = mul nuw nsw i64 %g, %d
+  %ps = getelementptr double, ptr %begin, i64 %i
+  %first = load double, ptr %ps
+  %scale = load double, ptr %begin
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %loop, label %done
+loop:
+  %k = phi i64 [ %i, %entry ], [ %next, %latch ]
+  %sum = phi double [ %first, %entry ], [ %more, %latch ]
+  %last = phi double [ 0.0, %entry ], [ %value, %latch ]
+  %rounds = phi i32 [ 0, %entry ], [ %round, %latch ]
+  %px = getelementptr double, ptr %x, i64 %k
+  %value = load double, ptr %px
+  %large = fcmp ogt double %value, 4.0
+  br i1 %large, label %store, label %latch
+store:
+  %product = fmul double %value, %scale
+  %po = getelementptr double, ptr %out, i64 %k
+  store double %product, ptr %po
+  br label %latch
+latch:
+  %old = fmul double %sum, 0.5
+  %next = add nuw nsw i64 %k, %step
+  %added = fadd double %old, %value
+  %more = fadd double %added, %last
+  %round = add i32 %rounds, 1
+  %stays = icmp slt i64 %next, %n
+  br i1 %stays, label %loop, label %done
+done:
+  %total = phi double [ %first, %entry ], [ %more, %latch ]
+  %count = phi i32 [ 0, %entry ], [ %round, %latch ]
+  %counted = sitofp i32 %count to double
+  %both = fadd double %total, %counted
+  %all = fadd double %both, %first
+  %pt = getelementptr double, ptr %sums, i64 %i
+  store double %all, ptr %pt
+  %is_bad = icmp eq i64 %i, %bad
+  br i1 %is_bad, label %fault, label %end
+fault:
+  call void @spmd.fault(ptr %item, i32 7)
+  br label %end
+end:
+  ret void
+}}
+"""
+"""Multiplies what is above 4 by ``begin[0]``; a sum of each thread whose order matters, from ``begin[i]`` on."""
+
+
+@pytest.fixture
+def suspensions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether gangs take turns, for each gang function that might."""
+    found: list[bool] = []
+    find = gangs.find_suspension
+
+    def spy(*arguments: Any) -> Any:
+        made = find(*arguments)
+        found.append(made is not None)
+        return made
+
+    monkeypatch.setattr(gangs, "find_suspension", spy)
+    return found
+
+
+def walk(x: np.ndarray, start: np.ndarray, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the kernel computes."""
+    out = np.where(x > 4, x * start[0], 0.0)
+    sums = start[:threads].copy()
+    last, rounds = np.zeros(threads), np.zeros(threads)
+    for begin in range(0, x.size, threads):
+        part = x[begin : begin + threads]
+        now = slice(0, part.size)
+        sums[now] = sums[now] * 0.5 + part + last[now]
+        last[now] = part
+        rounds[now] += 1
+    return out, sums + rounds + start[:threads]
+
+
+def load(device: Device) -> Function:
+    return device.load(code(WALK, "walk", PARAMETERS)).function("walk")
+
+
+def run(function: Function, n: int, grid: int, block: int, bad: int = -1) -> None:
+    """Run the kernel, and compare what it computes."""
+    rng = np.random.default_rng(n + grid)
+    x, start = rng.integers(0, 9, n).astype(float), rng.integers(1, 9, grid * block).astype(float)
+    out, sums = (to_device(np.zeros(size)) for size in (n, grid * block))
+    held = [to_device(x), to_device(start)]
+    arguments = pack(function.kernel, out.address, held[0].address, sums.address, held[1].address, n, bad)
+    function.launch(grid, block, arguments)
+    wanted = walk(x, start, grid * block)
+    np.testing.assert_array_equal(out.copy_to_host(), wanted[0])
+    np.testing.assert_array_equal(sums.copy_to_host(), wanted[1])
+
+
+@pytest.mark.parametrize("form", ["vectors", "loop"])
+def test_sums_and_elements_are_those_of_each_thread(device: Device, suspensions: list[bool], form: str) -> None:
+    function = load(device)
+    with config.cpu_form.scope(form):
+        for n in (64, 1000, 64 * 40, 64 * 41 + 1, 200_003):
+            for grid, block in ((1, 64), (3, 100), (40, 256), (700, 64), (5, 1024), (9, 33), (1, 8)):
+                run(function, n, grid, block)
+    assert any(suspensions) == (form == "vectors")
+
+
+def test_more_blocks_than_there_are_records_for(device: Device, suspensions: list[bool]) -> None:
+    function = load(device)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(4), config.cpu_threads.scope(1):
+        run(function, 300_001, 60, 1000)
+        run(function, 300_001, 2, 1000)
+    assert all(suspensions)
+    assert suspensions
+
+
+def test_a_fault_of_a_gang_that_was_suspended_names_its_thread(device: Device, suspensions: list[bool]) -> None:
+    with config.cpu_form.scope("vectors"), pytest.raises(KernelFault) as caught:
+        run(load(device), 50_000, 10, 256, bad=1_300)
+    assert suspensions == [True]
+    assert (caught.value.block, caught.value.thread) == ((5, 0, 0), (20, 0, 0))

@@ -140,4 +140,22 @@ def test_lanes_exchange_in_rows_without_lds(target):
         assert not [line for line in code if "bpermute" in line]
         in_rows = [line for line in code if re.search(r"row_sh[lr]:[1248] |quad_perm|row_xmask", line)]
         assert len(in_rows) == moves
-        assert ("ds_swizzle" in " ".join(code)) == (kernel is quad_and_half)
+        through_lds = kernel is quad_and_half and target.startswith("gfx9")
+        assert ("ds_swizzle" in " ".join(code)) == through_lds
+
+
+@hip.jit
+def neighbours(values):
+    i = hip.grid(1)
+    values[i] = hip.wave.shuffle_up(values[i], 1) + hip.wave.shuffle_down(values[i], 1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_neighbours_of_all_lanes_without_lds(target):
+    code = " ".join(assembly(neighbours, "(float32[::1],)", target))
+    assert not re.search("bpermute|swizzle", code)
+    if target.startswith("gfx9"):
+        assert "wave_shr:1" in code
+        assert "wave_shl:1" in code
+    else:
+        assert code.count("v_permlanex16_b32") == 2

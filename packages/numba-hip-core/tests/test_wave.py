@@ -103,6 +103,35 @@ def test_distances_that_are_constants(dtype):
     assert (out[13] == x[200 % lanes]).all()
 
 
+@pytest.mark.parametrize("threads", [0, 3, 16, 21])
+def test_constant_distances_over_the_end_of_a_row_and_of_the_threads(threads):
+    """A whole wave, where *threads* is 0, and shorter ones."""
+
+    @hip.jit
+    def exchange(x, out):
+        i = hip.threadIdx.x
+        value = x[i]
+        out[0, i], out[1, i] = hip.wave.shuffle_up(value, 1), hip.wave.shuffle_up(value, 5)
+        out[2, i], out[3, i] = hip.wave.shuffle_up(value, 15), hip.wave.shuffle_up(value, 16)
+        out[4, i], out[5, i] = hip.wave.shuffle_down(value, 1), hip.wave.shuffle_down(value, 5)
+        out[6, i], out[7, i] = hip.wave.shuffle_down(value, 15), hip.wave.shuffle_down(value, 16)
+        out[8, i], out[9, i] = hip.wave.shuffle_xor(value, 17), hip.wave.shuffle_xor(value, 21)
+
+    lanes = threads or hip.get_current_device().WARP_SIZE
+    x = np.random.default_rng(4).integers(0, 2**62, lanes)
+    out, place = np.zeros((10, lanes), np.int64), np.arange(lanes)
+    exchange[1, lanes](x, out)
+    for row, distance in enumerate([1, 5, 15, 16]):
+        np.testing.assert_array_equal(out[row], x[np.where(place < distance, place, place - distance)])
+        above = place + distance < lanes
+        np.testing.assert_array_equal(out[4 + row][above], x[distance:])
+        if not threads:
+            np.testing.assert_array_equal(out[4 + row][~above], x[~above])
+    for row, mask in ((8, 17), (9, 21)):
+        there = (place ^ mask) < lanes
+        np.testing.assert_array_equal(out[row][there], x[(place ^ mask)[there]])
+
+
 @pytest.mark.parametrize("threads", [1, 15, 16, 17, 33, 47, 48, 49, 63])
 @pytest.mark.sample(2)
 def test_the_last_wave_of_a_block_may_be_short(threads):

@@ -38,3 +38,8 @@ def read_order(condition: Value, expected: bool) -> str:
     if not isinstance(condition.operands[0].type, ir.IntType) or condition.predicate not in _INVERSE:
         return ""
     return condition.predicate if expected else _INVERSE[condition.predicate]
+
+
+def is_difference(condition: Instruction, expected: bool) -> bool:
+    """Whether *condition* compares integers and is *expected* exactly if they differ."""
+    return condition.predicate == ("ne" if expected else "eq") and isinstance(condition.operands[0].type, ir.IntType)

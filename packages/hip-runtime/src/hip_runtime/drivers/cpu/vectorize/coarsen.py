@@ -27,7 +27,8 @@ def count_rows(shapes: VectorShapes, early_exits: dict[Block, Block], item: Work
     """The number of rows that should run at once: 1, 2 or 4."""
     rows = next(number for number in (4, 2, 1) if item.extents[1] % number == 0)
     values = [value for block in shapes.order.blocks for value in block.instructions]
-    if rows == 1 or item.tile > 1 or item.extents[0] % width or shapes.masked or len(values) > _MAX_INSTRUCTIONS:
+    fits = item.tile > 1 or item.extents[0] % width == 0
+    if rows == 1 or not fits or shapes.masked or len(values) > _MAX_INSTRUCTIONS:
         return 1
     if any(
         needs_active_lane(value) and (value.opcode not in _MASKABLE or value.volatile or value.atomic)

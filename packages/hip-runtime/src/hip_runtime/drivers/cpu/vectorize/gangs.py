@@ -182,7 +182,7 @@ class GangFunction:
         """Whether a row may end with a gang that is not full. Where lanes of a gang may return at once, which takes the
         same code, a length that is known at run time only may be any."""
         item = self._item
-        is_even = item.tile == 1 and item.extents[0] % self.width == 0
+        is_even = item.block[item.axes[0]] % self.width == 0
         return not is_even or (item.lengths is not None and bool(self.early_exits))
 
     def build(self, rows: int = 1, masked_only: bool = False) -> ir.Function:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
+from hip_runtime.drivers.cpu.analyses.conditions import is_difference, read_order, split_condition
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, compare, have_same_sign
@@ -31,11 +31,12 @@ def write_uniform_condition(code: GangValues, condition: Value, expected: bool) 
 
 
 def _compare_end_lanes(code: GangValues, condition: Instruction, expected: bool) -> ir.Value | None:
-    """Whether *condition*, a comparison, is *expected* in the first and the last lane; ``None`` if these do not decide
-    for all."""
+    """Whether *condition*, a comparison, is *expected* in the first and the last lane, and therefore in all; ``None``
+    if these do not decide. Numbers that differ do so in all lanes if the same one is larger in both."""
     shapes, builder = code.shapes, code.builder
     predicate = read_order(condition, expected)
-    if not predicate:
+    differs = not predicate and condition.opcode == "icmp" and is_difference(condition, expected)
+    if not (predicate or differs):
         return None
     ends: list[list[ir.Value]] = []
     orders = []
@@ -52,12 +53,22 @@ def _compare_end_lanes(code: GangValues, condition: Instruction, expected: bool)
             last = builder.add(first, ir.Constant(value.type, reach))
             if not shapes.never_wraps(value, code.block):  # if the last lane has not overflowed, none has
                 orders.append(builder.icmp_signed("<" if reach > 0 else ">", first, last))
-            if predicate[0] == "u":  # signed and unsigned order agree for numbers of the same sign
+            if predicate.startswith("u"):  # signed and unsigned order agree for numbers of the same sign
                 orders.append(have_same_sign(builder, first, last))
         ends.append([first, last])
-    found = I1(1)
-    for left, right in zip(*ends, strict=True):
-        found = builder.and_(found, compare(builder, predicate, left, right))
+    pairs = list(zip(*ends, strict=True))
+    if differs:
+        found = builder.or_(_compare_pairs(builder, "slt", pairs), _compare_pairs(builder, "sgt", pairs))
+    else:
+        found = _compare_pairs(builder, predicate, pairs)
     for order in orders:
         found = builder.and_(found, order)
+    return found
+
+
+def _compare_pairs(builder: ir.IRBuilder, predicate: str, pairs: list[tuple[ir.Value, ir.Value]]) -> ir.Value:
+    """Whether both numbers of each pair are in the order *predicate*."""
+    found = I1(1)
+    for left, right in pairs:
+        found = builder.and_(found, compare(builder, predicate, left, right))
     return found

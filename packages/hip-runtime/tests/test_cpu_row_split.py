@@ -165,3 +165,37 @@ def test_lanes_that_know_their_number_are_not_split(device: Device, splits: list
         function.launch(10, 64, pack(function.kernel, out.address, 16, 40))
         np.testing.assert_array_equal(out.copy_to_host().reshape(40, 16).T.ravel(), np.arange(640) % 64)
     assert splits == [False]
+
+
+WIDENED = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %row, i32 %n, i64 %w) {{
+entry:
+{GLOBAL_X}
+  %in = icmp slt i32 %t32, %n
+  br i1 %in, label %go, label %end
+go:
+  %first = mul nuw nsw i32 %b32, 40
+  %narrow = add nuw nsw i32 %first, %t32
+  %wide = zext nneg i32 %narrow to i64
+  %x = urem i64 %wide, %w
+  %from = getelementptr inbounds i64, ptr %row, i64 %x
+  %v = load i64, ptr %from
+  %p = getelementptr inbounds i64, ptr %out, i64 %i
+  store i64 %v, ptr %p
+  br label %end
+end:
+  ret void
+}}
+"""
+"""Widens the index behind the check, where it is not known of inactive lanes that the sum does not wrap."""
+
+
+def test_an_index_that_is_widened_behind_a_check(device: Device) -> None:
+    parameters = [("out", "ptr"), ("row", "ptr"), ("n", "i32"), ("w", "i64")]
+    index = np.arange(160)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
+        function = device.load(code(WIDENED, "k", parameters)).function("k")
+        for count, width in ((40, 66), (37, 33), (5, 70), (40, 7)):
+            out, row = to_device(np.full(160, -1)), to_device(np.arange(width) * 3)
+            function.launch(4, 40, pack(function.kernel, out.address, row.address, count, width))
+            np.testing.assert_array_equal(out.copy_to_host(), np.where(index % 40 < count, index % width * 3, -1))

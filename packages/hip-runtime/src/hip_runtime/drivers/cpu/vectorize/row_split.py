@@ -18,9 +18,9 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
-from hip_runtime.drivers.cpu.ir.model import Argument, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import FIRST, Argument, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I32, PTR, VOID
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
@@ -77,7 +77,8 @@ def split_rows(
         return None
     holds = _require_rows(guard, width)
     split = _make_split(function, guard, holds, (before, blocks), width)
-    if _gathers(analyse(split.part)):
+    shapes = analyse(split.part)
+    if _gathers(shapes) or not all(map(_knows_first, (shapes, analyse(split.measure)))):
         return None
     step = Block(f"{guard.block.name}.split")
     step.instructions.append(
@@ -100,6 +101,17 @@ def _gathers(shapes: VectorShapes) -> bool:
                 if shapes.of(value.operands[-1], block) not in (0, size_in_memory(accessed)):
                     return True
     return False
+
+
+def _knows_first(shapes: VectorShapes) -> bool:
+    """Whether what is asked of the first lane, which may be inactive here, follows from its place: under a mask fewer
+    sums are known not to wrap."""
+    return all(
+        shapes.of(value.operands[0], block) is not VARYING
+        for block in shapes.order.blocks
+        for value in block.instructions
+        if value.opcode == FIRST
+    )
 
 
 _PLACED = spmd.WAVE_WIDE | {spmd.LANE}

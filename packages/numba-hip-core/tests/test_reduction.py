@@ -68,6 +68,18 @@ def test_results_of_several_reductions_in_order():
     assert space._made, "no array was kept for the next reduction"
 
 
+@pytest.mark.parametrize("count", [1, 300, reduction.FEW, reduction.FEW + 1])
+@pytest.mark.parametrize("init", [0, 0.0, -0.0, False, 2, np.float32(3)])
+def test_few_elements_stay_on_the_device(count, init):
+    """Launched at once, whatever they start with."""
+    a = hip.to_device(np.arange(count + 1, dtype=np.float64))
+    res = hip.to_device(np.full(2, -1.0))
+    assert add(a, size=count, res=res, init=init) is None
+    np.testing.assert_array_equal(res.copy_to_host(), [init + count * (count - 1) / 2, -1])
+    assert add(a[:1], res=res, init=init) is None
+    assert np.signbit(res.copy_to_host()[0]) == np.signbit(np.float64(0) + init)
+
+
 def test_host_arrays_of_every_kind():
     """Where the device is the processor they are used in place, which not all can be."""
     a = np.arange(3000.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,25 @@ class ArrayArgument:
     __slots__ = ("code", "dense", "packed", "type")
 
     def __init__(self, array: DeviceArray) -> None:
-        self.type = types.Array(element_type(array.dtype), array.ndim, layout_of(array), readonly=array.readonly)
+        self.type = _array_type(array)
         self.code = _code_of(self.type, array)
         start, steps = (array.address, *array.shape), array.strides
         self.packed = _pack_numbers(*start, *steps)
         self.dense = self.packed
         if self.type.layout != "A":
             self.dense = _pack_numbers(*start, *(steps[axis] for axis in stride_axes(self.type)))
+
+
+def _array_type(array: DeviceArray) -> types.Array:
+    if array.dtype.isbuiltin == 1 and not array.dtype.hasobject:
+        return _known_array_type(array.dtype, array.ndim, layout_of(array), array.readonly)
+    return types.Array(element_type(array.dtype), array.ndim, layout_of(array), readonly=array.readonly)
+
+
+@lru_cache(256)
+def _known_array_type(dtype: np.dtype[Any], ndim: int, layout: str, readonly: bool) -> types.Array:
+    """The type of arrays of one of NumPy's own numbers: making it takes longer than the rest of a launch."""
+    return types.Array(element_type(dtype), ndim, layout, readonly=readonly)
 
 
 class RecordArgument(ArrayArgument):

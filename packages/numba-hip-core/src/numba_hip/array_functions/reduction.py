@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from hip_runtime.stream import find_stream
 from numba_hip._numba.typing import from_dtype
 from numba_hip.decorators import jit
 from numba_hip.dispatch.dispatcher import Dispatcher
+from numba_hip.dispatch.launch import ConfiguredKernel
 from numba_hip.language.untyped_names import blockIdx, shared_array, syncthreads, threadIdx
 
 LANES = 32
@@ -39,8 +40,21 @@ which runs a block without waiting for memory, as many as both."""
 MANY = 1 << 17
 """Elements from which on they are cut into many rows."""
 
+FEW = FEW_ROWS * LANES
+"""Elements that one block combines on any device."""
+
 BLOCK = 256
 """Threads that combine what is left."""
+
+
+class Kernels(NamedTuple):
+    """What reduces elements of one type: a kernel for columns, one for what is left, that on the default stream, and
+    the number that most reductions start with."""
+
+    columns: Dispatcher
+    last: Dispatcher
+    at_once: ConfiguredKernel
+    zero: Any
 
 
 class PartialResults:
@@ -67,7 +81,7 @@ class Reduce:
 
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
         self._functor = jit(device=True)(functor)
-        self._kernels: dict[Any, tuple[Dispatcher, Dispatcher]] = {}
+        self._kernels: dict[Any, Kernels] = {}
         self._spare: dict[tuple[Device, Any], list[PartialResults]] = {}
         """Workspaces that nothing uses."""
         self._in_order: dict[tuple[Device, Any], list[PartialResults]] = {}
@@ -85,23 +99,28 @@ class Reduce:
         the result is stored in its element 0 instead, without waiting. The same elements always give the same result,
         to the last bit: the order of combination depends on *size* only.
         """
-        if np.ndim(arr) != 1:
-            raise TypeError(f"a reduction takes an array of one axis, got one of {np.ndim(arr)}")
-        count: Any = int(arr.shape[0]) if size is None else size
-        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= arr.shape[0]:
-            raise ValueError(f"size is {size!r}; the array has {arr.shape[0]} elements")
-        if res is not None and not (isinstance(res, DeviceArray) and res.ndim == 1 and res.size):
-            raise TypeError("res has to be an array on the device with one axis and an element at least")
-        if res is not None and res.dtype != arr.dtype:
-            raise TypeError(f"res has dtype {res.dtype}; the elements are {arr.dtype}")
-        on = find_stream(stream)
-        start = arr.dtype.type(init)
+        shape = arr.shape if isinstance(arr, DeviceArray) else np.shape(arr)
+        if len(shape) != 1:
+            raise TypeError(f"a reduction takes an array of one axis, got one of {len(shape)}")
+        count: Any = shape[0] if size is None else size
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= shape[0]:
+            raise ValueError(f"size is {size!r}; the array has {shape[0]} elements")
+        dtype = arr.dtype
+        kernels = self._kernels.get(dtype) or self._make_kernels(dtype)
+        on = None if stream is None else find_stream(stream)
+        start = kernels.zero if type(init) is int and not init else dtype.type(init)
         if res is None:
             return self._combine_for_host(arr, count, start, on) if count else start
+        if not (isinstance(res, DeviceArray) and len(res.shape) == 1 and res.shape[0]):
+            raise TypeError("res has to be an array on the device with one axis and an element at least")
+        if res.dtype is not dtype and res.dtype != dtype:
+            raise TypeError(f"res has dtype {res.dtype}; the elements are {dtype}")
         if not count:
             res[:1].copy_to_device(np.full(1, start, arr.dtype), stream=on)
         elif on is not None:
-            self._launch(_on_device(arr, on), count, res, start, on, PartialResults(res.device, arr.dtype))
+            self._launch(_on_device(arr, on), count, res, start, on, PartialResults(res.device, dtype))
+        elif count <= FEW and isinstance(arr, DeviceArray):
+            kernels.at_once(arr, count, res, start)
         else:
             self._combine_in_order(_on_device(arr, on), count, res, start)
         return None
@@ -131,7 +150,7 @@ class Reduce:
     def _launch(
         self, arr: DeviceArray, count: int, target: DeviceArray, start: Any, on: Stream | None, space: PartialResults
     ) -> None:
-        columns, last = self._kernels_for(arr.dtype)
+        kernels = self._kernels[arr.dtype]
         stream = 0 if on is None else on
         is_processor = target.device.is_cpu
         few = (ROWS_FOR_PROCESSORS if is_processor else FEW_ROWS) * LANES
@@ -141,16 +160,14 @@ class Reduce:
             left = count // length * LANES + min(count % length, LANES)
             partial = space.array(most)
             blocks = -(-left // (LANES * ROWS_IN_BLOCK))
-            columns[blocks, (LANES, ROWS_IN_BLOCK), stream](arr, count, length, partial)
+            kernels.columns[blocks, (LANES, ROWS_IN_BLOCK), stream](arr, count, length, partial)
             arr, count = partial, left
-        last[1, BLOCK, stream](arr, count, target, start)
+        kernels.last[1, BLOCK, stream](arr, count, target, start)
 
-    def _kernels_for(self, dtype: Any) -> tuple[Dispatcher, Dispatcher]:
-        found = self._kernels.get(dtype)
-        if found is None:
-            found = _column_kernel(self._functor), _last_kernel(self._functor, from_dtype(dtype))
-            self._kernels[dtype] = found
-        return found
+    def _make_kernels(self, dtype: Any) -> Kernels:
+        last = _last_kernel(self._functor, from_dtype(dtype))
+        made = self._kernels[dtype] = Kernels(_column_kernel(self._functor), last, last[1, BLOCK], dtype.type(0))
+        return made
 
 
 reduce = Reduce

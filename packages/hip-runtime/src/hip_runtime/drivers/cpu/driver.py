@@ -230,21 +230,35 @@ class CpuDriver:
                 raise LaunchError(f"kernel {function.kernel.name!r} waits for the whole grid; launch it as cooperative")
             dispatch = partial(self._run_phases, dispatch, function.kernel.name, program)
         if stream > PER_THREAD_STREAM or self._asynchronous:
-            if stream > PER_THREAD_STREAM and stream not in self._by_handle:
-                self._streams.check_own(stream, function.kernel.name)
-
-            def run(owners: object = owners) -> None:
-                fault = dispatch(program.entry, arguments, *grid)
-                if fault:
-                    raise read_fault(function.kernel.name, program, grid, fault, self._heap, describe)
-
-            self._streams.queue(stream).submit(run)
+            run = partial(self._run_queued, dispatch, function.kernel.name, program, arguments, grid, owners, describe)
+            self._queue_launch(stream, function.kernel.name, run)
             return
         if len(self._by_handle) > 1 or self._closing or self._default.used:
             self._streams.wait_for_blocking()
-        fault = dispatch(program.entry, arguments, *grid)
+        x, y, z = grid
+        fault = dispatch(program.entry, arguments, x, y, z)
         if fault:
             raise_fault(read_fault(function.kernel.name, program, grid, fault, self._heap, describe))
+
+    def _queue_launch(self, stream: int, kernel: str, run: Callable[[], None]) -> None:
+        if stream > PER_THREAD_STREAM and stream not in self._by_handle:
+            self._streams.check_own(stream, kernel)
+        self._streams.queue(stream).submit(run)
+
+    def _run_queued(
+        self,
+        dispatch: Any,
+        kernel: str,
+        program: Program,
+        arguments: bytes,
+        grid: Dim3,
+        owners: object,
+        describe: Callable[[Any], BaseException] | None,
+    ) -> None:
+        """Run a launch when its turn has come; *owners* live until then."""
+        fault = dispatch(program.entry, arguments, *grid)
+        if fault:
+            raise read_fault(kernel, program, grid, fault, self._heap, describe)
 
     def prepare(
         self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None = None

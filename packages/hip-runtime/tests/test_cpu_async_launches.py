@@ -72,6 +72,7 @@ def test_blocking_streams_and_the_default_one_wait_for_each_other(bench: Bench, 
         else:
             bench.driver.synchronize_stream(stream)
         assert seen[0] == (0 if blocking else 1)
+    bench.driver.synchronize_stream(stream)
     with held(bench, stream):
         bench.launch("count", ONE, ONE, seen.ctypes.data)
         if not blocking:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,27 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session", params=WIDTHS, ids=lambda width: f"width-{width}")
-def window(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A window, with the list of what went wrong in it as ``faults``."""
-    window = browser.new_page(viewport={"width": request.param, "height": 900})
+def width(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture(scope="session")
+def window(browser: Any, width: int) -> Iterator[Any]:
+    """A window that goes from page to page, with the list of what went wrong in it as ``faults``."""
+    with opened_window(browser, width) as window:
+        yield window
+
+
+@pytest.fixture
+def own_window(browser: Any, width: int) -> Iterator[Any]:
+    """A window for one page, which may have faults that come late: those of a search, which fetches what it found."""
+    with opened_window(browser, width) as window:
+        yield window
+
+
+@contextmanager
+def opened_window(browser: Any, width: int) -> Iterator[Any]:
+    window = browser.new_page(viewport={"width": width, "height": 900})
     faults = window.faults = []
     window.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
     window.on("pageerror", lambda error: faults.append(str(error)))
@@ -59,16 +78,16 @@ def test_a_page_opens_without_errors(window: Any, page: str) -> None:
     assert window.faults == []
 
 
-def test_a_fault_of_a_page_is_noticed(window: Any, tmp_path: Path) -> None:
+def test_a_fault_of_a_page_is_noticed(own_window: Any, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("<h1>Faulty</h1><script src='missing.js'></script><script>undefined_name()</script>")
-    window.faults.clear()
-    window.goto(page.as_uri())
-    assert any("missing.js" in fault for fault in window.faults)
-    assert any("undefined_name" in fault for fault in window.faults)
+    own_window.faults.clear()
+    own_window.goto(page.as_uri())
+    assert any("missing.js" in fault for fault in own_window.faults)
+    assert any("undefined_name" in fault for fault in own_window.faults)
 
 
-def test_the_search_finds_a_function(window: Any) -> None:
-    window.goto(f"{(SITE / 'search.html').as_uri()}?q=syncthreads")
-    window.locator("ul.search li").first.wait_for()
-    assert window.locator("ul.search li").count() > 1
+def test_the_search_finds_a_function(own_window: Any) -> None:
+    own_window.goto(f"{(SITE / 'search.html').as_uri()}?q=syncthreads")
+    own_window.locator("ul.search li").first.wait_for()
+    assert own_window.locator("ul.search li").count() > 1

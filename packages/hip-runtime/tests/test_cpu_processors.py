@@ -41,10 +41,10 @@ def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         patch.setattr(llvm, "get_host_cpu_name", lambda: request.param)
         patch.setattr(llvm, "get_host_cpu_features", lambda: features)
         host_machine.target_machine.cache_clear()
-        default_lanes.cache_clear()
+        host_machine.vector_bytes.cache_clear()
         yield request.param
     host_machine.target_machine.cache_clear()
-    default_lanes.cache_clear()
+    host_machine.vector_bytes.cache_clear()
 
 
 def test_lanes_fit_registers(processor: str) -> None:

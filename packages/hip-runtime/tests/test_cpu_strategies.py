@@ -124,8 +124,20 @@ def test_rows_of_each_thread_are_left_to_a_loop(device: Device, flags: str) -> N
 def test_columns_are_summed_by_lanes(device: Device) -> None:
     x = np.random.default_rng(2).random((64, 128), np.float32)
     form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)
-    assert form == f"(128, 1, 1): vectors (no thread waits for another; {default_lanes()} threads at a time)"
+    assert form == f"(128, 1, 1): vectors (no thread waits for another; {2 * default_lanes()} threads at a time)"
     np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("aside", "times"), [(0, 2), (20, 1)], ids=["a chain", "a chain and more"])
+def test_more_lanes_run_loops_that_wait_for_results(device: Device, aside: int, times: int) -> None:
+    """What does not need the last iteration is done meanwhile, so nothing waits if there is enough of it."""
+    lines = ["  %j.float = sitofp i64 %j to float", "  %m.0 = fmul float %begin, %j.float"]
+    lines += [f"  %m.{number + 1} = fmul float %m.{number}, %begin" for number in range(aside)]
+    lines += ["  %product = fmul fast float %grown, %rest", f"  %next = fadd float %product, %m.{aside}"]
+    text = CHAIN.replace("  %next = fmul fast float %grown, %rest", "\n".join(lines))
+    x = np.random.default_rng(4).random(128, np.float32)
+    form, _ = form_of(device, text, x, 2)
+    assert f"; {times * default_lanes()} threads at a time" in form
 
 
 def test_chains_are_computed_by_lanes(device: Device) -> None:

@@ -12,6 +12,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.finalise import list_kernel
+from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 
 INTEGERS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -71,6 +72,31 @@ out:
     return code(text, "k", PARAMETERS)
 
 
+def take_places(operation: str) -> CodeObject:
+    """A kernel whose threads each take as many places as they have values, but for those with 7, and keep the first."""
+    text = f"""
+define void @k(ptr noalias %item, ptr %cells, ptr %values, ptr %olds, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %do, label %out
+do:
+  %p = getelementptr i64, ptr %values, i64 %i
+  %v = load i64, ptr %p
+  %chosen = icmp ne i64 %v, 7
+  br i1 %chosen, label %update, label %out
+update:
+  %old = atomicrmw {operation} ptr %cells, i64 %v monotonic
+  %q = getelementptr i64, ptr %olds, i64 %i
+  store i64 %old, ptr %q
+  br label %out
+out:
+  ret void
+}}
+"""
+    return code(text, "k", PARAMETERS)
+
+
 def run(device: Device, made: CodeObject, first: Any, values: Any, form: str, width: int | None) -> tuple[Any, Any]:
     """What is in the cells and in ``olds`` afterwards."""
     cells, given, olds = (to_device(part, device=device) for part in (first, values, np.zeros_like(values)))
@@ -117,34 +143,24 @@ def test_special_numbers(device: Device, first: float, value: float) -> None:
 def test_results_are_as_if_lanes_came_one_after_another(
     device: Device, operation: str, sign: int, form: str, width: int | None
 ) -> None:
-    text = f"""
-define void @k(ptr noalias %item, ptr %cells, ptr %values, ptr %olds, i64 %n) {{
-entry:
-{GLOBAL_X}
-  %in = icmp slt i64 %i, %n
-  br i1 %in, label %do, label %out
-do:
-  %p = getelementptr i64, ptr %values, i64 %i
-  %v = load i64, ptr %p
-  %chosen = icmp ne i64 %v, 7
-  br i1 %chosen, label %update, label %out
-update:
-  %old = atomicrmw {operation} ptr %cells, i64 %v monotonic
-  %q = getelementptr i64, ptr %olds, i64 %i
-  store i64 %old, ptr %q
-  br label %out
-out:
-  ret void
-}}
-"""
     values = np.random.default_rng(6).integers(1, 20, THREADS)
-    cells, olds = run(device, code(text, "k", PARAMETERS), np.full(1, 1000), values, form, width)
+    cells, olds = run(device, take_places(operation), np.full(1, 1000), values, form, width)
     chosen = values != 7
     order = np.argsort(sign * olds[chosen])
     steps = np.concatenate([[1000], 1000 + sign * np.cumsum(values[chosen][order])])
     np.testing.assert_array_equal(olds[chosen][order], steps[:-1])
     assert cells[0] == steps[-1]
     assert not olds[~chosen].any()
+
+
+def test_gangs_that_wait_for_places_have_twice_as_many_lanes(device: Device) -> None:
+    """A gang takes the places of all of its lanes at once, and the next gang waits for it."""
+    cells, given, olds = (to_device(np.ones(size, np.int64), device=device) for size in (1, 128, 128))
+    function = device.load(take_places("add")).function("k")
+    function.launch(1, 128, pack(function.kernel, cells.address, given.address, olds.address, 128))
+    assert function.form is not None
+    assert f"; {2 * default_lanes()} threads at a time" in function.form
+    np.testing.assert_array_equal(np.sort(olds.copy_to_host()), np.arange(1, 129))
 
 
 def test_operations_on_an_address_that_no_lane_may_touch(device: Device) -> None:

@@ -39,3 +39,13 @@ def is_combinable(instruction: Instruction, block: Block, shapes: VectorShapes) 
         return False
     is_used = shapes.uses[instruction] > 0
     return shapes.of(instruction.operands[0], block) == 0 and (not is_used or instruction.operation in SUMS)
+
+
+def gives_places(shapes: VectorShapes) -> bool:
+    """Whether a kernel with *shapes* has an atomic operation from which each lane gets a result of its own, such as its
+    place in a list. Gangs wait for it one after another, so fewer of them with more lanes take less time."""
+    return any(
+        value.opcode == "atomicrmw" and shapes.uses[value] > 0 and is_combinable(value, block, shapes)
+        for block in shapes.order.blocks
+        for value in block.instructions
+    )

@@ -23,3 +23,10 @@ def target_machine() -> Any:
         except RuntimeError:
             continue  # of another system; missing symbols are found and named when code is loaded
     return machine
+
+
+@cache
+def vector_bytes() -> int:
+    """Bytes of the largest vector register of the current processor that code should use."""
+    features = llvm.get_host_cpu_features()
+    return 64 if features.get("avx512f") else 32 if features.get("avx") else 16

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import llvmlite.binding as llvm
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.callgraph import Reach
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError
+from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
 from hip_runtime.errors import UnsupportedError
 
@@ -116,9 +115,6 @@ def has_vector_masks() -> bool:
     return bool(features.get("avx512f") or features.get("sve"))
 
 
-@cache
 def default_lanes() -> int:
     """The default width of gangs on this processor."""
-    features = llvm.get_host_cpu_features()
-    nbytes = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
-    return nbytes // _BYTES_PER_LANE
+    return vector_bytes() // _BYTES_PER_LANE

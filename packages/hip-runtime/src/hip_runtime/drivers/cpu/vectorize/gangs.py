@@ -14,8 +14,10 @@ from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
+from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
+from hip_runtime.drivers.cpu.analyses.uniform_atomics import gives_places
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
@@ -175,7 +177,12 @@ class GangFunction:
             return False
         if any(value.opcode == "alloca" for value in self._graph.instructions()):
             return False
-        return has_grid_stride_loop(self.shapes, self._size_of, self.width)
+        shapes = self.shapes
+        return (
+            has_grid_stride_loop(shapes, self._size_of, self.width)
+            or waits_for_results(shapes, self._size_of, self.width)
+            or gives_places(shapes)
+        )
 
     @property
     def has_partial_gangs(self) -> bool:

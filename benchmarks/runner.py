@@ -31,16 +31,21 @@ class BenchmarkError(Exception):
 
 
 class Worker:
-    """A process that runs one implementation. It is stopped at the end of a ``with`` block."""
+    """A process that runs one implementation. It is stopped at the end of a ``with`` block. What it writes to stderr
+    goes where that of this process does, or to *errors* as `subprocess` takes it."""
 
-    def __init__(self, benchmark: str, implementation: str, quick: bool, environment: Environment = OWN) -> None:
+    def __init__(
+        self, benchmark: str, implementation: str, quick: bool, environment: Environment = OWN,
+        errors: int | None = None,
+    ) -> None:  # fmt: skip
         self.name = f"{benchmark}/{implementation}"
         size = "quick" if quick else "full"
         command = [environment.python, "-m", "benchmarks.worker", benchmark, implementation, size]
         variables = {**os.environ, **environment.variables}
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=variables
-        )
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, bufsize=1,
+            env=variables,
+        )  # fmt: skip
 
     def __enter__(self) -> Worker:
         return self

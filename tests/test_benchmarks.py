@@ -25,6 +25,7 @@ from benchmarks import (
     compile_growth,
     compile_time,
     environments,
+    forms,
     nas,
     regressions,
     report,
@@ -371,6 +372,32 @@ def make_repository(folder: Path) -> Path:
 def worktrees(folder: Path) -> list[str]:
     said = subprocess.run(["git", "worktree", "list"], cwd=folder, capture_output=True, text=True, check=True)
     return said.stdout.splitlines()
+
+
+def test_each_form_that_can_run_a_kernel_is_compared_with_the_chosen_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    some = (forms.CHOSEN, "loop", "regions", "8 lanes")
+    monkeypatch.setattr(forms, "REQUESTS", {name: forms.REQUESTS[name] for name in some})
+    taken = forms.measure("tree-reduction", rounds=2, quick=True)
+    assert list(taken) == [forms.CHOSEN, "regions", "8 lanes"], "its threads wait for each other: it cannot be a loop"
+    assert taken[forms.CHOSEN] == 1
+    assert min(taken.values()) > 0
+
+
+def test_a_choice_far_from_the_best_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = {"saxpy": {forms.CHOSEN: 1.0, "loop": 0.95}, "stencil": {forms.CHOSEN: 1.0, "loop": 0.5, "vectors": 2.0}}
+    monkeypatch.setattr(forms, "measure", lambda name, rounds, quick: taken[name])
+    assert forms.main(["saxpy", "stencil"]) == 1
+    assert forms.main(["saxpy"]) == 0
+    first, second, verdict, *_ = capsys.readouterr().out.splitlines()
+    assert "1.05 times" in first
+    assert "best: loop" in second
+    assert "2.00 times" in second
+    assert verdict.endswith("the best: stencil")
+    with pytest.raises(SystemExit):
+        forms.main(["no-such-benchmark"])
 
 
 def test_another_revision_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,15 +18,12 @@ PITCH = SIDE + 8
 
 
 @hip.jit
-def fill_tiles(tile_x, tile_y, x, y, top, left, first):
-    """Copy SIDE x SIDE elements of *x* and of *y*, those transposed; zeros beyond the end. Blocks are SIDE threads
-    wide."""
+def fill_transposed(tile, y, first, left):
+    """Copy SIDE x SIDE elements of *y* transposed; zeros beyond the end. Blocks are SIDE threads wide."""
     across = hip.threadIdx.x
     for down in range(hip.threadIdx.y, SIDE, hip.blockDim.y):
-        row, k = top + down, first + across
-        tile_x[down, across] = x[row, k] if row < x.shape[0] and k < x.shape[1] else 0
         k, column = first + down, left + across
-        tile_y[across, down] = y[k, column] if k < y.shape[0] and column < y.shape[1] else 0
+        tile[across, down] = y[k, column] if k < y.shape[0] and column < y.shape[1] else 0
 
 
 @hip.jit
@@ -51,7 +48,8 @@ def multiply(x, y, product):
     hip.matrix.fill(sum11, 0)
 
     for first in range(0, x.shape[1], SIDE):
-        fill_tiles(tile_x, tile_y, x, y, top, left, first)
+        hip.shared.load(tile_x[:, :SIDE], x, (top, first))  # zeros beyond the end
+        fill_transposed(tile_y, y, first, left)
         hip.syncthreads()
         for k in range(0, SIDE, 32):
             hip.matrix.load(x0, tile_x, row, k)

@@ -6,9 +6,10 @@ import re
 
 from llvmlite import ir
 
-from tools.amd_executor import crossbar
+from tools.amd_executor import crossbar, direct_loads
 from tools.amd_executor.crossbar import CrossbarExchange
 from tools.amd_executor.decoding import Instruction, Operand
+from tools.amd_executor.direct_loads import DirectLoad
 from tools.amd_executor.instruction_frame import BYTE, LONG, POINTER, WORD, Frame, long, word
 from tools.amd_executor.memory_access import MemoryAccess
 from tools.amd_executor.memory_atomics import MemoryAtomic
@@ -70,6 +71,8 @@ def build_memory(frame: Frame) -> None:
         MemoryMove(frame).write(match)
     elif name in crossbar.NAMES:
         CrossbarExchange(frame).write()
+    elif name in direct_loads.NAMES:
+        DirectLoad(frame).write()
     else:
         MemoryAtomic(frame).write()
     frame.finish()

@@ -34,8 +34,8 @@ GROUPS = {
     "memory-in-kernels": Group(
         "Memory in kernels",
         "Shared, private and constant arrays, vector types, and loads and stores with hints for caches.",
-        "shared.array local.array const.array_like vector.load vector.store ldca ldcg ldcs ldcv ldlu stcg stcs stwb "
-        "stwt",
+        "shared.array shared.load local.array const.array_like vector.load vector.store ldca ldcg ldcs ldcv ldlu stcg "
+        "stcs stwb stwt",
     ),
     "atomics": Group(
         "Atomics",

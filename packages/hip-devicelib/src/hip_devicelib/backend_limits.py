@@ -185,7 +185,7 @@ def _check_intrinsic(name: str, target: Target) -> str | None:
     """Why the intrinsic called *name* (``llvm.sin.f64``) may not compile, or None if it does."""
     if name.startswith("llvm.amdgcn."):
         base, _ = _split_name(name.removeprefix("llvm.amdgcn."))
-        known = base in AMDGCN_INTRINSICS or _multiplies_matrices(name, target)
+        known = base in AMDGCN_INTRINSICS or _multiplies_matrices(name, target) or _loads_directly(name, target)
         return None if known else f"the intrinsic {name}"
     base, types = _split_name(name.removeprefix("llvm."))
     scalars = {_scalar(text) for text in types}
@@ -208,6 +208,12 @@ def _multiplies_matrices(name: str, target: Target) -> bool:
     from hip_devicelib.matrix_instructions import matrix_instructions  # few kernels need it
 
     return any(one.intrinsic == name for one in matrix_instructions(target))
+
+
+def _loads_directly(name: str, target: Target) -> bool:
+    from hip_devicelib.direct_loads import INTRINSIC, direct_load_widths  # few kernels need it
+
+    return name in (INTRINSIC, "llvm.amdgcn.s.waitcnt") and bool(direct_load_widths(target))
 
 
 def _split_name(name: str) -> tuple[str, list[str]]:

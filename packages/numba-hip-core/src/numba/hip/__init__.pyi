@@ -700,6 +700,15 @@ class shared:
         *shape* is a constant, or a tuple of constants. Shape 0 is the dynamic shared memory of the launch, the fourth
         number of its configuration: as many elements as fit, and all such arrays of a kernel lie at the same place.
         *alignment*, in bytes, is a constant power of two. The array is not initialised."""
+    @staticmethod
+    def load(target: Any, source: Any, start: Any = 0) -> Any:
+        """``shared.load(target, source, start=0)``: all threads of the block copy a part of *source* into *target*, an
+        array in shared memory of the same type of numbers; both have one axis or two.
+
+        *start* is the index of the part's first element, a number, or a tuple of one for each axis; 0 stands for the
+        beginning in all. Elements outside of *source*, also at negative indices, are 0. All threads of the block have to
+        call this together, with the same arguments. *target* may be read after the next `syncthreads`, and must not be
+        written, nor may what is read of *source*, until then."""
 def shfl(value: Any, lane: Any, width: Any = None) -> Any:
     """``shfl(value, lane, width=warpsize)``: the *value* of lane number *lane* of the group. Lanes form groups of *width*, a power of two; where the other lane is not in its group, a lane gets its own value."""
 def shfl_down(value: Any, lane: Any, width: Any = None) -> Any:

@@ -40,6 +40,26 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     return kind, lower_dynamic if extents == (0,) else lower_static
 
 
+@device_function("shared.load")
+def load(target: types.Type, source: types.Type, start: types.Type = 0) -> tuple[types.Type, Lower]:
+    """``shared.load(target, source, start=0)``: all threads of the block copy a part of *source* into *target*, an
+    array in shared memory of the same type of numbers; both have one axis or two.
+
+    *start* is the index of the part's first element, a number, or a tuple of one for each axis; 0 stands for the
+    beginning in all. Elements outside of *source*, also at negative indices, are 0. All threads of the block have to
+    call this together, with the same arguments. *target* may be read after the next `syncthreads`, and must not be
+    written, nor may what is read of *source*, until then."""
+    from numba_hip.language import shared_loads  # few kernels use it
+
+    part = shared_loads.define(target, source, start)
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        shared_loads.write(context, builder, part, sig, args)
+        return context.get_dummy_value()
+
+    return types.void, lower
+
+
 def _count(extents: tuple[int, ...]) -> int:
     count = 1
     for extent in extents:

@@ -129,6 +129,17 @@ def _shared(thread: SimulatedThread, shape: Any, dtype: Any, alignment: int | No
     return block.shared[site]
 
 
+@means("shared.load")
+def _load(thread: SimulatedThread, target: HostArray, source: HostArray, start: Any = 0) -> None:
+    """This thread's share of the elements."""
+    starts = start if isinstance(start, tuple) else (start,) * target.ndim
+    for number in range(thread.number, target.size, math.prod(thread.block.grid.block_dim)):
+        place = np.unravel_index(number, target.shape)
+        there = tuple(first + behind for first, behind in zip(starts, place, strict=True))
+        inside = all(0 <= at < extent for at, extent in zip(there, source.shape, strict=True))
+        target[place] = source[there] if inside else 0
+
+
 INTERPRETED["const.array_like"] = lambda thread, ndarray: np.array(ndarray)
 
 for _name in ("ldca", "ldcg", "ldcs", "ldcv", "ldlu"):

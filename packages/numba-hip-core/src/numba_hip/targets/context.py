@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from llvmlite import binding as llvm
 
     from numba_hip.language.matrix.unit import MatrixUnit
+    from numba_hip.language.shared_loads import DirectLoader
     from numba_hip.targets.code_library import HipCodeLibrary
     from numba_hip.targets.codegen import HipCodegen
     from numba_hip.targets.typing import HipTypingContext
@@ -200,6 +201,10 @@ class HipContext(BaseContext):
     @abstractmethod
     def matrix_unit(self) -> MatrixUnit:
         """What the device has of `numba_hip.language.matrix`."""
+
+    def direct_loader(self) -> DirectLoader | None:
+        """What loads into shared memory without registers; None where the device does not."""
+        return None
 
     @abstractmethod
     def clock(self, builder: ir.IRBuilder) -> ir.Value:

@@ -26,6 +26,7 @@ from numba_hip.targets.function_attributes import add_attribute
 from numba_hip.targets.line_tables import locate_entry
 
 if TYPE_CHECKING:
+    from numba_hip.language.shared_loads import DirectLoader
     from numba_hip.targets.amd.codegen import AmdCodegen
     from numba_hip.targets.typing import HipTypingContext
 
@@ -203,6 +204,12 @@ class AmdContext(HipContext):
     def matrix_unit(self) -> AmdMatrixUnit:
         """The matrix cores of the GPU."""
         return AmdMatrixUnit(self, self._codegen.target)
+
+    def direct_loader(self) -> DirectLoader | None:
+        """The loads of gfx9 GPUs, where this is one."""
+        from numba_hip.targets.amd.direct_loads import AmdDirectLoader  # few kernels use it
+
+        return AmdDirectLoader.of(self, self._codegen.target)
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
         """The lanes that vote true when all of them do."""

@@ -67,6 +67,47 @@ end:
 """
 """Multiplies what is above 4 by ``begin[0]``; a sum of each thread whose order matters, from ``begin[i]`` on."""
 
+SHARED = "declare ptr @spmd.shared.s.8192.16(ptr)\ndeclare void @spmd.barrier(ptr)\n"
+
+MIRROR = """
+  %s = call ptr @spmd.shared.s.8192.16(ptr %item)
+  %mine = getelementptr double, ptr %s, i64 %t
+  store double %all, ptr %mine
+  call void @spmd.barrier(ptr %item)
+  %d1 = sub i64 %d, 1
+  %m = sub i64 %d1, %t
+  %other = getelementptr double, ptr %s, i64 %m
+  %mirrored = load double, ptr %other
+  %pt = getelementptr double, ptr %sums, i64 %i
+  store double %mirrored, ptr %pt
+"""
+
+WALK_AND_MIRROR = SHARED + WALK.replace(
+    """
+  %pt = getelementptr double, ptr %sums, i64 %i
+  store double %all, ptr %pt
+""",
+    MIRROR,
+)
+"""The same, but each thread writes the sum of another one of its block, which it reads behind a barrier."""
+
+REFUSED = {
+    "shared memory in the loop": (
+        "loop:\n",
+        "loop:\n",
+        "  %old = fmul double %sum, 0.5\n",
+        "  %at = call ptr @spmd.shared.s.8192.16(ptr %item)\n  %pl = getelementptr double, ptr %at, i64 %t\n"
+        "  store double %value, ptr %pl\n  %again = load double, ptr %pl\n  %old = fmul double %sum, 0.5\n",
+    ),
+    "a store before the loop": (
+        "  %in = icmp",
+        "  %pw = getelementptr double, ptr %sums, i64 %i\n  store double %first, ptr %pw\n  %in = icmp",
+        "",
+        "",
+    ),
+}
+"""What keeps gangs from going on with the loops of other blocks: two replacements of text in the kernel."""
+
 
 @pytest.fixture
 def suspensions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
@@ -97,11 +138,12 @@ def walk(x: np.ndarray, start: np.ndarray, threads: int) -> tuple[np.ndarray, np
     return out, sums + rounds + start[:threads]
 
 
-def load(device: Device) -> Function:
-    return device.load(code(WALK, "walk", PARAMETERS)).function("walk")
+def load(device: Device, text: str = WALK) -> Function:
+    nbytes = 8192 if "@spmd.shared" in text else 0
+    return device.load(code(text, "walk", PARAMETERS, shared_bytes=nbytes)).function("walk")
 
 
-def run(function: Function, n: int, grid: int, block: int, bad: int = -1) -> None:
+def run(function: Function, n: int, grid: int, block: int, bad: int = -1, mirrors: bool = False) -> None:
     """Run the kernel, and compare what it computes."""
     rng = np.random.default_rng(n + grid)
     x, start = rng.integers(0, 9, n).astype(float), rng.integers(1, 9, grid * block).astype(float)
@@ -111,7 +153,12 @@ def run(function: Function, n: int, grid: int, block: int, bad: int = -1) -> Non
     function.launch(grid, block, arguments)
     wanted = walk(x, start, grid * block)
     np.testing.assert_array_equal(out.copy_to_host(), wanted[0])
-    np.testing.assert_array_equal(sums.copy_to_host(), wanted[1])
+    np.testing.assert_array_equal(sums.copy_to_host(), mirror(wanted[1], block) if mirrors else wanted[1])
+
+
+def mirror(sums: np.ndarray, block: int) -> np.ndarray:
+    """The sums of each block in the opposite order."""
+    return sums.reshape(-1, block)[:, ::-1].reshape(-1)
 
 
 @pytest.mark.parametrize("form", ["vectors", "loop"])
@@ -138,3 +185,44 @@ def test_a_fault_of_a_gang_that_was_suspended_names_its_thread(device: Device, s
         run(load(device), 50_000, 10, 256, bad=1_300)
     assert suspensions == [True]
     assert (caught.value.block, caught.value.thread) == ((5, 0, 0), (20, 0, 0))
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
+def test_gangs_pause_behind_the_loop_before_a_barrier(device: Device, suspensions: list[bool], form: str) -> None:
+    function = load(device, WALK_AND_MIRROR)
+    with config.cpu_form.scope(form):
+        for n in (64, 1000, 64 * 40, 64 * 41 + 1, 200_003):
+            for grid, block in ((1, 64), (3, 100), (40, 256), (700, 64), (5, 1024), (9, 33)):
+                run(function, n, grid, block, mirrors=True)
+    assert any(suspensions) == (form != "regions")
+    assert ("gangs take turns in a loop before the first barrier" in function.form) == (form != "regions")
+
+
+def test_more_paused_blocks_than_there_are_records_for(device: Device, suspensions: list[bool]) -> None:
+    function = load(device, WALK_AND_MIRROR)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(4), config.cpu_threads.scope(1):
+        run(function, 300_001, 60, 1000, mirrors=True)
+        run(function, 300_001, 2, 1000, mirrors=True)
+        run(function, 300_001, 300, 64, mirrors=True)
+    assert all(suspensions)
+    assert suspensions
+
+
+def test_a_fault_of_a_gang_that_paused_names_its_thread(device: Device, suspensions: list[bool]) -> None:
+    with config.cpu_form.scope("vectors"), pytest.raises(KernelFault) as caught:
+        run(load(device, WALK_AND_MIRROR), 50_000, 10, 256, bad=1_300)
+    assert suspensions == [True]
+    assert (caught.value.block, caught.value.thread) == ((5, 0, 0), (20, 0, 0))
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_gangs_do_not_pause_where_a_block_would_notice(device: Device, suspensions: list[bool], reason: str) -> None:
+    before, after, other, instead = REFUSED[reason]
+    assert before in WALK_AND_MIRROR
+    text = WALK_AND_MIRROR.replace(before, after)
+    function = load(device, text.replace(other, instead) if other else text)
+    with config.cpu_form.scope("vectors"):
+        for grid, block in ((3, 100), (40, 256)):
+            run(function, 20_003, grid, block, mirrors=True)
+    assert suspensions
+    assert not any(suspensions)

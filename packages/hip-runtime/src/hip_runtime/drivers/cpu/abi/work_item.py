@@ -101,7 +101,7 @@ class WorkItem:
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
             contexts=PTR, stack_limit=I64, memory_word=PTR, states_word=PTR, length=I32,
-            totals=ir.ArrayType(PTR, MOST_TOTALS),
+            totals=ir.ArrayType(PTR, MOST_TOTALS), gang_record=PTR,
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 

@@ -60,9 +60,6 @@ Body = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value], Blocks], None]
 """Writes code that runs the threads of blocks. It takes a builder, the work item, the kernel's arguments, and the
 blocks."""
 
-BlockBody = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value]], None]
-"""The same for one block, whose index is in the work item."""
-
 
 def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     """Define *kernel*'s worker, and the functions that the kernel calls, in the module of *item*.
@@ -133,16 +130,6 @@ def _allocate_item(item: WorkItem, builder: ir.IRBuilder, frame: ir.Value, notes
 def kernel_type(kernel: Kernel) -> ir.FunctionType:
     """The kernel's LLVM type."""
     return ir.FunctionType(VOID, [PTR, *(PARAMETER_TYPES[parameter.type] for parameter in kernel.parameters)])
-
-
-def one_by_one(body: BlockBody) -> Body:
-    """A body that runs *body* for one block after another."""
-
-    def run(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
-        with blocks.each():
-            body(builder, place, arguments)
-
-    return run
 
 
 def run_threads(kernel: Kernel, item: WorkItem) -> Body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Argument, Instruction, Symbol, Value
 
 _DERIVING: Mapping[str, slice] = {
     "getelementptr": slice(1), "bitcast": slice(1), "freeze": slice(1), "select": slice(1, None), "phi": slice(None),
@@ -15,20 +15,33 @@ _DERIVING: Mapping[str, slice] = {
 
 def is_in_block_memory(pointer: Value) -> bool:
     """Whether *pointer* can only be derived from allocas and shared arrays."""
-    found = {pointer}
+    return all(
+        isinstance(root, Instruction) and (root.opcode == "alloca" or _is_shared(root)) for root in _find_roots(pointer)
+    )
+
+
+def is_kernel_memory(pointer: Value, kernel_arguments: int) -> bool:
+    """Whether *pointer* can only be derived from the first *kernel_arguments* arguments, behind the work item, and from
+    symbols."""
+    return all(
+        isinstance(root, Symbol) or (isinstance(root, Argument) and 0 < root.index < kernel_arguments)
+        for root in _find_roots(pointer)
+    )
+
+
+def _find_roots(pointer: Value) -> set[Value]:
+    """What *pointer* is derived from."""
+    found, roots = {pointer}, set()
     waiting = [pointer]
     while waiting:
         value = waiting.pop()
-        if not isinstance(value, Instruction):
-            return False
-        if value.opcode == "alloca" or _is_shared(value):
+        if not isinstance(value, Instruction) or value.opcode not in _DERIVING:
+            roots.add(value)
             continue
-        if value.opcode not in _DERIVING:
-            return False
         sources = [source for source in value.operands[_DERIVING[value.opcode]] if source not in found]
         found.update(sources)
         waiting += sources
-    return True
+    return roots
 
 
 def _is_shared(value: Instruction) -> bool:

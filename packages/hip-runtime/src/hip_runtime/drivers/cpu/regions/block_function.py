@@ -18,7 +18,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
-from hip_runtime.drivers.cpu.abi.worker import BlockBody
+from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
@@ -32,7 +32,7 @@ from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
 from hip_runtime.drivers.cpu.regions.context_values import divides_rows
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
-from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter
+from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, PausingGangs
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
@@ -48,7 +48,7 @@ thousands of accesses, each of which LLVM's code generator compares with many ot
 
 def run_block(
     graph: RegionGraph, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, gang_plan: GangPlan
-) -> BlockBody:
+) -> Body:
     """A worker's body that runs the blocks of a kernel of type *kind* that was cut into *graph*.
 
     *source* is the parsed module of the kernel, *layout* LLVM's data layout. *gang_plan* says which regions run in
@@ -60,10 +60,18 @@ def run_block(
             f"CPU device takes at most {MAX_POINTS}"
         )
 
-    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
         size_of = measure_types(layout, item.module.context)
-        function = BlockFunction(graph, item, kind, source, size_of, gang_plan).build()
-        builder.call(function, [place, *arguments])
+        made = BlockFunction(graph, item, kind, source, size_of, gang_plan)
+        function = made.build()
+        if made.pausing is None:
+            with blocks.each():
+                builder.call(function, [place, *arguments])
+            return
+        item.takes_turns = gang_plan.takes_turns = True
+        made.pausing.write(
+            builder, [place, *arguments], blocks, lambda: builder.call(function, [place, *arguments])
+        )  # fmt: skip
 
     return body
 
@@ -110,6 +118,18 @@ class BlockFunction(BlockWriter):
             self.context.end(finish)
         finish.ret_void()
         return self.function
+
+    @property
+    def pausing(self) -> PausingGangs | None:
+        """The gangs that pause, once the function was built."""
+        return self._gang_regions.pausing
+
+    @property
+    def _may_pause(self) -> bool:
+        """Whether gangs of the first region may run before those of another block have run all regions."""
+        plan = self._gang_plan
+        waits = bool(self.graph.points) or plan.waves
+        return waits and self.context is None and not (self.waves or self.graph.yields or plan.lockstep)
 
     @property
     def _shows_states(self) -> bool:
@@ -173,7 +193,9 @@ class BlockFunction(BlockWriter):
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
         if self._gang_plan.selects(region, self.graph, independent and not divides and not strided):
             state_places = StatePlaces(self.states, self.next, self.returned)
-            if self._gang_regions.write(builder, region, state_places, code.hoisted, self.function.args, active):
+            may_pause = region.start is None and self._may_pause
+            arguments = self.function.args
+            if self._gang_regions.write(builder, region, state_places, code.hoisted, arguments, active, may_pause):
                 return
         remarks.remark_threads(region.blocks)
         versioning = BoundsVersioning(self.ctx, region, code.hoisted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,17 +11,21 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
+from hip_runtime.drivers.cpu.abi.worker import Blocks
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check_profitable
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.trace import record
+from hip_runtime.drivers.cpu.llvmir import I1, I8
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, region_successors
 from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
-from hip_runtime.drivers.cpu.vectorize.gang_loops import each_gang
+from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
 from hip_runtime.drivers.cpu.vectorize.gangs import GANG_FUNCTION, GangFunction, make_gang
+from hip_runtime.drivers.cpu.vectorize.suspension import BEHIND_LOOP, NOT_SUSPENDED
+from hip_runtime.drivers.cpu.vectorize.turns import Turns, take_record
 from hip_runtime.errors import UnsupportedError
 
 
@@ -46,6 +50,7 @@ class GangPlan:
     widths: list[int] = field(default_factory=list)
     regions: int = 0
     refused: list[str] = field(default_factory=list)
+    takes_turns: bool = False
 
     def selects(self, region: Region, graph: RegionGraph, independent: bool) -> bool:
         """Whether *region* is to run in gangs; *independent* is whether LLVM can be told that the iterations of a loop
@@ -83,6 +88,8 @@ class GangPlan:
             return ""
         widths = " or ".join(map(str, sorted({*self.widths} or {self.width})))
         words = [f"{len(self.widths)} of {self.regions} regions run {widths} threads at a time"]
+        if self.takes_turns:
+            words.append("gangs take turns in a loop before the first barrier")
         return "; ".join([*words, *dict.fromkeys(self.refused)])
 
 
@@ -118,6 +125,34 @@ def _diverges_on_data(region: Region, graph: RegionGraph) -> bool:
 _DATA = frozenset({"load", "atomicrmw", "cmpxchg", "phi"})
 
 
+@dataclass
+class PausingGangs:
+    """The gangs of a kernel's first region, which pause behind a loop in it until those of other blocks are there."""
+
+    gang: ir.Function
+    item: WorkItem
+    nbytes: int
+    """Of the record of each."""
+    width: int
+    active: int | None
+    """The threads of a row that do anything, if it is known."""
+
+    def write(
+        self, builder: ir.IRBuilder, arguments: Sequence[ir.Value], blocks: Blocks, go_on: Callable[[], None]
+    ) -> None:
+        """Run *blocks*: the gangs of some till they pause, then the rest of each of these, which *go_on* writes."""
+        place, item = arguments[0], self.item
+        gangs_of_block = count_gangs(builder, item, self.width), most_gangs(item, self.width)
+        turns = Turns(builder, item, place, self.nbytes, *gangs_of_block)
+        # what follows the kernel's arguments is only used behind the loop
+        passed = [ir.Constant(kind, ir.Undefined) for kind in self.gang.ftype.args[len(arguments) : -4]]
+
+        def call(count: ir.Value, record: ir.Value, was_suspended: ir.Value) -> None:
+            builder.call(self.gang, [*arguments, *passed, count, record, was_suspended, I1(1)])
+
+        turns.write(blocks, partial(each_gang, builder, item, place, self.width, active=self.active), call, go_on)
+
+
 class GangRegionWriter:
     """Writes one region as a function for a gang, and the loop over the gangs of a block."""
 
@@ -126,13 +161,16 @@ class GangRegionWriter:
         self._item = item
         self._size_of = size_of
         self._gang_plan = gang_plan
+        self.pausing: PausingGangs | None = None
+        """The gangs that pause, once their region was written."""
 
     def write(
         self, builder: ir.IRBuilder, region: Region, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
-        kernel_arguments: Sequence[ir.Value], active: int | None = None,
+        kernel_arguments: Sequence[ir.Value], active: int | None = None, may_pause: bool = False,
     ) -> bool:  # fmt: skip
         """Write *region* for all threads, of which the first *active* of a row do anything, if it says how many;
-        ``False``, with nothing written, if vectors cannot run it or would be slower.
+        ``False``, with nothing written, if vectors cannot run it or would be slower. Its gangs pause if they
+        *may_pause* and that is better.
 
         Raises `UnsupportedError` if nothing else can run it, either.
         """
@@ -147,6 +185,7 @@ class GangRegionWriter:
             make = partial(
                 GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
                 demotable=made.demotable, name=name, lockstep=gang_plan.lockstep,
+                may_suspend=may_pause, kernel_arguments=len(kernel_arguments),
             )  # fmt: skip
             code = make_gang(make, gang_plan.width, not gang_plan.exact)
             if has_loop(region) and not gang_plan.everywhere:
@@ -159,12 +198,24 @@ class GangRegionWriter:
             slower = isinstance(error, UnprofitableError)
             gang_plan.refused.append(f"one {'would be slower' if slower else 'cannot'}: {error}")
             return False
-        with each_gang(
-            builder, item, kernel_arguments[0], code.width, active=None if gang_plan.numbered else active
-        ) as count:
-            builder.call(gang, [*kernel_arguments, *made.passed, count])
+        active = None if gang_plan.numbered else active
+        if code.suspension is not None:
+            self.pausing = PausingGangs(gang, item, code.suspension.nbytes, code.width, active)
+        place = kernel_arguments[0]
+        with each_gang(builder, item, place, code.width, active=active) as count:
+            rest: Sequence[ir.Value] = NOT_SUSPENDED if may_pause else ()
+            if code.suspension is not None:
+                rest = self._resume(builder, place, code.suspension.nbytes)
+            builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
         gang_plan.widths.append(code.width)
         return True
+
+    def _resume(self, builder: ir.IRBuilder, place: ir.Value, nbytes: int) -> Sequence[ir.Value]:
+        """What a gang that goes on is called with: its record, of *nbytes*, whether it paused, and that it does not
+        pause."""
+        record = take_record(builder, self._item, place, nbytes)
+        paused = builder.icmp_unsigned("==", builder.load(record, typ=I8), I8(BEHIND_LOOP))
+        return record, paused, I1(0)
 
     def _check_private(self, function: Function) -> None:
         """Check that the private arrays of all lanes of a gang fit onto the stack."""

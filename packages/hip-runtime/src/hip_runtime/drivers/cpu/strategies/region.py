@@ -7,7 +7,7 @@ from dataclasses import replace
 from hip_devicelib import spmd
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
-from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type, one_by_one
+from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.formation import cut_at_sync_points
@@ -56,7 +56,7 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     record("cut_at_sync_points", regions.function)
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
-    build_worker(request.kernel, graph.item, one_by_one(body))
+    build_worker(request.kernel, graph.item, body)
     done = [gangs.describe() if form == REGIONS else "", describe_axis(graph.item)]
     told = "; ".join([reason, *filter(None, done)])
     return Plan(form, told, graph.module, graph.item, tuple(regions.points))

@@ -24,7 +24,7 @@ def each_gang(
     """
     most, count, planes = item.extents
     extent = item.row_lanes or I32(most)
-    gangs = I32(-(-(active or most) // width)) if item.row_lanes is None else _divide_up(builder, extent, width)
+    gangs = _count_in_row(builder, item, width, active)
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
         counted(builder, names[2], I32(0), I32(planes)) as plane,
@@ -39,8 +39,18 @@ def each_gang(
 
 def count_gangs(builder: ir.IRBuilder, item: WorkItem, width: int) -> ir.Value:
     """The number of gangs of *width* lanes of a block."""
-    lanes = item.row_lanes or I32(item.extents[0])
-    return builder.mul(_divide_up(builder, lanes, width), I32(item.extents[1] * item.extents[2]))
+    return builder.mul(_count_in_row(builder, item, width), I32(item.extents[1] * item.extents[2]))
+
+
+def most_gangs(item: WorkItem, width: int) -> int:
+    """The most gangs of *width* lanes that a block has."""
+    return -(-item.limits[item.axes[0]] * item.tile // width) * item.extents[1] * item.extents[2]
+
+
+def _count_in_row(builder: ir.IRBuilder, item: WorkItem, width: int, active: int | None = None) -> ir.Value:
+    if item.row_lanes is None:
+        return I32(-(-(active or item.extents[0]) // width))
+    return _divide_up(builder, item.row_lanes, width)
 
 
 def _divide_up(builder: ir.IRBuilder, number: ir.Value, by: int) -> ir.Value:

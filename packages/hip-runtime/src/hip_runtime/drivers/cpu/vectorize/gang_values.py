@@ -71,8 +71,8 @@ class GangValues:
 
     def place(self, value: Instruction, kind: ir.Type, name: str) -> ir.Value:
         """Memory for something of *kind* that belongs to *value*: in the gang's record, if it is kept there."""
-        if self.suspension is not None and self.suspension.keeps(value):
-            return self.suspension.place(self.entry, kind, name)
+        if self.suspension is not None:
+            return self.suspension.place(self.entry, value, kind, name)
         return allocate(self.entry, kind, name)
 
     def scalar(self, value: Value) -> ir.Value:

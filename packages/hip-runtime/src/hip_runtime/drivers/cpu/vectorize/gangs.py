@@ -30,11 +30,11 @@ from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_r
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
-from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang
+from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.row_parts import write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
-from hip_runtime.drivers.cpu.vectorize.suspension import Suspension, find_suspension
+from hip_runtime.drivers.cpu.vectorize.suspension import NOT_SUSPENDED, Suspension, find_suspension
 from hip_runtime.drivers.cpu.vectorize.turns import Turns
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
@@ -102,12 +102,12 @@ class GangBody:
         suspension = made.suspension
         if suspension is None:
             with blocks.each(), gangs() as count:
-                builder.call(gang, [place, *arguments, count, PTR(None), I1(0)])
+                builder.call(gang, [place, *arguments, count, *NOT_SUSPENDED])
             return
         item.takes_turns = True
-        most = -(-item.limits[item.axes[0]] // width) * item.extents[1] * item.extents[2]
-        turns = Turns(builder, suspension.nbytes, count_gangs(builder, item, width), most)
-        turns.write(blocks, gangs, lambda *rest: builder.call(gang, [place, *arguments, *rest]))
+        gangs_of_block = count_gangs(builder, item, width), most_gangs(item, width)
+        turns = Turns(builder, item, place, suspension.nbytes, *gangs_of_block)
+        turns.write(blocks, gangs, lambda *rest: builder.call(gang, [place, *arguments, *rest, I1(0)]))
 
     @property
     def multiple(self) -> int:
@@ -141,15 +141,19 @@ class GangFunction:
     from there to the end of the row; the others have the types *kinds*, the work item first.
 
     *demotable* are atomic operations of *function* on the block's own memory. *lockstep* makes each memory access for
-    all lanes before the next one. *exits_on_data*: see `early_exit`.
+    all lanes before the next one. *exits_on_data*: see `early_exit`. If it *may_suspend*, three arguments follow: the
+    address of the gang's record, whether it was suspended, and whether it pauses behind the loop, which it only ever
+    does if *kernel_arguments* says how many of the arguments are the kernel's; see `suspension`.
     """
 
     def __init__(
         self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: SymbolDeclarations,
         size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
         lockstep: bool = False, exits_on_data: bool = True, may_suspend: bool = False,
+        kernel_arguments: int | None = None,
     ) -> None:  # fmt: skip
         self._may_suspend = may_suspend
+        self._kernel_arguments = kernel_arguments
         self.suspension: Suspension | None = None
         """Where the gangs stop, once the function was written."""
         self._graph = function
@@ -161,7 +165,7 @@ class GangFunction:
         self._demotable = demotable
         self._lockstep = lockstep
         self._exits_on_data = exits_on_data
-        self._kind = ir.FunctionType(VOID, [*kinds, I32, *([PTR, I1] if may_suspend else [])])
+        self._kind = ir.FunctionType(VOID, [*kinds, I32, *([PTR, I1, I1] if may_suspend else [])])
         self._name = name
         self._split: RowSplit | None = None
         self._arrays = find_private_arrays(function, size_of)
@@ -229,13 +233,17 @@ class GangFunction:
             full = builder.append_basic_block("full")
             enough = builder.icmp_unsigned(">=", count, I32(self.width))
             if self._may_suspend:  # then it was
-                enough = builder.or_(enough, function.args[-1])
+                enough = builder.or_(enough, function.args[-2])
             builder.cbranch(enough, full, not_full) if has_partial_gang else builder.branch(full)
             builder.position_at_end(full)
             self._write_full(arguments, self._place_registers(privates), rows, done, not_full)
         else:
             builder.branch(not_full)
         builder.position_at_end(not_full)
+        if self.suspension is not None and self.suspension.behind_loop is not None:
+            goes_on = builder.append_basic_block("goes.on")
+            builder.cbranch(self.suspension.pauses, done, goes_on)
+            builder.position_at_end(goes_on)
         if self._split is None:
             builder.branch(under_mask)
         else:
@@ -265,9 +273,9 @@ class GangFunction:
     def _suspend(self) -> None:
         """Suspend full gangs where that is better."""
         suspends = self._may_suspend and self._item.tile == 1
-        found = find_suspension(self.shapes, self._size_of, self.width) if suspends else None
+        found = find_suspension(self.shapes, self._size_of, self.width, self._kernel_arguments) if suspends else None
         if found is not None:
-            found.record, found.resumes = self._entry.function.args[-2:]
+            found.record, found.resumes, found.pauses = self._entry.function.args[-3:]
             self.suspension = found
 
     @property

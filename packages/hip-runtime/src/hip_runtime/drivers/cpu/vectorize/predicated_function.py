@@ -54,13 +54,25 @@ class PredicatedFunction:
                 self._write_unmasked(block)
         for region in dict.fromkeys(self.linearized.values()):
             self._write_linearized(region)
-        if (suspension := self.widener.suspension) is not None:
-            builder.position_at_end(self._suspended)
-            suspension.save(builder)
+        if self.widener.suspension is not None:
+            self._write_stops(self.widener.suspension)
+
+    def _write_stops(self, suspension: Suspension) -> None:
+        """Write what stops the gang and goes on, once all of the rest was written."""
+        builder = self.builder
+        starts = [builder.append_basic_block("go.on") for _ in suspension.stops]
+        for start, end, stop in zip(starts, self._stops, suspension.stops, strict=True):
+            builder.position_at_end(end)
+            stop.save(builder, suspension.record)
             builder.branch(self.done)
-            builder.position_at_end(self._resumed)
-            suspension.restore(builder)
-            builder.branch(self._blocks[suspension.header])
+            builder.position_at_end(start)
+            stop.restore(builder, suspension.record)
+            builder.branch(self._blocks[stop.block])
+        builder.position_at_end(self._resumed)
+        if len(starts) == 1:
+            builder.branch(starts[0])
+        else:
+            builder.cbranch(suspension.pauses, *starts)
 
     def _begin(self, first: Block) -> None:
         """Go on with the *first* block or, if the gang was suspended, where that was."""
@@ -70,7 +82,7 @@ class PredicatedFunction:
             return
         self._rounds = allocate(self.widener.entry, I32, "rounds")
         builder.store(I32(0), self._rounds)
-        self._suspended = builder.append_basic_block("suspend")
+        self._stops = [builder.append_basic_block("stop") for _ in suspension.stops]
         self._resumed = builder.append_basic_block("resume")
         builder.cbranch(suspension.resumes, self._resumed, self._blocks[first])
 
@@ -80,7 +92,13 @@ class PredicatedFunction:
         count = builder.add(builder.load(self._rounds, typ=I32), I32(1))
         builder.store(count, self._rounds)
         enough = builder.icmp_unsigned(">=", count, I32(ROUNDS))
-        builder.cbranch(enough, self._suspended, self._blocks[suspension.header])
+        builder.cbranch(enough, self._stops[0], self._blocks[suspension.in_loop.block])
+        return builder.block
+
+    def _pause(self, suspension: Suspension, pause: ir.Block, otherwise: ir.Block) -> ir.Block:
+        """The block that goes to *pause* if the gang pauses."""
+        builder = ir.IRBuilder(self.builder.append_basic_block("may.pause"))
+        builder.cbranch(suspension.pauses, pause, otherwise)
         return builder.block
 
     def _find_crossing(self) -> tuple[set[Instruction], set[Instruction]]:
@@ -153,8 +171,8 @@ class PredicatedFunction:
 
     def _place_incoming(self, phi: Instruction, kind: ir.Type) -> ir.Value:
         suspension = self.widener.suspension
-        if suspension is not None and self.shapes.homes[phi] is suspension.header:
-            return suspension.place(self.widener.entry, kind, f"{phi.name}.incoming")
+        if suspension is not None:
+            return suspension.place_incoming(self.widener.entry, self.shapes.homes[phi], kind, f"{phi.name}.incoming")
         return allocate(self.widener.entry, kind, f"{phi.name}.incoming")
 
     def _write_incoming(self, block: Block, edges: list[tuple[Block, ir.Value | None]]) -> None:
@@ -202,8 +220,15 @@ class PredicatedFunction:
         builder = self.builder
         slots = {target: self._enter(target) for target in self.shapes.successors(block)}
         suspension = self.widener.suspension
-        if suspension is not None and block is suspension.latch:
-            slots[suspension.header] = self._go_round(suspension)
+        if suspension is not None:
+            for target in slots:
+                if block is suspension.latch:
+                    if target is suspension.in_loop.block:
+                        slots[target] = self._go_round(suspension)
+                    elif suspension.behind_loop is not None:
+                        slots[target] = self._pause(suspension, self._stops[1], slots[target])
+                elif suspension.leaves(block, target):
+                    slots[target] = self._pause(suspension, self.done, slots[target])
         if len(slots) == 1:
             builder.branch(next(iter(slots.values())))
         elif end.opcode == "switch":

@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, allocate_at_entry
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, allocate_at_entry
+from hip_runtime.drivers.cpu.vectorize.suspension import IN_LOOP
 
 MOST_BYTES = 64 << 10
 """Of the records of the gangs that take turns, on the stack of a thread of the processor: more would take the place of
@@ -22,20 +24,27 @@ CallGang = Callable[[ir.Value, ir.Value, ir.Value], None]
 
 
 class Turns:
-    """Writes the loops for gangs whose records have *nbytes*, of which a block has *gangs*, at most *most*."""
+    """Writes the loops for gangs of the work item *place* whose records have *nbytes*, of which a block has *gangs*, at
+    most *most*."""
 
-    def __init__(self, builder: ir.IRBuilder, nbytes: int, gangs: ir.Value, most: int) -> None:
+    def __init__(
+        self, builder: ir.IRBuilder, item: WorkItem, place: ir.Value, nbytes: int, gangs: ir.Value, most: int
+    ) -> None:  # fmt: skip
         self._builder = builder
+        self._item = item
+        self._place = place
         self._nbytes = nbytes
         count = max(MOST_BYTES // nbytes, most)
-        self._blocks = builder.zext(builder.udiv(I32(count), gangs), I64)
+        self._blocks = builder.zext(builder.udiv(gangs.type(count), gangs), I64)
         self._records = allocate_at_entry(builder, ir.ArrayType(I8, count * nbytes), "records")
         self._records.align = 64
-        self._number = allocate_at_entry(builder, I32, "gang.number")
         self._waits = allocate_at_entry(builder, I1, "some.wait")
 
-    def write(self, blocks: Blocks, each_gang: EachGang, call: CallGang) -> None:
-        """Run *blocks*, as many at a time as there are records for."""
+    def write(
+        self, blocks: Blocks, each_gang: EachGang, call: CallGang, go_on: Callable[[], None] | None = None
+    ) -> None:
+        """Run *blocks*, as many at a time as there are records for. If gangs pause, *go_on* runs what is left of a
+        block."""
         builder = self._builder
         before = builder.block
         some, again, after = (builder.append_basic_block(name) for name in ("some", "again", "turns.end"))
@@ -52,33 +61,50 @@ class Turns:
             self._note(record)
         builder.cbranch(builder.load(self._waits, typ=I1), again, done)
         builder.position_at_end(again)
-        with self._pass(blocks, begin, end, each_gang) as (threads, record):
-            suspended = builder.icmp_unsigned("!=", builder.load(record, typ=I8), I8(0))
-            with builder.if_then(suspended):
-                call(threads, record, I1(1))
-                self._note(record)
+        with (
+            self._pass(blocks, begin, end, each_gang) as (threads, record),
+            builder.if_then(self._is_in_loop(record)),
+        ):
+            call(threads, record, I1(1))
+            self._note(record)
         builder.cbranch(builder.load(self._waits, typ=I1), again, done)
         builder.position_at_end(done)
-        begin.add_incoming(end, done)
+        if go_on is not None:
+            self._begin_pass()
+            with blocks.between(begin, end):
+                go_on()
+        begin.add_incoming(end, builder.block)
         builder.cbranch(builder.icmp_unsigned("<", end, blocks.limit), some, after)
         builder.position_at_end(after)
+
+    def _begin_pass(self) -> None:
+        self._item.layout.store(self._builder, self._records, self._place, "gang_record")
 
     @contextmanager
     def _pass(
         self, blocks: Blocks, begin: ir.Value, end: ir.Value, each_gang: EachGang
     ) -> Iterator[tuple[ir.Value, ir.Value]]:
         """A loop over all gangs, with the record of each."""
-        builder = self._builder
-        builder.store(I32(0), self._number)
-        builder.store(I1(0), self._waits)
+        self._begin_pass()
+        self._builder.store(I1(0), self._waits)
         with blocks.between(begin, end), each_gang() as threads:
-            number = builder.load(self._number, typ=I32)
-            builder.store(builder.add(number, I32(1), flags=("nuw", "nsw")), self._number)
-            offset = builder.mul(builder.zext(number, I64), I64(self._nbytes), flags=("nuw", "nsw"))
-            yield threads, builder.gep(self._records, [offset], inbounds=True, source_etype=I8)
+            yield threads, take_record(self._builder, self._item, self._place, self._nbytes)
 
     def _note(self, record: ir.Value) -> None:
-        """Note whether the gang with *record* is suspended now."""
+        """Note whether the gang with *record* is going to make another iteration."""
         builder = self._builder
-        suspended = builder.icmp_unsigned("!=", builder.load(record, typ=I8), I8(0))
-        builder.store(builder.or_(builder.load(self._waits, typ=I1), suspended), self._waits)
+        waits = builder.or_(builder.load(self._waits, typ=I1), self._is_in_loop(record))
+        builder.store(waits, self._waits)
+
+    def _is_in_loop(self, record: ir.Value) -> ir.Value:
+        builder = self._builder
+        return builder.icmp_unsigned("==", builder.load(record, typ=I8), I8(IN_LOOP))
+
+
+def take_record(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, nbytes: int) -> ir.Value:
+    """The address of the record, which has *nbytes*, of the gang that runs now; *place* points to the next one
+    then."""
+    record = item.layout.load(builder, place, "gang_record")
+    following = builder.gep(record, [I64(nbytes)], inbounds=True, source_etype=I8)
+    item.layout.store(builder, following, place, "gang_record")
+    return record

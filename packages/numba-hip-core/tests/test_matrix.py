@@ -15,6 +15,7 @@ from hip_devicelib.matrix_instructions import MatrixInstruction, known_instructi
 from hip_devicelib.target import parse_target
 from hip_runtime import config as runtime_config
 from numba_hip import config
+from numba_hip.errors import MatrixError
 from numba_hip.language.matrix.kinds import ELEMENTS
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -139,6 +140,45 @@ def test_arrays_in_any_order(order: str) -> None:
         ordered = [ORDERS[order](array) for array in (x, y, np.zeros((32, 32), np.float32))]
     HALVES[(2, 2), WAVE](*ordered)
     np.testing.assert_array_equal(np.asarray(ordered[2]), x.astype(np.float32) @ y.astype(np.float32))
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize(("a", "b", "sums"), list({(one.a, one.b, one.accumulator) for one in HAVING}))
+def test_tiles_over_the_ends_of_arrays(a: str, b: str, sums: str, order: str) -> None:
+    """Loaded with zeros, and stored without what lies outside."""
+    deepest = max((one for one in HAVING if (one.a, one.b) == (a, b)), key=lambda one: one.shape[2]).shape
+    rows, columns, depth = deepest
+    left_type, right_type, sum_type = ELEMENTS[a], ELEMENTS[b], ELEMENTS[sums]
+
+    @hip.jit(boundscheck=True)
+    def multiply(x, y, out, before):
+        row, column = hip.blockIdx.y * rows - before, hip.blockIdx.x * columns - before
+        total = hip.matrix.fragment("accumulator", deepest, sum_type)
+        left = hip.matrix.fragment("a", deepest, left_type)
+        right = hip.matrix.fragment("b", deepest, right_type)
+        hip.matrix.load(total, out, row, column, partial=True)
+        for k in range(0, x.shape[1], depth):
+            hip.matrix.load(left, x, row, k, partial=True)
+            hip.matrix.load(right, y, k, column, partial=True)
+            hip.matrix.mma(total, left, right, total)
+        hip.matrix.store(total, out, row, column, partial=True)
+
+    rng = np.random.default_rng(4)
+    for (m, n, k), before in [((rows + 3, columns - 1, depth + 1), 0), ((1, 1, 1), 0), ((rows, columns, depth), 0),
+                              ((2 * rows - 5, columns + 7, 3), 5), ((rows, columns, 0), 1)]:  # fmt: skip
+        wide = [whole(rng, (m, k), a), whole(rng, (k, n), b), whole(rng, (m, n), sums)]
+        if order == "A":
+            around = [np.pad(array, 2, constant_values=1) for array in wide]
+            x, y, out = (array[2:-2, 2:-2] for array in around)
+        else:
+            x, y, out = around = [np.array(array, order=order) for array in wide]
+        multiply[(n // columns + 2, m // rows + 2), WAVE](x, y, out, before)
+        np.testing.assert_array_equal(out, wide[2] + wide[0].astype(np.float64) @ wide[1].astype(np.float64))
+        if order == "A":
+            outside = np.ones(around[2].shape, bool)
+            outside[2:-2, 2:-2] = False
+            assert (around[2][outside] == 1).all()
 
 
 def test_flat_arrays_with_odd_distances_between_rows_and_columns() -> None:
@@ -377,6 +417,25 @@ def test_the_simulator() -> None:
     right = y[18 : 18 + 16 * 18].reshape(16, 18)[:, :16].T
     expected = x[1:, 1:].astype(np.int32) @ right + 3 + np.arange(16)[:, None]
     np.testing.assert_array_equal(results[0][0], expected)
+
+
+@pytest.mark.cpu_device("kernels run in the simulator, whatever the device")
+def test_tiles_over_the_ends_in_the_simulator() -> None:
+    def copy(x, out, row, column):
+        part = hip.matrix.fragment("accumulator", CUBE, np.float32)
+        hip.matrix.load(part, x, row, column, partial=True)
+        hip.matrix.store(part, out, -column, -row, partial=True)
+
+    x, out = np.random.default_rng(2).random((9, 20), np.float32), np.zeros((19, 12), np.float32)
+    with config.simulator.scope(True):
+        simulated = hip.jit(copy)
+        simulated[1, WAVE](x, out, -2, 6)
+        with pytest.raises(MatrixError, match="two axes"):
+            simulated[1, WAVE](x[0], out, 0, 0)
+    tile = np.pad(x, 16)[14:30, 22:38]  # from row -2 and column 6 on
+    around = np.zeros((40, 40), np.float32)
+    around[10:26, 18:34] = tile  # to row -6 and column 2
+    np.testing.assert_array_equal(out, around[16:35, 16:28])
 
 
 @pytest.mark.parametrize(("row", "column"), [(1, 0), (0, 1), (-1, 0)])

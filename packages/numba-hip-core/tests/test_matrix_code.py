@@ -58,6 +58,7 @@ ALL = f'{BOTH}; c = hip.matrix.fragment("accumulator", (16, 16, 16), np.float32)
         (f"{A}; hip.matrix.load(a, flat)", ("needs leading",)),
         (f"{A}; hip.matrix.load(a, x, 0, 0, 5)", ("array.T",)),
         (f'{A}; hip.matrix.load(a, flat, 0, 0, 5, "diagonal")', ("'diagonal'", "('row', 'col')")),
+        (f"{A}; hip.matrix.load(a, flat, 0, 0, 5, partial=True)", ("two axes", "reshape")),
     ],
 )
 def test_what_is_refused_at_the_line(body: str, parts: tuple[str, ...]) -> None:
@@ -75,6 +76,8 @@ def test_what_is_refused_at_the_line(body: str, parts: tuple[str, ...]) -> None:
         (f"{A}; hip.matrix.load(a, 3)", ("source has to be an array",)),
         (f"{A}; hip.matrix.load(a, x, 0.5)", ("have to be integers",)),
         (f"{A}; hip.matrix.load(a, flat, 0, 0, 1.5)", ("leading has to be an integer",)),
+        (f"{A}; hip.matrix.load(a, x, partial=x.shape[0] > 1)", ("partial has to be a constant",)),
+        (f"{A}; hip.matrix.store(a, x, partial=1)", ("partial has to be a constant",)),
         (f"{A}; hip.matrix.fill(a, x)", ("value has to be a number",)),
         (f"{A}; hip.matrix.mma(a, a, a)", ("takes (d, a, b, c)",)),
     ],
@@ -130,6 +133,28 @@ def test_code_for_each_gpu_multiplies_in_matrix_cores(target: str) -> None:
     assert not re.search(r"\t(scratch|buffer|ds)_", text)  # fragments are registers
     assert re.search(r"private_segment_fixed_size:\s+0\b", text)
     assert len(re.findall(r"\tglobal_load_(dwordx4|b128) ", text)) >= 2  # eight neighbours along k at once
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+def test_a_tile_that_may_be_partial_is_loaded_at_once_where_it_is_not(target: str) -> None:
+    @hip.jit
+    def multiply(x, y, out):
+        left = hip.matrix.fragment("a", (16, 16, 32), np.float16)
+        right = hip.matrix.fragment("b", (16, 16, 32), np.float16)
+        total = hip.matrix.fragment("accumulator", (16, 16, 32), np.float32)
+        hip.matrix.fill(total, 0)
+        for k in range(0, x.shape[1], 32):
+            hip.matrix.load(left, x, 0, k, partial=True)
+            hip.matrix.load(right, y, k, 0, partial=True)
+            hip.matrix.mma(total, left, right, total)
+        hip.matrix.store(total, out, partial=True)
+
+    matrices = types.float16[:, ::1], types.float16[::1, :], types.float32[:, ::1]
+    text = hip.compile(multiply.py_func, matrices, target=target)[0]
+    wide = re.findall(r"\tglobal_load_(?:dwordx4|b128) ", text)
+    assert len(wide) >= 2
+    assert len(re.findall(r"\tglobal_load_", text)) == 9 * len(wide)  # 16 bytes, or 8 elements
+    assert re.search(r"private_segment_fixed_size:\s+0\b", text)
 
 
 def test_a_loop_over_elements_leaves_them_in_registers() -> None:

@@ -656,13 +656,14 @@ class matrix:
         the type of the elements. `MatrixError` if the target has no such fragment. A fragment is this call's own, and a
         name for it another name, as with arrays."""
     @staticmethod
-    def load(fragment: Any, source: Any, row: Any = 0, column: Any = 0, leading: Any = None, layout: Any = 'row') -> None:
-        """``load(fragment, source, row=0, column=0, leading=None, layout="row")``: the elements of *source* from *row* and
-        *column* on, as many as *fragment* has; converted, if they are of another type.
+    def load(fragment: Any, source: Any, row: Any = 0, column: Any = 0, leading: Any = None, layout: Any = 'row', partial: Any = False) -> None:
+        """``load(fragment, source, row=0, column=0, leading=None, layout="row", partial=False)``: the elements of
+        *source* from *row* and *column* on, as many as *fragment* has; converted, if they are of another type.
 
         *source* is a two-dimensional array in any order, or view of one. Or it is an array with one axis, in which
         *leading* elements lie from one row to the next, or with *layout* "col" from one column to the next. The tile has
-        to lie within the array."""
+        to lie within the array, unless *partial* is True, for arrays with two axes: what lies outside, also before the
+        beginning, is 0 then."""
     @staticmethod
     def mma(d: Any, a: Any, b: Any, c: Any) -> None:
         """``mma(d, a, b, c)``: ``d = a @ b + c``, of fragments of one shape; *d* may be *c*.
@@ -675,9 +676,10 @@ class matrix:
         """``position(fragment, index)``: row and column, in the whole matrix, of this lane's element number *index*: two
         int64."""
     @staticmethod
-    def store(fragment: Any, target: Any, row: Any = 0, column: Any = 0, leading: Any = None, layout: Any = 'row') -> None:
-        """``store(fragment, target, row=0, column=0, leading=None, layout="row")``: write the elements of *fragment* to
-        *target*, from *row* and *column* on: the opposite of `load`."""
+    def store(fragment: Any, target: Any, row: Any = 0, column: Any = 0, leading: Any = None, layout: Any = 'row', partial: Any = False) -> None:
+        """``store(fragment, target, row=0, column=0, leading=None, layout="row", partial=False)``: write the elements of
+        *fragment* to *target*, from *row* and *column* on: the opposite of `load`. If *partial* is True, those that lie
+        outside are left out."""
 def mbcnt(mask: Any, base: Any = 0) -> int:
     """``mbcnt(mask, base=0)``: how many lanes in the 64 bits of *mask* are below this one, plus *base*; an int32."""
 def nanosleep(ns: Any) -> None:

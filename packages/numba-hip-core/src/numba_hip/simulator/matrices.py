@@ -100,19 +100,29 @@ def _place(array: HostArray, row: int, column: int, leading: int | None, layout:
     return row * leading + column if layout == "row" else column * leading + row
 
 
+def _is_outside(array: HostArray, row: int, column: int, partial: bool) -> bool:
+    """Whether an element is one that a partial tile leaves out."""
+    if partial and array.ndim != 2:
+        raise MatrixError("hip.matrix: partial is for arrays with two axes, whose ends are known")
+    return partial and not (0 <= row < array.shape[0] and 0 <= column < array.shape[1])
+
+
 @means("matrix.load")
 def _load(
     thread: SimulatedThread, fragment: SimulatedFragment, source: HostArray, row: int = 0, column: int = 0,
-    leading: int | None = None, layout: str = "row",
+    leading: int | None = None, layout: str = "row", partial: bool = False,
 ) -> None:  # fmt: skip
     for index, (i, j) in enumerate(fragment.places):
-        fragment.elements[index] = source[_place(source, row + i, column + j, leading, layout)]
+        outside = _is_outside(source, row + i, column + j, partial)
+        value = 0 if outside else source[_place(source, row + i, column + j, leading, layout)]
+        fragment.elements[index] = value
 
 
 @means("matrix.store")
 def _store(
     thread: SimulatedThread, fragment: SimulatedFragment, target: HostArray, row: int = 0, column: int = 0,
-    leading: int | None = None, layout: str = "row",
+    leading: int | None = None, layout: str = "row", partial: bool = False,
 ) -> None:  # fmt: skip
     for (i, j), value in zip(fragment.places, fragment.elements, strict=True):
-        target[_place(target, row + i, column + j, leading, layout)] = value
+        if not _is_outside(target, row + i, column + j, partial):
+            target[_place(target, row + i, column + j, leading, layout)] = value

@@ -13,7 +13,7 @@ from numba.core.errors import RequireLiteralValue, TypingError
 from numba_hip.errors import MatrixError
 from numba_hip.language.matrix.functions import fragment_type, is_number
 from numba_hip.language.matrix.kinds import Fragment
-from numba_hip.language.matrix.unit import I64, Tile, read_element, write_element
+from numba_hip.language.matrix.unit import I64, Tile, Visit, read_element, write_element
 from numba_hip.language.stub import Lower, device_function, given, number_type
 
 LAYOUTS = ("row", "col")
@@ -29,11 +29,12 @@ class _Call:
     array: types.Array
     layout: str
     has_leading: bool
+    is_partial: bool
 
 
 def _define(
     function: str, name: str, fragment: types.Type, array: types.Type, places: tuple[types.Type, ...],
-    leading: types.Type, layout: types.Type,
+    leading: types.Type, layout: types.Type, partial: types.Type,
 ) -> _Call:  # fmt: skip
     """Check the types of a call, of which the array is called *name*."""
     kind = fragment_type(function, "fragment", fragment)
@@ -50,7 +51,10 @@ def _define(
     )
     if has_leading and not isinstance(number_type(leading), types.Integer):
         raise TypingError(f"hip.matrix.{function}: leading has to be an integer, not {leading}")
-    return _Call(function, kind, array, order, has_leading)
+    is_partial = given(partial)
+    if not isinstance(is_partial, bool):
+        raise RequireLiteralValue(f"hip.matrix.{function}: partial has to be a constant, True or False, not {partial}")
+    return _Call(function, kind, array, order, has_leading, is_partial)
 
 
 def _check(call: _Call) -> None:
@@ -61,6 +65,11 @@ def _check(call: _Call) -> None:
         raise MatrixError(
             f"hip.matrix.{call.function}: leading and layout are for arrays with one axis; this one, {call.array}, has "
             "two, and tells both itself: pass array.T for the other order"
+        )
+    if call.array.ndim == 1 and call.is_partial:
+        raise MatrixError(
+            f"hip.matrix.{call.function}: partial is for arrays with two axes, whose ends are known; this one, "
+            f"{call.array}, has one: pass array.reshape(rows, columns)"
         )
     if call.array.ndim == 1 and not call.has_leading:
         raise MatrixError(
@@ -119,7 +128,6 @@ def _transfer(
 ) -> None:
     """Write code that moves each element of the lane between its *fragment* and its place in the array."""
     _check(call)
-    kind, unit = call.kind, context.matrix_unit()
     array = context.make_array(call.array)(context, builder, args[1])
 
     def number(at: int) -> ir.Value:
@@ -129,43 +137,105 @@ def _transfer(
 
     places = [number(places_at), number(places_at + 1)]
     leading = number(places_at + 2) if call.has_leading else None
-    if context.enable_boundscheck:
+    if context.enable_boundscheck and not call.is_partial:
         _check_bounds(context, builder, call, array, places, leading)
-    steps = _steps(context, builder, call, array, leading)
-    corner = _behind(builder, builder.bitcast(array.data, BYTE.as_pointer()), places, steps)
-    tile = Tile(call.array.dtype, corner, steps, _contiguous(call))
-    if unit.move(builder, (kind, args[0]), tile, is_load=is_load):
+    transfer = _Transfer(context, builder, call, args[0], array, places, leading, is_load=is_load)
+    if not call.is_partial:
+        transfer.move_all()
         return
-    base = _behind(builder, corner, unit.origin(builder, kind), steps)
-    align = None if call.array.aligned else 1
+    with builder.if_else(transfer.is_whole()) as (whole, cut):
+        with whole:
+            transfer.move_all()
+        with cut:
+            transfer.move_inside()
 
-    def visit(index: ir.Value, row: ir.Value, column: ir.Value) -> None:
-        distance = builder.add(builder.mul(row, steps[0]), builder.mul(column, steps[1]))
-        pointer = builder.bitcast(builder.gep(base, [distance], source_etype=BYTE), array.data.type)
-        if is_load:
-            found = context.unpack_value(builder, call.array.dtype, pointer, align=align)
-            value = context.cast(builder, found, call.array.dtype, kind.dtype)
-            write_element(builder, context, kind, args[0], index, value)
-        else:
-            value = read_element(builder, context, kind, args[0], index)
-            value = context.cast(builder, value, kind.dtype, call.array.dtype)
-            context.pack_value(builder, call.array.dtype, value, pointer, align=align)
 
-    unit.each(builder, kind, visit)
+class _Transfer:
+    """Writes code that moves elements between the *fragment* of a call and *array*, from *places* on."""
+
+    def __init__(
+        self, context: Any, builder: ir.IRBuilder, call: _Call, fragment: ir.Value, array: Any,
+        places: list[ir.Value], leading: ir.Value | None, *, is_load: bool,
+    ) -> None:  # fmt: skip
+        self._context, self._builder, self._call, self._is_load = context, builder, call, is_load
+        self._fragment, self._array, self._places = fragment, array, places
+        self._steps = _steps(context, builder, call, array, leading)
+        first = builder.bitcast(array.data, BYTE.as_pointer())
+        self._corner = _behind(builder, first, places, self._steps)
+
+    def is_whole(self) -> ir.Value:
+        """Whether all of the tile lies within the array, an i1."""
+        builder, fine = self._builder, ir.Constant(ir.IntType(1), 1)
+        sides = self._call.kind.rows, self._call.kind.columns
+        extents = cgutils.unpack_tuple(builder, self._array.shape, 2)
+        for place, side, extent in zip(self._places, sides, extents, strict=True):
+            fine = builder.and_(fine, builder.icmp_signed(">=", place, I64(0)))
+            fine = builder.and_(fine, builder.icmp_signed("<=", builder.add(place, I64(side)), extent))
+        return fine
+
+    def move_all(self) -> None:
+        """All elements, as the device does it best."""
+        call, unit = self._call, self._context.matrix_unit()
+        tile = Tile(call.array.dtype, self._corner, self._steps, _contiguous(call))
+        if not unit.move(self._builder, (call.kind, self._fragment), tile, is_load=self._is_load):
+            unit.each(self._builder, call.kind, self._mover())
+
+    def move_inside(self) -> None:
+        """The elements within the array; those outside are loaded as 0, and not stored."""
+        context, builder, kind = self._context, self._builder, self._call.kind
+        unit, move = context.matrix_unit(), self._mover()
+        firsts = [builder.add(place, start)
+                  for place, start in zip(self._places, unit.origin(builder, kind), strict=True)]  # fmt: skip
+        extents = cgutils.unpack_tuple(builder, self._array.shape, 2)
+        if self._is_load:
+            unit.fill(builder, (kind, self._fragment), context.get_constant_null(kind.dtype))
+
+        def visit(index: ir.Value, row: ir.Value, column: ir.Value) -> None:
+            at = zip(firsts, (row, column), extents, strict=True)
+            inside = [builder.icmp_unsigned("<", builder.add(first, more), extent) for first, more, extent in at]
+            with builder.if_then(builder.and_(*inside)):
+                move(index, row, column)
+
+        unit.each(builder, kind, visit)
+        # Or LLVM would move the last load behind the branches, and those of a whole tile would not become one.
+        nothing = ir.FunctionType(ir.VoidType(), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, nothing, "llvm.sideeffect"), [])
+
+    def _mover(self) -> Visit:
+        """What moves one element of the lane."""
+        context, builder, call, steps = self._context, self._builder, self._call, self._steps
+        kind, dtype, pointer_type = call.kind, call.array.dtype, self._array.data.type
+        base = _behind(builder, self._corner, context.matrix_unit().origin(builder, kind), steps)
+        align = None if call.array.aligned else 1
+
+        def visit(index: ir.Value, row: ir.Value, column: ir.Value) -> None:
+            distance = builder.add(builder.mul(row, steps[0]), builder.mul(column, steps[1]))
+            pointer = builder.bitcast(builder.gep(base, [distance], source_etype=BYTE), pointer_type)
+            if self._is_load:
+                found = context.unpack_value(builder, dtype, pointer, align=align)
+                value = context.cast(builder, found, dtype, kind.dtype)
+                write_element(builder, context, kind, self._fragment, index, value)
+            else:
+                value = read_element(builder, context, kind, self._fragment, index)
+                value = context.cast(builder, value, kind.dtype, dtype)
+                context.pack_value(builder, dtype, value, pointer, align=align)
+
+        return visit
 
 
 @device_function("matrix.load")
 def load(
     fragment: types.Type, source: types.Type, row: types.Type = 0, column: types.Type = 0,
-    leading: types.Type = None, layout: types.Type = "row",
+    leading: types.Type = None, layout: types.Type = "row", partial: types.Type = False,
 ) -> tuple[types.Type, Lower]:  # fmt: skip
-    """``load(fragment, source, row=0, column=0, leading=None, layout="row")``: the elements of *source* from *row* and
-    *column* on, as many as *fragment* has; converted, if they are of another type.
+    """``load(fragment, source, row=0, column=0, leading=None, layout="row", partial=False)``: the elements of
+    *source* from *row* and *column* on, as many as *fragment* has; converted, if they are of another type.
 
     *source* is a two-dimensional array in any order, or view of one. Or it is an array with one axis, in which
     *leading* elements lie from one row to the next, or with *layout* "col" from one column to the next. The tile has
-    to lie within the array."""
-    call = _define("load", "source", fragment, source, (row, column), leading, layout)
+    to lie within the array, unless *partial* is True, for arrays with two axes: what lies outside, also before the
+    beginning, is 0 then."""
+    call = _define("load", "source", fragment, source, (row, column), leading, layout, partial)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         _transfer(call, context, builder, sig, args, 2, is_load=True)
@@ -177,11 +247,12 @@ def load(
 @device_function("matrix.store")
 def store(
     fragment: types.Type, target: types.Type, row: types.Type = 0, column: types.Type = 0,
-    leading: types.Type = None, layout: types.Type = "row",
+    leading: types.Type = None, layout: types.Type = "row", partial: types.Type = False,
 ) -> tuple[types.Type, Lower]:  # fmt: skip
-    """``store(fragment, target, row=0, column=0, leading=None, layout="row")``: write the elements of *fragment* to
-    *target*, from *row* and *column* on: the opposite of `load`."""
-    call = _define("store", "target", fragment, target, (row, column), leading, layout)
+    """``store(fragment, target, row=0, column=0, leading=None, layout="row", partial=False)``: write the elements of
+    *fragment* to *target*, from *row* and *column* on: the opposite of `load`. If *partial* is True, those that lie
+    outside are left out."""
+    call = _define("store", "target", fragment, target, (row, column), leading, layout, partial)
     if not call.array.mutable:
         raise TypingError("hip.matrix.store: target is an array that cannot be written")
 

@@ -19,7 +19,7 @@ from types import ModuleType
 import numba
 
 from numba_hip_cuda import child_processes as child_processes
-from numba_hip_cuda import numba_target, settings
+from numba_hip_cuda import compute_names, numba_target, settings
 from numba_hip_cuda.catalog import CUDA
 from numba_hip_cuda.name_lookup import (
     FORWARDED,
@@ -175,6 +175,7 @@ def pose_as_cuda(*, children: bool = False) -> None:
     with _lock:
         if not is_posing():
             _check_name_is_free()
+            compute_names.begin()
             sys.meta_path.insert(0, _finder)
             settings.begin()
             numba_target.begin()
@@ -188,6 +189,7 @@ def stop_posing() -> None:
         if not is_posing():
             return
         sys.meta_path.remove(_finder)
+        compute_names.end()
         settings.end()
         numba_target.end()
         child_processes.end()
@@ -218,6 +220,14 @@ def _check_name_is_free() -> None:
             f"{name} was imported from {file} before numba_hip_cuda could pose as it; call pose_as_cuda() before the "
             f"first import of {root_of(name)}, or start the program with `python -m numba_hip_cuda`",
             name=root_of(name),
+        )
+    imported = compute_names.taken()
+    if imported is not None:
+        file = getattr(sys.modules[imported], "__file__", None) or "an unknown place"
+        raise PoseError(
+            f"{imported} was imported from {file} before numba_hip_cuda could pose as it; call pose_as_cuda() before "
+            "the first import of cuda.compute, or start the program with `python -m numba_hip_cuda`",
+            name=imported,
         )
     redirector = sys.modules.get(REDIRECTOR)
     if redirector is not None:

@@ -1,0 +1,34 @@
+"""The algorithms of `cuda.compute`, each in both of its forms."""
+
+from numba_hip_cuda.compute.elementwise import binary_transform as binary_transform
+from numba_hip_cuda.compute.elementwise import histogram_even as histogram_even
+from numba_hip_cuda.compute.elementwise import lower_bound as lower_bound
+from numba_hip_cuda.compute.elementwise import make_binary_transform as make_binary_transform
+from numba_hip_cuda.compute.elementwise import make_histogram_even as make_histogram_even
+from numba_hip_cuda.compute.elementwise import make_lower_bound as make_lower_bound
+from numba_hip_cuda.compute.elementwise import make_unary_transform as make_unary_transform
+from numba_hip_cuda.compute.elementwise import make_upper_bound as make_upper_bound
+from numba_hip_cuda.compute.elementwise import unary_transform as unary_transform
+from numba_hip_cuda.compute.elementwise import upper_bound as upper_bound
+from numba_hip_cuda.compute.reductions import exclusive_scan as exclusive_scan
+from numba_hip_cuda.compute.reductions import inclusive_scan as inclusive_scan
+from numba_hip_cuda.compute.reductions import make_exclusive_scan as make_exclusive_scan
+from numba_hip_cuda.compute.reductions import make_inclusive_scan as make_inclusive_scan
+from numba_hip_cuda.compute.reductions import make_reduce_into as make_reduce_into
+from numba_hip_cuda.compute.reductions import make_segmented_reduce as make_segmented_reduce
+from numba_hip_cuda.compute.reductions import reduce_into as reduce_into
+from numba_hip_cuda.compute.reductions import segmented_reduce as segmented_reduce
+from numba_hip_cuda.compute.selections import make_select as make_select
+from numba_hip_cuda.compute.selections import make_three_way_partition as make_three_way_partition
+from numba_hip_cuda.compute.selections import make_unique_by_key as make_unique_by_key
+from numba_hip_cuda.compute.selections import select as select
+from numba_hip_cuda.compute.selections import three_way_partition as three_way_partition
+from numba_hip_cuda.compute.selections import unique_by_key as unique_by_key
+from numba_hip_cuda.compute.sorting import DoubleBuffer as DoubleBuffer
+from numba_hip_cuda.compute.sorting import SortOrder as SortOrder
+from numba_hip_cuda.compute.sorting import make_merge_sort as make_merge_sort
+from numba_hip_cuda.compute.sorting import make_radix_sort as make_radix_sort
+from numba_hip_cuda.compute.sorting import make_segmented_sort as make_segmented_sort
+from numba_hip_cuda.compute.sorting import merge_sort as merge_sort
+from numba_hip_cuda.compute.sorting import radix_sort as radix_sort
+from numba_hip_cuda.compute.sorting import segmented_sort as segmented_sort

@@ -95,7 +95,7 @@ def _is_within(fullname: str, name: str) -> bool:
 
 def taken() -> str | None:
     """The name of a module of NVIDIA's `cuda.compute` that was imported already; None if there is none."""
-    return next((name for name in sys.modules if _is_within(name, COMPUTE)), None)
+    return next((name for name in sys.modules if name.startswith(COMPUTE) and _is_within(name, COMPUTE)), None)
 
 
 _finder = ComputeFinder()
@@ -109,7 +109,7 @@ def begin() -> None:
 def end() -> None:
     """Find them no longer, and forget those that were imported. What a program holds keeps working."""
     sys.meta_path.remove(_finder)
-    for name in [name for name in sys.modules if _is_within(name, PARENT)]:
+    for name in [name for name in sys.modules if name.startswith(PARENT) and _is_within(name, PARENT)]:
         module = sys.modules[name]
         forwarded = any(_is_within(name, ours) for ours in (COMPUTE, OLDER))
         if not forwarded and getattr(module.__spec__, "origin", None) != ORIGIN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from llvmlite import binding as llvm
@@ -25,6 +26,18 @@ def keep_only(module: llvm.ModuleRef, name: str) -> None:
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != name:
             value.linkage = "internal"
+
+
+def check_defined(name: str, missing: Iterable[str], is_known: Callable[[str], bool], where: str) -> None:
+    """Raise `LinkedCodeError` if kernel *name* needs any of *missing*, functions without a definition, which the
+    libraries of the device do not have either: *where* names these."""
+    unknown = sorted(symbol for symbol in missing if not is_known(symbol))
+    if unknown:
+        named = ", ".join(map(repr, unknown))
+        raise LinkedCodeError(
+            f"kernel {name} calls {named}, which neither linked code nor {where} defines; add the code that does to "
+            "link="
+        )
 
 
 def check_shared(library: HipCodeLibrary, name: str, target: str, most: int, total: int) -> None:

@@ -18,7 +18,7 @@ from numba_hip.abi.variant import Variant
 from numba_hip.errors import LinkedCodeError
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.codegen import HipCodegen
-from numba_hip.targets.linking import check_shared
+from numba_hip.targets.linking import check_defined, check_shared
 from numba_hip.targets.unsafe_intrinsics import OWN_MACHINES
 
 
@@ -55,7 +55,14 @@ class AmdCodegen(HipCodegen):
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
         """Link, inline and optimise for this GPU. Kernels defined by linked code are dropped."""
-        return self._link(library, name, options, external, [variable_name(name)])
+        made = self._link(library, name, options, external, [variable_name(name)])
+        if external:
+            from numba_hip.targets.amd.device_library import has_function  # few kernels link code
+
+            missing = self._amdgpu.undefined_symbols(made)
+            known = partial(has_function, self.target)
+            check_defined(name, missing, known, f"the device library for {self.target}")
+        return made
 
     def link_function(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]

@@ -12,9 +12,13 @@ from llvmlite import binding as llvm
 
 import hip_devicelib
 from hip_devicelib import Library
-from hip_devicelib.declarations import FunctionDeclaration
-from hip_devicelib.errors import NotFoundError
+from hip_devicelib.declarations import SYMBOL_PREFIX, FunctionDeclaration
+from hip_devicelib.errors import NotFoundError, UnsupportedError
+from hip_devicelib.manifest import load_reference
 from hip_devicelib.target import Target
+
+LIBRARIES = ("__ocml_", "__ockl_", "__oclc_")
+"""What the names of the functions and variables of ROCm's bitcode begin with."""
 
 
 def link_device_library(bitcode: bytes, target: str | Target) -> bytes:
@@ -36,6 +40,19 @@ def link_device_library(bitcode: bytes, target: str | Target) -> bytes:
     return hip_devicelib.optimise(
         [bitcode, forwards], target, libraries=[library.bitcode], keep=_visible_variables(bitcode)
     )
+
+
+def has_function(target: Target, name: str) -> bool:
+    """Whether the device library for *target* has the function *name*: by the declarations that are shipped, or by the
+    header of the ROCm of this machine, if there is one."""
+    shipped = load_reference()
+    if name in shipped.by_name or name in shipped.by_symbol or name.startswith((SYMBOL_PREFIX, *LIBRARIES)):
+        return True
+    try:
+        library = hip_devicelib.supply_library(target)
+    except (NotFoundError, UnsupportedError):
+        return False
+    return any(name in (function.name, function.symbol) for function in library.functions)
 
 
 def _visible_variables(bitcode: bytes) -> list[str]:

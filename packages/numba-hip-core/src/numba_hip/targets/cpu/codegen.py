@@ -17,7 +17,7 @@ from hip_devicelib.errors import UnsupportedError
 from hip_devicelib.large_constants import define_data
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.codegen import HipCodegen
-from numba_hip.targets.linking import check_shared, keep_only, link_in
+from numba_hip.targets.linking import check_defined, check_shared, keep_only, link_in
 
 MOST_INLINED = 8
 """Calls of a function of the CPU device's math that are inlined: where there are more, it stays a function, of which
@@ -50,7 +50,12 @@ class CpuCodegen(HipCodegen):
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]
     ) -> bytes:
         """Link, inline and simplify; vectorising waits until the block shape is known."""
-        return self._link(library.linked(), library, name, options, external)
+        made = self._link(library.linked(), library, name, options, external)
+        if external:
+            left = llvm.parse_bitcode(made).functions
+            missing = (function.name for function in left if function.is_declaration)
+            check_defined(name, missing, _has_processor, "the C math library")
+        return made
 
     def _link(
         self,
@@ -132,6 +137,11 @@ class CpuCodegen(HipCodegen):
         if doubts(str(module)):
             return emit_for_host_apart(bitcode, "assembly").decode()
         return str(self._machine.emit_assembly(module))
+
+
+def _has_processor(symbol: str) -> bool:
+    """Whether code for the CPU device that is loaded here may call *symbol*."""
+    return symbol.startswith(("llvm.", spmd.PREFIX)) or bool(llvm.address_of_symbol(symbol))
 
 
 class ObservedCodegen(CpuCodegen):

@@ -157,6 +157,26 @@ def test_a_tile_that_may_be_partial_is_loaded_at_once_where_it_is_not(target: st
     assert re.search(r"private_segment_fixed_size:\s+0\b", text)
 
 
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_a_loop_along_k_counts_nothing_but_k(target: str) -> None:
+    @hip.jit
+    def multiply(x, y, out):
+        left = hip.matrix.fragment("a", (16, 16, 32), np.float16)
+        right = hip.matrix.fragment("b", (16, 16, 32), np.float16)
+        total = hip.matrix.fragment("accumulator", (16, 16, 32), np.float32)
+        hip.matrix.fill(total, 0)
+        for k in range(0, x.shape[1], 32):
+            hip.matrix.load(left, x, 0, k)
+            hip.matrix.load(right, y, k, 0)
+            hip.matrix.mma(total, left, right, total)
+        hip.matrix.store(total, out)
+
+    matrices = types.float16[:, ::1], types.float16[::1, :], types.float32[:, ::1]
+    text = hip.compile(multiply.py_func, matrices, target=target)[0]
+    (loop,) = (part.split("s_cbranch")[0] for part in re.split(r"\n\.LBB\w+:", text) if "v_wmma" in part)
+    assert len(re.findall(r"\ts_add_(?:u32|nc_u64|co_u32) ", loop)) == 1, loop
+
+
 def test_a_loop_over_elements_leaves_them_in_registers() -> None:
     @hip.jit
     def scale(x, y, bias, out):

@@ -176,7 +176,7 @@ class _Transfer:
     def move_all(self) -> None:
         """All elements, as the device does it best."""
         call, unit = self._call, self._context.matrix_unit()
-        tile = Tile(call.array.dtype, self._corner, self._steps, _contiguous(call))
+        tile = Tile(call.array.dtype, self._corner, self._steps, _contiguous(call), call.array.aligned)
         if not unit.move(self._builder, (call.kind, self._fragment), tile, is_load=self._is_load):
             unit.each(self._builder, call.kind, self._mover())
 

@@ -32,6 +32,8 @@ class Tile:
     """Bytes from one row to the next, and from one column to the next; i64."""
     contiguous: int | None
     """The axis along which elements are known to be neighbours: 0 down a column, 1 along a row."""
+    aligned: bool
+    """Whether elements are at multiples of their own bytes."""
 
 
 class MatrixUnit(Protocol):

@@ -96,8 +96,23 @@ class AmdMatrixUnit:
             builder.store(value, self._place(builder, operand, index))
 
     def move(self, builder: ir.IRBuilder, operand: Operand, tile: Tile, *, is_load: bool) -> bool:
-        """LLVM joins the elements that are neighbours."""
-        return False
+        """The part of a factor that a lane has as one vector, if it lies together. LLVM joins single elements, too, but
+        in a loop it counts the bytes in a register more, unless they are what the loop counts: elements of one byte."""
+        kind, data = operand
+        element = self._context.get_data_type(kind.dtype)
+        size = self._context.get_abi_sizeof(element)
+        along = 1 if kind.role == A else 0
+        is_whole = kind.role != ACCUMULATOR and tile.contiguous == along and tile.dtype == kind.dtype
+        if not (is_load and is_whole) or size == 1:
+            return False
+        first = tile.address
+        for place, step in zip(self.origin(builder, kind), tile.steps, strict=True):
+            first = builder.gep(first, [builder.mul(place, step)], source_etype=ir.IntType(8))
+        pointer = ir.VectorType(element, self.most(kind)).as_pointer()
+        align = size if tile.aligned else 1
+        vector = builder.load(builder.bitcast(first, pointer), align=align)
+        builder.store(vector, builder.bitcast(data, pointer), align=align)
+        return True
 
     def multiply(self, builder: ir.IRBuilder, target: Operand, a: Operand, b: Operand, c: Operand) -> None:
         """By as many instructions as k takes, the longest that there are."""

@@ -81,6 +81,40 @@ def test_blocks_of_a_grid_of_three_dimensions(device: Device) -> None:
     np.testing.assert_array_equal(out.copy_to_host(), np.arange(24))
 
 
+def test_single_values_of_a_block_share_a_cache_line(device: Device) -> None:
+    body = """
+  br label %head
+head:
+  %k = phi i32 [ 0, %entry ], [ %k1, %head ]
+  %sum = phi double [ 0.5, %entry ], [ %more, %head ]
+  %byte = phi i8 [ %step, %entry ], [ %byte1, %head ]
+  %byte0 = mul i8 %byte, 3
+  %byte1 = add i8 %byte0, %step
+  call void @spmd.grid_barrier(ptr %item)
+  %k1 = add i32 %k, 1
+  %half = fmul double %sum, 0.5
+  %wide = uitofp i8 %byte1 to double
+  %more = fadd double %half, %wide
+  %goes = icmp ult i32 %k1, 7
+  br i1 %goes, label %head, label %end
+end:
+  %p = getelementptr double, ptr %out, i32 %i
+  %b1 = uitofp i32 %b to double
+  %found = fadd double %more, %b1
+  store double %found, ptr %p
+  ret void
+"""
+    wanted, byte = 0.5, 7
+    for _ in range(7):
+        byte = (byte * 3 + 7) % 256
+        wanted = wanted * 0.5 + byte
+    out = to_device(np.zeros(100 * 33))
+    code_object = kernel(body, [("out", "ptr"), ("step", "i8")], GRID)
+    function = launch(device, code_object, 100, 33, out.address, 7, cooperative=True)
+    np.testing.assert_array_equal(out.copy_to_host(), wanted + np.repeat(np.arange(100.0), 33))
+    assert function.handle.workers[33, 1, 1].context_bytes == 64
+
+
 def test_threads_and_blocks_that_returned_are_not_waited_for(device: Device) -> None:
     body = """
   %gone = icmp ult i32 %i, 40

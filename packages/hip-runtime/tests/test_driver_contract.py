@@ -237,7 +237,7 @@ def test_launch_computes(bench: Bench) -> None:
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("grid", [(1, 1, 1), (5, 1, 1), (3, 4, 2), (1, 1, 7)])
+@pytest.mark.parametrize("grid", [(1, 1, 1), (5, 1, 1), (3, 4, 2), (1, 1, 7), (7, 3, 41)])
 @pytest.mark.parametrize("block", [(1, 1, 1), (33, 1, 1), (4, 3, 2), (1, 1, 64)])
 def test_indices(bench: Bench, grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     threads = int(np.prod(grid) * np.prod(block))

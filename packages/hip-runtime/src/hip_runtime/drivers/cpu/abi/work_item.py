@@ -100,8 +100,8 @@ class WorkItem:
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
-            contexts=PTR, stack_limit=I64, memory_word=PTR, states_word=PTR, length=I32,
-            totals=ir.ArrayType(PTR, MOST_TOTALS), gang_record=PTR,
+            block_words=PTR, contexts=PTR, block_number=I64, stack_limit=I64, memory_word=PTR, states_word=PTR,
+            length=I32, totals=ir.ArrayType(PTR, MOST_TOTALS), gang_record=PTR,
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_devicelib.codeobject import Kernel, Parameter
+from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
 from hip_runtime.drivers.cpu.abi.launch_frame import (
     CHUNKS_PER_THREAD,
     FRAME,
@@ -67,7 +68,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     The length of blocks that is known at run time is read from the program that the frame names.
 
     The packed arguments are followed by 64-bit words: the bytes of dynamic shared memory, if the kernel uses any, and
-    the address of the blocks' contexts, if it waits for the grid.
+    the address of the blocks' words and contexts, if it waits for the grid.
     """
     module = item.module
     item.define_functions()
@@ -86,13 +87,18 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     if not item.waits_for_grid:
         item.store_shared(builder, place)
     grid = [FRAME.load(builder, frame, "grid", number) for number in range(3)]
+    if item.waits_for_grid:
+        _store_contexts(item, builder, place, grid)
 
     entry = builder.block
 
     @contextmanager
     def each_block(first: ir.Value, limit: ir.Value) -> Iterator[None]:
-        with _blocks(item, builder, first, limit, grid) as index:
-            _store_block_index(item, builder, place, index, grid)
+        with _blocks(item, builder, first, limit, grid) as (number, indices):
+            _store_block_index(item, builder, place, indices)
+            if item.waits_for_grid:
+                counted_along_x = number if item.axes == ALONG_X else _count_along_x(builder, indices, grid)
+                item.layout.store(builder, counted_along_x, place, "block_number")
             yield
 
     def run_blocks(first: ir.Value, limit: ir.Value) -> None:
@@ -163,49 +169,86 @@ def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Paramete
 
 def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: WorkItem, place: ir.Value) -> None:
     """Copy the words that follow the arguments into the work item."""
-    fields = (("dynamic_bytes", item.dynamic_limit is not None), ("contexts", item.waits_for_grid))
+    fields = (("dynamic_bytes", item.dynamic_limit is not None), ("block_words", item.waits_for_grid))
     for field in (name for name, used in fields if used):
         word = builder.gep(buffer, [I64(offset)], inbounds=True, source_etype=I8)
         item.layout.store(builder, builder.load(word, align=1, typ=item.layout.fields[field]), place, field)
         offset += 8
 
 
+BlockIndices = list[tuple[int, ir.Value]]
+"""Each axis with a block's index along it, in the order of the item's axes."""
+
+
+def _store_contexts(item: WorkItem, builder: ir.IRBuilder, place: ir.Value, grid: list[ir.Value]) -> None:
+    """Store the address of the blocks' contexts, behind a word for each block."""
+    nbytes = I64(4)
+    for extent in grid:
+        nbytes = builder.mul(nbytes, builder.zext(extent, I64))
+    nbytes = builder.and_(builder.add(nbytes, I64(ALIGNMENT - 1)), I64(-ALIGNMENT))
+    words = item.layout.load(builder, place, "block_words")
+    item.layout.store(builder, builder.gep(words, [nbytes], inbounds=True, source_etype=I8), place, "contexts")
+
+
 @contextmanager
 def _blocks(
     item: WorkItem, builder: ir.IRBuilder, first: ir.Value, limit: ir.Value, grid: list[ir.Value]
-) -> Iterator[ir.Value]:
+) -> Iterator[tuple[ir.Value, BlockIndices]]:
     """Loop over the numbers of blocks from *first* to below *limit*: over each or, in tiles, over the first one of each
-    tile, with the lanes of its row in *item*. A tile ends where the grid does, at the latest."""
-    if item.tile == 1:
-        with counted(builder, "block", first, limit) as index:
-            yield index
-        return
+    tile, with the lanes of its row in *item*. A tile ends where the grid does, at the latest.
+
+    Indices are counted, as the two divisions that split a number take as long as a small block of threads."""
+    starts = [
+        (axis, builder.trunc(wide, I32, name=f"first.{AXES[axis]}"))
+        for axis, wide in _split_number(item, builder, first, grid)
+    ]
     before = builder.block
-    loop, after = builder.append_basic_block("tile"), builder.append_basic_block("tile.end")
+    loop, after = builder.append_basic_block("block"), builder.append_basic_block("block.end")
     builder.branch(loop)
     builder.position_at_end(loop)
-    index = builder.phi(I64, name="tile")
-    index.add_incoming(first, before)
-    extent = builder.zext(grid[item.axes[0]], I64)
-    count: ir.Value = I64(item.tile)
-    for rest in (builder.sub(extent, builder.urem(index, extent)), builder.sub(limit, index)):
-        count = builder.select(builder.icmp_unsigned("<", rest, count), rest, count)
-    item.row_lanes = builder.mul(builder.trunc(count, I32), I32(item.block[item.axes[0]]), flags=("nuw", "nsw"))
-    yield index
-    following = builder.add(index, count, flags=("nuw", "nsw"))
-    index.add_incoming(following, builder.block)
+    number = builder.phi(I64, name="block")
+    number.add_incoming(first, before)
+    indices: BlockIndices = []
+    for axis, start in starts:
+        indices.append((axis, builder.phi(I32, name=f"block.{AXES[axis]}")))
+        indices[-1][1].add_incoming(start, before)
+    count: ir.Value = I64(1)
+    if item.tile > 1:
+        count = _count_in_tile(item, builder, indices[0][1], builder.sub(limit, number), grid)
+    yield number, indices
+    following = builder.add(number, count, flags=("nuw", "nsw"))
+    step = builder.trunc(count, I32) if item.tile > 1 else I32(1)
+    steps = []
+    for axis, index in indices[:2]:
+        moved = builder.add(index, step, flags=("nuw",))
+        wraps = builder.icmp_unsigned(">=", moved, grid[axis])
+        steps.append(builder.select(wraps, I32(0), moved))
+        step = builder.zext(wraps, I32)
+    steps.append(builder.add(indices[2][1], step, flags=("nuw",)))
+    for (_, index), moved in zip(indices, steps, strict=True):
+        index.add_incoming(moved, builder.block)
+    number.add_incoming(following, builder.block)
     builder.cbranch(builder.icmp_unsigned("<", following, limit), loop, after)
     builder.position_at_end(after)
 
 
-def _store_block_index(
-    item: WorkItem, builder: ir.IRBuilder, place: ir.Value, linear: ir.Value, grid: list[ir.Value]
-) -> None:
-    """Split a block's linear index into its three indices, and assume that each is in range."""
+def _count_in_tile(
+    item: WorkItem, builder: ir.IRBuilder, index: ir.Value, left: ir.Value, grid: list[ir.Value]
+) -> ir.Value:
+    """The blocks of the tile that begins at *index* along its row, of which *left* are left to run; *item* has their
+    lanes then."""
+    count: ir.Value = I64(item.tile)
+    for rest in (builder.zext(builder.sub(grid[item.axes[0]], index), I64), left):
+        count = builder.select(builder.icmp_unsigned("<", rest, count), rest, count)
+    item.row_lanes = builder.mul(builder.trunc(count, I32), I32(item.block[item.axes[0]]), flags=("nuw", "nsw"))
+    return count
+
+
+def _store_block_index(item: WorkItem, builder: ir.IRBuilder, place: ir.Value, indices: BlockIndices) -> None:
+    """Store a block's *indices*, and assume that each is in range."""
     module = item.module
     assume = module.globals.get("llvm.assume") or ir.Function(module, ir.FunctionType(VOID, [I1]), "llvm.assume")
-    for axis, wide in _split_number(item, builder, linear, grid):
-        index = builder.trunc(wide, I32, name=f"block.{AXES[axis]}")
+    for axis, index in indices:
         builder.call(assume, [builder.icmp_unsigned("<", index, I32(MAX_GRID))])
         item.layout.store(builder, index, place, "block", axis)
 
@@ -224,9 +267,13 @@ def _split_number(
 
 def _count_along_x(builder: ir.IRBuilder, indices: Iterable[tuple[int, ir.Value]], grid: list[ir.Value]) -> ir.Value:
     """The number, counted along x first, of the block with *indices*."""
-    x, y, z = (index for _, index in sorted(indices, key=lambda pair: pair[0]))
+    x, y, z = (_widen(builder, index) for _, index in sorted(indices, key=lambda pair: pair[0]))
     rows = builder.add(builder.mul(z, builder.zext(grid[1], I64)), y)
     return builder.add(builder.mul(rows, builder.zext(grid[0], I64)), x)
+
+
+def _widen(builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
+    return index if index.type == I64 else builder.zext(index, I64)
 
 
 def _loop_over_chunks(

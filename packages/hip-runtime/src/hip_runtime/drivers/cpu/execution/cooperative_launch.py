@@ -14,6 +14,8 @@ from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.errors import BarrierDivergenceError, OutOfDeviceMemoryError
 
 _WORD = struct.Struct("<q")
+_ALL_FINISHED = np.int32(FINISHED).tobytes()
+"""The first block's word in a grid of which all blocks may have finished."""
 
 
 def run_phases(
@@ -25,7 +27,8 @@ def run_phases(
     wait at different grid barriers.
     """
     blocks = grid[0] * grid[1] * grid[2]
-    nbytes = blocks * program.context_bytes
+    word_bytes = -(-4 * blocks // ALIGNMENT) * ALIGNMENT
+    nbytes = word_bytes + blocks * program.context_bytes
     try:
         contexts = np.zeros(nbytes + ALIGNMENT, np.uint8)
     except MemoryError:
@@ -34,14 +37,16 @@ def run_phases(
         ) from None
     start = -contexts.ctypes.data % ALIGNMENT
     arguments += _WORD.pack(contexts.ctypes.data + start)
-    waiting = contexts[start : start + nbytes].view(np.int32)[:: program.context_bytes // 4]
+    waiting = contexts[start : start + 4 * blocks].view(np.int32)
+    alike = {_ALL_FINISHED: _ALL_FINISHED * blocks}
     while True:
         fault = dispatch(program.entry, arguments, *grid)
         if fault:
             return fault
-        first = waiting[0]
-        if (waiting == first).all():  # far quicker than to sort them
-            if first == FINISHED:
+        words = waiting.tobytes()  # comparing bytes is far quicker than comparing numbers, or sorting them
+        first = words[:4]
+        if words == (alike.get(first) or alike.setdefault(first, first * blocks)):
+            if first == _ALL_FINISHED:
                 return None
             continue
         places = np.unique(waiting[waiting != FINISHED])

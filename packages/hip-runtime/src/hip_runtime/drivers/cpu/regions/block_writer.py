@@ -61,7 +61,8 @@ class BlockWriter:
         self.returned = len(graph.points)
         self.states = self._place_states()
         self.ctx = self._plan(SymbolDeclarations(item.module, source))
-        self.selected = self.storage.per_thread(I1, "selected")
+        if self.waves:
+            self.selected = self.storage.per_thread(I1, "selected")
         self.next = allocate(self.entry, I32, "next")
 
     def _place_states(self) -> Slot | None:

@@ -1,8 +1,8 @@
 """Grid barriers: blocks that wait for the whole grid.
 
-A block that reaches a grid barrier stores the sync point's number into its context and returns. Once all blocks have,
+A block that reaches a grid barrier stores the sync point's number into its word and returns. Once all blocks have,
 they are all run again and resume there. Their state is in the context: what is saved for their threads, and shared
-memory.
+memory. The words of all blocks are next to each other, so that those of neighbours are in one cache line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.grid_context import FINISHED
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.formation import SyncPoint
@@ -37,37 +36,28 @@ class BlockSuspension:
             for field, (nbytes, align) in item.shared_memory.items()
         }
         item.context_bytes = code.storage.context_bytes
-        offset = builder.mul(self._block_number(builder), I64(item.context_bytes))
+        number = item.layout.load(builder, code.place, "block_number")
+        words = item.layout.load(builder, code.place, "block_words")
+        self._word = builder.gep(words, [number], inbounds=True, source_etype=I32)
         contexts = item.layout.load(builder, code.place, "contexts")
-        self._context = builder.gep(contexts, [offset], inbounds=True, source_etype=I8)
-        code.storage.place_in(builder, self._context)
+        offset = builder.mul(number, I64(item.context_bytes))
+        code.storage.place_in(builder, builder.gep(contexts, [offset], inbounds=True, source_etype=I8))
         for field, place in shared.items():
             item.layout.store(builder, place.base, code.place, field)
         start = builder.append_basic_block("start")
-        switch = builder.switch(builder.load(self._context, typ=I32), self._done)
+        switch = builder.switch(builder.load(self._word, typ=I32), self._done)
         switch.add_case(I32(0), start)
         for point in self._points:
             switch.add_case(I32(point.number + 1), self._resumed[point])
         builder.position_at_end(start)
 
-    def _block_number(self, builder: ir.IRBuilder) -> ir.Value:
-        code = self._code
-        layout = code.item.layout
-        frame = layout.load(builder, code.place, "frame")
-        number = I64(0)
-        for axis in (2, 1, 0):
-            extent = builder.zext(FRAME.load(builder, frame, "grid", axis), I64)
-            index = builder.zext(layout.load(builder, code.place, "block", axis), I64)
-            number = builder.add(builder.mul(number, extent), index)
-        return number
-
     def wait(self, point: SyncPoint) -> None:
         """Suspend the block at *point*; the builder is positioned where it resumes."""
         builder = self._code.builder
-        builder.store(I32(point.number + 1), self._context)
+        builder.store(I32(point.number + 1), self._word)
         builder.branch(self._stopped)
         builder.position_at_end(self._resumed[point])
 
     def end(self, builder: ir.IRBuilder) -> None:
         """Record that the block has finished."""
-        builder.store(I32(FINISHED), self._context)
+        builder.store(I32(FINISHED), self._word)

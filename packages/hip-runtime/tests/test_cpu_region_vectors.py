@@ -86,7 +86,8 @@ def test_threads_of_a_loop_between_barriers_run_side_by_side(device: Device, for
     with config.cpu_form.scope(form):
         function = launch(device, made, 1, 256, out.address, x.address, values.size)
     np.testing.assert_array_equal(out.copy_to_host(), np.bincount(values, minlength=256))
-    assert (f"regions run {default_lanes()} threads at a time" in function.form) == (form != "regions")
+    assert (f"regions run {2 * default_lanes()} threads at a time" in function.form) == (form == "auto")
+    assert (f"3 of 3 regions run {default_lanes()} or " in function.form) == (form == "vectors")
 
 
 SOMETIMES = """

@@ -257,7 +257,10 @@ class Expressions:
         how, scale, offset = node.words
         size = self.program.input_size
         place = self.row * scale + offset
-        places = {"plain": place, "reversed": size - 1 - place, "modulo": place % modulus(self.program)}
+        split = (self.row & (1 << scale) - 1) + 2 * (self.row >> scale) + offset
+        places = {
+            "plain": place, "reversed": size - 1 - place, "modulo": place % modulus(self.program), "split": split
+        }  # fmt: skip
         return self.memory[f"in_{node.type}"][places.get(how, np.full(self.threads, offset))]
 
     def own(self, kind: str, column: int) -> Array:

@@ -55,6 +55,8 @@ class ExpressionGenerator:
         which = choose.random()
         if which < 0.15 or not self.variables:
             return self.cast(self.loaded(), kind)
+        if which < 0.2:
+            return self.cast(self.split(), kind)
         if which < 0.3:
             name = choose.choice(("thread", "number", "block", "lane", "x", "y", "n"))
             return self.cast(Node("n", "i64") if name == "n" else Node("index", "i64", (name,)), kind)
@@ -65,11 +67,32 @@ class ExpressionGenerator:
         name = choose.choice([*known, *self.turns])
         return self.cast(Node("get", known[name], (name,)), kind)
 
+    def index(self) -> Node:
+        """An index of the thread, of 64 or 32 bits, or the variable of a loop."""
+        choose = self.choose
+        found = Node("index", "i64", (choose.choice(("thread", "number", "lane", "x", "y")),))
+        if self.turns and choose.random() < 0.3:
+            name = choose.choice([*self.turns])
+            found = Node("get", self.turns[name], (name,))
+        return found if choose.random() < 0.5 else self.cast(found, "i32")
+
+    def split(self) -> Node:
+        """What is above or below a power of two in an index."""
+        index, power = self.index(), 1 << self.choose.randint(1, 6)
+        operation, number = self.choose.choice(
+            (
+                ("and", power - 1), ("and", -power), ("lshr", power.bit_length() - 1), ("udiv", 3 * power),
+                ("urem", 3 * power), ("urem", power), ("or", power), ("xor", power), ("ashr", power.bit_length() - 1),
+            )
+        )  # fmt: skip
+        return self.binary(operation, index, Node("const", index.type, (number,)))
+
     def loaded(self) -> Node:
         """An element of an array of numbers."""
         choose, kind = self.choose, self.choose.choice(SCALARS)
-        how = choose.choice(("plain", "plain", "plain", "reversed", "modulo", "modulo", "uniform"))
-        return Node("load", kind, (how, choose.choice((1, 1, 2, 3, 5)), choose.randint(0, 7)))
+        how = choose.choice(("plain", "plain", "plain", "reversed", "modulo", "modulo", "uniform", "split"))
+        scale = choose.randint(1, 6) if how == "split" else choose.choice((1, 1, 2, 3, 5))
+        return Node("load", kind, (how, scale, choose.randint(0, 7)))
 
     def cast(self, value: Node, kind: str, signed: bool | None = None) -> Node:
         """*value* as one of type *kind*, *signed* or not where that makes a difference; by default either."""
@@ -174,6 +197,11 @@ class ExpressionGenerator:
             mask = choose.choice((1, 3, 7))
             low = self.binary("and", self.expression(kind, depth - 1), Node("const", kind, (mask,)))
             return Node("compare", "i1", ("eq",), (low, Node("const", kind, (choose.randint(0, mask),))))
+        if kind in INTEGERS and which < 0.65 and not self.arguments:
+            index = self.index()
+            limit = (choose.randint(0, 3) << choose.randint(2, 6)) + choose.choice((0, 0, -1, 1))
+            parts = index, Node("const", index.type, (limit,))
+            return Node("compare", "i1", (choose.choice(INTEGER_PREDICATES),), parts[:: choose.choice((1, -1))])
         predicates = FLOAT_PREDICATES if kind in FLOATS else INTEGER_PREDICATES
         parts = self.expression(kind, depth - 1), self.expression(kind, depth - 1)
         return Node("compare", "i1", (choose.choice(predicates),), parts)

@@ -166,6 +166,10 @@ class ExpressionWriter:
         size = self.program.input_size
         if how == "uniform":
             place = str(offset)
+        elif how == "split":
+            low = self.new(f"and i64 %number, {(1 << scale) - 1}")
+            high = self.new(f"shl nsw i64 {self.new(f'lshr i64 %number, {scale}')}, 1")
+            place = self.new(f"add nsw i64 {self.new(f'add nsw i64 {low}, {high}')}, {offset}")
         else:
             scaled = self.new(f"mul nsw i64 %number, {scale}")
             place = self.new(f"add nsw i64 {scaled}, {offset}")

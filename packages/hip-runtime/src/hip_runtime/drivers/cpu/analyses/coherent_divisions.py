@@ -37,10 +37,10 @@ class CoherentDivision:
 
 
 def find_coherent_divisions(block: Block, shapes: VectorShapes, width: int) -> list[CoherentDivision]:
-    """The divisions of *block* that are coherent in most gangs of *width* lanes."""
+    """The divisions of *block* that are coherent in most gangs of *width* lanes; not those that are in all."""
     found = []
     for value in block.instructions:
-        if value.opcode in DIVISIONS and value.type in _TYPES:
+        if value.opcode in DIVISIONS and value.type in _TYPES and shapes.at_definition(value) is VARYING:
             stride = shapes.of(value.operands[0], block)
             if stride and stride > 0 and shapes.of(value.operands[1], block) == 0:
                 divisor = signed_number(value.operands[1])

@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.analyses.alignments import SPLITTING
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 
 _WIDENING = frozenset({"zext", "sext"})
+_SUMMING = _WIDENING | {"trunc", "add", "sub", "or", "phi", "freeze"}
 
 
 def find_global_indices(function: Function, axis: str, extent: int) -> list[Instruction] | None:
@@ -31,8 +33,9 @@ def find_global_indices(function: Function, axis: str, extent: int) -> list[Inst
 
 def computes_with_extent(function: Function, axis: str) -> bool:
     """Whether *function* does more with the extent of a block along *axis* than to multiply it, as for a global index
-    or the threads of a grid."""
+    or the threads of a grid, or takes such an index apart at a constant, as into the lane and the number of a wave."""
     users = _find_users(function)
+    products: list[Instruction] = []
     waiting = [call for call in function.instructions() if call.callee == spmd.block_dim(axis)]
     while waiting:
         for user in users.get(waiting.pop(), []):
@@ -40,6 +43,21 @@ def computes_with_extent(function: Function, axis: str) -> bool:
                 waiting.append(user)
             elif user.opcode != "mul":
                 return True
+            else:
+                products.append(user)
+    return _are_split(products, users)
+
+
+def _are_split(products: list[Instruction], users: dict[Value, list[Instruction]]) -> bool:
+    """Whether a sum with one of *products* is taken apart at a constant."""
+    waiting, seen = list(products), set(products)
+    while waiting:
+        for user in users.get(waiting.pop(), []):
+            if user.opcode in SPLITTING and signed_number(user.operands[1]) is not None:
+                return True
+            if user.opcode in _SUMMING and user not in seen:
+                seen.add(user)
+                waiting.append(user)
     return False
 
 

@@ -19,6 +19,7 @@ from hip_devicelib import spmd
 from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.affine import coefficient, signed_number
+from hip_runtime.drivers.cpu.analyses.alignments import Alignments
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, PARAMETER, RAMP, Block, Function, Instruction, Value
@@ -30,7 +31,8 @@ _UNKNOWN = "unknown"
 
 class VectorShapes:
     """The result for one function, in gangs of neighbours *along* an axis of the block. *assumed* are branches that all
-    lanes are known to take, with their target."""
+    lanes are known to take, with their target. *alignments* are those of gangs that begin at multiples of their width,
+    ``None`` for gangs that may begin anywhere."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class VectorShapes:
         private_stride: Callable[[Instruction], int],
         lanes_consecutive: bool,
         along: str = "x",
+        alignments: Alignments | None = None,
     ) -> None:
         self.consecutive = frozenset({spmd.thread_idx(along), intrinsics.global_idx(along), intrinsics.NUMBER})
         """Intrinsics whose result grows by one from lane to lane and never wraps."""
@@ -47,6 +50,7 @@ class VectorShapes:
         self._size_of = size_of
         self._private_stride = private_stride
         self._lanes_consecutive = lanes_consecutive
+        self._alignments = alignments
         self.order = order_blocks(function.blocks[0], self.successors)
         self.homes = {value: block for block in self.order.blocks for value in block.instructions}
         self._postdominators = immediate_postdominators(self.order.blocks, self.successors)
@@ -186,7 +190,7 @@ class VectorShapes:
         """Whether an integer is strided without overflow in any lane, so that extending it keeps the stride."""
         if not isinstance(value, Instruction):
             return True
-        if value.opcode == RAMP:
+        if value.opcode == RAMP or self.reaches_over(value, self._find(value, block)) is not None:
             return True
         if value.opcode == "call":
             return value.callee in self.consecutive or self._find(value, block) == 0
@@ -195,6 +199,23 @@ class VectorShapes:
         if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
             return block not in self.masked and all(self.never_wraps(operand, block) for operand in value.operands)
         return self._find(value, block) == 0
+
+    def reaches_over(self, value: Value, shape: Shape | str) -> int | None:
+        """How many low bits of *value*, which has *shape*, come from the lane alone, while those above, of which there
+        are some, are the same in all lanes; ``None`` if it is not known to be so."""
+        if (
+            not isinstance(shape, int)
+            or shape < 0
+            or self._alignments is None
+            or not isinstance(value.type, ir.IntType)
+        ):
+            return None
+        bits = (shape * (self._alignments.width - 1)).bit_length()
+        return bits if bits < value.type.width and self._alignments.of(value) >= bits else None
+
+    def is_multiple(self, value: Value, bits: int) -> bool:
+        """Whether the lowest *bits* of *value*, which is uniform, are known to be 0."""
+        return self._alignments is not None and self._alignments.of(value) >= bits
 
 
 def _uniform_if_all(shapes: Sequence[Shape | str]) -> Shape:
@@ -217,6 +238,9 @@ def _infer_extension(
     analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
 ) -> Shape:
     (shape,) = shapes
+    if shape and analysis.reaches_over(instruction.operands[0], shape) is not None:
+        assert isinstance(shape, int)
+        return shape
     if instruction.opcode == "zext" and shape == 1 and _is_index_sum(analysis, instruction.operands[0], block):
         return 1
     if shape and not analysis.never_wraps(instruction.operands[0], block):
@@ -239,9 +263,90 @@ def _is_index_sum(analysis: VectorShapes, value: Value, block: Block) -> bool:
     if block in analysis.masked or home in analysis.masked:
         return False
     return all(
-        analysis._find(operand, home) == 0 or getattr(operand, "callee", "") in analysis.consecutive
+        analysis._find(operand, home) == 0
+        or getattr(operand, "callee", "") in analysis.consecutive
+        or analysis.reaches_over(operand, analysis._find(operand, home)) is not None
         for operand in value.operands
     )
+
+
+def _infer_bits(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+    """``and``, ``or`` and ``xor`` of a strided number and one that is uniform."""
+    if instruction.opcode == "or" and (found := _infer_affine(analysis, instruction, block, shapes)) is not VARYING:
+        return found
+    split = _split_strided(analysis, instruction, shapes)
+    if split is None:
+        return _uniform_if_all(shapes)
+    stride, bits, other = split
+    low = (1 << bits) - 1
+    number = signed_number(other)
+    if number is None and not analysis.is_multiple(other, bits):
+        return VARYING
+    number = 0 if number is None else number & low
+    if number == 0:
+        return 0 if instruction.opcode == "and" else stride
+    return {"and": stride, "or": 0}.get(instruction.opcode, VARYING) if number == low else VARYING
+
+
+def _infer_shift(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
+    """Shifts to the right by a constant: of what the lanes differ in, or of the bits above that only."""
+    by = signed_number(instruction.operands[1])
+    split = _split_strided(analysis, instruction, shapes)
+    if by is None or split is None or by < 0:
+        return _uniform_if_all(shapes)
+    stride, bits, _ = split
+    if bits <= by:
+        return 0
+    return VARYING if stride % (1 << by) else stride >> by
+
+
+def _infer_division(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
+    """Quotients and remainders without sign, by multiples of what the lanes reach over. Under a mask only by constants:
+    others may be 0 where no lane divides."""
+    split = _split_strided(analysis, instruction, shapes)
+    if split is None or shapes[0] == 0:
+        return _uniform_if_all(shapes)
+    stride, bits, divisor = split
+    number = signed_number(divisor)
+    if number == 0 or (number is None and block in analysis.masked) or not analysis.is_multiple(divisor, bits):
+        return VARYING
+    return 0 if instruction.opcode == "udiv" else stride
+
+
+def _infer_comparison(
+    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
+) -> Shape:
+    """Comparisons with a number that no gang reaches over."""
+    split = _split_strided(analysis, instruction, shapes)
+    if split is None:
+        return _uniform_if_all(shapes)
+    _, bits, other = split
+    predicate = instruction.predicate
+    if shapes[0] == 0:
+        predicate = predicate.translate(str.maketrans("lg", "gl"))
+    if predicate[1:] in ("lt", "ge"):
+        return 0 if analysis.is_multiple(other, bits) else VARYING
+    number = signed_number(other)
+    if predicate[1:] not in ("gt", "le") or number is None:
+        return VARYING
+    return VARYING if number + 1 & (1 << bits) - 1 else 0
+
+
+def _split_strided(
+    analysis: VectorShapes, instruction: Instruction, shapes: Sequence[Shape | str]
+) -> tuple[int, int, Value] | None:
+    """The stride of the operand of *instruction* that is strided, how many bits come from the lane, and the operand
+    that is uniform; ``None`` if they are of other *shapes*."""
+    for number in (0, 1):
+        stride, other = shapes[number], shapes[1 - number]
+        if isinstance(stride, int) and stride > 0 and other == 0:
+            bits = analysis.reaches_over(instruction.operands[number], stride)
+            return None if bits is None else (stride, bits, instruction.operands[1 - number])
+    return None
 
 
 def _infer_select(
@@ -273,7 +378,11 @@ def _infer_varying(
 
 
 _RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | str]], Shape]] = {
-    **dict.fromkeys(("add", "sub", "or", "mul", "shl", "trunc", "freeze", "getelementptr"), _infer_affine),
+    **dict.fromkeys(("add", "sub", "mul", "shl", "trunc", "freeze", "getelementptr"), _infer_affine),
+    **dict.fromkeys(("and", "or", "xor"), _infer_bits),
+    **dict.fromkeys(("lshr", "ashr"), _infer_shift),
+    **dict.fromkeys(("udiv", "urem"), _infer_division),
+    "icmp": _infer_comparison,
     "zext": _infer_extension, "sext": _infer_extension,
     "select": _infer_select, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
     "cmpxchg": _infer_varying,

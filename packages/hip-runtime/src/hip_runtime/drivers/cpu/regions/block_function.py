@@ -19,6 +19,7 @@ from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
+from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
@@ -30,7 +31,7 @@ from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_sc
 from hip_runtime.drivers.cpu.regions.active_threads import count_active
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
-from hip_runtime.drivers.cpu.regions.context_values import divides_rows
+from hip_runtime.drivers.cpu.regions.context_values import divides_rows, splits_gangs_in
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, PausingGangs
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
@@ -91,6 +92,8 @@ class BlockFunction(BlockWriter):
         super().__init__(graph, item, kind, source, size_of, gang_plan.width > 1 and not gang_plan.numbered)
         self._gang_plan = gang_plan
         self._strides = ThreadStrides(AXES[item.axes[0]], graph.uniformity.varying, size_of)
+        along = item.axes[0]
+        self._alignments = align_gangs(gang_plan.width, AXES[along], item.block[along], lanes_consecutive=False)
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
     def build(self) -> ir.Function:
@@ -186,7 +189,10 @@ class BlockFunction(BlockWriter):
         code = ScalarRegion(self.ctx, region, builder)
         code.hoist_uniform()
         independent = self.independent and is_independent(region)
-        divides = self.divisions is not None and divides_rows(region, self.divisions, self.ctx.transfers)
+        divides = self.divisions is not None and (
+            divides_rows(region, self.divisions, self.ctx.transfers)
+            or splits_gangs_in(region, self._alignments, self.ctx.transfers)
+        )
         active = count_active(
             region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]], self.item.extents[0]
         )  # fmt: skip

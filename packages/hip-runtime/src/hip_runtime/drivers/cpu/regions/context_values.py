@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 
 from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.ir.keywords import CASTS
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
@@ -118,6 +119,26 @@ def divides_rows(region: Region, divisions: RowDivisions, transfers: Mapping[Ins
     return any(
         transfers[value] is Transfer.REMATERIALIZE and divisions.rematerialize(value) for value in region.live & used
     )
+
+
+def splits_gangs_in(region: Region, alignments: Alignments, transfers: Mapping[Instruction, Transfer]) -> bool:
+    """Whether *region* takes indices apart between the lanes of a gang and what these have in common, of its own or to
+    rematerialize values that it uses. LLVM gathers what a loop over threads addresses with that."""
+    own = {value for block in region.blocks for value in block.instructions}
+    waiting: list[Value] = [*own, *(region.live & {value for block in region.blocks for value in block_uses(block)})]
+    seen: set[Value] = set()
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, Instruction) or value in seen:
+            continue
+        seen.add(value)
+        if value not in own and transfers.get(value, Transfer.REMATERIALIZE) is not Transfer.REMATERIALIZE:
+            continue
+        if splits_gangs(value, alignments):
+            return True
+        if value not in own:
+            waiting += value.operands
+    return False
 
 
 def plan_transfers(graph: RegionGraph, divisions: RowDivisions | None = None) -> dict[Instruction, Transfer]:

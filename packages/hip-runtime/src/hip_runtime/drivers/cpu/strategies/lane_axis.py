@@ -18,6 +18,7 @@ from hip_devicelib import spmd
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, Axes, WorkItem
+from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane
 from hip_runtime.drivers.cpu.analyses.global_indices import find_global_indices
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
@@ -125,8 +126,11 @@ class AxisChoice:
     def _estimate(self, axis: int) -> float:
         """The cost of a thread as a lane of gangs along *axis*."""
         width = choose_width(self._block[axis] * self.count_blocks(axis), self._width)
+        aligned = align_gangs(width, AXES[axis], self._block[axis], False)
         shapes, _ = assume_early_exits(
-            lambda assumed: VectorShapes(self._function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis]),
+            lambda assumed: VectorShapes(
+                self._function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis], aligned
+            ),
             on_data=False,
         )
         return estimate_lane(shapes, self._size_of, width)

@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, counted
+from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
@@ -368,12 +369,13 @@ class GangFunction:
         return [item, *arguments[1:]]
 
     def _shapes(self, early_exits: dict[Block, Block], function: Function | None = None) -> VectorShapes:
-        item = self._item
+        """The shapes in *function*, or in the whole graph."""
+        item, graph = self._item, self._graph if function is None else function
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
         lanes_consecutive = item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit
         along = AXES[item.axes[0]]
-        graph = self._graph if function is None else function
-        return VectorShapes(graph, early_exits, self._size_of, self._private_stride, lanes_consecutive, along)
+        aligned = align_gangs(self.width, along, item.block[item.axes[0]], lanes_consecutive)
+        return VectorShapes(graph, early_exits, self._size_of, self._private_stride, lanes_consecutive, along, aligned)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""

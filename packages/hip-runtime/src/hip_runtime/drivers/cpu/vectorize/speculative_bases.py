@@ -107,5 +107,6 @@ class SpeculativeBases:
 
 def as_base(instruction: Instruction) -> Instruction:
     """*instruction* for computing the base of a strided value. The base is the value of lane 0, which may be inactive,
-    so that no flags hold, and an ``or``, which is a sum for active lanes, has to become an ``add``."""
-    return replace(instruction, opcode="add" if instruction.opcode == "or" else instruction.opcode, flags=())
+    so that no flags hold, and an ``or`` that is a sum for active lanes has to become an ``add``."""
+    is_sum = instruction.opcode == "or" and "disjoint" in instruction.flags
+    return replace(instruction, opcode="add" if is_sum else instruction.opcode, flags=())

@@ -94,7 +94,7 @@ class Widener(GangValues):
         elif instruction.callee == spmd.LANE and shape == 1 and self.lanes.width == self.item.wave_size:
             result = I32(0)
         elif instruction.type != VOID and shape is not VARYING:
-            plain = as_base(instruction) if shape else instruction
+            plain = as_base(instruction) if shape or self._has_strided(instruction) else instruction
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
         elif opcode in _ELEMENTWISE:
             result = self._write_elementwise(instruction)
@@ -119,6 +119,10 @@ class Widener(GangValues):
         else:
             result = self._scalarize(instruction)
         return result
+
+    def _has_strided(self, instruction: Instruction) -> bool:
+        """Whether the lanes' operands differ, even if the result does not."""
+        return any(self.shapes.of(value, self.block) for value in instruction.operands)
 
     def _remark(self, instruction: Instruction) -> None:
         function, depth = self.builder.function.name, len(self.shapes.order.loops[self.block])

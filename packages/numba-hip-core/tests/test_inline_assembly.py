@@ -149,6 +149,8 @@ def test_arguments_are_checked_and_converted():
         (lambda: hip.asm("(int32,)", "", ""), AssemblyError, "it has a result, too"),
         (lambda: hip.asm("int8(int32)", "", ""), AssemblyError, "signature has int8; assembly takes and gives"),
         (lambda: hip.asm("int32(int32[:])", "", ""), AssemblyError, "signature has array"),
+        (lambda: hip.asm("Tuple((int32, int8))(int32)", "", ""), AssemblyError, "signature has int8"),
+        (lambda: hip.asm("void(boolean)", "", ""), AssemblyError, "signature has bool"),
         (lambda: hip.asm("int32(int23)", "", ""), SignatureError, "there is no type int23"),
         (lambda: hip.asm("int32(int32)", 3, ""), AssemblyError, "text is 3; pass assembly"),
         (lambda: hip.asm("int32(int32)", {"gfx9": b"x"}, ""), AssemblyError, "text is {'gfx9': b'x'}"),
@@ -174,8 +176,62 @@ def test_the_simulator_runs_the_body():
     np.testing.assert_array_equal(x, np.arange(5, 9))
 
 
-def made(text, body=lambda a: ~a, constraints="=v,v"):
-    return fingerprint._fingerprint_of(hip.asm("int32(int32)", text, constraints)(body))
+def test_several_results_and_named_arguments_of_a_function_that_is_made_here():
+    @hip.asm(
+        "Tuple((int32, int32))(int32, int32)", {"gfx9": "v_add_u32 $0, $2, $3\nv_sub_u32 $1, $2, $3"}, "=&v,=v,v,v"
+    )
+    def sum_and_difference(a, b):
+        return a + b, a - b
+
+    @hip.jit
+    def kernel(x):
+        i = hip.grid(1)
+        x[i], x[i + 70] = sum_and_difference(b=x[i], a=1000)
+
+    x = np.arange(140, dtype=np.int32)
+    kernel[1, 70](x)
+    np.testing.assert_array_equal(x, np.concatenate([1000 + np.arange(70), 1000 - np.arange(70)]))
+    text, _ = hip.compile(kernel, "(int32[::1],)", target="gfx942", output="asm")
+    assert "v_sub_u32" in text
+
+
+def test_a_default_is_no_argument():
+    either = hip.asm("int32(int32, int32)", "v_add_u32 $0, $1, $2", "=v,v,v")(lambda a, b=1: a + b)
+    with pytest.raises(TypingError, match="<lambda> takes 2 arguments; this call passes 1"):
+        kernel_of(either)()
+
+
+def test_text_that_may_exchange_values_between_lanes_stays_on_its_side_of_a_branch():
+    first = hip.asm("int32(int32)", "v_readfirstlane_b32 $0, $1", "=s,v")(lambda a: a)
+
+    @hip.jit
+    def kernel(x):
+        i = hip.grid(1)
+        if x[i] > 3:
+            x[i] = first(x[i]) + 7
+        else:
+            x[i] = first(x[i]) * 5
+
+    text, _ = hip.compile(kernel, "(int32[::1],)", target="gfx942", output="asm")
+    assert text.count("v_readfirstlane_b32") == 2
+
+
+@pytest.mark.parametrize("side_effects", [True, False])
+def test_calls_with_side_effects_are_neither_left_out_nor_merged(side_effects):
+    invert = hip.asm("int32(int32)", "v_not_b32 $0, $1", "=v,v", side_effects=side_effects)(lambda a: ~a)
+
+    @hip.jit
+    def kernel(x):
+        i = hip.grid(1)
+        invert(i)
+        x[i] = invert(x[i]) + invert(x[i])
+
+    text, _ = hip.compile(kernel, "(int32[::1],)", target="gfx942", output="asm")
+    assert (text.count("v_not_b32") == 3) is side_effects
+
+
+def made(text, body=lambda a: ~a, constraints="=v,v", **options):
+    return fingerprint._fingerprint_of(hip.asm("int32(int32)", text, constraints, **options)(body))
 
 
 def test_kept_kernels_notice_another_text_and_another_body():
@@ -185,3 +241,4 @@ def test_kept_kernels_notice_another_text_and_another_body():
     assert made({"gfx9": "v_not_b32 $0, $1"}) != made({"gfx11": "v_not_b32 $0, $1"})
     assert made("v_not_b32 $0, $1") != made("v_not_b32 $0, $1", lambda a: -a)
     assert made("v_not_b32 $0, $1") != made("v_not_b32 $0, $1", constraints="=v,s")
+    assert made("v_not_b32 $0, $1") != made("v_not_b32 $0, $1", side_effects=True)

@@ -157,6 +157,24 @@ def test_a_tile_that_may_be_partial_is_loaded_at_once_where_it_is_not(target: st
     assert re.search(r"private_segment_fixed_size:\s+0\b", text)
 
 
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
+@pytest.mark.parametrize("layout", "CA")
+def test_arrays_at_odd_addresses_are_accessed_as_such(target: str, layout: str) -> None:
+    @hip.jit
+    def copy(x, out):
+        part = hip.matrix.fragment("a", (16, 16, 16), np.float16)
+        hip.matrix.load(part, x)
+        hip.matrix.store(part, out)
+
+    for aligned in (False, True):
+        kinds = [types.Array(types.float16, 2, layout, aligned=aligned) for _ in range(2)]
+        text = hip.compile(copy.py_func, tuple(kinds), target=target, output="llvm")[0]
+        at_half = re.findall(r"(?:load|store) (?:half|<\d+ x half>)[^\n]*, align (\d+)", text)
+        assert at_half
+        assert aligned or set(at_half) == {"1"}
+        assert not aligned or "1" not in at_half or target == "cpu"  # whose vectors are all so
+
+
 @pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
 def test_a_loop_along_k_counts_nothing_but_k(target: str) -> None:
     @hip.jit

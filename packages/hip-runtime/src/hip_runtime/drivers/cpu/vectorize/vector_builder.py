@@ -65,6 +65,11 @@ class VectorBuilder:
         rest = self.undefined(whole.type)
         return self.emit(result, ["shufflevector ", *typed(whole), ", ", *typed(rest), ", ", *typed(order)])
 
+    def merge(self, one: ir.Value, two: ir.Value, order: ir.Value) -> ir.Value:
+        """The elements of *one*, and then of *two*, with the indices *order*, a constant vector."""
+        result = ir.VectorType(one.type.element, order.type.count)
+        return self.emit(result, ["shufflevector ", *typed(one), ", ", *typed(two), ", ", *typed(order)])
+
     def undefined(self, kind: ir.Type) -> ir.Value:
         """An undefined value of *kind*."""
         return self._constant(kind, "undef")
@@ -193,12 +198,19 @@ class VectorBuilder:
         self._call_aligned(name, VOID, [value, places, mask], align, 2)
 
     def load_strided(self, kind: ir.Type, place: ir.Value, step: int, align: int) -> ir.Value:
-        """A load of every *step*-th element: contiguous vectors are loaded, and shuffled."""
-        count = self.width * step
-        vector = ir.VectorType(kind, count)
-        needed = self.vector_of(I1, [number <= count - step for number in range(count)])
-        whole = self._load_masked(vector, place, needed, align)
-        return self.shuffle(whole, self.step_vector(I32, step))
+        """A load of every *step*-th element: contiguous vectors are loaded, and shuffled. The last of these ends with
+        the last lane's element, so no memory beyond is accessed, and no mask is needed."""
+        width, nbytes = self.width, size_in_memory(kind)
+        whole = self.undefined(self.type_of(kind))
+        for part in range(step):
+            begin = part * width if part < step - 1 else (step - 1) * (width - 1)
+            at = self.builder.gep(place, [I64(begin)], inbounds=True, source_etype=kind) if begin else place
+            offset = begin * nbytes
+            loaded = self.builder.load(at, typ=self.type_of(kind), align=min(align, offset & -offset or align))
+            taken = range(part * width, begin + width)
+            order = [width + lane * step - begin if lane * step in taken else lane for lane in range(width)]
+            whole = self.merge(whole, loaded, self.vector_of(I32, order))
+        return whole
 
     def store_strided(self, value: ir.Value, place: ir.Value, step: int, align: int) -> None:
         """The reverse of `load_strided`; the elements in between are not written."""

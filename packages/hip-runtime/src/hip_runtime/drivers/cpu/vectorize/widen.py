@@ -49,8 +49,6 @@ _TWO_TYPES = (
 )  # fmt: skip
 """Intrinsics with two types in their names."""
 
-_MIN_STRIDED_BYTES = 4
-
 
 class Widener(GangValues):
     """Writes the instructions of a block for a gang."""
@@ -194,7 +192,7 @@ class Widener(GangValues):
         """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
         nbytes = size_in_memory(kind)
         shape = self.shapes.of(pointer, self.block)
-        if self.mask is not None or not shape or nbytes < _MIN_STRIDED_BYTES or shape % nbytes:
+        if self.mask is not None or not shape or not nbytes or shape % nbytes:
             return 0
         return shape // nbytes if 2 <= shape // nbytes <= MAX_STRIDE else 0
 

@@ -351,10 +351,53 @@ def test_sorts_of_numbers(dtype):
         assert (np.diff(places)[same] > 0).all(), "equal keys keep their order"
 
 
+@pytest.mark.parametrize("dtype", ["u4", "f8"])
+@pytest.mark.sample(1)
+def test_sorts_of_many_numbers(dtype):
+    """By digits of eleven bits on the CPU device, in several parts, the last of which is shorter; equal keys among
+    them, and high digits that are the same everywhere or in some parts."""
+    size = 70_001
+    bits = np.random.default_rng(2).integers(0, 1 << 32, size, dtype=np.uint32)
+    bits[: size // 2] %= 5000
+    x = bits.astype(dtype) if dtype == "u4" else bits.astype(dtype) - 2.0**31
+    order = np.argsort(x, kind="stable")
+    keys, places = algorithms.sort_by_key(hip.to_device(x), np.arange(size))
+    np.testing.assert_array_equal(host(keys), x[order])
+    np.testing.assert_array_equal(host(places), order)
+    np.testing.assert_array_equal(algorithms.sort(x), x[order])
+    np.testing.assert_array_equal(algorithms.sort(x % 100), np.sort(x % 100))
+
+
+@pytest.mark.parametrize("size", [1, 900, 70_001])
+@pytest.mark.parametrize("dtype", ["u4", "f8", "u1"])
+@pytest.mark.sample(3)
+def test_sorts_leave_what_they_read_and_may_write_to_where_it_was(dtype, size):
+    """The first pass reads the arguments where they are, unless the results are written there; the number of passes is
+    odd or even."""
+    given = np.random.default_rng(3).integers(0, 1 << 31, size).astype(dtype)
+    given.setflags(write=False)
+    ordered, order = np.sort(given), np.argsort(given, kind="stable")
+    x, made = hip.to_device(given), hip.device_array(given.shape, given.dtype)
+    algorithms.sort(x, out=made)
+    np.testing.assert_array_equal(host(made), ordered)
+    np.testing.assert_array_equal(host(x), given)
+    np.testing.assert_array_equal(algorithms.sort(given), ordered)
+    np.testing.assert_array_equal(algorithms.sort(np.repeat(given, 2)[::2]), ordered)
+    places = hip.to_device(np.arange(given.size))
+    algorithms.sort_by_key(x, places, out=(made, places))
+    np.testing.assert_array_equal(host(places), order)
+    algorithms.sort_by_key(x, x, out=(made, x))
+    np.testing.assert_array_equal(host(made), ordered)
+    np.testing.assert_array_equal(host(x), ordered)
+    again = hip.to_device(given)
+    algorithms.sort(again, out=again)
+    np.testing.assert_array_equal(host(again), ordered)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", ["?", "i1", "f2", "c8", "c16", "M8[s]"])
 def test_values_of_any_size_go_with_keys_whose_high_digits_are_the_same(dtype):
-    """Parts of one digit are copied; the others are collected in rows, of which the first and the last are not full."""
+    """Parts of one digit are copied; the elements of others are moved one by one."""
     keys = numbers(9001, np.int64) % 40 + (5 << 40)
     given = np.arange(9001).astype(np.int64).astype(dtype)
     ordered, moved = algorithms.sort_by_key(keys, given)

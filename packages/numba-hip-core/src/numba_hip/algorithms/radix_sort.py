@@ -1,4 +1,4 @@
-"""Stable radix sorts: a pass for each eight bits of the keys, from the lowest on.
+"""Stable radix sorts: a pass for each digit of the keys, eight or eleven bits, from the lowest on.
 
 A pass counts the digits of each tile, scans the counts digit by digit, and moves each element to the next free place
 of its digit. On GPUs, a wave goes through its tile row by row, and votes tell each lane which others have its digit; on
@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from numba import from_dtype
 from numba.core import types
 
 from hip_runtime import DeviceArray
 from numba_hip.algorithms.operands import Operands
-from numba_hip.algorithms.radix_threads import count_by_thread, move_by_thread
+from numba_hip.algorithms.radix_threads import MOST_COLUMNS, count_by_thread, move_by_thread
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
 from numba_hip.cooperative import values
@@ -38,6 +37,11 @@ from numba_hip.language.untyped_names import (
 
 DIGIT_BITS = 8
 DIGITS = 1 << DIGIT_BITS
+WIDE_DIGIT_BITS = 11
+"""Digits of threads that have many elements: three passes over keys of four bytes, six over those of eight."""
+
+LEAST_OF_WIDE_DIGITS = 1 << 16
+"""For fewer elements the counts of so many digits take longer than a pass."""
 
 MOST_PARTS_ON_CPU = 64
 LEAST_ON_CPU = 4096
@@ -53,24 +57,42 @@ class Parts(NamedTuple):
 
 
 def sort_pairs(
-    operands: Operands, keys: DeviceArray, others: Sequence[DeviceArray], *, descending: bool, argument: str = "keys"
+    operands: Operands,
+    keys: DeviceArray,
+    others: Sequence[DeviceArray],
+    *,
+    descending: bool,
+    argument: str = "keys",
+    sources: Sequence[DeviceArray] | None = None,
 ) -> None:
     """Sort *keys*, which callers know as *argument*, in place, and the elements of *others* with them; equal keys keep
-    their order."""
+    their order. With *sources*, arrays as large as *keys* and *others*, their elements are sorted, and they stay as
+    they are."""
     dtype, count = keys.dtype, keys.size
+    columns = [keys.view(word_dtype(dtype, argument)), *map(_as_words, others)]
+    given = columns if sources is None else [one.view(to.dtype) for one, to in zip(sources, columns, strict=True)]
     if count < 2:
+        _copy_columns(operands, given, columns)
         return
-    words = keys.view(word_dtype(dtype, argument))
-    columns = [words, *map(_as_words, others)]
     spare = [operands.array(count, column.dtype) for column in columns]
     parts = _parts_of(operands, count)
-    counts = operands.array(DIGITS * parts.parts, "int64")
-    ordered = ordering(dtype, descending=descending)
-    for shift in range(0, dtype.itemsize * 8, DIGIT_BITS):
-        _move_by_digit(operands, parts, _digit_of(ordered), shift, columns, spare, counts)
-        columns, spare = spare, columns
-    if dtype.itemsize % 2:  # an odd number of passes: the result is in the spare arrays
-        for target, source in zip(spare, columns, strict=True):
+    bits = _digit_bits(operands, dtype.itemsize, count)
+    counts = operands.array((1 << bits) * parts.parts, "int64")
+    digit = _digit_of(ordering(dtype, descending=descending), bits)
+    shifts = range(0, dtype.itemsize * 8, bits)
+    if len(shifts) % 2 and given is columns:  # the first pass writes there, as the last one does
+        _copy_columns(operands, columns, spare)
+        given = spare
+    for left, shift in zip(reversed(range(len(shifts))), shifts, strict=True):
+        target = spare if left % 2 else columns
+        _move_by_digit(operands, parts, digit, 1 << bits, shift, given, target, counts)
+        given = target
+
+
+def _copy_columns(operands: Operands, sources: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
+    """Copy each of *sources* to its target, if those are others."""
+    if sources is not targets:
+        for target, source in zip(targets, sources, strict=True):
             target.copy_to_device(source, stream=operands.stream)
 
 
@@ -85,6 +107,12 @@ def uses_waves(operands: Operands) -> bool:
     return not operands.device.is_cpu
 
 
+def _digit_bits(operands: Operands, itemsize: int, count: int) -> int:
+    """How many bits of keys of *itemsize* bytes a pass looks at."""
+    is_wide = not uses_waves(operands) and itemsize > 2 and count >= LEAST_OF_WIDE_DIGITS
+    return WIDE_DIGIT_BITS if is_wide else DIGIT_BITS
+
+
 def _parts_of(operands: Operands, count: int) -> Parts:
     if uses_waves(operands):
         tiles = tiles_of(operands.device, count)
@@ -97,13 +125,14 @@ def _move_by_digit(
     operands: Operands,
     parts: Parts,
     digit: Any,
+    digits: int,
     shift: int,
     sources: Sequence[DeviceArray],
     targets: Sequence[DeviceArray],
     counts: DeviceArray,
 ) -> None:
-    """Move the elements of *sources* to *targets* in the order of the *digit* at bit *shift* of the first of
-    them."""
+    """Move the elements of *sources* to *targets* in the order of the *digit*, one of *digits*, at bit
+    *shift* of the first of them."""
     of_pass = Operands.like(operands)
     for array in (*sources, *targets, counts):
         of_pass.add(array)
@@ -114,9 +143,9 @@ def _move_by_digit(
         count_digits, move = _count_by_wave(digit, place), _move_by_wave(digit, place, columns)
     else:
         grid, block = parts.parts, (1, 1)
-        kinds = tuple(from_dtype(source.dtype) for source in sources)
-        count_digits = count_by_thread(digit, DIGITS, place)
-        move = move_by_thread(digit, DIGITS, kinds) if columns <= 2 else _move_by_thread(digit, place, columns)
+        count_digits = count_by_thread(digit, digits, place)
+        of_few = columns <= MOST_COLUMNS
+        move = move_by_thread(digit, digits, columns) if of_few else _move_by_thread(digit, digits, place, columns)
     count_digits[grid, block, stream](*parts, shift, *of_pass.leaves)
     starts = Operands.like(operands)
     starts.add(counts)
@@ -138,8 +167,13 @@ def _emit_start(write: Any) -> Any:
 
 
 @lru_cache(KEPT)
-def _digit_of(ordered: Any) -> Any:
-    return jit(device=True)(lambda word, shift: types.int32((types.uint64(ordered(word)) >> types.uint64(shift)) & 255))
+def _digit_of(ordered: Any, bits: int) -> Any:
+    mask = types.uint64((1 << bits) - 1)
+
+    def digit(word, shift):  # type: ignore[no-untyped-def]
+        return types.int32((types.uint64(ordered(word)) >> types.uint64(shift)) & mask)
+
+    return jit(device=True)(digit)
 
 
 @lru_cache(KEPT)
@@ -169,14 +203,14 @@ def _both(first: Any, second: Any) -> Any:
 
 
 @lru_cache(KEPT)
-def _move_by_thread(digit: Any, place: int, columns: int) -> Any:
+def _move_by_thread(digit: Any, digits: int, place: int, columns: int) -> Any:
     move = _move_columns(columns)
 
     @jit
     def move_elements(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
         part = blockIdx.x
-        free = local_array(DIGITS, types.int64)
-        for one in range(DIGITS):
+        free = local_array(digits, types.int64)
+        for one in range(digits):
             free[one] = leaves[place][one * parts + part]
         for i in range(part * length, min((part + 1) * length, count)):
             own = digit(leaves[0][i], shift)

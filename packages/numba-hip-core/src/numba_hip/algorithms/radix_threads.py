@@ -1,8 +1,8 @@
 """The pass of a radix sort on the CPU device: one thread goes through each part of the elements.
 
-What bounds it is that elements go to as many places in memory as there are digits. They are collected in private
-memory, in a row for each digit, and a row is stored at once when it ends where a cache line of the result does (Satish
-et al., "Fast sort on CPUs and GPUs", 2010).
+Elements go to as many places in memory as there are digits. Stores are done in their order, so one that has to fetch
+its cache line holds up all others: each asks for the line that its digit needs next. Asking anew for a line that is
+there already costs less than telling whether it is, or than collecting the elements of a line before they are stored.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from numba_hip.language.untyped_names import blockIdx, local_array
 
 expect_store: Any = cache_hints.expect_store
 
-ROW = 16
-"""Elements of a digit that are stored at once: a cache line of four bytes each."""
+MOST_COLUMNS = 2
+"""Arrays that `move_by_thread` moves: keys, and what goes with them."""
+
+AHEAD = 16
+"""How many elements ahead of a store its digit's memory is asked for: a cache line of four bytes each."""
 
 TABLES = 4
 """Neighbours are counted in different tables: most have the same digit in the high bits of small numbers, and counting
@@ -55,14 +58,10 @@ def count_by_thread(digit: Any, digits: int, place: int) -> Any:
 
 
 @lru_cache(KEPT)
-def move_by_thread(digit: Any, digits: int, kinds: tuple[types.Type, ...]) -> Any:
-    """A kernel in which each thread moves the elements of its part: those of the first leaves, one or two arrays of
-    *kinds*, to as many others, to the places that the leaf behind them has."""
-    columns = len(kinds)
-    place, has_two, first_kind, second_kind = 2 * columns, columns == 2, kinds[0], kinds[-1]
-    other, slots = columns + 1, digits * ROW
-    second_slots = slots if has_two else 1
-    store_run, last = _store_run(), ROW - 1
+def move_by_thread(digit: Any, digits: int, columns: int) -> Any:
+    """A kernel in which each thread moves the elements of its part: those of the first leaves, one or two arrays, to as
+    many others, to the places that the leaf behind them has."""
+    place, has_two, other = 2 * columns, columns == MOST_COLUMNS, columns + 1
 
     @jit
     def move_elements(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
@@ -78,48 +77,18 @@ def move_by_thread(digit: Any, digits: int, kinds: tuple[types.Type, ...]) -> An
                 for i in range(end - start):
                     leaves[other][types.uint64(target + i)] = leaves[1][types.uint64(start + i)]
         else:
-            free, begin = local_array(digits, types.int64), local_array(digits, types.int64)
-            rows, more = local_array(slots, first_kind), local_array(second_slots, second_kind)
+            free = local_array(digits, types.uint64)
             for one in range(digits):
-                begin[one] = leaves[place][one * parts + part]
-                free[one] = begin[one]
+                free[one] = leaves[place][one * parts + part]
             for i in range(start, end):
                 word = leaves[0][types.uint64(i)]
                 own = types.uint64(digit(word, shift))
                 target = free[own]
-                free[own] = target + 1
-                slot = own * types.uint64(ROW) + types.uint64(target & last)
-                rows[slot] = word
+                free[own] = target + types.uint64(1)
+                leaves[columns][target] = word
+                expect_store(leaves[columns], target + types.uint64(AHEAD))
                 if has_two:
-                    more[slot] = leaves[1][types.uint64(i)]
-                if target & last == last:
-                    row = max(target - last, begin[own])
-                    store_run(leaves[columns], rows, own, row, target + 1)
-                    expect_store(leaves[columns], types.uint64(target + 1))
-                    if has_two:
-                        store_run(leaves[other], more, own, row, target + 1)
-                        expect_store(leaves[other], types.uint64(target + 1))
-            for one in range(digits):
-                target = free[one]
-                row = max(target - (target & last), begin[one])
-                store_run(leaves[columns], rows, types.uint64(one), row, target)
-                if has_two:
-                    store_run(leaves[other], more, types.uint64(one), row, target)
+                    leaves[other][target] = leaves[1][types.uint64(i)]
+                    expect_store(leaves[other], target + types.uint64(AHEAD))
 
     return move_elements
-
-
-@lru_cache(KEPT)
-def _store_run() -> Any:
-    """A function that stores the elements of a row that belong to the places from *row* up to *end*."""
-
-    @jit(device=True)
-    def store(target, rows, one, row, end):  # type: ignore[no-untyped-def]
-        if end - row == ROW:
-            for k in range(ROW):
-                target[types.uint64(row + k)] = rows[one * types.uint64(ROW) + types.uint64(k)]
-        else:
-            for k in range(row, end):
-                target[types.uint64(k)] = rows[one * types.uint64(ROW) + types.uint64(k % ROW)]
-
-    return store

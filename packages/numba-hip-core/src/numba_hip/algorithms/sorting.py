@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba.core import types
 
-from hip_runtime import DeviceArray
+from hip_runtime import DeviceArray, is_device_array
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.merging import sort_by
@@ -40,8 +41,10 @@ def sort(
     number = count_of(reader, None, "source")
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
-    _copy(operands, reader.read, number, operands.writer(target, kind))
-    _sort(operands, target[:number], [], kind, less, descending, "source")
+    read = _read_at_once(operands, [(source, "source")], [target[:number]], less)
+    if read is None:
+        _copy(operands, reader.read, number, operands.writer(target, kind))
+    _sort(operands, target[:number], [], kind, less, descending, "source", read)
     return operands.finish(target, out)
 
 
@@ -86,9 +89,12 @@ def sort_by_key(
         raise AlgorithmError(f"source has {reader.size} values for {number} keys")
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
     key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
-    _copy(operands, key_reader.read, number, operands.writer(key_target, key_kind))
-    _copy(operands, reader.read, number, operands.writer(target, kind))
-    _sort(operands, key_target[:number], _columns(target[:number]), key_kind, less, descending, "keys")
+    results = [key_target[:number], target[:number]]
+    read = _read_at_once(operands, [(keys, "keys"), (source, "source")], results, less)
+    if read is None:
+        _copy(operands, key_reader.read, number, operands.writer(key_target, key_kind))
+        _copy(operands, reader.read, number, operands.writer(target, kind))
+    _sort(operands, results[0], _columns(results[1]), key_kind, less, descending, "keys", read)
     return operands.finish_both(targets, out)
 
 
@@ -162,12 +168,13 @@ def _sort(
     less: Operator | None,
     descending: bool,
     argument: str,
+    sources: Sequence[DeviceArray] | None = None,
 ) -> None:
-    """Sort *keys* in place, and *others* with them."""
-    if keys.size < 2:
-        return
+    """Sort *keys* in place, and *others* with them; or the numbers of *sources*, to there."""
     if less is None and keys.dtype.names is None:
-        sort_pairs(operands, keys, others, descending=descending, argument=argument)
+        sort_pairs(operands, keys, others, descending=descending, argument=argument, sources=sources)
+        return
+    if keys.size < 2:
         return
     if less is None:
         raise AlgorithmError(f"{argument} has records, which have no order of their own: pass less=")
@@ -181,6 +188,30 @@ def _sort(
     done = sort_by(operands, dense, key_of, _reversed(function) if descending else function)
     for column, made in zip(columns, done, strict=True):
         column.copy_to_device(made, stream=operands.stream)
+
+
+def _read_at_once(
+    operands: Operands, given: Sequence[tuple[Any, str]], targets: Sequence[DeviceArray], less: Operator | None
+) -> list[DeviceArray] | None:
+    """The arrays that are *given*, each with its argument's name, if the first pass of a sort to *targets* can read
+    them where they are; ``None`` if their values have to be copied first."""
+    if less is not None or not all(_is_on_device(operands, source) for source, _ in given):
+        return None
+    arrays = [operands.input_array(source, argument) for source, argument in given]
+    for array, target in zip(arrays, targets, strict=True):
+        if array.dtype != target.dtype or array.dtype.names is not None or not array.is_c_contiguous():
+            return None
+    return None if any(_overlap(array, target) for array in arrays for target in targets) else arrays
+
+
+def _is_on_device(operands: Operands, source: Any) -> bool:
+    """Whether *source* has memory that kernels read, which the host's is for the CPU device."""
+    return is_device_array(source) or (operands.device.is_cpu and isinstance(source, np.ndarray))
+
+
+def _overlap(first: DeviceArray, second: DeviceArray) -> bool:
+    """Whether the two, without gaps between their elements, share some memory."""
+    return first.address < second.address + second.nbytes and second.address < first.address + first.nbytes
 
 
 def _columns(array: DeviceArray) -> list[DeviceArray]:

@@ -18,21 +18,29 @@ KEPT = 512
 
 
 class _Known:
-    """A Python function, which equals others of the same code with the same values of what it refers to: a ``lambda``
-    in a loop is a new function each time, and mostly means the same."""
+    """A Python function, which equals others of the same code with the same values of what it refers to, wherever they
+    are written: a ``lambda`` in a loop is a new function each time, and mostly means the same."""
 
     def __init__(self, function: FunctionType) -> None:
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
         known = function.__globals__
         referred = [(name, _identity(known[name])) for name in _names_in(function.__code__) if name in known]
         self.function = function
-        self._key = function.__code__, *map(_identity, (cells, function.__defaults__)), tuple(referred)
+        code = _without_places(function.__code__)
+        self._key = code, *map(_identity, (cells, function.__defaults__)), tuple(referred)
 
     def __hash__(self) -> int:
         return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Known) and self._key == other._key
+
+
+@lru_cache(KEPT)
+def _without_places(code: CodeType) -> CodeType:
+    """*code* to compare, not to run: Python takes code for different where lines or columns of its source are."""
+    inner = (_without_places(one) if isinstance(one, CodeType) else one for one in code.co_consts)
+    return code.replace(co_firstlineno=1, co_linetable=b"", co_consts=tuple(inner))
 
 
 def _names_in(code: CodeType) -> Iterator[str]:

@@ -329,3 +329,25 @@ def test_posing_imports_no_algorithms(check: Callable[..., str]) -> None:
         assert "numba_hip_cuda.compute" not in sys.modules
         assert "numba_hip.algorithms" not in sys.modules
     """)
+
+
+def test_algorithms_have_the_waves_of_the_pose(check: Callable[..., str]) -> None:
+    """Of 32 lanes while posing, and of 64 before and after; what was compiled for others is not taken."""
+    check("""
+        import numpy as np
+        import numba_hip_cuda
+        from numba_hip import algorithms, to_device
+
+        x = np.random.default_rng(1).integers(-100, 100, 3001).astype(np.int32)
+
+        def compare():
+            given = to_device(x)
+            np.testing.assert_array_equal(algorithms.inclusive_scan(given).copy_to_host(), np.cumsum(x))
+            np.testing.assert_array_equal(algorithms.select(given, lambda v: v > 7).copy_to_host(), x[x > 7])
+            np.testing.assert_array_equal(algorithms.sort(given).copy_to_host(), np.sort(x))
+
+        compare()
+        with numba_hip_cuda.posing():
+            compare()
+        compare()
+    """)

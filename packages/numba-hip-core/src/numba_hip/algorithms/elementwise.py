@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import types
@@ -12,7 +11,7 @@ from hip_runtime.array import StreamLike
 from numba_hip.algorithms.iterators import PermutationIterator, ZipIterator
 from numba_hip.algorithms.operands import Operands, count_of
 from numba_hip.algorithms.reductions import transform_reduce
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid
@@ -37,7 +36,7 @@ def transform(
     reader = operands.reader(ZipIterator(*sources), "sources")
     number = count_of(reader, count, "sources")
     read = _read_called(reader.read, in_kernels(function, "function"))
-    return _store_each(operands, read, number, out)
+    return _store_each(operands, read, number, out, sources)
 
 
 def gather(source: Any, indices: Any, *, check: bool = True, out: Any = None, stream: StreamLike = None) -> Any:
@@ -103,16 +102,16 @@ def _extremes(a: Any, b: Any) -> Any:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
-def _store_each(operands: Operands, read: Any, count: int, out: Any) -> Any:
+def _store_each(operands: Operands, read: Any, count: int, out: Any, over: Sequence[Any] = ()) -> Any:
     kind = operands.type_of(read, "function")
-    target = operands.output(out, "out", count, kind)
+    target = operands.output(out, "out", count, kind, over)
     if count:
         kernel = store_kernel(read, operands.writer(target, kind))
         kernel[-(-count // THREADS), THREADS, operands.launch_stream](count, *operands.leaves)
     return operands.finish(target, out)
 
 
-@lru_cache(KEPT)
+@kept
 def store_kernel(read: Any, write: Any) -> Any:
     """A kernel in which each thread stores what *read* returns for its place."""
 
@@ -125,17 +124,17 @@ def store_kernel(read: Any, write: Any) -> Any:
     return store
 
 
-@lru_cache(KEPT)
+@kept
 def _read_called(read: Any, function: Any) -> Any:
     return jit(device=True)(lambda leaves, i: function(*read(leaves, i)))
 
 
-@lru_cache(KEPT)
+@kept
 def _read_within(read: Any, read_index: Any, last: int) -> Any:
     return jit(device=True)(lambda leaves, i: read(leaves, min(max(read_index(leaves, i), 0), leaves[last])))
 
 
-@lru_cache(KEPT)
+@kept
 def _write_at(write: Any, limit: int) -> Any:
     @jit(device=True)
     def store(leaves, i, pair):  # type: ignore[no-untyped-def]

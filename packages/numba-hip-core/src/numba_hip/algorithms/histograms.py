@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.operands import Operands, count_of, is_count
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import (
@@ -87,7 +86,7 @@ def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> A
     return operands.finish(target, out)
 
 
-@lru_cache(KEPT)
+@kept
 def _block_kernel(find: Any, place: int, bins: int) -> Any:
     """A kernel in which each block counts in its shared memory."""
 
@@ -109,7 +108,7 @@ def _block_kernel(find: Any, place: int, bins: int) -> Any:
     return count_in_blocks
 
 
-@lru_cache(KEPT)
+@kept
 def _thread_kernel(find: Any, place: int, bins: int) -> Any:
     """A kernel in which each thread counts its part: first it finds the bins of some values, in vectors of LLVM's, and
     then counts neighbours in different tables, as often they have the same bin. What has none is counted at 0."""
@@ -138,7 +137,7 @@ def _thread_kernel(find: Any, place: int, bins: int) -> Any:
     return count_in_parts
 
 
-@lru_cache(KEPT)
+@kept
 def _grid_kernel(find: Any, place: int) -> Any:
     @jit
     def count_in_memory(count, *leaves):  # type: ignore[no-untyped-def]
@@ -150,7 +149,7 @@ def _grid_kernel(find: Any, place: int) -> Any:
     return count_in_memory
 
 
-@lru_cache(KEPT)
+@kept
 def _even_bin(read: Any, lower: int, upper: int, scale: int, bins: int) -> Any:
     @jit(device=True)
     def find(leaves, i):  # type: ignore[no-untyped-def]
@@ -163,7 +162,7 @@ def _even_bin(read: Any, lower: int, upper: int, scale: int, bins: int) -> Any:
     return find
 
 
-@lru_cache(KEPT)
+@kept
 def _bin_between(read: Any, read_edge: Any, marks: int, halvings: int) -> Any:
     """A function of (leaves, i): the bin of value i by bisection, without a branch so that it can run in vectors; less
     than 2**halvings edges."""

@@ -7,7 +7,6 @@ McColl, Bader, "GPU merge path", 2012).
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
@@ -16,7 +15,7 @@ from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS
 from numba_hip.algorithms.operands import Operands, Operator, count_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid
@@ -66,7 +65,7 @@ def sort_by(operands: Operands, columns: list[Any], key_of: Any, less: Any) -> l
     return columns
 
 
-@lru_cache(KEPT)
+@kept
 def _run_kernel(read: Any, write: Any, less: Any) -> Any:
     """A kernel in which each thread sorts a run by insertion."""
 
@@ -84,7 +83,7 @@ def _run_kernel(read: Any, write: Any, less: Any) -> Any:
     return sort_runs
 
 
-@lru_cache(KEPT)
+@kept
 def _pass_kernel(read: Any, write: Any, less: Any) -> Any:
     """A kernel that merges neighbouring sorted parts of *width* elements in pairs."""
     merge_part = _merge_part(read, read, write, less)
@@ -100,7 +99,7 @@ def _pass_kernel(read: Any, write: Any, less: Any) -> Any:
     return merge_neighbours
 
 
-@lru_cache(KEPT)
+@kept
 def _merge_kernel(read_first: Any, read_second: Any, write: Any, less: Any) -> Any:
     merge_part = _merge_part(read_first, read_second, write, less)
 
@@ -113,7 +112,7 @@ def _merge_kernel(read_first: Any, read_second: Any, write: Any, less: Any) -> A
     return merge_both
 
 
-@lru_cache(KEPT)
+@kept
 def _merge_part(read_first: Any, read_second: Any, write: Any, less: Any) -> Any:
     """A function that merges `RUN` elements from place *done* of the result on: *ahead* elements from *first* on are
     merged with *behind* from *second* on, into the places from *target* on."""

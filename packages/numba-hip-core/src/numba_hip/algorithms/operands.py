@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from numba_hip.algorithms.iterators import (
 from numba_hip.algorithms.workspaces import Lease
 from numba_hip.arguments.argument_types import describe
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.errors import AlgorithmError
 
 Operator = Callable[[Any, Any], Any]
@@ -51,6 +50,8 @@ class Operands:
         self._seen: set[bool] = set()
         self._copies: list[tuple[DeviceArray, np.ndarray[Any, Any]]] = []
         self._read_in_place: list[np.ndarray[Any, Any]] = []
+        self._reads: list[tuple[DeviceArray, bool]] = []  # with whether element i is read for result i alone
+        self._asides: list[tuple[DeviceArray, DeviceArray]] = []
         self._waits = False
         self._lease = Lease(self.device, self.stream)
 
@@ -60,7 +61,8 @@ class Operands:
         made = cls.__new__(cls)
         made.stream, made.device = other.stream, other.device
         made.leaves, made._seen, made._copies = [], set(), []
-        made._read_in_place, made._waits, made._lease = [], False, other._lease
+        made._read_in_place, made._reads, made._asides = [], [], []
+        made._waits, made._lease = False, other._lease
         return made
 
     @property
@@ -86,6 +88,13 @@ class Operands:
 
     def reader(self, source: Any, argument: str) -> Reader:
         """How kernels read *source*, an array of one axis or an iterator; callers know it as *argument*."""
+        before = len(self._reads)
+        made = self._reader(source, argument)
+        if isinstance(source, (PermutationIterator, ReverseIterator)):
+            self._reads[before:] = [(array, False) for array, _ in self._reads[before:]]
+        return made
+
+    def _reader(self, source: Any, argument: str) -> Reader:
         if isinstance(source, CountingIterator):
             start = source.start
             return Reader(values.read_counter(self.add(start if isinstance(start, np.generic) else int(start))), None)
@@ -117,6 +126,7 @@ class Operands:
         return Reader(values.read_together(tuple(reader.read for reader in readers)), min(counts, default=None))
 
     def _array_reader(self, array: DeviceArray) -> Reader:
+        self._reads.append((array, True))
         fields = array.dtype.names
         if fields is None:
             return Reader(values.read_leaf(self.add(array)), array.size)
@@ -165,9 +175,13 @@ class Operands:
         places = tuple(self.add(self.array(count, dtype)) for dtype in values.dtypes_of(kind, "the operator"))
         return values.read_parts(places, kind), values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
 
-    def output(self, given: Any, argument: str, count: int, kind: types.Type) -> DeviceArray:
+    def output(
+        self, given: Any, argument: str, count: int, kind: types.Type, over: Sequence[Any] = ()
+    ) -> DeviceArray:  # fmt: skip
         """The array for *count* results of *kind*: the one that the caller has *given*, on the device or the host, or
-        a new one."""
+        a new one. If it shares memory with what is read, it is another one, which `finish` copies; but not where it is
+        one of the arrays *over* whose elements results may replace, as each is read before its own place is written.
+        """
         dtypes = values.dtypes_of(kind, argument)
         if given is None:
             return device_array(count, _record_dtype(kind, dtypes), device=self.device)
@@ -186,7 +200,23 @@ class Operands:
         parts = 1 if target.dtype.names is None else len(target.dtype.names)
         if parts != len(dtypes):
             raise AlgorithmError(f"{argument} has {parts} numbers in an element of {target.dtype}; results are {kind}")
-        return target
+        return self._aside(target) if self._is_read_elsewhere(target, over) else target
+
+    def _is_read_elsewhere(self, target: DeviceArray, over: Sequence[Any]) -> bool:
+        """Whether a kernel that stores in *target* may change what another thread has still to read."""
+        replaced = [as_device_array(array) for array in over if is_device_array(array)]
+        return any(
+            share_memory(array, target)
+            and not (is_direct and is_same_place(array, target) and any(is_same_place(array, one) for one in replaced))
+            for array, is_direct in self._reads
+        )
+
+    def _aside(self, target: DeviceArray) -> DeviceArray:
+        """Memory with the contents of *target*, which gets those that are there in the end."""
+        made = self.array(target.size, target.dtype)
+        made.copy_to_device(target, stream=self.stream)
+        self._asides.append((target, made))
+        return made
 
     def _on_host(self, given: np.ndarray[Any, Any], argument: str, count: int) -> DeviceArray:
         """Memory for what goes to *given*: its own on the CPU device, unless kernels read what they would overwrite."""
@@ -213,12 +243,15 @@ class Operands:
         memory = Buffer(host.ctypes.data, host.nbytes, owner=host)
         return DeviceArray(dense(host.shape, host.itemsize), host.dtype, memory, device=self.device)
 
-    def outputs(self, given: Any, counts: tuple[int, int], kinds: tuple[types.Type, types.Type]) -> Pair:
-        """The two arrays for *counts* results of *kinds*: those of the caller's pair, ``out``, where it has them."""
+    def outputs(
+        self, given: Any, counts: tuple[int, int], kinds: tuple[types.Type, types.Type], over: Sequence[Any] = ((), ())
+    ) -> Pair:  # fmt: skip
+        """The two arrays for *counts* results of *kinds*: those of the caller's pair, ``out``, where it has them; each
+        may replace what is *over* it, see `output`."""
         first, second = pair_of(given)
         return (
-            self.output(first, "out[0]", counts[0], kinds[0]),
-            self.output(second, "out[1]", counts[1], kinds[1]),
+            self.output(first, "out[0]", counts[0], kinds[0], over[0]),
+            self.output(second, "out[1]", counts[1], kinds[1], over[1]),
         )
 
     def finish_both(self, targets: Pair, given: Any, count: int | None = None) -> tuple[Any, Any]:
@@ -243,6 +276,8 @@ class Operands:
         their copy on the host if the inputs were there."""
         for source, host in self._copies:
             source.copy_to_host(host, stream=self.stream)
+        for result, aside in self._asides:
+            result.copy_to_device(aside, stream=self.stream)
         if self._waits or (given is None and self.from_host):
             self.wait()
         if given is not None:
@@ -268,11 +303,29 @@ class Operands:
         return host[0]
 
 
+def share_memory(first: DeviceArray, second: DeviceArray) -> bool:
+    """Whether the memory from the first to the last element of each has some in common."""
+    start, end = _bounds(first)
+    other_start, other_end = _bounds(second)
+    return first.size > 0 < second.size and start < other_end and other_start < end
+
+
+def _bounds(array: DeviceArray) -> tuple[int, int]:
+    reach = (array.size - 1) * array.strides[0]
+    return array.address + min(reach, 0), array.address + max(reach, 0) + array.dtype.itemsize
+
+
+def is_same_place(first: DeviceArray, second: DeviceArray) -> bool:
+    """Whether elements of the same index are at the same place."""
+    here, there = ((one.address, one.strides, one.dtype.itemsize) for one in (first, second))
+    return here == there
+
+
 def _leaf_type(leaf: Any) -> types.Type:
     return describe(leaf).type if isinstance(leaf, DeviceArray) else typeof(leaf)
 
 
-@lru_cache(KEPT)
+@kept
 def _type_of_read(read: Any, leaf_types: tuple[types.Type, ...]) -> types.Type:
     kind = types.unliteral(values.returned_type(read, types.Tuple(leaf_types), values.PLACE))
     if isinstance(kind, types.BaseTuple) and any(map(_is_literal, kind)):

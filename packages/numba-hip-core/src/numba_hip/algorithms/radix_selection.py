@@ -8,7 +8,6 @@ needed. The host waits for nothing.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
@@ -19,7 +18,7 @@ from numba_hip.algorithms.operands import Operands
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import atomic_add, grid, gridsize, shared_array, syncthreads, threadIdx
@@ -59,7 +58,7 @@ def select_places(operands: Operands, keys: DeviceArray, count: int, *, descendi
     return places
 
 
-@lru_cache(KEPT)
+@kept
 def _start_kernel() -> Any:
     @jit
     def start(count, *leaves):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
@@ -72,7 +71,7 @@ def _start_kernel() -> Any:
     return start
 
 
-@lru_cache(KEPT)
+@kept
 def _count_kernel(ordered: Any) -> Any:
     """A kernel that counts the digits at bit *shift* of the keys that begin as the last one does."""
 
@@ -93,7 +92,7 @@ def _count_kernel(ordered: Any) -> Any:
     return count_digits
 
 
-@lru_cache(KEPT)
+@kept
 def _choose_kernel() -> Any:
     """A kernel of one thread that takes the next digit of the last key from the counts, and clears them."""
 
@@ -118,7 +117,7 @@ def _add_both(a, b):  # type: ignore[no-untyped-def]
     return a[0] + b[0], a[1] + b[1]
 
 
-@lru_cache(KEPT)
+@kept
 def _compare_with_last(ordered: Any) -> Any:
     """A function of (leaves, i): whether key i comes before the last one, and whether it equals it, as numbers."""
 
@@ -130,7 +129,7 @@ def _compare_with_last(ordered: Any) -> Any:
     return values.read_transformed(compare, values.converted_to(COUNTED))
 
 
-@lru_cache(KEPT)
+@kept
 def _emit_place() -> Any:
     """A function that stores the places of what is chosen: the keys before the last one, and as many of its equals as
     are wanted. What was counted through i - 1 tells where: one of both grew by 1 at i if i may be chosen."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from numba.core import types
@@ -20,7 +19,7 @@ from numba_hip.algorithms.radix_threads import MOST_COLUMNS, count_by_thread, mo
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import (
@@ -161,12 +160,12 @@ def _move_by_digit(
     move[grid, block, stream](*parts, shift, *of_pass.leaves)
 
 
-@lru_cache(KEPT)
+@kept
 def _emit_start(write: Any) -> Any:
     return jit(device=True)(lambda leaves, i, before, through: write(leaves, i, before if i > 0 else types.int64(0)))
 
 
-@lru_cache(KEPT)
+@kept
 def _digit_of(ordered: Any, bits: int) -> Any:
     mask = types.uint64((1 << bits) - 1)
 
@@ -176,7 +175,7 @@ def _digit_of(ordered: Any, bits: int) -> Any:
     return jit(device=True)(digit)
 
 
-@lru_cache(KEPT)
+@kept
 def _move_columns(columns: int) -> Any:
     """A function of (leaves, i, place): move element i of each of *columns* arrays to *place* of that many others."""
     move = _move_column(0, columns)
@@ -202,7 +201,7 @@ def _both(first: Any, second: Any) -> Any:
     return move
 
 
-@lru_cache(KEPT)
+@kept
 def _move_by_thread(digit: Any, digits: int, place: int, columns: int) -> Any:
     move = _move_columns(columns)
 
@@ -232,7 +231,7 @@ def lanes_with(digit, is_active):  # type: ignore[no-untyped-def]
     return same
 
 
-@lru_cache(KEPT)
+@kept
 def _count_by_wave(digit: Any, place: int) -> Any:
     @jit
     def count_digits(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
@@ -257,7 +256,7 @@ def _count_by_wave(digit: Any, place: int) -> Any:
     return count_digits
 
 
-@lru_cache(KEPT)
+@kept
 def _move_by_wave(digit: Any, place: int, columns: int) -> Any:
     move = _move_columns(columns)
 

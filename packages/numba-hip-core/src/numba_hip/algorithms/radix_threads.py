@@ -7,12 +7,11 @@ there already costs less than telling whether it is, or than collecting the elem
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.language import cache_hints
 from numba_hip.language.untyped_names import blockIdx, local_array
@@ -30,7 +29,7 @@ TABLES = 4
 one would wait for the other."""
 
 
-@lru_cache(KEPT)
+@kept
 def count_by_thread(digit: Any, digits: int, place: int) -> Any:
     """A kernel in which each thread counts the digits of its part, for the array at *place*."""
     counters = TABLES * digits
@@ -57,7 +56,7 @@ def count_by_thread(digit: Any, digits: int, place: int) -> Any:
     return count_digits
 
 
-@lru_cache(KEPT)
+@kept
 def move_by_thread(digit: Any, digits: int, columns: int) -> Any:
     """A kernel in which each thread moves the elements of its part: those of the first leaves, one or two arrays, to as
     many others, to the places that the leaf behind them has."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
@@ -16,7 +15,7 @@ from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, 
 from numba_hip.algorithms.tiled_scan import total_kernel
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import blockDim, blockIdx, threadIdx
@@ -123,7 +122,7 @@ def _check_integers(operands: Operands, read: Any, argument: str) -> None:
         raise AlgorithmError(f"{argument} has values of type {kind}; pass integers")
 
 
-@lru_cache(KEPT)
+@kept
 def column_kernel(read: Any, combine: Any, write: Any) -> Any:
     """A kernel in which each lane combines a column of its wave's tile, and then the lanes: in another order than that
     of the values."""
@@ -151,7 +150,7 @@ def column_kernel(read: Any, combine: Any, write: Any) -> Any:
     return combine_columns
 
 
-@lru_cache(KEPT)
+@kept
 def _segment_kernel(read: Any, read_offset: Any, combine: Any, start: Any, write: Any) -> Any:
     """A kernel in which each wave combines the values of one segment."""
 
@@ -172,7 +171,7 @@ def _segment_kernel(read: Any, read_offset: Any, combine: Any, start: Any, write
     return combine_segments
 
 
-@lru_cache(KEPT)
+@kept
 def _write_from(start: Any, combine: Any, write: Any) -> Any:
     """*write* of what it is given behind what *start* reads, if that is given."""
     if start is None:
@@ -180,7 +179,7 @@ def _write_from(start: Any, combine: Any, write: Any) -> Any:
     return jit(device=True)(lambda leaves, i, value: write(leaves, i, combine(start(leaves, i), value)))
 
 
-@lru_cache(KEPT)
+@kept
 def _store_kernel(start: Any, write: Any) -> Any:
     """A kernel of one thread that stores what *start* reads."""
 

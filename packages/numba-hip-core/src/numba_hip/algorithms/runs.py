@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numba_hip.algorithms.selections import emit_where
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -192,13 +191,13 @@ def _count_of_both(keys: Reader, source: Reader) -> int:
     return number
 
 
-@lru_cache(KEPT)
+@kept
 def _heads(read: Any, equal: Any) -> Any:
     """A function of (leaves, i): whether a run begins at i."""
     return jit(device=True)(lambda leaves, i: i == 0 or not equal(read(leaves, i - 1), read(leaves, i)))
 
 
-@lru_cache(KEPT)
+@kept
 def _packed(heads: Any, read: Any, *, is_tuple: bool) -> Any:
     """A function of (leaves, i): 1 where a run begins, else 0, and the value."""
     if is_tuple:
@@ -206,7 +205,7 @@ def _packed(heads: Any, read: Any, *, is_tuple: bool) -> Any:
     return jit(device=True)(lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), read(leaves, i)))
 
 
-@lru_cache(KEPT)
+@kept
 def _unpacked(kind: types.Type) -> Any:
     """A function of what `_packed` gives: the value of *kind*."""
     if not isinstance(kind, types.BaseTuple):
@@ -217,7 +216,7 @@ def _unpacked(kind: types.Type) -> Any:
     return jit(device=True)(lambda packed: named(*packed[1:]))
 
 
-@lru_cache(KEPT)
+@kept
 def _of_runs(combine: Any, unpacked: Any, is_tuple: bool) -> Any:
     """The operator of pairs of runs: a value is combined with those before it as long as no run begins between."""
     if is_tuple:
@@ -236,7 +235,7 @@ def _of_runs(combine: Any, unpacked: Any, is_tuple: bool) -> Any:
     return combine_numbers
 
 
-@lru_cache(KEPT)
+@kept
 def _emit_run_ends(
     heads: Any, read_key: Any, write_key: Any, write: Any, unpacked: Any, write_total: Any, last: int
 ) -> Any:
@@ -254,7 +253,7 @@ def _emit_run_ends(
     return emit
 
 
-@lru_cache(KEPT)
+@kept
 def _emit_scan(heads: Any, write: Any, combine: Any, start: Any, unpacked: Any, inclusive: bool) -> Any:
     if inclusive and start is None:
         return jit(device=True)(lambda leaves, i, before, through: write(leaves, i, unpacked(through)))
@@ -273,7 +272,7 @@ def _emit_scan(heads: Any, write: Any, combine: Any, start: Any, unpacked: Any, 
     return emit
 
 
-@lru_cache(KEPT)
+@kept
 def _write_pair(write_first: Any, write_second: Any) -> Any:
     @jit(device=True)
     def write(leaves, i, pair):  # type: ignore[no-untyped-def]
@@ -283,7 +282,7 @@ def _write_pair(write_first: Any, write_second: Any) -> Any:
     return write
 
 
-@lru_cache(KEPT)
+@kept
 def _mark_head(flags: int, limit: int) -> Any:
     @jit(device=True)
     def mark(leaves, i, place):  # type: ignore[no-untyped-def]

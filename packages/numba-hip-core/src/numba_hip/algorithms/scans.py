@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
 from typing import Any
 
 from hip_runtime.array import StreamLike
@@ -11,7 +10,7 @@ from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, 
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 
 
@@ -55,7 +54,7 @@ def _scan(
     number = count_of(reader, count, "source")
     kind = accumulator_type(operands, reader.read, init)
     combine = in_kernels(op, "op")
-    target = operands.output(out, "out", number, kind)
+    target = operands.output(out, "out", number, kind, [source])
     if number:
         start = None if init is None else add_initial(operands, init, kind)
         write = operands.writer(target, kind)
@@ -65,7 +64,7 @@ def _scan(
     return operands.finish(target, out)
 
 
-@lru_cache(KEPT)
+@kept
 def _emit(write: Any, combine: Any, start: Any, is_inclusive: bool) -> Any:
     """What a scan does with prefixes."""
     if is_inclusive and start is None:

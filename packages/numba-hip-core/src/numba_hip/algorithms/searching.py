@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
 from typing import Any, Literal
 
 from numba.core import types
@@ -11,7 +10,7 @@ from numba.core import types
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.operands import Operands, Operator, count_of
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -42,7 +41,7 @@ def searchsorted(
     return operands.finish(target, out)
 
 
-@lru_cache(KEPT)
+@kept
 def _find(read: Any, read_wanted: Any, less: Any, limit: int, is_right: bool) -> Any:
     """A function of (leaves, i): where value i goes."""
 

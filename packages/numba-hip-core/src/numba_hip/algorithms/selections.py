@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from hip_runtime import DeviceArray
@@ -14,7 +13,7 @@ from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.tiled_scan import BY_VOTES, scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -105,12 +104,12 @@ def emit_where(operands: Operands, count: int, test: Any, read: Any, write: Any,
     return total.number()
 
 
-@lru_cache(KEPT)
+@kept
 def _counted(test: Any) -> Any:
     return jit(device=True)(lambda leaves, i: NUMBER(1) if test(leaves, i) else NUMBER(0))
 
 
-@lru_cache(KEPT)
+@kept
 def _emit_chosen(test: Any, read: Any, write: Any, write_total: Any, last: int) -> Any:
     @jit(device=True)
     def emit(leaves, i, _before, through):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
@@ -122,7 +121,7 @@ def _emit_chosen(test: Any, read: Any, write: Any, write_total: Any, last: int) 
     return emit
 
 
-@lru_cache(KEPT)
+@kept
 def _emit_both(test: Any, read: Any, write: Any, read_total: Any, last: int, write_chosen: Any) -> Any:
     @jit(device=True)
     def emit(leaves, i, _before, through):  # type: ignore[no-untyped-def]

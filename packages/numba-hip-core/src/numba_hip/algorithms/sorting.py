@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from hip_runtime import DeviceArray, is_device_array
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.merging import sort_by
-from numba_hip.algorithms.operands import Operands, Operator, Pair, count_of, is_count
+from numba_hip.algorithms.operands import Operands, Operator, Pair, count_of, is_count, share_memory
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
 from numba_hip.algorithms.radix_sort import sort_pairs
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT, in_kernels
+from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -40,7 +39,7 @@ def sort(
     reader = operands.reader(source, "source")
     number = count_of(reader, None, "source")
     kind = operands.type_of(reader.read, "source")
-    target = operands.output(out, "out", number, kind)
+    target = operands.output(out, "out", number, kind, [source])
     read = _read_at_once(operands, [(source, "source")], [target[:number]], less)
     if read is None:
         _copy(operands, reader.read, number, operands.writer(target, kind))
@@ -88,7 +87,7 @@ def sort_by_key(
     if reader.size is not None and reader.size != number:
         raise AlgorithmError(f"source has {reader.size} values for {number} keys")
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
-    key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
+    key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind), ([keys], [source]))
     results = [key_target[:number], target[:number]]
     read = _read_at_once(operands, [(keys, "keys"), (source, "source")], results, less)
     if read is None:
@@ -109,7 +108,7 @@ def segmented_sort(
     number, marks = count_of(reader, None, "source"), count_of(bounds, None, "offsets")
     kind = operands.type_of(reader.read, "source")
     _check_offsets(operands, offsets, bounds.read)
-    target = operands.output(out, "out", number, kind)
+    target = operands.output(out, "out", number, kind, [source])
     _copy(operands, reader.read, number, operands.writer(target, kind))
     segments = operands.array(number, np.min_scalar_type(marks))  # the fewer bits, the fewer passes
     segment_of = _segment_of(bounds.read, operands.add(marks))
@@ -201,17 +200,12 @@ def _read_at_once(
     for array, target in zip(arrays, targets, strict=True):
         if array.dtype != target.dtype or array.dtype.names is not None or not array.is_c_contiguous():
             return None
-    return None if any(_overlap(array, target) for array in arrays for target in targets) else arrays
+    return None if any(share_memory(array, target) for array in arrays for target in targets) else arrays
 
 
 def _is_on_device(operands: Operands, source: Any) -> bool:
     """Whether *source* has memory that kernels read, which the host's is for the CPU device."""
     return is_device_array(source) or (operands.device.is_cpu and isinstance(source, np.ndarray))
-
-
-def _overlap(first: DeviceArray, second: DeviceArray) -> bool:
-    """Whether the two, without gaps between their elements, share some memory."""
-    return first.address < second.address + second.nbytes and second.address < first.address + first.nbytes
 
 
 def _columns(array: DeviceArray) -> list[DeviceArray]:
@@ -252,12 +246,12 @@ def _copy(operands: Operands, read: Any, count: int, write: Any) -> None:
         store_kernel(read, write)[-(-count // THREADS), THREADS, operands.launch_stream](count, *operands.leaves)
 
 
-@lru_cache(KEPT)
+@kept
 def _reversed(less: Any) -> Any:
     return jit(device=True)(lambda a, b: less(b, a))
 
 
-@lru_cache(KEPT)
+@kept
 def _segment_of(read_offset: Any, marks: int) -> Any:
     """A function of (leaves, i): how many offsets are at i or before."""
 

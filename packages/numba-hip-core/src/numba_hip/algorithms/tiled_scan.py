@@ -6,7 +6,6 @@ the places that they are. Reads twice and writes once what it works on, and no t
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from numba.core import types
@@ -15,7 +14,7 @@ from numba_hip import wave
 from numba_hip.algorithms.operands import Operands
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, Tiles
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.language import warp as warp_operations
 from numba_hip.language.untyped_names import ballot, blockDim, blockIdx, lanemask_lt, popc, threadIdx
@@ -76,7 +75,7 @@ def scan_tiles(
     last[tiles.grid, tiles.block, stream](tiles.elements, tiles.length, tiles.tiles, *leaves)
 
 
-@lru_cache(KEPT)
+@kept
 def total_kernel(read: Any, combine: Any, write: Any, lanes_do: OfLanes = BY_OPERATOR) -> Any:
     """A kernel in which each wave combines the values of its tile, in their order."""
     reduce_row = lanes_do.reduce
@@ -104,7 +103,7 @@ def total_kernel(read: Any, combine: Any, write: Any, lanes_do: OfLanes = BY_OPE
     return tile_totals
 
 
-@lru_cache(KEPT)
+@kept
 def total_scan_kernel(read: Any, combine: Any, write: Any) -> Any:
     """A kernel of one wave that replaces totals by what they and those before come to."""
 
@@ -124,7 +123,7 @@ def total_scan_kernel(read: Any, combine: Any, write: Any) -> Any:
     return scan_totals
 
 
-@lru_cache(KEPT)
+@kept
 def prefix_kernel(read: Any, combine: Any, read_total: Any, emit: Any, lanes_do: OfLanes = BY_OPERATOR) -> Any:
     """A kernel in which each wave scans its tile, from the totals of the tiles before it on."""
     scan_row = lanes_do.scan

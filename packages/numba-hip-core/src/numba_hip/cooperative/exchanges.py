@@ -5,13 +5,12 @@ Items are *blocked* if each thread has neighbours, and *striped* if neighbours a
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.shared_values import items_of, memory_of
 from numba_hip.decorators import jit
 
@@ -28,7 +27,7 @@ def striped(rank, size, _items, k):  # type: ignore[no-untyped-def]
     return k * size + rank
 
 
-@lru_cache(KEPT)
+@kept
 def rearrangement(group: Group, kind: types.Type, items: int, source: Any, target: Any) -> Any:
     """A device function of the items that takes them from the places *source* to the places *target*."""
     memory, own = memory_of(group, kind, group.threads * items, "exchange"), items_of(kind)
@@ -50,7 +49,7 @@ def rearrangement(group: Group, kind: types.Type, items: int, source: Any, targe
     return rearrange
 
 
-@lru_cache(KEPT)
+@kept
 def scattering(group: Group, kind: types.Type, items: int, target: Any) -> Any:
     """A device function of (items, ranks): item k goes to place ``ranks[k]`` of the group, and each thread gets those
     at the places *target*. Items with a negative rank go nowhere."""

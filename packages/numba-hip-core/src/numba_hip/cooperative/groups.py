@@ -6,11 +6,10 @@ Everything else of this package is written once for both, in terms of what a `Gr
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from numba_hip.cooperative.arguments import Extents
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.language import warp as warp_operations
 from numba_hip.language.untyped_names import blockDim, syncthreads, syncwarp, threadIdx
@@ -52,7 +51,7 @@ def block_size():  # type: ignore[no-untyped-def]
     return blockDim.x * blockDim.y * blockDim.z
 
 
-@lru_cache(KEPT)
+@kept
 def rank_in(extents: Extents) -> Any:
     """A device function: the number of a thread in a block whose shape is a constant. Raises `ValueError` in a block
     of another size, whose threads would share memory that there is not."""
@@ -79,7 +78,7 @@ def _linear_in(extents: Extents) -> Any:
     return jit(device=True)(lambda: threadIdx.x + x * (threadIdx.y + y * threadIdx.z))
 
 
-@lru_cache(KEPT)
+@kept
 def block_group(extents: Extents) -> Group:
     """The threads of a block of the shape *extents*."""
     threads = math.prod(extents)
@@ -89,7 +88,7 @@ def block_group(extents: Extents) -> Group:
     return Group(rank_in(extents), size, wait, origin, threads, False)
 
 
-@lru_cache(KEPT)
+@kept
 def wave_group(extents: Extents) -> Group:
     """The lanes of a wave, in a block of the shape *extents*: fewer in the last one, if the block is no multiple."""
     threads = math.prod(extents)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Literal
 
 from numba.core import types
 
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.radix_ranks import radix_sorting
 from numba_hip.cooperative.shared_values import items_of, memory_of
 from numba_hip.decorators import jit
@@ -18,7 +17,7 @@ ALGORITHMS = ("atomic", "sort")
 """How items are counted: each by an atomic addition; or sorted first, so that there is one addition for each bin."""
 
 
-@lru_cache(KEPT)
+@kept
 def filling(group: Group, bins: int) -> Any:
     """A device function of an array, which sets its first *bins* elements to zero."""
     rank_of, size_of, sync = group.rank, group.size, group.sync
@@ -39,7 +38,7 @@ def counting(group: Group, kind: types.Type, items: int, bins: int, algorithm: L
     return _counting_sorted(group, kind, items, bins)
 
 
-@lru_cache(KEPT)
+@kept
 def _counting_at_once(group: Group, items: int, bins: int) -> Any:
     sync = group.sync
 
@@ -53,7 +52,7 @@ def _counting_at_once(group: Group, items: int, bins: int) -> Any:
     return count
 
 
-@lru_cache(KEPT)
+@kept
 def _counting_sorted(group: Group, kind: types.Type, items: int, bins: int) -> Any:
     allocate, read, write = memory_of(group, kind, group.threads * items, "exchange")
     sort = radix_sorting(

@@ -6,18 +6,17 @@ Threads sort their own items, and then merge: each finds by bisection where its 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.shared_values import items_of, memory_of
 from numba_hip.decorators import jit
 
 
-@lru_cache(KEPT)
+@kept
 def own_sorting(kind: types.Type, items: int, less: Any) -> Any:
     """A device function of (leaves, count) that sorts the first *count* items of a thread, by exchanges of neighbours
     at places that are constants: the items stay in registers."""
@@ -37,7 +36,7 @@ def own_sorting(kind: types.Type, items: int, less: Any) -> Any:
     return sort
 
 
-@lru_cache(KEPT)
+@kept
 def merge_sorting(group: Group, kind: types.Type, items: int, less: Any) -> Any:
     """A device function of (items, valid) that sorts the items before *valid*, which are of *kind*."""
     allocate, read, write = memory_of(group, kind, group.threads * items, "exchange")
@@ -79,7 +78,7 @@ def merge_sorting(group: Group, kind: types.Type, items: int, less: Any) -> Any:
     return sort
 
 
-@lru_cache(KEPT)
+@kept
 def _split(read: Any, less: Any) -> Any:
     """A device function: how many of the first *done* results of a merge are of the first of its inputs, of *ahead*
     items from *first* on; the second has *behind* from *second* on."""

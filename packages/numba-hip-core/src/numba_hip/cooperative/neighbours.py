@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.shared_values import items_of, memory_of
 from numba_hip.decorators import jit
 
 
-@lru_cache(KEPT)
+@kept
 def moving(group: Group, kind: types.Type) -> Any:
     """A device function of (value, source): the value of the thread number *source*, or its own if there is none."""
     allocate, read, write = memory_of(group, kind, group.threads, "neighbours")
@@ -33,7 +32,7 @@ def moving(group: Group, kind: types.Type) -> Any:
     return move
 
 
-@lru_cache(KEPT)
+@kept
 def moving_by(group: Group, kind: types.Type, *, around: bool) -> Any:
     """A device function of (value, distance): the value of the thread that is *distance* higher."""
     move, rank_of, size_of = moving(group, kind), group.rank, group.size
@@ -43,7 +42,7 @@ def moving_by(group: Group, kind: types.Type, *, around: bool) -> Any:
     return jit(device=True)(lambda value, distance: move(convert(value), rank_of() + distance))
 
 
-@lru_cache(KEPT)
+@kept
 def flagging(group: Group, kind: types.Type, items: int, differ: Any, *, heads: bool) -> Any:
     """A device function of (items, flags, outside): flags are 1 where an item and the one before it *differ*, and
     without *heads* it and the one behind it. What is before the first, or behind the last, is *outside*; their flag is
@@ -83,7 +82,7 @@ def flagging(group: Group, kind: types.Type, items: int, differ: Any, *, heads: 
     return flag_heads if heads else flag_tails
 
 
-@lru_cache(KEPT)
+@kept
 def subtracting(group: Group, kind: types.Type, items: int, subtract: Any, *, left: bool) -> Any:
     """A device function of (items, differences): *subtract* of each item and the one before it, without *left* the one
     behind it. The first, or the last, of all stays as it is."""
@@ -113,7 +112,7 @@ def subtracting(group: Group, kind: types.Type, items: int, subtract: Any, *, le
     return subtract_left if left else subtract_right
 
 
-@lru_cache(KEPT)
+@kept
 def shifting(group: Group, kind: types.Type, items: int, *, up: bool) -> Any:
     """A device function of (items, shifted): each item goes to the next place, without *up* to the one before. The
     first, or the last, place keeps its item."""

@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, wraps
 from hashlib import sha256
 from types import BuiltinFunctionType, CodeType, FunctionType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from hip_runtime import config
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
 KEPT = 512
 """Functions whose kernels are kept; those that were not used for longest are compiled again."""
+
+
+Made = TypeVar("Made")
+Given = ParamSpec("Given")
+
+
+def kept(make: Callable[Given, Made]) -> Callable[Given, Made]:
+    """*make*, which makes a kernel or a part of one, called once for equal arguments.
+
+    And once for each size of the CPU device's waves: its kernels have the size that is set when they are compiled, and
+    launches are made for the size that is set then.
+    """
+
+    @lru_cache(KEPT)
+    def make_for(_wave_size: int, *args: Given.args, **kwargs: Given.kwargs) -> Made:
+        return make(*args, **kwargs)
+
+    @wraps(make)
+    def find(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+        return make_for(config.cpu_wave_size(), *args, **kwargs)  # type: ignore[arg-type]  # all are hashable
+
+    return find
 
 
 class _Known:

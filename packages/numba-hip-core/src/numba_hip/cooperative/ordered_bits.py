@@ -6,13 +6,12 @@ sign bit (Herf, "Radix tricks", 2001). As in NumPy, NaN and NaT come last, and -
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba.core import types
 
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -29,7 +28,7 @@ def word_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
     return np.dtype(f"u{dtype.itemsize}")
 
 
-@lru_cache(KEPT)
+@kept
 def ordering(dtype: np.dtype[Any], *, descending: bool) -> Any:
     """A device function from the bits of a number of *dtype* to an unsigned integer in the wanted order."""
     word = WORDS[dtype.itemsize]

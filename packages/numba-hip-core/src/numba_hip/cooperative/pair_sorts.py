@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
@@ -10,13 +9,13 @@ from numba.core import types
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.merge_sorts import merge_sorting
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.radix_ranks import radix_sorting
 from numba_hip.cooperative.shared_values import items_of
 from numba_hip.decorators import jit
 
 
-@lru_cache(KEPT)
+@kept
 def radix_sort_of(
     group: Group, key: types.Type, value: types.Type | None, items: int, bits: tuple[int, int], descending: bool,
     striped: bool,
@@ -47,7 +46,7 @@ def radix_sort_of(
     return sort_pairs
 
 
-@lru_cache(KEPT)
+@kept
 def merge_sort_keys(group: Group, kind: types.Type, items: int, less: Any) -> Any:
     """A device function of (keys, valid_items=None)."""
     sort, every = merge_sorting(group, kind, items, less), _all_of(group, items)
@@ -62,7 +61,7 @@ def merge_sort_keys(group: Group, kind: types.Type, items: int, less: Any) -> An
     return sort_keys
 
 
-@lru_cache(KEPT)
+@kept
 def merge_sort_pairs(group: Group, key: types.Type, value: types.Type, items: int, less: Any) -> Any:
     """A device function of (keys, values, valid_items=None)."""
     kinds = values.leaf_kinds(key)

@@ -6,7 +6,6 @@ of a digit and a thread go (Merrill and Grimshaw, "High performance and scalable
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
@@ -14,7 +13,7 @@ from numba.core import types
 from numba_hip._numba.typing import as_dtype
 from numba_hip.cooperative.exchanges import blocked, scattering, striped
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
 from numba_hip.cooperative.scans import exclusive_sum
 from numba_hip.cooperative.shared_values import memory_of
@@ -24,7 +23,7 @@ from numba_hip.language.untyped_names import local_array
 DIGIT_BITS = 4
 
 
-@lru_cache(KEPT)
+@kept
 def ranking(group: Group, items: int, bits: int) -> Any:
     """A device function of (digits, ranks): for each of a thread's digits, numbers of *bits* bits, where it goes if all
     of the group are sorted stably."""
@@ -62,7 +61,7 @@ def ranking(group: Group, items: int, bits: int) -> Any:
     return rank_digits
 
 
-@lru_cache(KEPT)
+@kept
 def radix_sorting(
     group: Group,
     kind: types.Type,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.scans import exclusive_sum
 from numba_hip.cooperative.shared_values import items_of, memory_of
 from numba_hip.decorators import jit
 
 
-@lru_cache(KEPT)
+@kept
 def decoding(group: Group, kind: types.Type, runs: int, items: int) -> Any:
     """A device function of (values, lengths, decoded, start=0): decodes the part of a group's size from *start* on,
     blocked, and returns how many items all runs have."""

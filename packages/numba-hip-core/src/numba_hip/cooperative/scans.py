@@ -7,14 +7,13 @@ it needs, in their order.
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
 from numba_hip.cooperative import lanes, values
 from numba_hip.cooperative.groups import Group, warp
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.shared_values import memory_of
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import syncthreads
@@ -26,7 +25,7 @@ def _waves(group: Group) -> int:
     return -(-group.threads // FEWEST_LANES)
 
 
-@lru_cache(KEPT)
+@kept
 def reduction(group: Group, kind: types.Type, combine: Any) -> Any:
     """A device function of (value, valid): the values of the first *valid* threads combined, for every thread."""
     rank_of, size_of = group.rank, group.size
@@ -53,7 +52,7 @@ def reduction(group: Group, kind: types.Type, combine: Any) -> Any:
     return reduce
 
 
-@lru_cache(KEPT)
+@kept
 def scan(group: Group, kind: types.Type, combine: Any) -> Any:
     """A device function of a value: what those of the threads before come to, for the first thread any value; those
     up to this one; and those of all."""
@@ -95,7 +94,7 @@ def scan(group: Group, kind: types.Type, combine: Any) -> Any:
     return scan_block
 
 
-@lru_cache(KEPT)
+@kept
 def exclusive_sum(group: Group) -> Any:
     """A device function of a count: the sum of those of the threads before, and that of all."""
     scan_counts = scan(group, types.int32, values.combining(operator.add, types.int32))

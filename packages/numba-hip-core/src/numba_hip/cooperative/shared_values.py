@@ -6,14 +6,13 @@ Whoever uses it waits for the others of its group after the last access, so that
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from numba.core import types
 
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import shared_array
 
@@ -29,7 +28,7 @@ class SharedValues(NamedTuple):
     write: Any
 
 
-@lru_cache(KEPT)
+@kept
 def memory_of(group: Group, kind: types.Type, count: int, purpose: Purpose) -> SharedValues:
     """Shared memory for *count* values of *kind*: the waves of a block, which do not wait for one another, have none
     together with the block."""
@@ -55,7 +54,7 @@ def _joined(first: Any, second: Any) -> Any:
     return jit(device=True)(lambda: (*first(), *second()))
 
 
-@lru_cache(KEPT)
+@kept
 def items_of(kind: types.Type) -> SharedValues:
     """The items of a thread: an array, for values that are tuples a tuple of arrays. What they are is given in place of
     the memory: `SharedValues.allocate` makes leaves of it."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.scans import reduction, scan
 from numba_hip.cooperative.shared_values import items_of
 from numba_hip.decorators import jit
 
 
-@lru_cache(KEPT)
+@kept
 def value_reduction(group: Group, kind: types.Type, combine: Any) -> Any:
     """A device function of (value, valid_items=None)."""
     reduce_values, convert, size_of = reduction(group, kind, combine), values.converted_to(kind), group.size
@@ -29,7 +28,7 @@ def value_reduction(group: Group, kind: types.Type, combine: Any) -> Any:
     return reduce
 
 
-@lru_cache(KEPT)
+@kept
 def item_reduction(group: Group, kind: types.Type, items: int, combine: Any) -> Any:
     """A device function of (items, valid_items=None)."""
     reduce_values, rank_of, size_of = reduction(group, kind, combine), group.rank, group.size
@@ -52,7 +51,7 @@ def item_reduction(group: Group, kind: types.Type, items: int, combine: Any) -> 
     return reduce
 
 
-@lru_cache(KEPT)
+@kept
 def value_scan(group: Group, kind: types.Type, combine: Any, *, inclusive: bool, aggregate: bool) -> Any:
     """A device function of a value and what comes before all: the prefix, with *aggregate* also what all come to."""
     scan_values, convert, rank_of = scan(group, kind, combine), values.converted_to(kind), group.rank
@@ -80,7 +79,7 @@ def value_scan(group: Group, kind: types.Type, combine: Any, *, inclusive: bool,
     )
 
 
-@lru_cache(KEPT)
+@kept
 def item_scan(group: Group, kind: types.Type, items: int, combine: Any, *, inclusive: bool) -> Any:
     """A device function of a thread's items, which it replaces by prefixes, and what comes before all; returns what all
     items come to."""
@@ -125,7 +124,7 @@ def item_scan(group: Group, kind: types.Type, items: int, combine: Any, *, inclu
     return scan_inclusively if inclusive else scan_exclusively
 
 
-@lru_cache(KEPT)
+@kept
 def from_zero(scan_from: Any) -> Any:
     """A device function of a value, or of items: *scan_from* of it and 0."""
     return jit(device=True)(lambda value: scan_from(value, 0))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numba.core import types
 
 from numba_hip.cooperative.exchanges import blocked, rearrangement, striped
 from numba_hip.cooperative.groups import Group
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.shared_values import items_of
 from numba_hip.decorators import jit
 
@@ -17,7 +16,7 @@ ALGORITHMS = ("direct", "striped", "transpose", "vectorize", "warp_transpose")
 """How items are loaded and stored. All leave them blocked, but for "striped"."""
 
 
-@lru_cache(KEPT)
+@kept
 def load_at(group: Group, kind: types.Type, items: int, place: Any) -> Any:
     """A device function of (source, items, first, valid, default): each item gets the element of *source* that is
     *first* behind the place *place*. From *valid* on, items keep what they have, or get the *default* if that is not
@@ -39,7 +38,7 @@ def load_at(group: Group, kind: types.Type, items: int, place: Any) -> Any:
     return load
 
 
-@lru_cache(KEPT)
+@kept
 def store_at(group: Group, kind: types.Type, items: int, place: Any) -> Any:
     """A device function of (target, items, first, valid): the opposite of `load_at`'s."""
     leaves_of, read, write = items_of(kind)
@@ -86,12 +85,12 @@ def _at_start(_each):  # type: ignore[no-untyped-def]
     return 0
 
 
-@lru_cache(KEPT)
+@kept
 def _whole_load(load: Any) -> Any:
     return jit(device=True)(lambda source, items, valid=None, default=None: load(source, items, 0, valid, default))
 
 
-@lru_cache(KEPT)
+@kept
 def _transposed_load(plain: Any, transpose: Any, origin: Any, count: int) -> Any:
     @jit(device=True)
     def load(source, items, valid=None, default=None):  # type: ignore[no-untyped-def]
@@ -101,12 +100,12 @@ def _transposed_load(plain: Any, transpose: Any, origin: Any, count: int) -> Any
     return load
 
 
-@lru_cache(KEPT)
+@kept
 def _whole_store(store: Any) -> Any:
     return jit(device=True)(lambda target, items, valid=None: store(target, items, 0, valid))
 
 
-@lru_cache(KEPT)
+@kept
 def _transposed_store(plain: Any, there: Any, back: Any, origin: Any, count: int) -> Any:
     @jit(device=True)
     def store(target, items, valid=None):  # type: ignore[no-untyped-def]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numba.core import types
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip._numba.typing import as_dtype, from_dtype
 from numba_hip.compilation.target_registry import compile_target
-from numba_hip.cooperative.operators import KEPT
+from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -73,13 +72,13 @@ def leaf_kinds(kind: types.Type) -> list[types.Type]:
     return list(kind) if isinstance(kind, types.BaseTuple) else [kind]
 
 
-@lru_cache(KEPT)
+@kept
 def record_class(fields: tuple[str, ...]) -> type:
     """The class of the tuples that records with *fields* are read as."""
     return namedtuple("Record", fields)
 
 
-@lru_cache(KEPT)
+@kept
 def key_of(parts: int | None, named: type | None) -> Any:
     """A function of the numbers of an element: the key, a number or a tuple of the first *parts*."""
     if parts is None:
@@ -89,13 +88,13 @@ def key_of(parts: int | None, named: type | None) -> Any:
     return jit(device=True)(lambda element: named(*element[:parts]))
 
 
-@lru_cache(KEPT)
+@kept
 def compared(key_of: Any, less: Any) -> Any:
     """*less* of the keys of two elements."""
     return jit(device=True)(lambda a, b: less(key_of(a), key_of(b)))
 
 
-@lru_cache(KEPT)
+@kept
 def read_leaf(place: int) -> Any:
     """A function of (leaves, i): element i of the array at *place*; i is not negative.
 
@@ -105,13 +104,13 @@ def read_leaf(place: int) -> Any:
     return jit(device=True)(lambda leaves, i: leaves[place][types.uint64(i)])
 
 
-@lru_cache(KEPT)
+@kept
 def read_constant(place: int) -> Any:
     """A function of (leaves, i): the value at *place*."""
     return jit(device=True)(lambda leaves, i: leaves[place])
 
 
-@lru_cache(KEPT)
+@kept
 def read_counter(place: int) -> Any:
     """A function of (leaves, i): the number at *place* and i, of the type of that number."""
 
@@ -123,13 +122,13 @@ def read_counter(place: int) -> Any:
     return read
 
 
-@lru_cache(KEPT)
+@kept
 def read_transformed(read: Any, function: Any) -> Any:
     """A function of (leaves, i): *function* of what *read* returns."""
     return jit(device=True)(lambda leaves, i: function(read(leaves, i)))
 
 
-@lru_cache(KEPT)
+@kept
 def read_permuted(read: Any, read_index: Any, size: int | None = None) -> Any:
     """A function of (leaves, i): what *read* returns for the index that *read_index* returns; negative ones count from
     the end if the number of values is at *size*."""
@@ -144,13 +143,13 @@ def read_permuted(read: Any, read_index: Any, size: int | None = None) -> Any:
     return read_from_either_end
 
 
-@lru_cache(KEPT)
+@kept
 def read_reversed(read: Any, place: int) -> Any:
     """A function of (leaves, i): what *read* returns for the last place, which is at *place*, less i."""
     return jit(device=True)(lambda leaves, i: read(leaves, leaves[place] - i))
 
 
-@lru_cache(KEPT)
+@kept
 def read_together(reads: tuple[Any, ...], named: type | None = None) -> Any:
     """A function of (leaves, i): a tuple of what each of *reads* returns, of the class *named* if given."""
     first = reads[0]
@@ -160,7 +159,7 @@ def read_together(reads: tuple[Any, ...], named: type | None = None) -> Any:
     return joined if named is None else jit(device=True)(lambda leaves, i: named(*joined(leaves, i)))
 
 
-@lru_cache(KEPT)
+@kept
 def read_parts(places: tuple[int, ...], kind: types.Type) -> Any:
     """A function of (leaves, i): a value of *kind* whose parts are in the arrays at *places*."""
     if not isinstance(kind, types.BaseTuple):
@@ -177,7 +176,7 @@ def _joined(read_tuple: Any, read: Any) -> Any:
     return jit(device=True)(lambda leaves, i: (*read_tuple(leaves, i), read(leaves, i)))
 
 
-@lru_cache(KEPT)
+@kept
 def write_leaves(places: tuple[int, ...], *, is_tuple: bool) -> Any:
     """A function of (leaves, i, value) that stores the *value*, or the parts of a tuple, in the arrays at *places*; i
     is not negative."""
@@ -212,7 +211,7 @@ def _both(first: Any, second: Any) -> Any:
     return write
 
 
-@lru_cache(KEPT)
+@kept
 def converted_to(kind: types.Type) -> Any:
     """A function that converts a value to *kind*: a number, or a tuple of as many numbers."""
     if not isinstance(kind, types.BaseTuple):
@@ -236,7 +235,7 @@ def _convert_next(before: Any, part: int, kind: types.Type) -> Any:
     return jit(device=True)(lambda value: (*before(value), kind(value[part])))
 
 
-@lru_cache(KEPT)
+@kept
 def combining(operator: Any, kind: types.Type) -> Any:
     """*operator* with its result converted to *kind*: int32 and int32 is int64 in Numba."""
     convert = converted_to(kind)

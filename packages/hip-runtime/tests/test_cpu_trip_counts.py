@@ -11,6 +11,7 @@ from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.passes.inline import unroll_marked
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
 
@@ -85,7 +86,7 @@ def test_only_loops_around_barriers_are_unrolled() -> None:
 def test_a_marked_loop_becomes_a_sequence() -> None:
     module = _module("doubles", call=f"{BARRIER}\nstore i32 %v, ptr %p")
     marked = llvm.parse_assembly(mark_unrolled(module, "k", ["loop"]), llvm.create_context())
-    unroll_marked(marked, llvm.Target.from_default_triple().create_target_machine())
+    unroll_marked(marked, target_machine())
     function = _read(marked)
     stored = [value.operands[0].number for value in function.instructions() if value.opcode == "store"]  # type: ignore[attr-defined]
     assert stored == [1, 2, 4, 8, 16, 32, 64, 128]

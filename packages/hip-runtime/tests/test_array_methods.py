@@ -61,6 +61,22 @@ def test_fill() -> None:
         rt.zeros(3).fill("text")
 
 
+@pytest.mark.parametrize("size", [1, 2, 21_845, 21_846, 65_537, 200_000])
+def test_fill_of_many_elements(size: int) -> None:
+    """Some go to the device in one copy, 64 KiB of them, and are doubled there; what is around them stays."""
+    pair = np.array((3, 9), [("a", "u1"), ("b", "u2")])
+    for given in (np.uint8(7), np.float32(-0.0), np.void(b"abc"), pair):
+        kind, stream = given.dtype, rt.Stream()
+        around = np.zeros(size + 2, kind)
+        array = rt.to_device(around)
+        array[1:-1].fill(given)
+        around[1:-1] = given
+        assert array.copy_to_host().tobytes() == around.tobytes()
+        array[1:-1].fill(rt.to_device(np.zeros(1, kind)), stream)
+        around[1:-1] = np.zeros(1, kind)
+        assert array.copy_to_host(stream=stream).tobytes() == around.tobytes()
+
+
 def test_conversions() -> None:
     host = np.arange(6.0).reshape(2, 3) + 0.75
     for array, expected in ((rt.to_device(host), host), (rt.to_device(host).T, host.T), (rt.to_device(host)[:, ::2],

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from hip_runtime import layout as layouts
-from hip_runtime.copying import check_dtype
+from hip_runtime.copying import STAGED_BYTES, check_dtype, to_device
+from hip_runtime.element_values import host_value
 from hip_runtime.errors import ArrayTypeError
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ class ArrayMethods:
             array.setitem(..., value, stream)
             return
         flat = array.reshape(array.size, order="C" if array.is_c_contiguous() else "F")
-        flat.setitem(slice(0, 1), value, stream)
-        filled = 1
+        filled = _fill_start(flat, value, stream)
         while filled < array.size:  # doubles the filled part each time, on the device
             more = min(filled, array.size - filled)
             flat.setitem(slice(filled, filled + more), flat[:more], stream)
@@ -75,6 +75,18 @@ class ArrayMethods:
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in NUMPY_METHODS]
+
+
+def _fill_start(flat: DeviceArray, value: Any, stream: Stream | int | None) -> int:
+    """Set the first elements of *flat* to *value*, and return how many: as many as one copy has that does not wait."""
+    if not isinstance(value, (int, float, complex, np.generic, np.ndarray)):  # maybe on a device
+        flat.setitem(slice(0, 1), value, stream)
+        return 1
+    flat._check_writable()
+    count = min(max(STAGED_BYTES // flat.itemsize, 1), flat.size)
+    target = flat if count == flat.size else flat[:count]
+    to_device(target, np.repeat(host_value(value, flat[:1]), count), flat._handle(stream))
+    return count
 
 
 class _MissingMethod:

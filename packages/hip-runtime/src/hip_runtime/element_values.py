@@ -44,6 +44,8 @@ def host_value(value: Any, target: DeviceArray) -> HostArray:
 
 def _check_broadcast(source: Shape, target: Shape) -> None:
     """Raises `CopyError`, with NumPy's message, unless shape *source* can be broadcast to *target*."""
+    if not source:
+        return
     try:
         fits = np.broadcast_shapes(source, target) == target
     except ValueError:

@@ -270,6 +270,8 @@ def test_what_stands_for_the_default_stream(default: Any) -> None:
         (1.5, "a float"),
         (-1, "a int"),
         (1 << 64, "a int"),
+        (3, "3, which is too small for the handle of a stream"),
+        (65536, "memory, give it as the fourth: kernel\\[grid, block, stream, bytes\\]"),
         (np.zeros(2), "a ndarray"),
         (SimpleNamespace(cuda_stream="0x0"), "a SimpleNamespace"),
         (SimpleNamespace(ptr=ctypes.c_void_p(1)), "a SimpleNamespace"),

@@ -70,6 +70,13 @@ def test_each_device_runs_its_own():
     assert hip.get_current_device().id == 0
 
 
+def test_a_device_that_does_not_exist():
+    numbers = len(hip.gpus)
+    with pytest.raises(IndexError, match=rf"there is no device {numbers}; the devices are: <Device 0.*, <Device 1"):
+        hip.gpus[numbers]
+    assert hip.gpus[-1].id == numbers - 1
+
+
 def test_a_thread_for_each_device():
     values, done = np.ones(N), []
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
 from hip_runtime.errors import StreamError
+
+LEAST_HANDLE = 1 << 20
+"""No created stream has a handle below this one. On AMD GPUs handles are addresses, which no program on Linux has so
+small; the CPU device counts from here. So a size of shared memory in a stream's place is noticed."""
 
 
 def stream_handle(stream: Any) -> int:
     """The driver's number for *stream*; ``None`` is the default stream.
 
     A `hip_runtime.Stream`, the handle of a stream, or a stream of another library: an object with ``__cuda_stream__``,
-    with ``cuda_stream`` (PyTorch) or with ``ptr`` (CuPy). `StreamError` for anything else.
+    with ``cuda_stream`` (PyTorch) or with ``ptr`` (CuPy). `StreamError` for anything else,
+    and for numbers that no stream has as its handle.
     """
     if stream is None:
         return DEFAULT_STREAM
@@ -29,6 +34,11 @@ def stream_handle(stream: Any) -> int:
             f"stream is {stream!r}, a {type(stream).__name__}; it must be a stream of hip.stream(), the handle of "
             "a stream, a stream of another library (an object with __cuda_stream__, cuda_stream or ptr), or 0 for the "
             "default stream"
+        )
+    if PER_THREAD_STREAM < number < LEAST_HANDLE:
+        raise StreamError(
+            f"stream is {number}, which is too small for the handle of a stream. If it is a size of dynamic shared "
+            "memory, give it as the fourth: kernel[grid, block, stream, bytes], with 0 as the default stream"
         )
     return number
 

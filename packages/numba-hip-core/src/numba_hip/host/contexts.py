@@ -251,7 +251,10 @@ class Devices:
         return len(hip_runtime.devices())
 
     def __getitem__(self, number: int) -> DeviceScope:
-        return self.lst[number]
+        try:
+            return self.lst[number]
+        except IndexError:
+            raise IndexError(f"there is no device {number}; the devices are: {self}") from None
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.lst))

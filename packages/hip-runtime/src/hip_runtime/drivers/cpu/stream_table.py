@@ -15,8 +15,9 @@ from hip_runtime.drivers.captures import Captures, check_wait
 from hip_runtime.drivers.cpu.graphs import CpuRecording
 from hip_runtime.drivers.cpu.streams import CpuEvent, CpuStream, Record, abort, raise_fault
 from hip_runtime.errors import InvalidHandleError, KernelFault, LaunchError
+from hip_runtime.stream_handle import LEAST_HANDLE
 
-_DEFAULT_QUEUE = 15
+_DEFAULT_QUEUE = LEAST_HANDLE
 """Handle below those of the streams that callers create; it is never handed out."""
 
 _new_handle = count(_DEFAULT_QUEUE + 1).__next__

@@ -42,6 +42,21 @@ def test_every_way_to_import_it_gives_our_names(check: Callable[..., str], state
     """)
 
 
+def test_the_package_of_numba_cuda_is_there() -> None:
+    with posing() as cuda:
+        package = importlib.import_module("numba_cuda")
+        header = Path(__file__).with_name("cuda_names.txt").read_text().partition("\n")[0]
+        assert f"of numba-cuda {package.__version__}." in header
+        assert importlib.util.find_spec("numba_cuda") is not None
+        assert importlib.import_module("numba_cuda._version").__version__ == package.__version__
+        assert importlib.import_module("numba_cuda.numba.cuda") is cuda is package.numba.cuda
+        driver = importlib.import_module("numba_cuda.numba.cuda.cudadrv.driver")
+        assert driver.Stream is importlib.import_module("numba.cuda.cudadrv.driver").Stream
+        with pytest.raises(ModuleNotFoundError, match=r"numba_cuda\.numba.*'core' \(numba_hip_cuda poses as numba_cuda"):
+            importlib.import_module("numba_cuda.numba.core")
+    assert not [name for name in sys.modules if name.startswith("numba_cuda")]
+
+
 def test_numba_hip_offers_it(check: Callable[..., str]) -> None:
     check("""
         from numba import hip

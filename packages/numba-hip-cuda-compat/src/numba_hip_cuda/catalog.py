@@ -9,6 +9,11 @@ from numba_hip_cuda import catalog_of_duplicates
 from numba_hip_cuda.posed_module import PosedModule, from_module
 
 CUDA = "numba.cuda"
+PACKAGE = "numba_cuda"
+"""The package of the distribution numba-cuda, in which `numba.cuda` is ``numba_cuda.numba.cuda``."""
+
+VERSION = "0.30.4"
+"""The release of numba-cuda whose names are posed."""
 
 SAME = """
     grid gridsize threadIdx blockIdx blockDim gridDim laneid warpsize
@@ -106,6 +111,9 @@ ADDED = {
 """Names that are in `numba.cuda` because it imports them, or because a submodule has the name."""
 
 _MODULES: Mapping[str, PosedModule] = {
+    PACKAGE: PosedModule(names={"__version__": f"{__name__}:VERSION"}),
+    f"{PACKAGE}._version": PosedModule(names={"__version__": f"{__name__}:VERSION"}),
+    f"{PACKAGE}.numba": PosedModule(names={}),
     CUDA: PosedModule(
         names={
             **from_module("numba_hip", *SAME, *VECTOR_TYPES),
@@ -414,6 +422,7 @@ MODULES: Mapping[str, PosedModule] = {
 
 FORWARDED: Mapping[str, str] = {
     **catalog_of_duplicates.FORWARDED,
+    f"{PACKAGE}.numba.cuda": CUDA,
     f"{CUDA}.bf16": "numba_hip.language.bf16",
     f"{CUDA}.fp16": "numba_hip.language.fp16",
     f"{CUDA}.libdevice": "numba_hip.libdevice",

@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import ModuleType
 
 from numba_hip_cuda import catalog
-from numba_hip_cuda.catalog import CUDA
+from numba_hip_cuda.catalog import CUDA, PACKAGE
 from numba_hip_cuda.mlir import catalog as mlir_catalog
 from numba_hip_cuda.mlir.catalog import MLIR
 from numba_hip_cuda.posed_module import PosedModule
@@ -22,7 +22,7 @@ from numba_hip_cuda.posed_module import PosedModule
 ORIGIN = "numba_hip_cuda"
 """The origin in the import specs of posed modules."""
 
-ROOTS = (CUDA, MLIR)
+ROOTS = (CUDA, MLIR, PACKAGE)
 """The top-level names that are posed as, with everything below them."""
 
 MODULES: Mapping[str, PosedModule] = {**catalog.MODULES, **mlir_catalog.MODULES}

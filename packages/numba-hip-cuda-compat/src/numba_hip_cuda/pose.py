@@ -1,4 +1,4 @@
-"""Posing: imports of `numba.cuda` and `numba_cuda_mlir` give names that stand for those of `numba_hip`.
+"""Posing: imports of `numba.cuda`, `numba_cuda` and `numba_cuda_mlir` give names that stand for those of `numba_hip`.
 
 No module of Numba is changed. A finder is put before the others. When the pose ends, the modules that it found are
 removed from `sys.modules`, and so is the entry in Numba's registry of targets that makes ``"cuda"`` ours. Objects are
@@ -83,7 +83,7 @@ class ForwardingLoader(Loader):
 
 
 class _PoseFinder(MetaPathFinder):
-    """Finds `numba.cuda`, `numba_cuda_mlir` and everything below them, and nothing else."""
+    """Finds the modules of `ROOTS` and everything below them, and nothing else."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -162,7 +162,8 @@ def is_posing() -> bool:
 def pose_as_cuda(*, children: bool = False) -> None:
     """Let `numba.cuda` stand for `numba_hip` from now on in this process. Calling it again has no effect.
 
-    The same holds for `numba_cuda_mlir`, the successor of numba-cuda, whether it is installed or not.
+    The same holds for `numba_cuda`, the package that has numba-cuda's copy of it, and for `numba_cuda_mlir`, the successor
+    of numba-cuda, whether it is installed or not.
 
     With *children*, processes that it starts pose, too, by an entry in ``PYTHONPATH``. From now on, waves of the CPU
     device have 32 lanes, as CUDA's warps do, unless ``NUMBA_HIP_CPU_WAVE_SIZE`` is set; kernels that are already loaded

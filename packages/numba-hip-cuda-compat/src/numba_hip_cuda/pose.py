@@ -162,8 +162,8 @@ def is_posing() -> bool:
 def pose_as_cuda(*, children: bool = False) -> None:
     """Let `numba.cuda` stand for `numba_hip` from now on in this process. Calling it again has no effect.
 
-    The same holds for `numba_cuda`, the package that has numba-cuda's copy of it, and for `numba_cuda_mlir`, the successor
-    of numba-cuda, whether it is installed or not.
+    The same holds for `numba_cuda`, the package that has numba-cuda's copy of it, and for `numba_cuda_mlir`, the
+    successor of numba-cuda, whether it is installed or not.
 
     With *children*, processes that it starts pose, too, by an entry in ``PYTHONPATH``. From now on, waves of the CPU
     device have 32 lanes, as CUDA's warps do, unless ``NUMBA_HIP_CPU_WAVE_SIZE`` is set; kernels that are already loaded

@@ -8,6 +8,7 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime.array import StreamLike
+from numba_hip.algorithms.guided_bins import can_guide, guided_kernel, reaching
 from numba_hip.algorithms.operands import Operands, count_of, is_count
 from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
@@ -63,8 +64,30 @@ def histogram_range(source: Any, edges: Any, *, out: Any = None, stream: StreamL
     marks = count_of(edge_reader, None, "edges")
     if marks < 2:
         raise AlgorithmError(f"edges has {marks} values; a bin needs two")
-    find = _bin_between(reader.read, edge_reader.read, operands.add(marks), marks.bit_length())
-    return _count(operands, reader, find, marks - 1, out)
+    bins = marks - 1
+    kind, edge_kind = operands.type_of(reader.read, "source"), operands.type_of(edge_reader.read, "edges")
+    if counts_by_thread(operands, bins) and can_guide(kind, edge_kind):
+        return _count_guided(operands, reader, edge_reader, kind, edge_kind, bins, out)
+    find = _bin_between(
+        reader.read, edge_reader.read, reaching(kind, edge_kind), operands.add(marks), marks.bit_length()
+    )
+    return _count(operands, reader, find, bins, out)
+
+
+def counts_by_thread(operands: Operands, bins: int) -> bool:
+    """Whether threads count a part each in memory of their own, rather than blocks in shared memory."""
+    return operands.device.is_cpu and bins <= MOST_BINS_IN_LDS
+
+
+def _count_guided(operands: Operands, reader: Any, edges: Any, kind: Any, edge_kind: Any, bins: int, out: Any) -> Any:
+    number = count_of(reader, None, "source")
+    target = operands.output(out, "out", bins, types.int64)
+    target[:bins].fill(0, operands.stream)
+    if number:
+        length = max(-(-number // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
+        kernel = guided_kernel(reader.read, edges.read, kind, edge_kind, bins, operands.add(target))
+        kernel[-(-number // length), 1, operands.launch_stream](number, length, *operands.leaves)
+    return operands.finish(target, out)
 
 
 def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> Any:
@@ -74,7 +97,7 @@ def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> A
         raise AlgorithmError(f"source has values of type {kind}; bins are for real numbers")
     target = operands.output(out, "out", bins, types.int64)
     target[:bins].fill(0, operands.stream)
-    if number and operands.device.is_cpu and bins <= MOST_BINS_IN_LDS:
+    if number and counts_by_thread(operands, bins):
         length = max(-(-number // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
         kernel = _thread_kernel(find, operands.add(target), bins)
         kernel[-(-number // length), 1, operands.launch_stream](number, length, *operands.leaves)
@@ -163,7 +186,7 @@ def _even_bin(read: Any, lower: int, upper: int, scale: int, bins: int) -> Any:
 
 
 @kept
-def _bin_between(read: Any, read_edge: Any, marks: int, halvings: int) -> Any:
+def _bin_between(read: Any, read_edge: Any, reaches: Any, marks: int, halvings: int) -> Any:
     """A function of (leaves, i): the bin of value i by bisection, without a branch so that it can run in vectors; less
     than 2**halvings edges."""
 
@@ -173,7 +196,7 @@ def _bin_between(read: Any, read_edge: Any, marks: int, halvings: int) -> Any:
         below = types.int64(0)  # edges that are not above the value
         for step in range(halvings):
             more = below + (types.int64(1) << types.int64(halvings - 1 - step))
-            is_below = read_edge(leaves, min(more, limit) - 1) <= value
+            is_below = reaches(value, read_edge(leaves, min(more, limit) - 1))
             below = more if more <= limit and is_below else below
         return below - 1 if below < limit and value == value else types.int64(-1)
 

@@ -15,6 +15,7 @@ from numba.core import types
 
 from hip_runtime import DeviceArray
 from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_in_one_launch
 from numba_hip.algorithms.radix_threads import MOST_COLUMNS, count_by_thread, move_by_thread
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
@@ -72,6 +73,10 @@ def sort_pairs(
     given = columns if sources is None else [one.view(to.dtype) for one, to in zip(sources, columns, strict=True)]
     if count < 2:
         _copy_columns(operands, given, columns)
+        return
+    if count <= MOST_IN_ONE and not uses_waves(operands):
+        _copy_columns(operands, given, columns)
+        sort_in_one_launch(operands, columns, dtype, descending=descending)
         return
     spare = [operands.array(count, column.dtype) for column in columns]
     parts = _parts_of(operands, count)

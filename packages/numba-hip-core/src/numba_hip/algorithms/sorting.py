@@ -13,12 +13,16 @@ from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.merging import sort_by
 from numba_hip.algorithms.operands import Operands, Operator, Pair, count_of, is_count, share_memory
+from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_segments
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
-from numba_hip.algorithms.radix_sort import sort_pairs
+from numba_hip.algorithms.radix_sort import sort_pairs, uses_waves
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
+
+MEAN_OF_THREADS = 1 << 17
+"""Longer segments than that on average are sorted together, by all threads of the CPU device."""
 
 
 def sort(
@@ -110,6 +114,9 @@ def segmented_sort(
     _check_offsets(operands, offsets, bounds.read)
     target = operands.output(out, "out", number, kind, [source])
     _copy(operands, reader.read, number, operands.writer(target, kind))
+    if number and not uses_waves(operands) and number <= (marks + 1) * MEAN_OF_THREADS and target.dtype.names is None:
+        sort_segments(operands, target[:number], bounds.read, marks, descending=descending, argument="source")
+        return operands.finish(target, out)
     segments = operands.array(number, np.min_scalar_type(marks))  # the fewer bits, the fewer passes
     segment_of = _segment_of(bounds.read, operands.add(marks))
     _copy(operands, segment_of, number, operands.writer(segments, types.int64))
@@ -146,7 +153,7 @@ def topk(
 def _first_in_order(operands: Operands, keys: DeviceArray, wanted: int, kind: types.Type, *, descending: bool) -> Pair:
     """The first *wanted* of *keys* in their order, and their places, at the beginning of two arrays; *keys* may be
     changed."""
-    if wanted * LEAST_SHARE > keys.size:
+    if wanted * LEAST_SHARE > keys.size or (keys.size <= MOST_IN_ONE and not uses_waves(operands)):
         places = operands.array(keys.size, "int64")
         _number(operands, keys.size, places)
         sort_pairs(operands, keys, [places], descending=descending, argument="source")

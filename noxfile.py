@@ -50,7 +50,7 @@ EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 EMULATED = (
     "kernels", "atomics", "shared_memory", "shared_loads", "warp", "records", "reduction", "print", "graphs", "streams",
     "pointers", "private_and_constant_memory", "scalars", "boundscheck", "stack", "wave", "block", "algorithms",
-    "histograms", "segmented_sorts", "several_devices", "matrix", "inline_assembly",
+    "histograms", "segmented_sorts", "merges_and_runs", "several_devices", "matrix", "inline_assembly",
 )  # fmt: skip
 EMULATED_WITH_ROCM = (
     "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",

@@ -21,7 +21,10 @@ from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid
 
 RUN = 16
-"""Elements that a thread sorts by insertion, and that it merges."""
+"""Elements that a thread sorts by insertion, and that it merges on a GPU."""
+
+RUN_ON_CPU = 1024
+"""Elements that a thread merges on the CPU device, at most: finding where they begin takes longer than some merging."""
 
 
 def merge(first: Any, second: Any, less: Operator = operator.lt, *, out: Any = None, stream: StreamLike = None) -> Any:
@@ -37,10 +40,27 @@ def merge(first: Any, second: Any, less: Operator = operator.lt, *, out: Any = N
     if ahead + behind:
         convert = values.converted_to(kind)
         reads = (values.read_transformed(one.read, convert), values.read_transformed(other.read, convert))
-        kernel = _merge_kernel(*reads, operands.writer(target, kind), in_kernels(less, "less"))
-        threads = -(-(ahead + behind) // RUN)
-        kernel[-(-threads // THREADS), THREADS, operands.launch_stream](ahead, behind, *operands.leaves)
+        part = merge_part_of(operands, *reads, operands.writer(target, kind), in_kernels(less, "less"))
+        run = RUN_ON_CPU if merges_by_thread(operands) else RUN
+        _merge_kernel(part)[_shape(operands, ahead + behind, run)](ahead, behind, run, *operands.leaves)
     return operands.finish(target, out)
+
+
+def merges_by_thread(operands: Operands) -> bool:
+    """Whether blocks have a single thread, which merges many elements."""
+    return operands.device.is_cpu
+
+
+def merge_part_of(operands: Operands, read_first: Any, read_second: Any, write: Any, less: Any) -> Any:
+    """The function that merges a part, see `_merge_part`."""
+    make = _merge_in_order if merges_by_thread(operands) else _merge_part
+    return make(read_first, read_second, write, less)
+
+
+def _shape(operands: Operands, count: int, run: int) -> tuple[Any, ...]:
+    """The grid, the block and the stream for a thread for each *run* of *count* elements."""
+    threads, block = -(-count // run), 1 if merges_by_thread(operands) else THREADS
+    return -(-threads // block), block, operands.launch_stream
 
 
 def sort_by(operands: Operands, columns: list[Any], key_of: Any, less: Any) -> list[Any]:
@@ -52,14 +72,14 @@ def sort_by(operands: Operands, columns: list[Any], key_of: Any, less: Any) -> l
     read = values.read_together(tuple(map(values.read_leaf, places)))
     write_here, write_there = (values.write_leaves(chosen, is_tuple=True) for chosen in (places, others))
     compare = values.compared(key_of, less)
-    stream, threads = operands.launch_stream, -(-count // RUN)
-    blocks = -(-threads // THREADS)
-    _run_kernel(read, write_here, compare)[blocks, THREADS, stream](count, *columns)
+    threads = -(-count // RUN)
+    _run_kernel(read, write_here, compare)[-(-threads // THREADS), THREADS, operands.launch_stream](count, *columns)
+    merge_pass = _pass_kernel(merge_part_of(operands, read, read, write_there, compare))
     spare = [operands.array(count, column.dtype) for column in columns]
     width = RUN
     while width < count:
-        merge_pass = _pass_kernel(read, write_there, compare)
-        merge_pass[blocks, THREADS, stream](count, width, *columns, *spare)
+        run = min(2 * width, RUN_ON_CPU) if merges_by_thread(operands) else RUN
+        merge_pass[_shape(operands, count, run)](count, width, run, *columns, *spare)
         columns, spare = spare, columns
         width *= 2
     return columns
@@ -84,50 +104,43 @@ def _run_kernel(read: Any, write: Any, less: Any) -> Any:
 
 
 @kept
-def _pass_kernel(read: Any, write: Any, less: Any) -> Any:
-    """A kernel that merges neighbouring sorted parts of *width* elements in pairs."""
-    merge_part = _merge_part(read, read, write, less)
+def _pass_kernel(merge_part: Any) -> Any:
+    """A kernel that merges neighbouring sorted parts of *width* elements in pairs, *run* elements a thread; a pair has
+    a whole number of runs."""
 
     @jit
-    def merge_neighbours(count, width, *leaves):  # type: ignore[no-untyped-def]
-        start = types.int64(grid(1)) * RUN
+    def merge_neighbours(count, width, run, *leaves):  # type: ignore[no-untyped-def]
+        start = types.int64(grid(1)) * run
         if start < count:
             pair = start // (2 * width) * (2 * width)
             middle, end = min(pair + width, count), min(pair + 2 * width, count)
-            merge_part(leaves, pair, middle - pair, middle, end - middle, start - pair, pair)
+            merge_part(leaves, pair, middle - pair, middle, end - middle, start - pair, run, pair)
 
     return merge_neighbours
 
 
 @kept
-def _merge_kernel(read_first: Any, read_second: Any, write: Any, less: Any) -> Any:
-    merge_part = _merge_part(read_first, read_second, write, less)
-
+def _merge_kernel(merge_part: Any) -> Any:
     @jit
-    def merge_both(ahead, behind, *leaves):  # type: ignore[no-untyped-def]
-        start = types.int64(grid(1)) * RUN
+    def merge_both(ahead, behind, run, *leaves):  # type: ignore[no-untyped-def]
+        start = types.int64(grid(1)) * run
         if start < ahead + behind:
-            merge_part(leaves, 0, ahead, 0, behind, start, 0)
+            merge_part(leaves, 0, ahead, 0, behind, start, run, 0)
 
     return merge_both
 
 
 @kept
 def _merge_part(read_first: Any, read_second: Any, write: Any, less: Any) -> Any:
-    """A function that merges `RUN` elements from place *done* of the result on: *ahead* elements from *first* on are
+    """A function that merges *run* elements from place *done* of the result on: *ahead* elements from *first* on are
     merged with *behind* from *second* on, into the places from *target* on."""
+    find_start = _find_start(read_first, read_second, less)
 
     @jit(device=True)
-    def merge_part(leaves, first, ahead, second, behind, done, target):  # type: ignore[no-untyped-def]
-        low, high = max(done - behind, 0), min(done, ahead)
-        while low < high:  # how many of the elements before this part are of the first
-            middle = (low + high) // 2
-            if less(read_second(leaves, second + done - 1 - middle), read_first(leaves, first + middle)):
-                high = middle
-            else:
-                low = middle + 1
-        i, j = low, done - low
-        for place in range(done, min(done + RUN, ahead + behind)):
+    def merge_part(leaves, first, ahead, second, behind, done, run, target):  # type: ignore[no-untyped-def]
+        i = find_start(leaves, first, ahead, second, behind, done)
+        j = done - i
+        for place in range(done, min(done + run, ahead + behind)):
             if i < ahead and (j >= behind or not less(read_second(leaves, second + j), read_first(leaves, first + i))):
                 write(leaves, target + place, read_first(leaves, first + i))
                 i += 1
@@ -136,3 +149,46 @@ def _merge_part(read_first: Any, read_second: Any, write: Any, less: Any) -> Any
                 j += 1
 
     return merge_part
+
+
+@kept
+def _merge_in_order(read_first: Any, read_second: Any, write: Any, less: Any) -> Any:
+    """What `_merge_part` makes, for one thread: what comes next is no branch, as no processor would foresee it."""
+    find_start = _find_start(read_first, read_second, less)
+
+    @jit(device=True)
+    def merge_part(leaves, first, ahead, second, behind, done, run, target):  # type: ignore[no-untyped-def]
+        i = find_start(leaves, first, ahead, second, behind, done)
+        j, place, end = done - i, done, min(done + run, ahead + behind)
+        while place < end and i < ahead and j < behind:
+            one, other = read_first(leaves, first + i), read_second(leaves, second + j)
+            is_other = bool(less(other, one))
+            write(leaves, target + place, other if is_other else one)
+            j += types.int64(is_other)
+            i += types.int64(1) - types.int64(is_other)
+            place += 1
+        for rest in range(place, end):
+            if i < ahead:
+                write(leaves, target + rest, read_first(leaves, first + i + rest - place))
+            else:
+                write(leaves, target + rest, read_second(leaves, second + j + rest - place))
+
+    return merge_part
+
+
+@kept
+def _find_start(read_first: Any, read_second: Any, less: Any) -> Any:
+    """A function that tells how many of the *done* elements before a part are of the first."""
+
+    @jit(device=True)
+    def find_start(leaves, first, ahead, second, behind, done):  # type: ignore[no-untyped-def]
+        low, high = max(done - behind, 0), min(done, ahead)
+        while low < high:
+            middle = (low + high) // 2
+            if less(read_second(leaves, second + done - 1 - middle), read_first(leaves, first + middle)):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    return find_start

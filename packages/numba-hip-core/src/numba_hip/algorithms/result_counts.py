@@ -7,6 +7,7 @@ from typing import Any
 from numba.core import types
 
 from numba_hip.algorithms.operands import Operands
+from numba_hip.cooperative import values
 
 NUMBER = types.int64
 """The type in which values are counted."""
@@ -26,6 +27,10 @@ class Found:
     def writer(self) -> Any:
         """A function of (leaves, 0, number) that stores it."""
         return self._operands.writer(self._target, NUMBER)
+
+    def reader(self) -> Any:
+        """A function of (leaves, 0) that reads what was stored."""
+        return values.read_leaf(self._operands.add(self._target))
 
     def none(self) -> int | None:
         """Say that there are no results, as `number` does."""

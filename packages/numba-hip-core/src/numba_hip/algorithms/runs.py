@@ -10,16 +10,19 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.iterators import ConstantIterator
 from numba_hip.algorithms.operands import Operands, Operator, Reader, accumulator_type, add_initial, count_of
 from numba_hip.algorithms.result_counts import NUMBER, Found
-from numba_hip.algorithms.selections import emit_where
+from numba_hip.algorithms.selections import emit_into, emit_where
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
+from numba_hip.language.untyped_names import grid, gridsize
+
+MOST_BLOCKS = 1024
+NUMBER_ZERO = np.int64(0)
 
 
 def unique(
@@ -105,8 +108,22 @@ def run_length_encode(
 ) -> tuple[Any, Any]:
     """The first value of each run of *source*, and the lengths of the runs (int64); in the two arrays of *out*, if
     given. See `unique` for *found*."""
-    ones = ConstantIterator(np.int64(1))
-    return reduce_by_key(source, ones, operator.add, equal, out=out, found=found, stream=stream)
+    operands = Operands(stream)
+    reader = operands.reader(source, "source")
+    number = count_of(reader, None, "source")
+    kind = operands.type_of(reader.read, "source")
+    target, lengths = targets = operands.outputs(out, (number, number), (kind, NUMBER))
+    total = Found(operands, found)
+    if number:
+        heads = _heads(reader.read, in_kernels(equal, "equal"))
+        starts = operands.add(operands.array(number, "int64"))
+        read = values.read_together((reader.read, values.read_counter(operands.add(NUMBER_ZERO))))
+        write = _write_pair(operands.writer(target, kind), values.write_leaves((starts,), is_tuple=False))
+        emit_into(operands, number, heads, read, write, total)
+        kernel = _length_kernel(starts, total.reader(), operands.writer(lengths, NUMBER))
+        blocks = min(-(-number // THREADS), MOST_BLOCKS)
+        kernel[blocks, THREADS, operands.launch_stream](number, *operands.leaves)
+    return operands.finish_both(targets, out, total.number() if number else total.none())
 
 
 def segmented_scan(
@@ -193,8 +210,9 @@ def _count_of_both(keys: Reader, source: Reader) -> int:
 
 @kept
 def _heads(read: Any, equal: Any) -> Any:
-    """A function of (leaves, i): whether a run begins at i."""
-    return jit(device=True)(lambda leaves, i: i == 0 or not equal(read(leaves, i - 1), read(leaves, i)))
+    """A function of (leaves, i): whether a run begins at i. The first is compared with itself: lanes that read under a
+    condition would do so one by one."""
+    return jit(device=True)(lambda leaves, i: not equal(read(leaves, i - (i > 0)), read(leaves, i)) or i == 0)
 
 
 @kept
@@ -280,6 +298,20 @@ def _write_pair(write_first: Any, write_second: Any) -> Any:
         write_second(leaves, i, pair[1])
 
     return write
+
+
+@kept
+def _length_kernel(starts: int, read_total: Any, write: Any) -> Any:
+    """A kernel that stores how many elements there are from each of *starts* to the next."""
+
+    @jit
+    def store_lengths(count, *leaves):  # type: ignore[no-untyped-def]
+        runs = types.int64(read_total(leaves, 0))
+        for run in range(grid(1), runs, gridsize(1)):
+            end = leaves[starts][types.uint64(run + 1)] if run + 1 < runs else types.int64(count)
+            write(leaves, run, end - leaves[starts][types.uint64(run)])
+
+    return store_lengths
 
 
 @kept

@@ -98,10 +98,14 @@ def emit_where(operands: Operands, count: int, test: Any, read: Any, write: Any,
     total = Found(operands, found)
     if not count:
         return total.none()
-    write_total = total.writer()
-    emit = _emit_chosen(test, read, write, write_total, operands.add(count - 1))
-    scan_tiles(operands, tiles_of(operands.device, count), _counted(test), operator.add, NUMBER, emit, lanes=BY_VOTES)
+    emit_into(operands, count, test, read, write, total)
     return total.number()
+
+
+def emit_into(operands: Operands, count: int, test: Any, read: Any, write: Any, total: Found) -> None:
+    """What `emit_where` does for at least one value; how many there are is stored in *total*."""
+    emit = _emit_chosen(test, read, write, total.writer(), operands.add(count - 1))
+    scan_tiles(operands, tiles_of(operands.device, count), _counted(test), operator.add, NUMBER, emit, lanes=BY_VOTES)
 
 
 @kept

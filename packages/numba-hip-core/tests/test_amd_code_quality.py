@@ -7,6 +7,9 @@ import pytest
 from numba import float32, int32
 
 import numba_hip as hip
+from numba_hip.algorithms.reductions import column_kernel
+from numba_hip.algorithms.tiled_scan import total_kernel
+from numba_hip.cooperative import values
 
 TARGETS = ["gfx90a", "gfx942", "gfx1100"]
 TILE = 16
@@ -159,3 +162,31 @@ def test_neighbours_of_all_lanes_without_lds(target):
         assert "wave_shl:1" in code
     else:
         assert code.count("v_permlanex16_b32") == 2
+
+
+@hip.jit
+def from_the_first_lane(values, target):
+    row = hip.readfirstlane(hip.threadIdx.x // hip.warpsize)
+    for i in range(values.shape[1]):
+        target[hip.grid(1)] += values[row, i]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_the_first_lane_has_is_read_as_scalars(target):
+    code = assembly(from_the_first_lane, "(int32[:, ::1], int32[::1])", target)
+    assert sum(line.startswith("v_readfirstlane_b32") for line in code) <= 3
+    assert not [line for line in code if re.match(r"ds_|v_readlane", line)]
+    assert [line for line in code if re.match(r"global_load_\w+ v\d+, v\d+, s\[", line)], "the address of a row"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kernel", [total_kernel, column_kernel], ids=["ordered", "columns"])
+def test_reductions_read_four_rows_before_they_wait(kernel, target):
+    read, write = values.read_leaf(0), values.write_leaves((1,), is_tuple=False)
+    combine = values.combining(operator.add, float32)
+    made = kernel(read, combine, write, ahead=True)
+    code = assembly(made, "(int64, int64, int64, float32[::1], float32[::1])", target)
+    loads = [place for place, line in enumerate(code) if line.startswith("global_load_")]
+    waits = [place for place, line in enumerate(code) if line.startswith("s_waitcnt vmcnt")]
+    followed = [sum(first <= load < min([wait for wait in waits if wait > first]) for load in loads) for first in loads]
+    assert max(followed) >= 4

@@ -13,12 +13,16 @@ from numba_hip import wave
 from numba_hip.algorithms.iterators import TransformIterator
 from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial, count_of
 from numba_hip.algorithms.tiled_scan import total_kernel
-from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
+from numba_hip.algorithms.tiles import ROWS_AHEAD, WAVES_IN_BLOCK, reads_ahead, tile_of_wave, tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
-from numba_hip.language.untyped_names import blockDim, blockIdx, threadIdx
+from numba_hip.language import warp as warp_operations
+from numba_hip.language.untyped_names import threadIdx
+
+# What this means in a kernel, a type checker cannot know.
+warp: Any = warp_operations
 
 
 def reduce(
@@ -57,7 +61,8 @@ def reduce(
     else:
         tiles = tiles_of(operands.device, number)
         read_total, write_total = operands.scratch(tiles.tiles, kind)
-        first = column_kernel(read, combine, write_total) if commutative else total_kernel(read, combine, write_total)
+        of_tiles = column_kernel if commutative else total_kernel
+        first = of_tiles(read, combine, write_total, ahead=reads_ahead(operands.device))
         first[tiles.grid, tiles.block, stream_or_default](tiles.elements, tiles.length, tiles.tiles, *operands.leaves)
         last = total_kernel(read_total, combine, _write_from(start, combine, write))
         last[1, tiles.block, stream_or_default](tiles.tiles, tiles.tiles, 1, *operands.leaves)
@@ -123,22 +128,29 @@ def _check_integers(operands: Operands, read: Any, argument: str) -> None:
 
 
 @kept
-def column_kernel(read: Any, combine: Any, write: Any) -> Any:
+def column_kernel(read: Any, combine: Any, write: Any, *, ahead: bool = False) -> Any:
     """A kernel in which each lane combines a column of its wave's tile, and then the lanes: in another order than that
-    of the values."""
+    of the values. With *ahead* it reads several rows at once."""
 
     @jit
     def combine_columns(count, length, tiles, *leaves):  # type: ignore[no-untyped-def]  # for kernels alone
-        tile = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y
+        tile = tile_of_wave()
         if tile < tiles:
-            lane, lanes = threadIdx.x, blockDim.x
+            lane, lanes = threadIdx.x, warp.warpsize
             start = tile * length
             end = min(start + length, count)
             rest = end - (end - start) % lanes
             if start < rest:
-                value = read(leaves, start + lane)
-                for row in range(start + lanes, rest, lanes):  # whole rows, without a bound
-                    value = combine(value, read(leaves, row + lane))
+                value, row = read(leaves, start + lane), start + lanes
+                if ahead:
+                    while row + ROWS_AHEAD * lanes <= rest:
+                        i = row + lane
+                        one, two = read(leaves, i), read(leaves, i + lanes)
+                        three, four = read(leaves, i + 2 * lanes), read(leaves, i + 3 * lanes)
+                        value = combine(combine(combine(combine(value, one), two), three), four)
+                        row += ROWS_AHEAD * lanes
+                for whole in range(row, rest, lanes):  # whole rows, without a bound
+                    value = combine(value, read(leaves, whole + lane))
                 if rest + lane < end:
                     value = combine(value, read(leaves, rest + lane))
             else:
@@ -156,9 +168,9 @@ def _segment_kernel(read: Any, read_offset: Any, combine: Any, start: Any, write
 
     @jit
     def combine_segments(count, segments, *leaves):  # type: ignore[no-untyped-def]
-        segment = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y
+        segment = tile_of_wave()
         if segment < segments:
-            lane, lanes = threadIdx.x, blockDim.x
+            lane, lanes = threadIdx.x, warp.warpsize
             first = min(max(types.int64(read_offset(leaves, segment)), 0), count)
             end = min(max(types.int64(read_offset(leaves, segment + 1)), 0), count)
             total = start(leaves, 0)

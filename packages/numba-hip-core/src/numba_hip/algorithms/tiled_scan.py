@@ -12,12 +12,12 @@ from numba.core import types
 
 from numba_hip import wave
 from numba_hip.algorithms.operands import Operands
-from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, Tiles
+from numba_hip.algorithms.tiles import ROWS_AHEAD, Tiles, reads_ahead, tile_of_wave
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.language import warp as warp_operations
-from numba_hip.language.untyped_names import ballot, blockDim, blockIdx, lanemask_lt, popc, threadIdx
+from numba_hip.language.untyped_names import ballot, lanemask_lt, popc, threadIdx
 
 # What this means in a kernel, a type checker cannot know.
 warp: Any = warp_operations
@@ -64,34 +64,44 @@ def scan_tiles(
     """
     combine = values.combining(operator, kind)
     read_total, write_total = operands.scratch(tiles.tiles, kind) if totals is None else totals
-    stream, leaves = operands.launch_stream, operands.leaves
+    stream, leaves, ahead = operands.launch_stream, operands.leaves, reads_ahead(operands.device)
     if tiles.tiles > 1 or totals is not None:
-        total = total_kernel(read, combine, write_total, lanes)
+        total = total_kernel(read, combine, write_total, lanes, ahead=ahead)
         total[tiles.grid, tiles.block, stream](tiles.elements, tiles.length, tiles.tiles, *leaves)
     if tiles.tiles > 1:
         one_wave = total_scan_kernel(read_total, combine, write_total)
         one_wave[1, tiles.lanes, stream](tiles.tiles, *leaves)
-    last = prefix_kernel(read, combine, read_total, emit, lanes)
+    last = prefix_kernel(read, combine, read_total, emit, lanes, ahead=ahead)
     last[tiles.grid, tiles.block, stream](tiles.elements, tiles.length, tiles.tiles, *leaves)
 
 
 @kept
-def total_kernel(read: Any, combine: Any, write: Any, lanes_do: OfLanes = BY_OPERATOR) -> Any:
-    """A kernel in which each wave combines the values of its tile, in their order."""
+def total_kernel(read: Any, combine: Any, write: Any, lanes_do: OfLanes = BY_OPERATOR, *, ahead: bool = False) -> Any:
+    """A kernel in which each wave combines the values of its tile, in their order; with *ahead* it reads several rows
+    at once."""
     reduce_row = lanes_do.reduce
 
     @jit
     def tile_totals(count, length, tiles, *leaves):  # type: ignore[no-untyped-def]  # for kernels alone
-        tile = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y
+        tile = tile_of_wave()
         if tile < tiles:
-            lane = threadIdx.x
+            lane, lanes = threadIdx.x, warp.warpsize
             start = tile * length
             end = min(start + length, count)
-            lanes = blockDim.x
             rest = end - (end - start) % lanes
-            is_first, total = True, read(leaves, start)
-            for row in range(start, rest, lanes):  # whole rows: neighbours in memory, without a bound
-                of_row = reduce_row(read(leaves, row + lane), combine)
+            is_first, total, row = True, read(leaves, start), start
+            if ahead:
+                while row + ROWS_AHEAD * lanes <= rest:
+                    i = row + lane
+                    one, two = read(leaves, i), read(leaves, i + lanes)
+                    three, four = read(leaves, i + 2 * lanes), read(leaves, i + 3 * lanes)
+                    of_row = reduce_row(one, combine)
+                    total = of_row if is_first else combine(total, of_row)
+                    total = combine(combine(total, reduce_row(two, combine)), reduce_row(three, combine))
+                    total = combine(total, reduce_row(four, combine))
+                    is_first, row = False, row + ROWS_AHEAD * lanes
+            for whole in range(row, rest, lanes):  # whole rows: neighbours in memory, without a bound
+                of_row = reduce_row(read(leaves, whole + lane), combine)
                 total = of_row if is_first else combine(total, of_row)
                 is_first = False
             if rest < end:
@@ -109,14 +119,16 @@ def total_scan_kernel(read: Any, combine: Any, write: Any) -> Any:
 
     @jit
     def scan_totals(count, *leaves):  # type: ignore[no-untyped-def]
-        lane, lanes = threadIdx.x, blockDim.x
+        lane, lanes = threadIdx.x, warp.warpsize
         through = wave.inclusive_scan(read(leaves, min(lane, count - 1)), combine)
         if lane < count:
             write(leaves, lane, through)
+        following = read(leaves, min(lanes + lane, count - 1))
         for row in range(lanes, count, lanes):
+            i, value = row + lane, following
+            following = read(leaves, min(i + lanes, count - 1))  # before it is needed
             carry = wave.aggregate_of(through)
-            i = row + lane
-            through = combine(carry, wave.inclusive_scan(read(leaves, min(i, count - 1)), combine))
+            through = combine(carry, wave.inclusive_scan(value, combine))
             if i < count:
                 write(leaves, i, through)
 
@@ -124,27 +136,43 @@ def total_scan_kernel(read: Any, combine: Any, write: Any) -> Any:
 
 
 @kept
-def prefix_kernel(read: Any, combine: Any, read_total: Any, emit: Any, lanes_do: OfLanes = BY_OPERATOR) -> Any:
-    """A kernel in which each wave scans its tile, from the totals of the tiles before it on."""
+def prefix_kernel(
+    read: Any, combine: Any, read_total: Any, emit: Any, lanes_do: OfLanes = BY_OPERATOR, *, ahead: bool = False
+) -> Any:
+    """A kernel in which each wave scans its tile, from the totals of the tiles before it on; with *ahead* it reads
+    several rows at once."""
     scan_row = lanes_do.scan
+
+    @jit(device=True)
+    def scan_whole_row(leaves, i, value, carry, is_first):  # type: ignore[no-untyped-def]  # for kernels alone
+        through = scan_row(value, combine)
+        through = through if is_first else combine(carry, through)
+        before = wave.shuffle_up(through, 1)
+        emit(leaves, i, before if threadIdx.x > 0 else carry, through)
+        return wave.aggregate_of(through)
 
     @jit
     def scan_each_tile(count, length, tiles, *leaves):  # type: ignore[no-untyped-def]
-        tile = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y
+        tile = tile_of_wave()
         if tile < tiles:
-            lane = threadIdx.x
+            lane, lanes = threadIdx.x, warp.warpsize
             start = tile * length
             end = min(start + length, count)
-            lanes = blockDim.x
             rest = end - (end - start) % lanes
-            is_first = tile == 0
+            is_first, row = tile == 0, start
             carry = read(leaves, start) if is_first else read_total(leaves, tile - 1)
-            for row in range(start, rest, lanes):  # whole rows: neighbours in memory, without a bound
-                through = scan_row(read(leaves, row + lane), combine)
-                through = through if is_first else combine(carry, through)
-                before = wave.shuffle_up(through, 1)
-                emit(leaves, row + lane, before if lane > 0 else carry, through)
-                carry = wave.aggregate_of(through)
+            if ahead:
+                while row + ROWS_AHEAD * lanes <= rest:
+                    i = row + lane
+                    one, two = read(leaves, i), read(leaves, i + lanes)
+                    three, four = read(leaves, i + 2 * lanes), read(leaves, i + 3 * lanes)
+                    carry = scan_whole_row(leaves, i, one, carry, is_first)
+                    carry = scan_whole_row(leaves, i + lanes, two, carry, False)
+                    carry = scan_whole_row(leaves, i + 2 * lanes, three, carry, False)
+                    carry = scan_whole_row(leaves, i + 3 * lanes, four, carry, False)
+                    is_first, row = False, row + ROWS_AHEAD * lanes
+            for whole in range(row, rest, lanes):  # whole rows: neighbours in memory, without a bound
+                carry = scan_whole_row(leaves, whole + lane, read(leaves, whole + lane), carry, is_first)
                 is_first = False
             i = rest + lane
             if rest < end:

@@ -48,10 +48,18 @@ def readfirstlane(value: types.Type) -> tuple[types.Type, Lower]:
     kind = _moved("readfirstlane", value)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        function_type = ir.FunctionType(I64, [I64, I1])
-        cttz = cgutils.get_or_insert_function(builder.module, function_type, "llvm.cttz.i64")
-        first = builder.trunc(builder.call(cttz, [context.active_lanes(builder), I1(1)]), I32)
-        return context.shuffle(builder, context.cast(builder, args[0], sig.args[0], kind), first)
+        return context.read_first_lane(builder, context.cast(builder, args[0], sig.args[0], kind))
+
+    return kind, lower
+
+
+@device_function("same_in_wave")
+def same_in_wave(value: types.Type) -> tuple[types.Type, Lower]:
+    """``same_in_wave(value)``: *value*, which is the same in all active lanes: AMD GPUs keep it in scalar registers."""
+    kind = _moved("same_in_wave", value)
+
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return context.keep_in_scalar(builder, context.cast(builder, args[0], sig.args[0], kind))
 
     return kind, lower
 

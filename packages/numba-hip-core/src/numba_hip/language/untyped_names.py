@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba_hip.language import atomic, bits, local, shared, sync, thread_index, warp
+from numba_hip.language import atomic, bits, lane_operations, local, shared, sync, thread_index, warp
 
 __all__ = ["atomic_add", "ballot", "blockDim", "blockIdx", "grid", "gridsize", "lanemask_lt", "local_array", "popc",
-           "shared_array", "syncthreads", "syncwarp", "threadIdx"]  # fmt: skip
+           "same_in_wave", "shared_array", "syncthreads", "syncwarp", "threadIdx"]  # fmt: skip
 
 atomic_add: Any = atomic.add
 ballot: Any = warp.ballot
@@ -19,6 +19,7 @@ gridsize: Any = thread_index.gridsize
 lanemask_lt: Any = warp.lanemask_lt
 local_array: Any = local.array
 popc: Any = bits.popc
+same_in_wave: Any = lane_operations.same_in_wave
 shared_array: Any = shared.array
 syncthreads: Any = sync.syncthreads
 syncwarp: Any = warp.syncwarp

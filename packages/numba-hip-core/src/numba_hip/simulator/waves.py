@@ -128,6 +128,11 @@ def _readfirstlane(thread: SimulatedThread, value: Any) -> Any:
     return _meet(thread, value, lambda met, one: met[min(met)])
 
 
+@means("same_in_wave")
+def _same_in_wave(thread: SimulatedThread, value: Any) -> Any:
+    return value
+
+
 @means("mbcnt")
 def _mbcnt(thread: SimulatedThread, mask: int, base: int = 0) -> int:
     return bin(int(mask) & ((1 << thread.lane) - 1)).count("1") + int(base)

@@ -178,6 +178,17 @@ class HipContext(BaseContext):
         """As `shuffle`, with a *lane* that is the same for all active lanes."""
         return self.shuffle(builder, value, lane)
 
+    def read_first_lane(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        """The *value* (as for `shuffle`) of the lowest active lane."""
+        active, no_zero = self.active_lanes(builder), ir.Constant(ir.IntType(1), 1)
+        function_type = ir.FunctionType(active.type, [active.type, no_zero.type])
+        cttz = cgutils.get_or_insert_function(builder.module, function_type, "llvm.cttz.i64")
+        return self.shuffle(builder, value, builder.trunc(builder.call(cttz, [active, no_zero]), I32))
+
+    def keep_in_scalar(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        """The *value* (as for `shuffle`) that all active lanes have, in a scalar register where there are such."""
+        return value
+
     def shuffle_by(self, builder: ir.IRBuilder, value: ir.Value, way: Way, distance: int) -> ir.Value | None:
         """As `shuffle`, from a lane at a *distance* that is a constant; None if nothing is gained by knowing it."""
         return None

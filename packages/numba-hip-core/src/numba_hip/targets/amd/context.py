@@ -232,6 +232,16 @@ class AmdContext(HipContext):
             builder, value, lambda word: self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
         )
 
+    def read_first_lane(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        """Read into a scalar register."""
+        return lane_exchange.move_words(
+            builder, value, lambda word: self._call(builder, "llvm.amdgcn.readfirstlane.i32", I32, word)
+        )
+
+    def keep_in_scalar(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        """That of the lowest active lane: what LLVM calculates from it needs one instruction for a wave."""
+        return self.read_first_lane(builder, value)
+
     def shuffle_by(self, builder: ir.IRBuilder, value: ir.Value, way: Way, distance: int) -> ir.Value | None:
         """By an instruction that knows the distance, if there is one; see `numba_hip.targets.amd.row_exchange`."""
         target = self._codegen.target

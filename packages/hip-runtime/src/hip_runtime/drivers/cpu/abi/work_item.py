@@ -226,6 +226,11 @@ class WorkItem:
         least, most = self.lengths
         return self._load_below(builder, self.layout.field(builder, item, "length"), most + 1, first=least)
 
+    def load_row_lanes(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        """The lanes of a row of the blocks that gangs reach over now, which the worker has stored as their length."""
+        field = self.layout.field(builder, item, "length")
+        return self._load_below(builder, field, self.extents[0] + 1, first=self.block[self.axes[0]])
+
     def _grid_dim(self, builder: ir.IRBuilder, item: ir.Value, axis: int) -> ir.Value:
         frame = self.layout.load(builder, item, "frame")
         return self._load_below(builder, FRAME.field(builder, frame, "grid", axis), MAX_GRID + 1, first=1)

@@ -12,6 +12,9 @@ from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.alignments import SPLITTING
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 
+_OF_ANY_BLOCK = frozenset({spmd.FAULT, spmd.GRID_BARRIER})
+"""What takes the work item, and does not tell the block of the thread."""
+
 _WIDENING = frozenset({"zext", "sext"})
 _SUMMING = _WIDENING | {"trunc", "add", "sub", "or", "phi", "freeze"}
 
@@ -21,7 +24,7 @@ def find_global_indices(function: Function, axis: str, extent: int) -> list[Inst
     of the thread or of its block are used otherwise, or if the thread is not used for indices only."""
     users = _find_users(function)
     item = function.arguments[0]
-    if any(user.callee != spmd.FAULT and not spmd.is_pure(user.callee) for user in users.get(item, [])):
+    if any(user.callee not in _OF_ANY_BLOCK and not spmd.is_pure(user.callee) for user in users.get(item, [])):
         return None
     threads = _follow(function, users, spmd.thread_idx(axis), 1)
     blocks = _follow(function, users, spmd.block_idx(axis), extent)

@@ -67,6 +67,8 @@ def run_block(
         function = made.build()
         if made.pausing is None:
             with blocks.each():
+                if item.tile > 1:
+                    item.layout.store(builder, item.row_lanes, place, "length")
                 builder.call(function, [place, *arguments])
             return
         item.takes_turns = gang_plan.takes_turns = True
@@ -99,6 +101,9 @@ class BlockFunction(BlockWriter):
     def build(self) -> ir.Function:
         builder = self.builder
         first = builder.block
+        if self.item.tile > 1:
+            self._check_joined()
+            self.item.row_lanes = self.item.load_row_lanes(self.entry, self.place)
         self.context = grid_barrier.BlockSuspension(self) if self.item.waits_for_grid else None
         if self.context is not None:
             self.context.begin()
@@ -121,6 +126,11 @@ class BlockFunction(BlockWriter):
             self.context.end(finish)
         finish.ret_void()
         return self.function
+
+    def _check_joined(self) -> None:
+        """Check that nothing is kept for each thread of a block: gangs that reach over several have no place for it."""
+        if self.storage.is_per_thread or self.ctx.allocas:
+            raise UnsupportedError("values are kept for each thread of a block")
 
     @property
     def pausing(self) -> PausingGangs | None:
@@ -197,12 +207,15 @@ class BlockFunction(BlockWriter):
             region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]], self.item.extents[0]
         )  # fmt: skip
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
-        if self._gang_plan.selects(region, self.graph, independent and not divides and not strided):
+        joined = self.item.tile > 1
+        if self._gang_plan.selects(region, self.graph, independent and not divides and not strided) or joined:
             state_places = StatePlaces(self.states, self.next, self.returned)
             may_pause = region.start is None and self._may_pause
             arguments = self.function.args
             if self._gang_regions.write(builder, region, state_places, code.hoisted, arguments, active, may_pause):
                 return
+            if joined:
+                raise UnsupportedError(self._gang_plan.refused[-1])
         remarks.remark_threads(region.blocks)
         versioning = BoundsVersioning(self.ctx, region, code.hoisted)
         if not versioning.directions:

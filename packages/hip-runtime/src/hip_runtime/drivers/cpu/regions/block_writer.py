@@ -43,7 +43,9 @@ class BlockWriter:
         in_gangs: bool = False,
     ) -> None:
         self.graph = graph
-        self.divisions = RowDivisions(graph) if in_gangs and not graph.wave_scheduled and not graph.yields else None
+        joined = item.tile > 1
+        plain = in_gangs and not graph.wave_scheduled and not graph.yields
+        self.divisions = RowDivisions(graph, joined) if plain else None
         """The row divisions, if regions with such can run in gangs."""
         self.item = item
         self.function = ir.Function(item.module, kind, BLOCK_FUNCTION)

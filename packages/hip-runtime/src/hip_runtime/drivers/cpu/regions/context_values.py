@@ -67,10 +67,14 @@ class Rematerialization:
 
 
 class RowDivisions:
-    """Which values of *graph* are derived from divisions of a number that varies by one that is uniform."""
+    """Which values of *graph* are derived from divisions of a number that varies by one that is uniform.
 
-    def __init__(self, graph: RegionGraph) -> None:
+    With *any_value*, the others are rematerialized by as many instructions as these, too: there is no place to keep
+    them for each thread."""
+
+    def __init__(self, graph: RegionGraph, any_value: bool = False) -> None:
         self._varying = graph.uniformity.varying
+        self._any_value = any_value
         self._made: dict[Instruction, frozenset[Instruction] | None] = {}
 
     def divide(self, value: Instruction) -> bool:
@@ -83,7 +87,7 @@ class RowDivisions:
     def rematerialize(self, value: Instruction) -> bool:
         """Whether *value* is computed again by not too many instructions, with a row division among them."""
         made = self._find(value)
-        return made is not None and any(map(self.divide, made))
+        return made is not None and (self._any_value or any(map(self.divide, made)))
 
     def _find(self, value: Value) -> frozenset[Instruction] | None:
         """The instructions that *value* is rematerialized by, ``None`` if it cannot be or they are too many."""

@@ -11,7 +11,9 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.grid_context import FINISHED
-from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
+from hip_runtime.drivers.cpu.abi.worker import counted
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.formation import SyncPoint
 
@@ -41,7 +43,8 @@ class BlockSuspension:
         self._word = builder.gep(words, [number], inbounds=True, source_etype=I32)
         contexts = item.layout.load(builder, code.place, "contexts")
         offset = builder.mul(number, I64(item.context_bytes))
-        code.storage.place_in(builder, builder.gep(contexts, [offset], inbounds=True, source_etype=I8))
+        self._context = builder.gep(contexts, [offset], inbounds=True, source_etype=I8)
+        code.storage.place_in(builder, self._context)
         for field, place in shared.items():
             item.layout.store(builder, place.base, code.place, field)
         start = builder.append_basic_block("start")
@@ -54,10 +57,38 @@ class BlockSuspension:
     def wait(self, point: SyncPoint) -> None:
         """Suspend the block at *point*; the builder is positioned where it resumes."""
         builder = self._code.builder
-        builder.store(I32(point.number + 1), self._word)
+        self._store_words(builder, I32(point.number + 1))
         builder.branch(self._stopped)
         builder.position_at_end(self._resumed[point])
 
     def end(self, builder: ir.IRBuilder) -> None:
         """Record that the block has finished."""
-        builder.store(I32(FINISHED), self._word)
+        self._store_words(builder, I32(FINISHED))
+
+    def _store_words(self, builder: ir.IRBuilder, word: ir.Value) -> None:
+        """Set the words of all blocks that gangs reach over to *word*. Each of them gets a copy of the first one's
+        context, too: when the grid is run again, other blocks may be the first ones that gangs reach over."""
+        item = self._code.item
+        if item.tile == 1:
+            builder.store(word, self._word)
+            return
+        assert item.row_lanes is not None
+        count = builder.udiv(item.row_lanes, I32(item.block[item.axes[0]]))
+        distance = self._load_distance(builder)
+        with counted(builder, "joined", I32(0), count) as index:
+            number = builder.mul(builder.zext(index, I64), distance)
+            builder.store(word, builder.gep(self._word, [number], inbounds=True, source_etype=I32))
+            offset = builder.mul(number, I64(item.context_bytes))
+            context = builder.gep(self._context, [offset], inbounds=True, source_etype=I8)
+            copy = builder.module.declare_intrinsic("llvm.memmove", [PTR, PTR, I64])
+            builder.call(copy, [context, self._context, I64(item.context_bytes), I1(0)])
+
+    def _load_distance(self, builder: ir.IRBuilder) -> ir.Value:
+        """How far apart the numbers of neighbouring blocks are along the axis of the lanes; they are counted along x
+        first."""
+        item = self._code.item
+        frame = item.layout.load(builder, self._code.place, "frame")
+        distance: ir.Value = I64(1)
+        for axis in range(item.axes[0]):
+            distance = builder.mul(distance, builder.zext(FRAME.load(builder, frame, "grid", axis), I64))
+        return distance

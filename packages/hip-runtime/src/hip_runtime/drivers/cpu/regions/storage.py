@@ -84,6 +84,11 @@ class Storage:
         place.align = max(place.align, align)
         return place
 
+    @property
+    def is_per_thread(self) -> bool:
+        """Whether a place has an element for each thread."""
+        return any(place.count > 1 for place in self._places)
+
     def _place(self, kind: ir.Type, count: int, name: str) -> Slot:
         place = Slot(kind, count, name)
         place.nbytes = -(-count * self._size_of(place.stored) // ALIGNMENT) * ALIGNMENT

@@ -70,9 +70,11 @@ class KernelRequest:
 
     @property
     def is_tileable(self) -> bool:
-        """Whether threads of different blocks may be lanes of a gang: nothing belongs to a block as a whole."""
+        """Whether threads of different blocks may be lanes of a gang: nothing belongs to a block as a whole, and who
+        waits for others waits for the whole grid."""
         reach = self.reach
-        return self.is_turnable and not (reach.waiting or reach.shared_arrays or reach.uses_dynamic_shared)
+        waits_for_block = not {spmd.GRID_BARRIER}.issuperset(reach.waiting)
+        return self.is_turnable and not (waits_for_block or reach.shared_arrays or reach.uses_dynamic_shared)
 
     def width_along(self, axes: Axes, tile: int = 1) -> int:
         """Lanes of a gang along the first of *axes*, of blocks that are joined to a *tile*."""

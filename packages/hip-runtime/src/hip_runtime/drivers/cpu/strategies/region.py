@@ -16,15 +16,30 @@ from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGI
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
-from hip_runtime.drivers.cpu.strategies.plan import Plan
+from hip_runtime.drivers.cpu.strategies.plan import Plan, attempt
+from hip_runtime.errors import UnsupportedError
 
 
 def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for any kernel whose synchronising functions can be inlined."""
     exchanges_in_memory = request.has_wave_operations and not gangs.waves
-    graph = read_kernel(request, unroll=not exchanges_in_memory)  # unrolling exchanges through memory gains nothing
+    unroll = not exchanges_in_memory  # unrolling exchanges through memory gains nothing
+    if gangs.width > 1 and request.is_tileable:
+        outcome = attempt(lambda: _plan_joined(request, read_kernel(request, unroll=unroll, tiles=True), reason, gangs))
+        if isinstance(outcome, Plan):
+            return outcome
+        gangs = replace(gangs, widths=[], regions=0, refused=[])
+    graph = read_kernel(request, unroll=unroll)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=REGIONS)
+    return write_regions(request, graph, REGIONS, reason, gangs)
+
+
+def _plan_joined(request: KernelRequest, graph: KernelGraph, reason: str, gangs: GangPlan) -> Plan:
+    """A plan with gangs that reach over several blocks, which only wait for the whole grid; `UnsupportedError` if they
+    need not or cannot."""
+    if graph.item.tile == 1:
+        raise UnsupportedError("blocks are not joined")
     return write_regions(request, graph, REGIONS, reason, gangs)
 
 
@@ -44,7 +59,7 @@ def _along_axes(request: KernelRequest, graph: KernelGraph, gangs: GangPlan) -> 
     """*gangs* as wide as the block is along the axis of the lanes."""
     if gangs.waves or gangs.width == 1:
         return gangs
-    width = request.width_along(graph.item.axes)
+    width = request.width_along(graph.item.axes, graph.item.tile)
     return replace(gangs, width=width if width >= (2 if gangs.everywhere else MIN_LANES) else 1)
 
 

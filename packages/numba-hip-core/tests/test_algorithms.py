@@ -16,6 +16,7 @@ from numba_hip.algorithms import (
     ReverseIterator,
     TransformIterator,
     ZipIterator,
+    radix_selection,
     radix_sort,
     tiled_scan,
 )
@@ -130,6 +131,26 @@ def test_the_first_of_many(dtype):
         most, places = algorithms.topk(algorithms.ReverseIterator(x[::-1].copy()), k)
         np.testing.assert_array_equal(places, of_equal[:k])
         np.testing.assert_array_equal(most, x[of_equal[:k]])
+
+
+@pytest.mark.parametrize("is_of_gpus", [False, True])
+def test_the_first_of_many_equals(is_of_gpus, monkeypatch):
+    """Of equal ones those that come first are chosen, over the ends of all parts; what is searched stays as it is."""
+    if is_of_gpus:
+        monkeypatch.setattr(radix_selection, "by_threads", lambda operands: False)
+    generator = np.random.default_rng(5)
+    few, rising = generator.integers(0, 3, 100_001).astype(np.float32), np.arange(100_001, dtype=np.float32)
+    few[7::50_000] = np.nan
+    for x in (few, rising, rising[::-1].copy(), np.zeros(100_001, np.float32)):
+        on_device = hip.to_device(x)
+        for k in (1, 33, 12_000):
+            order = np.argsort(x, kind="stable")
+            least, places = algorithms.topk(on_device, k, largest=False)
+            np.testing.assert_array_equal(host(places), order[:k])
+            np.testing.assert_array_equal(host(least), x[order[:k]])
+            of_equal = x.size - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+            np.testing.assert_array_equal(host(algorithms.topk(on_device, k)[1]), of_equal[:k])
+        np.testing.assert_array_equal(host(on_device), x)
 
 
 def test_a_workspace_is_used_again():

@@ -15,6 +15,7 @@ from numba.core import types
 from hip_runtime import DeviceArray
 from numba_hip.algorithms.histograms import MOST_BLOCKS, THREADS
 from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.selection_threads import compare_by_thread, count_by_thread, parts_of, place_by_thread
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
@@ -47,6 +48,9 @@ def select_places(operands: Operands, keys: DeviceArray, count: int, *, descendi
     of_kernels = Operands.like(operands)
     for leaf in (words, counts, state, places):
         of_kernels.add(leaf)
+    if by_threads(operands):
+        _select_by_threads(of_kernels, ordered, dtype.itemsize, keys.size, count)
+        return places
     stream, leaves = operands.launch_stream, of_kernels.leaves
     blocks = min(-(-keys.size // THREADS), MOST_BLOCKS)
     _start_kernel()[1, DIGITS, stream](count, *leaves)
@@ -56,6 +60,23 @@ def select_places(operands: Operands, keys: DeviceArray, count: int, *, descendi
     read, emit = _compare_with_last(ordered), _emit_place()
     scan_tiles(of_kernels, tiles_of(operands.device, keys.size), read, _add_both, COUNTED, emit)
     return places
+
+
+def by_threads(operands: Operands) -> bool:
+    """Whether one thread goes through each part of the keys, rather than lanes through all."""
+    return operands.device.is_cpu
+
+
+def _select_by_threads(operands: Operands, ordered: Any, itemsize: int, size: int, count: int) -> None:
+    parts, length = parts_of(size)
+    operands.add(operands.array(2 * parts, "int64"))
+    stream, leaves = operands.launch_stream, operands.leaves
+    _start_kernel()[1, DIGITS, stream](count, *leaves)
+    for shift in range(itemsize * 8 - DIGIT_BITS, -1, -DIGIT_BITS):
+        count_by_thread(ordered)[parts, 1, stream](size, length, shift, *leaves)
+        _choose_kernel()[1, 1, stream](*leaves)
+    compare_by_thread(ordered)[parts, 1, stream](size, length, *leaves)
+    place_by_thread(ordered)[parts, 1, stream](size, length, *leaves)
 
 
 @kept

@@ -1,5 +1,5 @@
 """``python -m benchmarks.array_algorithms [--elements N] [--rounds N]``: `hip.algorithms` on the CPU device beside
-NumPy, and polars and pyarrow where they are installed.
+NumPy, loops of ``njit``, and polars and pyarrow where they are installed.
 
 Prints a table: milliseconds of processor time and, in brackets, of time on the clock, the least of all rounds, in which
 all take turns. Results of all are compared before. Arrays have uint32; results go to arrays that are used again where a
@@ -9,28 +9,17 @@ library can do that, as a program would.
 from __future__ import annotations
 
 import argparse
-import importlib
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import hip
 from numba.hip import algorithms
 
-Call = Callable[[], Any]
+from benchmarks.comparison import MISSING, Call, Comparison, library, measure
+from benchmarks.keyed_algorithms import keyed_comparisons
+
 BINS = 256
 SMALL = 1000
-MISSING = None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What is measured, and a call of each library that does it; the first is ours."""
-
-    name: str
-    calls: Mapping[str, Call]
 
 
 def is_large(value: Any) -> Any:
@@ -49,6 +38,7 @@ def comparisons(elements: int) -> list[Comparison]:
         *_sorts("sort", large),
         *_sorts("sort of small numbers", small),
         *_selections(small, ordered),
+        *keyed_comparisons(elements),
     ]
 
 
@@ -84,12 +74,12 @@ def _sorts(name: str, x: np.ndarray[Any, Any]) -> list[Comparison]:
         return out
 
     calls: dict[str, Call] = {"ours": sort, "NumPy": lambda: np.sort(x)}
-    polars, compute = _library("polars"), _library("pyarrow.compute")
+    polars, compute = library("polars"), library("pyarrow.compute")
     if polars is not MISSING:
         series = polars.Series(x)
         calls["polars"] = lambda: series.sort().to_numpy()
     if compute is not MISSING:
-        arrow = _library("pyarrow").array(x)
+        arrow = library("pyarrow").array(x)
         calls["pyarrow"] = lambda: arrow.take(compute.sort_indices(arrow)).to_numpy()
     return [Comparison(name, calls)]
 
@@ -107,41 +97,15 @@ def _selections(x: np.ndarray[Any, Any], ordered: np.ndarray[Any, Any]) -> list[
         return out[: int(found.copy_to_host()[0])]
 
     of_sorted: dict[str, Call] = {"ours": unique, "NumPy": lambda: np.unique(ordered)}
-    polars, compute = _library("polars"), _library("pyarrow.compute")
+    polars, compute = library("polars"), library("pyarrow.compute")
     if polars is not MISSING:
         series = polars.Series(ordered)
         of_sorted["polars"] = lambda: series.unique(maintain_order=True).to_numpy()
     if compute is not MISSING:
-        arrow = _library("pyarrow").array(ordered)
+        arrow = library("pyarrow").array(ordered)
         of_sorted["pyarrow"] = lambda: compute.unique(arrow).to_numpy()
     chosen = {"ours": select, "NumPy": lambda: x[x >= SMALL // 2]}
     return [Comparison("unique of sorted values", of_sorted), Comparison("select, one half", chosen)]
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return MISSING
-
-
-def measure(comparison: Comparison, rounds: int) -> dict[str, tuple[float, float]]:
-    """Milliseconds of processor time and on the clock for each library. Raises `AssertionError` for another result."""
-    ours = _on_host(comparison.calls["ours"]())
-    for library, call in comparison.calls.items():
-        np.testing.assert_array_equal(ours, _on_host(call()), f"{comparison.name} of {library}")
-    least = dict.fromkeys(comparison.calls, (np.inf, np.inf))
-    for _ in range(rounds):
-        for library, call in comparison.calls.items():
-            start, used = time.perf_counter(), time.process_time()
-            call()
-            took = time.process_time() - used, time.perf_counter() - start
-            least[library] = min(least[library][0], took[0]), min(least[library][1], took[1])
-    return {library: (used * 1e3, took * 1e3) for library, (used, took) in least.items()}
-
-
-def _on_host(result: Any) -> Any:
-    return result.copy_to_host() if hip.is_device_array(result) else result
 
 
 def main() -> None:
@@ -150,7 +114,7 @@ def main() -> None:
     parser.add_argument("--elements", type=int, default=1 << 24)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
-    libraries = ("ours", "NumPy", "polars", "pyarrow")
+    libraries = ("ours", "NumPy", "njit", "polars", "pyarrow")
     print(f"| {options.elements:,} uint32 | {' | '.join(libraries)} |\n|{' --- |' * (len(libraries) + 1)}")
     with algorithms.Workspace():
         for comparison in comparisons(options.elements):

@@ -27,6 +27,9 @@ from hip_runtime.drivers.cpu.regions.storage import Slot
 
 _INDEX = ir.FunctionType(I32, [PTR])
 
+_CONDITIONS = frozenset({"icmp", "select", "and", "or"})
+"""What conditions of branches on indices consist of."""
+
 
 @dataclass(frozen=True)
 class StatePlaces:
@@ -274,9 +277,27 @@ class RegionOutliner:
         elif end.opcode == "ret":
             self._end_thread(None)
         else:
-            operands = [self._operand(value, block) for value in end.operands]
+            operands = [self._compute_condition(value) or self._operand(value, block) for value in end.operands]
             targets = [self._blocks[target] for target in end.targets]
             self._current.instructions.append(replace(end, operands=operands, targets=targets))
+
+    def _compute_condition(self, value: Value) -> Value | None:
+        """*value*, a condition that is rematerialized, computed once more where a branch depends on it: only there do
+        the first and the last lane decide, see `uniform_condition`. ``None`` if it is another value."""
+        if not isinstance(value, Instruction) or value.type != I1 or value.opcode not in _CONDITIONS:
+            return None
+        if value in self._defined or value not in self._rematerialized:
+            return None
+        computed = [operand for operand in value.operands if isinstance(operand, Instruction)]
+        if not self._rematerialized.keys() >= set(computed):  # the address of an alloca
+            return None
+        operands = [
+            self._compute_condition(operand) or self._rematerialized[operand] if operand in computed else operand
+            for operand in value.operands
+        ]
+        made = replace(value, operands=operands)
+        self._current.instructions.append(made)
+        return made
 
     def _store_live_outs(self, point: SyncPoint, block: Block) -> None:
         """Store the values that are live after *point*, and the thread's arguments to it."""

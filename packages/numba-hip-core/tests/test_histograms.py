@@ -50,6 +50,7 @@ def edges_of(kind: str) -> dict[str, Host]:
         ).astype(kind),
         "infinite": np.repeat([-np.inf, np.inf], [BINS // 2, BINS // 2 + 1]).astype(kind),
         "tiny": (np.arange(marks) * np.float64(least)).astype(kind),
+        "around nothing": (np.repeat([-2.0, -1.0, -0.0, 0.0, 1.0], [1, 1, 19, 19, 1]) * np.float64(least)).astype(kind),
         "zeros": np.concatenate([[-1.0], np.full(BINS // 2, -0.0), np.full(BINS // 2, 0.0)]).astype(kind),
     }
 
@@ -181,6 +182,10 @@ def test_equal_parts(bins: int, size: int) -> None:
     )
 
 
-def test_the_last_part_has_what_rounds_to_its_end() -> None:
-    below = np.nextafter(0.3, 0)
-    assert algorithms.histogram_even(np.array([below, 0.3, 0.0]), 3, 0, 0.3).tolist() == [1, 0, 1]
+@pytest.mark.parametrize(("bins", "lower", "upper"), [(3, -1.9, -0.2), (7, -1.1, 0.2), (100, -0.8, 1.0)])
+def test_the_last_part_has_what_rounds_to_its_end(bins: int, lower: float, upper: float) -> None:
+    below = np.nextafter(upper, lower)
+    assert int((below - lower) * (bins / (upper - lower))) == bins
+    room = hip.to_device(np.zeros(bins + 1, np.int64))
+    algorithms.histogram_even(np.array([below, upper, lower]), bins, lower, upper, out=room)
+    assert room.copy_to_host().tolist() == [1, *[0] * (bins - 2), 1, 0]

@@ -144,7 +144,7 @@ def _fill_guide(line: types.Type, marks: int, cells: int) -> Any:
             if line(edges[one]) - line(edges[one]) == line(0):  # a finite one
                 highest = point_of(edges[one], by_rank)
                 lowest, is_first = highest if is_first else lowest, False
-        scale = line(cells) / line(highest - lowest) if highest > lowest else line(1)
+        scale = line(cells) / line(highest - lowest)  # infinite for equal edges, whose cell is the first
         for one in range(cells + 1):
             guide[one] = 0
         for one in range(marks):

@@ -188,7 +188,7 @@ def _even_bin(read: Any, lower: int, upper: int, scale: int, bins: int) -> Any:
 @kept
 def _bin_between(read: Any, read_edge: Any, reaches: Any, marks: int, halvings: int) -> Any:
     """A function of (leaves, i): the bin of value i by bisection, without a branch so that it can run in vectors; less
-    than 2**halvings edges."""
+    than 2**halvings edges. What is not below the last edge comes out at more edges than there are, and NaN at none."""
 
     @jit(device=True)
     def find(leaves, i):  # type: ignore[no-untyped-def]
@@ -197,7 +197,7 @@ def _bin_between(read: Any, read_edge: Any, reaches: Any, marks: int, halvings: 
         for step in range(halvings):
             more = below + (types.int64(1) << types.int64(halvings - 1 - step))
             is_below = reaches(value, read_edge(leaves, min(more, limit) - 1))
-            below = more if more <= limit and is_below else below
-        return below - 1 if below < limit and value == value else types.int64(-1)
+            below = more if is_below else below
+        return below - 1 if below < limit else types.int64(-1)
 
     return find

@@ -383,6 +383,7 @@ def fuzz(session: nox.Session) -> None:
     session.run(*programs, env=environment)
     session.run(*programs, "--bounds", env=environment)
     session.run(*programs, "--joined", env=environment)
+    session.run(*programs, "--lengths", env=environment)
     with session.chdir("packages/hip-runtime/tests"):
         count = "20" if quick else "400"
         session.run("python", "-m", "spmd_fuzz", "--cases", count, "--scripts", folder, env=environment)

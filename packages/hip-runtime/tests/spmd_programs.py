@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from spmd_kernels import code, pack
@@ -20,6 +21,7 @@ from spmd_kernels import code, pack
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.driver import CpuDriver
+from hip_runtime.drivers.cpu.strategies import kernel_graph, region
 
 INTEGERS = ("a", "b", "c", "d")
 FLOATS = ("x", "y")
@@ -443,6 +445,20 @@ def _prologue_along(axis: str) -> Iterator[str]:
     )  # fmt: skip
 
 
+WAVE_STATEMENTS = frozenset({"ballot", "shuffle", "active", "meet"})
+"""Statements that programs without waves do not have."""
+
+
+class WithoutWaves(Generator):
+    """Makes programs without operations of waves."""
+
+    def statement(self, depth: int, together: bool) -> Statement:
+        while True:
+            found = super().statement(depth, together)
+            if found.kind not in WAVE_STATEMENTS:
+                return found
+
+
 # evaluation
 
 
@@ -642,6 +658,36 @@ def check_case(device: Device, seed: int, bounds: bool = False) -> None:
     _compare(found, expected, f"seed {seed}: blocks of {shape}, waves of {wave_size}, n = {n}, {function.form}")
 
 
+LENGTHS = ((7, 5), (12, 8), (17, 31), (16, 24), (32, 48), (64, 128), (100, 64), (96, 160), (65, 250), (192, 1024))
+"""Lengths of blocks: of those that code is made for, and of those that then run it."""
+
+
+def check_length_case(device: Device, seed: int) -> bool:
+    """Run the program of *seed* in blocks of another length than its code was made for, if it serves that, too, and
+    compare it with NumPy. Returns whether it does. Code is made for several lengths even where that is slower."""
+    choose = random.Random(seed)
+    (made, length), n, width = choose.choice(LENGTHS), choose.randint(0, 3), choose.choice((None, None, 4, 8, 16))
+    program = WithoutWaves(seed, bounds=seed % 2 == 0).program()
+    columns = len(INTEGERS) + len(FLOATS)
+    out = to_device(np.zeros(BLOCKS * length * (columns + 1), np.int32), device=device)
+    function = device.load(write_kernel(program, length, 64)).function("k")
+    form = choose.choice(("auto", "vectors", "vectors", "regions"))
+    with (
+        config.cpu_form.scope(form),
+        config.cpu_width.scope(width),
+        patch.object(kernel_graph, "computes_with_extent", lambda *_, **__: False),
+        patch.object(region, "_serves_lengths", lambda *_: True),
+    ):
+        function.handle.worker((made, 1, 1))
+        function.launch(BLOCKS, length, pack(function.kernel, out.address, n))
+    found = out.copy_to_host()[: BLOCKS * length * columns].reshape(BLOCKS * length, columns)
+    message = (
+        f"seed {seed}: blocks of {length}, code made for {made}, n = {n}, lanes = {width}, {form}: {function.form}"
+    )
+    _compare(found, evaluate(program, BLOCKS, (length, 1, 1), 64, n), message)
+    return bool(function.handle.workers[length, 1, 1].made_for[0] == made)
+
+
 JOINED = (
     ("y", (64, 1, 1)),
     ("z", (32, 1, 1)),
@@ -688,14 +734,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
     parser.add_argument("--bounds", action="store_true", help="with branches on where a thread is")
     parser.add_argument("--joined", action="store_true", help="in blocks that gangs reach over")
+    parser.add_argument("--lengths", action="store_true", help="in blocks of other lengths than code was made for")
     chosen = parser.parse_args()
     device = Device(CpuDriver(1 << 28), 0, 0)
+    served = 0
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
-        if chosen.joined:
+        if chosen.lengths:
+            served += check_length_case(device, seed)
+        elif chosen.joined:
             check_joined_case(device, seed)
         else:
             check_case(device, seed, chosen.bounds)
     print(f"{chosen.cases} programs gave what NumPy says")
+    if chosen.lengths:
+        print(f"{served} with code that was made for another length")
 
 
 if __name__ == "__main__":

@@ -10,24 +10,11 @@ import numpy as np
 import pytest
 import spmd_programs
 from spmd_blocks import kernel, launch
-from spmd_programs import check_case
+from spmd_programs import WithoutWaves, check_case
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.errors import BarrierDivergenceError, KernelFault
-
-BARRIERS_ONLY = frozenset({"ballot", "shuffle", "active", "meet"})
-"""Statements that programs with barriers only do not have."""
-
-
-class WithoutWaves(spmd_programs.Generator):
-    """Makes programs without operations of waves."""
-
-    def statement(self, depth: int, together: bool) -> spmd_programs.Statement:
-        while True:
-            found = super().statement(depth, together)
-            if found.kind not in BARRIERS_ONLY:
-                return found
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Lengths of blocks that one program runs.
 
 The block shape is a constant of machine code, as the loops over threads, the lanes of gangs and the indices of threads
-depend on it. Of blocks that are one row of threads, which share nothing and do not wait for each other, only the number
-of gangs does: such a program reads the length of its blocks when it runs, and serves all with as many lanes.
+depend on it. Of blocks that are one row of threads, all of which run in gangs, only the number of gangs does: such a
+program reads the length of its blocks when it runs, and serves all with as many lanes.
 """
 
 from __future__ import annotations

@@ -82,6 +82,9 @@ class WorkItem:
         self.block = block
         self.lengths = lengths
         """The least and the greatest length of the blocks, rows of threads along x, if it is only known at run time."""
+        self.multiple: int | None = None
+        """A power of two that the length is a multiple of then, if that was decided before gangs are written; if 1,
+        these are written for parts of a gang, too."""
         self.axes: Axes = ALONG_X
         """The order in which the threads of a block run, and the blocks of a grid, the fastest axis first."""
         self.tile = 1
@@ -143,6 +146,8 @@ class WorkItem:
 
     def split_number(self, builder: ir.IRBuilder, number: ir.Value) -> list[ir.Value]:
         """The x, y and z index of the thread with the linear index *number*, in the order of `axes`."""
+        if self.lengths is not None:
+            return [number, I32(0), I32(0)]
         indices: dict[int, ir.Value] = {}
         for axis in self.axes:
             indices[axis] = builder.urem(number, I32(self.block[axis]))
@@ -289,8 +294,15 @@ class WorkItem:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
-        return block_threads(self.block)
+        """The most threads of a block."""
+        return block_threads(self.limits)
+
+    def count_threads(self, builder: ir.IRBuilder) -> ir.Value:
+        """The threads of a block, as ``i64``."""
+        if self.lengths is None:
+            return I64(self.threads)
+        assert self.row_lanes is not None
+        return builder.zext(self.row_lanes, I64)
 
 
 class NumberedWorkItem(WorkItem):

@@ -84,14 +84,15 @@ class Alignments:
         return min(ZERO, rule(instruction, [self.of(operand) for operand in instruction.operands]))
 
 
-def align_gangs(width: int, along: str, extent: int, lanes_consecutive: bool) -> Alignments:
+def align_gangs(width: int, along: str, extent: int, lanes_consecutive: bool, multiple: int = 1) -> Alignments:
     """The alignments in gangs of *width* neighbours *along* an axis on which a block has *extent* threads.
-    *lanes_consecutive*: a gang's lanes are neighbours in their wave."""
+    *lanes_consecutive*: a gang's lanes are neighbours in their wave. The length of blocks is a *multiple* of that."""
     bits = _count_zeros(width)
     starts = {
         spmd.thread_idx(along): bits,
         intrinsics.NUMBER: bits,
         intrinsics.global_idx(along): min(bits, _count_zeros(extent)),
+        spmd.block_dim("x"): _count_zeros(multiple),
     }
     return Alignments(width, {**starts, spmd.LANE: bits} if lanes_consecutive else starts)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.alignments import SPLITTING
-from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 
 _OF_ANY_BLOCK = frozenset({spmd.FAULT, spmd.GRID_BARRIER})
 """What takes the work item, and does not tell the block of the thread."""
@@ -34,9 +34,10 @@ def find_global_indices(function: Function, axis: str, extent: int) -> list[Inst
     return sums if len(sums) == len(threads) == len(blocks) and all(map(_is_sum, sums)) else None
 
 
-def computes_with_extent(function: Function, axis: str) -> bool:
+def computes_with_extent(function: Function, axis: str, may_step: bool = False) -> bool:
     """Whether *function* does more with the extent of a block along *axis* than to multiply it, as for a global index
-    or the threads of a grid, or takes such an index apart at a constant, as into the lane and the number of a wave."""
+    or the threads of a grid, or takes such an index apart at a constant, as into the lane and the number of a wave.
+    With *may_step*, it may also be the step of loops whose number of iterations is not known from the block alone."""
     users = _find_users(function)
     products: list[Instruction] = []
     waiting = [call for call in function.instructions() if call.callee == spmd.block_dim(axis)]
@@ -44,11 +45,48 @@ def computes_with_extent(function: Function, axis: str) -> bool:
         for user in users.get(waiting.pop(), []):
             if user.opcode in _WIDENING:
                 waiting.append(user)
-            elif user.opcode != "mul":
-                return True
-            else:
+            elif user.opcode == "mul":
                 products.append(user)
+            elif not (may_step and _is_step(user, users)):
+                return True
     return _are_split(products, users)
+
+
+def _is_step(value: Instruction, users: dict[Value, list[Instruction]]) -> bool:
+    """Whether *value* is the next value of a loop's counter that is compared with what only the launch tells, or the
+    last value after which that is in bounds."""
+    if value.opcode == "sub":
+        return _is_told(value.operands[0])
+    if value.opcode != "add":
+        return False
+    counters = [
+        operand
+        for operand in value.operands
+        if isinstance(operand, Instruction) and operand.opcode == "phi" and value in operand.operands
+    ]
+    compared = [
+        part
+        for counter in (value, *counters)
+        for user in users.get(counter, [])
+        if user.opcode == "icmp"
+        for part in user.operands
+        if part is not counter
+    ]
+    return bool(counters) and all(_is_told(part) for part in compared)
+
+
+def _is_told(value: Value) -> bool:
+    """Whether *value* is an argument, or is loaded, or computed from such."""
+    waiting, seen = [value], {value}
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Argument) or (isinstance(part, Instruction) and part.opcode == "load"):
+            return True
+        if isinstance(part, Instruction) and part.opcode in _SUMMING | _PRODUCTS.keys():
+            operands = [operand for operand in part.operands if operand not in seen]
+            waiting += operands
+            seen.update(operands)
+    return False
 
 
 def _are_split(products: list[Instruction], users: dict[Value, list[Instruction]]) -> bool:

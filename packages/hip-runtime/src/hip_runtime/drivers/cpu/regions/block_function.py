@@ -63,8 +63,10 @@ def run_block(
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
         size_of = measure_types(layout, item.module.context)
+        row_lanes = item.row_lanes  # a value of the worker, which the block function has one of its own for
         made = BlockFunction(graph, item, kind, source, size_of, gang_plan)
         function = made.build()
+        item.row_lanes = row_lanes
         if made.pausing is None:
             with blocks.each():
                 if item.tile > 1:
@@ -95,7 +97,7 @@ class BlockFunction(BlockWriter):
         self._gang_plan = gang_plan
         self._strides = ThreadStrides(AXES[item.axes[0]], graph.uniformity.varying, size_of)
         along = item.axes[0]
-        self._alignments = align_gangs(gang_plan.width, AXES[along], item.block[along], lanes_consecutive=False)
+        self._alignments = align_gangs(gang_plan.width, AXES[along], item.block[along], False, item.multiple or 1)
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
     def build(self) -> ir.Function:
@@ -191,7 +193,7 @@ class BlockFunction(BlockWriter):
 
     def _clear_states(self) -> None:
         """Record that no thread has returned, for masked regions that follow one which does not record states."""
-        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+        with self.each_thread(self.all_threads) as linear:
             self.record_state(0, linear)
 
     def _write_region(self, region: Region) -> None:
@@ -204,7 +206,7 @@ class BlockFunction(BlockWriter):
             or splits_gangs_in(region, self._alignments, self.ctx.transfers)
         )
         active = count_active(
-            region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]], self.item.extents[0]
+            region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]], self._most_lanes
         )  # fmt: skip
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
         joined = self.item.tile > 1
@@ -221,11 +223,22 @@ class BlockFunction(BlockWriter):
         if not versioning.directions:
             self._write_threads(region, code, {}, independent, active)
             return
-        with builder.if_else(versioning.write(builder, self.item.block)) as (converged, diverged):
+        with builder.if_else(versioning.write(builder, self._extents)) as (converged, diverged):
             with converged:
                 self._write_threads(region, code, versioning.directions, independent, active)
             with diverged:
                 self._write_threads(region, code.copy(), {}, independent, active)
+
+    @property
+    def _extents(self) -> list[ir.Value]:
+        """The extents of the block."""
+        x, y, z = (I32(extent) for extent in self.item.block)
+        return [x if self.item.lengths is None else self.item.row_lanes, y, z]
+
+    @property
+    def _most_lanes(self) -> int:
+        """The most lanes of a row."""
+        return self.item.extents[0] if self.item.lengths is None else self.item.limits[0]
 
     def _write_threads(
         self, region: Region, code: ScalarRegion, directions: Mapping[Block, Block], independent: bool, active: int
@@ -295,7 +308,7 @@ class BlockFunction(BlockWriter):
         (votes,) = self.ctx.passed[point]
         total = self.ctx.results[point]
         total.store(builder, I32(0))
-        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+        with self.each_thread(self.all_threads) as linear:
             vote = builder.zext(self._vote(votes, linear, masked), I32)
             total.store(builder, builder.add(total.load(builder), vote))
 

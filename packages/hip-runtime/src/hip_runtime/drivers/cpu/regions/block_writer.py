@@ -56,6 +56,10 @@ class BlockWriter:
         self.builder = ir.IRBuilder(self.function.append_basic_block("block"))
         if item.has_lines:
             keep_lines(self.builder)
+        if item.lengths is not None:
+            length = item.load_length(self.entry, self.place)
+            item.row_lanes = self.entry.and_(length, I32(-(item.multiple or 1)))  # so that LLVM knows it
+        self.all_threads: Bounds = (I64(0), item.count_threads(self.entry))
         self.finish = self.function.append_basic_block("finish")
         self.point_blocks = {point: self.function.append_basic_block(f"point.{point.number}") for point in graph.points}
         self.storage = Storage(item.threads, size_of)
@@ -167,7 +171,7 @@ class BlockWriter:
         if not points:
             builder.branch(self.finish)
             return
-        low, high = extremes or self.find_state_range((I64(0), I64(self.item.threads)))
+        low, high = extremes or self.find_state_range(self.all_threads)
         if may_finish:
             go = builder.append_basic_block("some.wait")
             builder.cbranch(builder.icmp_unsigned("==", low, I32(self.returned)), self.finish, go)
@@ -204,8 +208,8 @@ class BlockWriter:
         assert self.states is not None
         builder = self.builder
         found = allocate(self.entry, I64, "elsewhere")
-        builder.store(I64(self.item.threads), found)
-        with self.each_thread((I64(0), I64(self.item.threads))) as linear:
+        builder.store(self.all_threads[1], found)
+        with self.each_thread(self.all_threads) as linear:
             state = builder.zext(self.states.load(builder, linear), I32)
             there = builder.icmp_unsigned("==", state, high)
             known = builder.load(found, typ=I64)

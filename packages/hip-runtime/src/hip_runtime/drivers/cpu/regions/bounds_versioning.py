@@ -11,7 +11,7 @@ block, and the comparison holds there, it holds for all threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from itertools import product
@@ -63,9 +63,10 @@ class BoundsVersioning:
         if not region.masked:
             self._follow(region)
 
-    def write(self, builder: ir.IRBuilder, extents: tuple[int, int, int]) -> ir.Value:
+    def write(self, builder: ir.IRBuilder, extents: Sequence[ir.Value]) -> ir.Value:
         """Whether all threads of a block of the shape *extents* take these directions."""
-        corners = [_Corner(self._ctx, builder, place) for place in product(*(sorted({0, end - 1}) for end in extents))]
+        ends = ([I32(0)] if extent == I32(1) else [I32(0), builder.sub(extent, I32(1))] for extent in extents)
+        corners = [_Corner(self._ctx, builder, place) for place in product(*ends)]
         holds: ir.Value = I1(1)
         for condition, expected in self._conditions:  # if one does not hold, the next may be poison
             holds = builder.select(holds, _write_condition(builder, corners, condition, expected), I1(0))
@@ -187,7 +188,7 @@ def _write_condition(builder: ir.IRBuilder, corners: list[_Corner], condition: V
 class _Corner:
     """What the thread with the indices *place* computes, and whether a value that varies has overflowed there."""
 
-    def __init__(self, ctx: RegionContext, builder: ir.IRBuilder, place: tuple[int, ...]) -> None:
+    def __init__(self, ctx: RegionContext, builder: ir.IRBuilder, place: Sequence[ir.Value]) -> None:
         self._ctx = ctx
         self._builder = builder
         self._place = place
@@ -207,7 +208,7 @@ class _Corner:
 
     def _write(self, value: Instruction) -> ir.Value:
         if value.callee in _INDICES:
-            return I32(self._place[_INDICES[value.callee]])
+            return self._place[_INDICES[value.callee]]
         operands = [self.compute(operand) for operand in value.operands]
         if value.opcode in _CHECKED and "nsw" not in value.flags and not _is_uniform(value):
             return self._check(value.opcode, *operands)

@@ -56,16 +56,19 @@ class GangPlan:
         """Whether *region* is to run in gangs; *independent* is whether LLVM can be told that the iterations of a loop
         over its threads are independent."""
         self.regions += 1
-        if self.width == 1:
-            return False
-        if self.everywhere or self.requires_gangs(region):
+        return self.suits(region, graph) or (not independent and self._may_choose(region))
+
+    def suits(self, region: Region, graph: RegionGraph) -> bool:
+        """Whether *region* is to run in gangs even if the iterations of a loop over its threads are independent."""
+        if self.width > 1 and (self.everywhere or self.requires_gangs(region)):
             return True
-        if region.is_spin_scheduled:  # usually only one lane at a time makes progress
-            return False
-        unvectorizable = (
-            not independent or region.masked or region.diverges or has_loop(region) or _calls_elementwise(region)
-        )
-        return not self.numbered and (unvectorizable or self._diverges(region, graph))
+        unvectorizable = region.masked or region.diverges or has_loop(region) or _calls_elementwise(region)
+        return self._may_choose(region) and (unvectorizable or self._diverges(region, graph))
+
+    def _may_choose(self, region: Region) -> bool:
+        """Whether *region* may run in gangs and need not. In spin loops usually only one lane at a time makes
+        progress."""
+        return self.width > 1 and not (region.is_spin_scheduled or self.numbered)
 
     def _diverges(self, region: Region, graph: RegionGraph) -> bool:
         """Whether LLVM cannot vectorise *region* for its divergent branches."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
-from hip_runtime.drivers.cpu.llvmir import I32, I64
+from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.formation import Region, SyncPoint
 
@@ -45,7 +45,7 @@ class SpinSchedule:
         builder.position_at_end(self._end)
         exit_after_fault(code)
         go = builder.append_basic_block("nobody.spins")
-        extremes = code.find_state_range((I64(0), I64(code.item.threads)))
+        extremes = code.find_state_range(code.all_threads)
         builder.cbranch(is_below(code, extremes[0], self._yields), self.start, go)
         builder.position_at_end(go)
         code.write_common_transition([point for point in code.graph.points if point.is_block_wide], True, extremes)

@@ -28,8 +28,9 @@ class ThreadLoop:
         self.latch = builder.append_basic_block("latch")
         if bounds is None:
             extents = item.extents
-            counts = (active or extents[0], *extents[1:])
-            z, y, x = (self._begin(I64(0), I64(count)) for count in reversed(counts))
+            lanes = _count_lanes(builder, item, active)
+            counts = (lanes, I64(extents[1]), I64(extents[2]))
+            z, y, x = (self._begin(I64(0), count) for count in reversed(counts))
             rows = builder.add(builder.mul(z, I64(extents[1]), flags=("nuw", "nsw")), y, flags=("nuw", "nsw"))
             self.linear = builder.add(builder.mul(rows, I64(extents[0]), flags=("nuw", "nsw")), x, flags=("nuw", "nsw"))
             indices = [builder.trunc(index, I32) for index in (x, y, z)]
@@ -72,3 +73,13 @@ class ThreadLoop:
             branches.append(builder.cbranch(builder.icmp_unsigned("<", following, limit), head, after))
             builder.position_at_end(after)
         return branches
+
+
+def _count_lanes(builder: ir.IRBuilder, item: WorkItem, active: int | None) -> ir.Value:
+    """How many threads of a row run, of which the first *active* do anything."""
+    if item.lengths is None:
+        return I64(active or item.extents[0])
+    threads = item.count_threads(builder)
+    if active is None or active >= item.limits[0]:
+        return threads
+    return builder.select(builder.icmp_unsigned("<", threads, I64(active)), threads, I64(active))

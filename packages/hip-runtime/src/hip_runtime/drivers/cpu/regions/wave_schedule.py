@@ -95,7 +95,7 @@ class WaveScheduler:
         """Start over with the first wave if a lane of any wave spins, or waits for one that does."""
         code, builder = self._code, self._builder
         exit_after_fault(code)
-        low, _ = code.find_state_range((I64(0), I64(code.item.threads)))
+        low, _ = code.find_state_range(code.all_threads)
         again, go = builder.append_basic_block("again"), builder.append_basic_block("nobody.spins")
         builder.cbranch(is_below(code, low, self._in_waves), again, go)
         builder.position_at_end(again)

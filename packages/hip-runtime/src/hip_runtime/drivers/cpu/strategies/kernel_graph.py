@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from llvmlite import ir
+
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, WorkItem
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
@@ -24,6 +26,7 @@ from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice
 from hip_runtime.drivers.cpu.vectorize.chunk_totals import ChunkTotals
+from hip_runtime.errors import UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def read_kernel(
         printed = PrintedModule(module)
         function = read_function(printed, kernel.name, item.module.context)
     record("read", function)
-    if item.lengths is not None and computes_with_extent(function, "x"):
+    if item.lengths is not None and computes_with_extent(function, "x", may_step=bool(request.reach.waiting)):
         return read_kernel(request, unroll=unroll, limits_callees=limits_callees, tiles=tiles)
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
@@ -85,6 +88,18 @@ def read_kernel(
         updates = find_totals(function)
         item.totals = ChunkTotals(item, updates) if updates else None
     return KernelGraph(function, module, item, frozen, spin_loops)
+
+
+def multiplies_length(request: KernelRequest) -> bool:
+    """Whether the kernel as it was handed in only multiplies the length of blocks, or steps by it, so that it is worth
+    the while to read it without that as a constant."""
+    if request.lengths is None:
+        return False
+    try:
+        function = read_function(request.printed(), request.kernel.name, ir.Context())
+    except UnsupportedError:  # inlined and simplified, it may be another matter
+        return True
+    return not computes_with_extent(function, "x", may_step=True)
 
 
 def _inline_what_must_be(request: KernelRequest, module: Any, item: WorkItem, unroll: bool) -> PrintedModule:

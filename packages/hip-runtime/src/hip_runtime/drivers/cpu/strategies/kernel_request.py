@@ -15,6 +15,7 @@ from hip_runtime.drivers.cpu.abi.declarations import build_declarations
 from hip_runtime.drivers.cpu.abi.work_item import Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.define_dots import define_dots
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
@@ -82,8 +83,15 @@ class KernelRequest:
 
     def text(self) -> str:
         """LLVM IR of the module with the kernel."""
+        return str(self._peek())
+
+    def printed(self) -> PrintedModule:
+        """The module with the kernel, to read functions from."""
+        return PrintedModule(self._peek())
+
+    def _peek(self) -> Any:
         self._module = self._module or self._read()
-        return str(self._module)
+        return self._module
 
     def take_module(self) -> Any:
         """The kernel's module as it was handed in, for a strategy to modify."""
@@ -93,8 +101,10 @@ class KernelRequest:
     @property
     def lengths(self) -> tuple[int, int] | None:
         """The least and the greatest length of blocks like this one, if one program could run them all: they are rows
-        of threads, to which nothing belongs as a whole."""
-        return lengths_like(self.block[0], MIN_LANES) if is_row(self.block) and self.is_tileable else None
+        of threads, which wait for their whole block at most."""
+        reach = self.reach
+        is_simple = self.is_turnable and spmd.GRID_BARRIER not in reach.functions
+        return lengths_like(self.block[0], MIN_LANES) if is_row(self.block) and is_simple else None
 
     def make_item(self, module: Any, any_length: bool = False) -> WorkItem:
         """The work item of the kernel in *module*, with a new module for the worker. With *any_length*, the length of

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from hip_devicelib import spmd
 from hip_runtime import config
+from hip_runtime.drivers.cpu.abi.block_lengths import WIDEST
 from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
+from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.ir.trace import record
+from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.regions.block_function import run_block
-from hip_runtime.drivers.cpu.regions.formation import cut_at_sync_points
+from hip_runtime.drivers.cpu.regions.formation import RegionGraph, cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS
-from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, multiplies_length, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan, attempt
@@ -29,7 +34,7 @@ def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         if isinstance(outcome, Plan):
             return outcome
         gangs = replace(gangs, widths=[], regions=0, refused=[])
-    graph = read_kernel(request, unroll=unroll)
+    graph = read_kernel(request, unroll=unroll, any_length=multiplies_length(request))
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=REGIONS)
     return write_regions(request, graph, REGIONS, reason, gangs)
@@ -69,9 +74,41 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     waits = spmd.SYNCHRONISING - spmd.WAVE_WIDE if gangs.waves else spmd.SYNCHRONISING
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
     record("cut_at_sync_points", regions.function)
+    multiple = _share_lengths(graph, regions, gangs)
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
     build_worker(request.kernel, graph.item, body)
     done = [gangs.describe() if form == REGIONS else "", describe_axis(graph.item)]
     told = "; ".join([reason, *filter(None, done)])
-    return Plan(form, told, graph.module, graph.item, tuple(regions.points))
+    return Plan(form, told, graph.module, graph.item, tuple(regions.points), multiple)
+
+
+def _share_lengths(graph: KernelGraph, regions: RegionGraph, gangs: GangPlan) -> int:
+    """Decide whether the code serves several lengths of blocks, and what these have to be a multiple of then: nothing
+    if there is code for a part of a gang in any case, as where threads may have returned."""
+    item = graph.item
+    if item.lengths is None:
+        return 1
+    if _serves_lengths(regions, gangs):
+        multiple = math.gcd(item.block[0], item.lengths[0])  # no gang is wider than the shortest block
+        serves_any = multiple % gangs.width != 0 or (multiple < WIDEST and any(part.masked for part in regions.regions))
+        item.multiple = 1 if serves_any else multiple
+        return item.multiple
+    item.lengths = None
+    length = Constant(I32, str(item.block[0]), item.block[0])
+    for value in regions.function.instructions():
+        value.operands = [
+            length if isinstance(operand, Instruction) and operand.callee == spmd.block_dim("x") else operand
+            for operand in value.operands
+        ]
+    return 1
+
+
+def _serves_lengths(regions: RegionGraph, gangs: GangPlan) -> bool:
+    """Whether code for several lengths of blocks is as fast as code for each: threads run in gangs, one after another
+    in a loop. Loops over single threads are vectors to LLVM, which it writes out for a known number of threads."""
+    return all(point.operation == spmd.BARRIER for point in regions.points) and all(
+        gangs.suits(region, regions)
+        for region in regions.regions
+        if any(has_effect(value) for block in region.blocks for value in block.instructions[:-1])
+    )

@@ -50,7 +50,10 @@ def most_gangs(item: WorkItem, width: int) -> int:
 def _count_in_row(builder: ir.IRBuilder, item: WorkItem, width: int, active: int | None = None) -> ir.Value:
     if item.row_lanes is None:
         return I32(-(-(active or item.extents[0]) // width))
-    return _divide_up(builder, item.row_lanes, width)
+    lanes = item.row_lanes
+    if item.lengths is not None and active is not None and active < item.limits[0]:
+        lanes = builder.select(builder.icmp_unsigned("<", lanes, I32(active)), lanes, I32(active))
+    return _divide_up(builder, lanes, width)
 
 
 def _divide_up(builder: ir.IRBuilder, number: ir.Value, by: int) -> ir.Value:

@@ -195,7 +195,7 @@ class GangFunction:
         same code, a length that is known at run time only may be any."""
         item = self._item
         is_even = item.block[item.axes[0]] % self.width == 0
-        return not is_even or (item.lengths is not None and bool(self.early_exits))
+        return not is_even or (item.lengths is not None and (bool(self.early_exits) or item.multiple == 1))
 
     def build(self, rows: int = 1, masked_only: bool = False) -> ir.Function:
         """Write the function, for as many *rows* at once as `count_rows` allows. *masked_only* leaves out the version
@@ -374,7 +374,7 @@ class GangFunction:
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
         lanes_consecutive = item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit
         along = AXES[item.axes[0]]
-        aligned = align_gangs(self.width, along, item.block[item.axes[0]], lanes_consecutive)
+        aligned = align_gangs(self.width, along, item.block[item.axes[0]], lanes_consecutive, item.multiple or 1)
         return VectorShapes(graph, early_exits, self._size_of, self._private_stride, lanes_consecutive, along, aligned)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:

@@ -517,7 +517,12 @@ def test_streams_and_results_of_the_caller():
 @pytest.mark.long
 def test_equal_functions_are_compiled_once(monkeypatch):
     made = []
-    monkeypatch.setattr(tiled_scan, "jit", lambda function: made.append(function) or hip.jit(function))
+
+    def jit(function=None, **options):
+        made.append(function)
+        return hip.jit(function, **options)
+
+    monkeypatch.setattr(tiled_scan, "jit", jit)
 
     def scan_from(bound):
         return algorithms.inclusive_scan(np.arange(9), lambda a, b: max(a, b, bound))
@@ -589,8 +594,8 @@ def test_mistakes_are_told_by_the_name_of_the_argument(call, says):
 
 @pytest.mark.long
 def test_the_radix_sort_of_gpus_runs_on_the_cpu_device_too(monkeypatch):
-    """It shares elements out among waves there, among threads here."""
-    monkeypatch.setattr(radix_sort, "uses_waves", lambda operands: True)
+    """It shares elements out among blocks there, among threads here."""
+    monkeypatch.setattr(radix_sort, "uses_blocks", lambda operands: True)
     for dtype in ("u1", "f4"):
         x = numbers(3001, dtype)
         keys, places = algorithms.sort_by_key(x, np.arange(3001))

@@ -3,13 +3,18 @@
 import operator
 import re
 
+import numba
+import numpy as np
 import pytest
 from numba import float32, int32
 
 import numba_hip as hip
+from numba_hip.algorithms.radix_blocks import columns_of, move_by_block
+from numba_hip.algorithms.radix_sort import _digit_of
 from numba_hip.algorithms.reductions import column_kernel
 from numba_hip.algorithms.tiled_scan import total_kernel
 from numba_hip.cooperative import values
+from numba_hip.cooperative.ordered_bits import ordering
 
 TARGETS = ["gfx90a", "gfx942", "gfx1100"]
 TILE = 16
@@ -190,3 +195,18 @@ def test_reductions_read_four_rows_before_they_wait(kernel, target):
     waits = [place for place, line in enumerate(code) if line.startswith("s_waitcnt vmcnt")]
     followed = [sum(first <= load < min([wait for wait in waits if wait > first]) for load in loads) for first in loads]
     assert max(followed) >= 4
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtypes", [("u4",), ("u8", "u8"), ("u2", "u8", "V24")], ids=lambda dtypes: "-".join(dtypes))
+def test_the_pass_of_a_radix_sort_stays_in_registers(dtypes, target):
+    columns = columns_of([np.dtype(name) for name in dtypes])
+    lanes = 64 if target.startswith("gfx9") else 32
+    arrays = [f"{numba.from_dtype(np.dtype(name)) if name[0] == 'u' else 'uint8'}[::1]" for name in dtypes]
+    digit = _digit_of(ordering(np.dtype(dtypes[0]), descending=False), 8)
+    kernel = move_by_block(digit, columns, 2 * len(dtypes), lanes)
+    signature = f"(int64, int64, int64, int64, {', '.join([*arrays, *arrays, 'int64[::1]'])})"
+    text, _ = hip.compile(kernel, signature, target=target, output="asm")
+    assert int(re.search(r"private_segment_fixed_size: +(\d+)", text)[1]) == 0
+    assert int(re.search(r"group_segment_fixed_size: +(\d+)", text)[1]) <= 32 << 10, "two blocks for a compute unit"
+    assert int(re.search(r"vgpr_spill_count: +(\d+)", text)[1]) == 0

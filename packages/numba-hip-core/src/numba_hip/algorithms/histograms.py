@@ -10,6 +10,7 @@ from numba.core import types
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.guided_bins import can_guide, guided_kernel, reaching
 from numba_hip.algorithms.operands import Operands, count_of, is_count
+from numba_hip.algorithms.tiles import ROWS_AHEAD
 from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
@@ -51,7 +52,7 @@ def histogram_even(
     reader = operands.reader(source, "source")
     scale = bins / (float(upper) - float(lower))
     places = tuple(operands.add(number) for number in (float(lower), float(upper), scale, int(bins)))
-    return _count(operands, reader, _even_bin(reader.read, *places), int(bins), out)
+    return _count(operands, reader, _even_bin(*places), int(bins), out)
 
 
 def histogram_range(source: Any, edges: Any, *, out: Any = None, stream: StreamLike = None) -> Any:
@@ -68,9 +69,7 @@ def histogram_range(source: Any, edges: Any, *, out: Any = None, stream: StreamL
     kind, edge_kind = operands.type_of(reader.read, "source"), operands.type_of(edge_reader.read, "edges")
     if counts_by_thread(operands, bins) and can_guide(kind, edge_kind):
         return _count_guided(operands, reader, edge_reader, kind, edge_kind, bins, out)
-    find = _bin_between(
-        reader.read, edge_reader.read, reaching(kind, edge_kind), operands.add(marks), marks.bit_length()
-    )
+    find = _bin_between(edge_reader.read, reaching(kind, edge_kind), operands.add(marks), marks.bit_length())
     return _count(operands, reader, find, bins, out)
 
 
@@ -99,30 +98,46 @@ def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> A
     target[:bins].fill(0, operands.stream)
     if number and counts_by_thread(operands, bins):
         length = max(-(-number // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
-        kernel = _thread_kernel(find, operands.add(target), bins)
+        kernel = _thread_kernel(reader.read, find, operands.add(target), bins)
         kernel[-(-number // length), 1, operands.launch_stream](number, length, *operands.leaves)
     elif number:
         blocks = min(-(-number // THREADS), MOST_BLOCKS)
         place = operands.add(target)
-        kernel = _block_kernel(find, place, bins) if bins <= MOST_BINS_IN_LDS else _grid_kernel(find, place)
+        if bins <= MOST_BINS_IN_LDS:
+            kernel = _block_kernel(reader.read, find, place, bins)
+        else:
+            kernel = _grid_kernel(reader.read, find, place)
         kernel[blocks, THREADS, operands.launch_stream](number, *operands.leaves)
     return operands.finish(target, out)
 
 
+@jit(device=True)
+def _add_one(found, chosen):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+    if chosen >= 0:
+        atomic_add(found, chosen, 1)
+
+
 @kept
-def _block_kernel(find: Any, place: int, bins: int) -> Any:
+def _block_kernel(read: Any, find: Any, place: int, bins: int) -> Any:
     """A kernel in which each block counts in its shared memory."""
 
     @jit
-    def count_in_blocks(count, *leaves):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+    def count_in_blocks(count, *leaves):  # type: ignore[no-untyped-def]
         found = shared_array(bins, types.int32)
         for one in range(threadIdx.x, bins, blockDim.x):
             found[one] = 0
         syncthreads()
-        for i in range(grid(1), count, gridsize(1)):
-            chosen = find(leaves, i)
-            if chosen >= 0:
-                atomic_add(found, chosen, 1)
+        i, step = grid(1), gridsize(1)
+        while i + (ROWS_AHEAD - 1) * step < count:
+            one, two = read(leaves, i), read(leaves, i + step)  # all of them before the first is waited for
+            three, four = read(leaves, i + 2 * step), read(leaves, i + 3 * step)
+            _add_one(found, find(leaves, one))
+            _add_one(found, find(leaves, two))
+            _add_one(found, find(leaves, three))
+            _add_one(found, find(leaves, four))
+            i += ROWS_AHEAD * step
+        for last in range(i, count, step):
+            _add_one(found, find(leaves, read(leaves, last)))
         syncthreads()
         for one in range(threadIdx.x, bins, blockDim.x):
             if found[one] > 0:
@@ -132,7 +147,7 @@ def _block_kernel(find: Any, place: int, bins: int) -> Any:
 
 
 @kept
-def _thread_kernel(find: Any, place: int, bins: int) -> Any:
+def _thread_kernel(read: Any, find: Any, place: int, bins: int) -> Any:
     """A kernel in which each thread counts its part: first it finds the bins of some values, in vectors of LLVM's, and
     then counts neighbours in different tables, as often they have the same bin. What has none is counted at 0."""
     width = bins + 1
@@ -147,7 +162,7 @@ def _thread_kernel(find: Any, place: int, bins: int) -> Any:
         for first in range(start, end, AT_ONCE):
             number = min(end - first, AT_ONCE)
             for k in range(number):
-                chosen[k] = find(leaves, first + k) + 1
+                chosen[k] = find(leaves, read(leaves, first + k)) + 1
             for k in range(number):
                 found[types.uint64(k % TABLES * width + chosen[k])] += 1
         for one in range(bins):
@@ -161,11 +176,11 @@ def _thread_kernel(find: Any, place: int, bins: int) -> Any:
 
 
 @kept
-def _grid_kernel(find: Any, place: int) -> Any:
+def _grid_kernel(read: Any, find: Any, place: int) -> Any:
     @jit
     def count_in_memory(count, *leaves):  # type: ignore[no-untyped-def]
         for i in range(grid(1), count, gridsize(1)):
-            chosen = find(leaves, i)
+            chosen = find(leaves, read(leaves, i))
             if chosen >= 0:
                 atomic_add(leaves[place], chosen, types.int64(1))
 
@@ -173,10 +188,10 @@ def _grid_kernel(find: Any, place: int) -> Any:
 
 
 @kept
-def _even_bin(read: Any, lower: int, upper: int, scale: int, bins: int) -> Any:
+def _even_bin(lower: int, upper: int, scale: int, bins: int) -> Any:
     @jit(device=True)
-    def find(leaves, i):  # type: ignore[no-untyped-def]
-        value = types.float64(read(leaves, i))
+    def find(leaves, given):  # type: ignore[no-untyped-def]
+        value = types.float64(given)
         chosen = types.int64(-1)
         if leaves[lower] <= value < leaves[upper]:
             chosen = min(types.int64((value - leaves[lower]) * leaves[scale]), leaves[bins] - 1)
@@ -186,13 +201,13 @@ def _even_bin(read: Any, lower: int, upper: int, scale: int, bins: int) -> Any:
 
 
 @kept
-def _bin_between(read: Any, read_edge: Any, reaches: Any, marks: int, halvings: int) -> Any:
-    """A function of (leaves, i): the bin of value i by bisection, without a branch so that it can run in vectors; less
-    than 2**halvings edges. What is not below the last edge comes out at more edges than there are, and NaN at none."""
+def _bin_between(read_edge: Any, reaches: Any, marks: int, halvings: int) -> Any:
+    """A function of (leaves, value): its bin by bisection, without a branch so that it can run in vectors; less than
+    2**halvings edges. What is not below the last edge comes out at more edges than there are, and NaN at none."""
 
     @jit(device=True)
-    def find(leaves, i):  # type: ignore[no-untyped-def]
-        value, limit = read(leaves, i), types.int64(leaves[marks])
+    def find(leaves, value):  # type: ignore[no-untyped-def]
+        limit = types.int64(leaves[marks])
         below = types.int64(0)  # edges that are not above the value
         for step in range(halvings):
             more = below + (types.int64(1) << types.int64(halvings - 1 - step))

@@ -1,8 +1,8 @@
 """Stable radix sorts: a pass for each digit of the keys, eight or eleven bits, from the lowest on.
 
-A pass counts the digits of each tile, scans the counts digit by digit, and moves each element to the next free place
-of its digit. On GPUs, a wave goes through its tile row by row, and votes tell each lane which others have its digit; on
-the CPU device one thread does, with the free places in the first-level cache.
+A pass counts the digits of each part of the elements, scans the counts digit by digit, and moves each element to the
+next free place of its digit. On GPUs a block goes through each part, on the CPU device one thread, with the free places
+in the first-level cache.
 """
 
 from __future__ import annotations
@@ -15,28 +15,25 @@ from numba.core import types
 
 from hip_runtime import DeviceArray
 from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.radix_blocks import (
+    DIGIT_BITS,
+    MOST_BLOCKS,
+    THREADS,
+    Columns,
+    columns_of,
+    count_by_block,
+    move_by_block,
+)
 from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_in_one_launch
 from numba_hip.algorithms.radix_threads import MOST_COLUMNS, count_by_thread, move_by_thread
 from numba_hip.algorithms.tiled_scan import scan_tiles
-from numba_hip.algorithms.tiles import WAVES_IN_BLOCK, tiles_of
+from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
 from numba_hip.decorators import jit
-from numba_hip.language.untyped_names import (
-    ballot,
-    blockDim,
-    blockIdx,
-    lanemask_lt,
-    local_array,
-    popc,
-    shared_array,
-    syncwarp,
-    threadIdx,
-)
+from numba_hip.language.untyped_names import blockIdx, local_array
 
-DIGIT_BITS = 8
-DIGITS = 1 << DIGIT_BITS
 WIDE_DIGIT_BITS = 11
 """Digits of threads that have many elements: three passes over keys of four bytes, six over those of eight."""
 
@@ -49,7 +46,7 @@ LEAST_ON_CPU = 4096
 
 
 class Parts(NamedTuple):
-    """*elements* in *parts* parts of *length* elements, each for one worker: a wave or a thread."""
+    """*elements* in *parts* parts of *length* elements, each for one worker: a block or a thread."""
 
     elements: int
     length: int
@@ -74,12 +71,12 @@ def sort_pairs(
     if count < 2:
         _copy_columns(operands, given, columns)
         return
-    if count <= MOST_IN_ONE and not uses_waves(operands):
+    if count <= MOST_IN_ONE and not uses_blocks(operands):
         _copy_columns(operands, given, columns)
         sort_in_one_launch(operands, columns, dtype, descending=descending)
         return
     spare = [operands.array(count, column.dtype) for column in columns]
-    parts = _parts_of(operands, count)
+    parts = _parts_of(operands, count, columns_of([column.dtype for column in columns]))
     bits = _digit_bits(operands, dtype.itemsize, count)
     counts = operands.array((1 << bits) * parts.parts, "int64")
     digit = _digit_of(ordering(dtype, descending=descending), bits)
@@ -106,21 +103,22 @@ def _as_words(column: DeviceArray) -> DeviceArray:
     return column.view(f"u{size}") if size in (1, 2, 4, 8) else column
 
 
-def uses_waves(operands: Operands) -> bool:
-    """Whether the elements are shared out among waves, or among threads."""
+def uses_blocks(operands: Operands) -> bool:
+    """Whether the elements are shared out among blocks, or among threads."""
     return not operands.device.is_cpu
 
 
 def _digit_bits(operands: Operands, itemsize: int, count: int) -> int:
     """How many bits of keys of *itemsize* bytes a pass looks at."""
-    is_wide = not uses_waves(operands) and itemsize > 2 and count >= LEAST_OF_WIDE_DIGITS
+    is_wide = not uses_blocks(operands) and itemsize > 2 and count >= LEAST_OF_WIDE_DIGITS
     return WIDE_DIGIT_BITS if is_wide else DIGIT_BITS
 
 
-def _parts_of(operands: Operands, count: int) -> Parts:
-    if uses_waves(operands):
-        tiles = tiles_of(operands.device, count)
-        return Parts(count, tiles.length, tiles.tiles)
+def _parts_of(operands: Operands, count: int, columns: Columns) -> Parts:
+    if uses_blocks(operands):
+        tiles = -(-count // columns.tile)
+        length = -(-tiles // MOST_BLOCKS) * columns.tile
+        return Parts(count, length, -(-count // length))
     length = max(-(-count // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
     return Parts(count, length, -(-count // length))
 
@@ -142,11 +140,13 @@ def _move_by_digit(
         of_pass.add(array)
     place, columns = len(sources) * 2, len(sources)
     stream = operands.launch_stream
-    if uses_waves(operands):
-        grid, block = -(-parts.parts // WAVES_IN_BLOCK), (int(operands.device.WARP_SIZE), WAVES_IN_BLOCK)
-        count_digits, move = _count_by_wave(digit, place), _move_by_wave(digit, place, columns)
+    if uses_blocks(operands):
+        grid, block = parts.parts, THREADS
+        kinds = columns_of([source.dtype for source in sources])
+        count_digits = count_by_block(digit, place)
+        move = move_by_block(digit, kinds, place, int(operands.device.WARP_SIZE))
     else:
-        grid, block = parts.parts, (1, 1)
+        grid, block = parts.parts, 1
         count_digits = count_by_thread(digit, digits, place)
         of_few = columns <= MOST_COLUMNS
         move = move_by_thread(digit, digits, columns) if of_few else _move_by_thread(digit, digits, place, columns)
@@ -221,71 +221,5 @@ def _move_by_thread(digit: Any, digits: int, place: int, columns: int) -> Any:
             target = free[own]
             free[own] = target + 1
             move(leaves, i, target)
-
-    return move_elements
-
-
-@jit(device=True)
-def lanes_with(digit, is_active):  # type: ignore[no-untyped-def]
-    """The active lanes of the wave that have the same *digit* as this one, bits of a uint64."""
-    same = ballot(is_active)
-    for bit in range(DIGIT_BITS):
-        has = (digit >> bit) & 1
-        votes = ballot(has)
-        same &= votes if has else ~votes
-    return same
-
-
-@kept
-def _count_by_wave(digit: Any, place: int) -> Any:
-    @jit
-    def count_digits(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
-        found = shared_array((WAVES_IN_BLOCK, DIGITS), types.int32)
-        part, wave_of_block = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y, threadIdx.y
-        lane, lanes = threadIdx.x, blockDim.x
-        if part < parts:
-            for one in range(lane, DIGITS, lanes):
-                found[wave_of_block, one] = 0
-            syncwarp()
-            end = min((part + 1) * length, count)
-            for row in range(part * length, end, lanes):
-                i = row + lane
-                own = digit(leaves[0][min(i, end - 1)], shift)
-                same = lanes_with(own, i < end)
-                if i < end and popc(same & lanemask_lt()) == 0:
-                    found[wave_of_block, own] += popc(same)
-                syncwarp()
-            for one in range(lane, DIGITS, lanes):
-                leaves[place][one * parts + part] = found[wave_of_block, one]
-
-    return count_digits
-
-
-@kept
-def _move_by_wave(digit: Any, place: int, columns: int) -> Any:
-    move = _move_columns(columns)
-
-    @jit
-    def move_elements(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]
-        free = shared_array((WAVES_IN_BLOCK, DIGITS), types.int64)
-        part, wave_of_block = blockIdx.x * WAVES_IN_BLOCK + threadIdx.y, threadIdx.y
-        lane, lanes = threadIdx.x, blockDim.x
-        if part < parts:
-            for one in range(lane, DIGITS, lanes):
-                free[wave_of_block, one] = leaves[place][one * parts + part]
-            syncwarp()
-            end = min((part + 1) * length, count)
-            for row in range(part * length, end, lanes):
-                i = row + lane
-                own = digit(leaves[0][min(i, end - 1)], shift)
-                same = lanes_with(own, i < end)
-                rank = popc(same & lanemask_lt())
-                target = free[wave_of_block, own] + rank
-                syncwarp()
-                if i < end:
-                    move(leaves, i, target)
-                    if rank == 0:
-                        free[wave_of_block, own] += popc(same)
-                syncwarp()
 
     return move_elements

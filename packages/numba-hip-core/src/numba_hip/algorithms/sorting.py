@@ -15,7 +15,7 @@ from numba_hip.algorithms.merging import sort_by
 from numba_hip.algorithms.operands import Operands, Operator, Pair, count_of, is_count, share_memory
 from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_segments
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
-from numba_hip.algorithms.radix_sort import sort_pairs, uses_waves
+from numba_hip.algorithms.radix_sort import sort_pairs, uses_blocks
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
@@ -114,7 +114,7 @@ def segmented_sort(
     _check_offsets(operands, offsets, bounds.read)
     target = operands.output(out, "out", number, kind, [source])
     _copy(operands, reader.read, number, operands.writer(target, kind))
-    if number and not uses_waves(operands) and number <= (marks + 1) * MEAN_OF_THREADS and target.dtype.names is None:
+    if number and not uses_blocks(operands) and number <= (marks + 1) * MEAN_OF_THREADS and target.dtype.names is None:
         sort_segments(operands, target[:number], bounds.read, marks, descending=descending, argument="source")
         return operands.finish(target, out)
     segments = operands.array(number, np.min_scalar_type(marks))  # the fewer bits, the fewer passes
@@ -159,7 +159,7 @@ def _is_dense(source: Any) -> bool:
 
 def _sorts_all(operands: Operands, count: int, wanted: int) -> bool:
     """Whether all of *count* elements are sorted for the first *wanted*, as that is faster."""
-    return wanted * LEAST_SHARE > count or (count <= MOST_IN_ONE and not uses_waves(operands))
+    return wanted * LEAST_SHARE > count or (count <= MOST_IN_ONE and not uses_blocks(operands))
 
 
 def _first_in_order(operands: Operands, keys: DeviceArray, wanted: int, kind: types.Type, *, descending: bool) -> Pair:

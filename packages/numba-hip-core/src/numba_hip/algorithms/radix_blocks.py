@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
-from numba.np.numpy_support import from_dtype
 
+from numba_hip._numba.typing import from_dtype
 from numba_hip.algorithms.tiles import ROWS_AHEAD
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept

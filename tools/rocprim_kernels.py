@@ -26,6 +26,9 @@ block_scan_of: Any = hip.block.make_inclusive_sum(np.uint32, THREADS)
 block_sort_of: Any = hip.block.make_radix_sort_keys(np.uint32, THREADS, 4)
 
 
+add_numbers: Any = values.combining(operator.add, types.uint32)
+
+
 @hip.jit(launch_bounds=THREADS)
 def block_sum(values: Any, sums: Any) -> None:
     total = block_sum_of(values[hip.grid(1)])
@@ -57,8 +60,8 @@ def wave_sum(values: Any, sums: Any) -> None:
 
 
 @hip.jit
-def wave_scan(values: Any) -> None:
-    values[hip.grid(1)] = hip.wave.inclusive_scan(values[hip.grid(1)], operator.add)
+def wave_scan(array: Any) -> None:
+    array[hip.grid(1)] = hip.wave.inclusive_scan(array[hip.grid(1)], add_numbers)  # Numba's sum has 64 bits
 
 
 class Pair(NamedTuple):
@@ -75,7 +78,6 @@ def pairs(lanes: int) -> list[Pair]:
     """The kernels for waves of so many *lanes*."""
     real, number = values.read_leaf(0), values.read_leaf(0)
     add_reals = values.combining(operator.add, types.float32)
-    add_numbers = values.combining(operator.add, types.uint32)
     counts = values.combining(operator.add, types.int64)
     store = values.write_leaves((1,), is_tuple=False)
     digit, columns = _digit_of(ordering(KEYS, descending=False), 8), columns_of([KEYS])

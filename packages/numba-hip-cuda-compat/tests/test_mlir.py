@@ -50,6 +50,26 @@ def test_a_program_runs_unchanged(run_python: Callable[..., Any], tmp_path: Path
     assert result.stdout == "[ 0.  3.  6.  9. 12.] True DeviceUnavailableError\n", result.stderr
 
 
+def test_floats_of_8_bits(mlir: ModuleType, types: ModuleType) -> None:
+    cuda = mlir.cuda
+
+    @cuda.jit
+    def round_to(values, small, smaller):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < values.size:
+            small[i] = types.fp8_e4m3(values[i])
+            smaller[i] = types.f8E5M2(values[i])
+
+    values = np.array([0.3, -1.07, 500.0, 17.0], np.float32)
+    small, smaller = np.zeros_like(values), np.zeros_like(values)
+    round_to[1, 32](values, small, smaller)
+    np.testing.assert_array_equal(small, np.array([0.3125, -1.125, 448.0, 16.0], np.float32))
+    np.testing.assert_array_equal(smaller, np.array([0.3125, -1.0, 512.0, 16.0], np.float32))
+    assert types.f8E4M3FNUZ is numba_hip.float8_e4m3fnuz
+    with pytest.raises(AttributeError, match="f8E3M4 has no counterpart .* floats of 8 bits float8_e4m3fn"):
+        _ = types.f8E3M4
+
+
 def test_it_is_there_while_posing_lasts() -> None:
     with posing():
         module = importlib.import_module("numba_cuda_mlir.cuda")
@@ -110,7 +130,7 @@ def test_its_copy_of_numba_cuda_is_the_posed_one(mlir: ModuleType) -> None:
         ("import numba_cuda_mlir._mlir.ir", "numba_cuda_mlir._mlir has no counterpart .* goes through MLIR"),
         ("from numba_cuda_mlir.cuda import tensor_map", r"numba_cuda_mlir\.cuda\.tensor_map has no counterpart"),
         ("import numba_cuda_mlir.cuda.no_such", r"'numba_cuda_mlir\.cuda' has no attribute 'no_such'"),
-        ("from numba_cuda_mlir.types import f8E5M2", "numba_cuda_mlir.types.f8E5M2 has no counterpart"),
+        ("from numba_cuda_mlir.types import f8E8M0FNU", "numba_cuda_mlir.types.f8E8M0FNU has no counterpart"),
         ("from numba_cuda_mlir import no_such", "'numba_cuda_mlir' has no attribute 'no_such'"),
     ],
 )

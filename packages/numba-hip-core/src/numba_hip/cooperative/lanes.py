@@ -65,11 +65,15 @@ def inclusive_scan(value, operator):  # type: ignore[no-untyped-def]
     value = operator(other, value) if of_row >= 4 else value
     other = shuffle_up_in_row(value, 8)
     value = operator(other, value) if of_row >= 8 else value
-    first, third = shuffle(value, 15), shuffle(value, 47)
-    before = third if lane >= 32 else first
+    before = shuffle(value, 15)
+    if warp.warpsize > 32:  # a constant of the target
+        third = shuffle(value, 47)
+        before = third if lane >= 32 else before
     value = operator(before, value) if lane % 32 >= 16 else value
-    half = shuffle(value, 31)
-    return operator(half, value) if lane >= 32 else value
+    if warp.warpsize > 32:
+        half = shuffle(value, 31)
+        value = operator(half, value) if lane >= 32 else value
+    return value
 
 
 @jit(device=True)

@@ -18,7 +18,7 @@ from numba_hip.cooperative.shared_values import memory_of
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import syncthreads
 
-FEWEST_LANES = 32
+FEWEST_LANES, MOST_LANES = 32, 64
 
 
 def _waves(group: Group) -> int:
@@ -26,9 +26,13 @@ def _waves(group: Group) -> int:
 
 
 @kept
-def reduction(group: Group, kind: types.Type, combine: Any) -> Any:
-    """A device function of (value, valid): the values of the first *valid* threads combined, for every thread."""
+def reduction(group: Group, kind: types.Type, combine: Any, *, of_all: bool = False) -> Any:
+    """A device function of (value, valid): the values of the first *valid* threads combined, for every thread; with
+    *of_all* those of all threads."""
     rank_of, size_of = group.rank, group.size
+    only_whole_waves = of_all and group.threads % MOST_LANES == 0
+    if group.is_wave and only_whole_waves:
+        return jit(device=True)(lambda value, _valid: lanes.reduce(value, combine))
     if group.is_wave:
         return jit(device=True)(lambda value, valid: lanes.reduce(value, combine, max(min(valid, size_of()), 1)))
     allocate, read, write = memory_of(group, kind, _waves(group), "totals")
@@ -39,7 +43,10 @@ def reduction(group: Group, kind: types.Type, combine: Any) -> Any:
         lane, wave_size = warp.laneid, warp.warpsize
         first = rank_of() - lane
         count = max(min(valid, size_of()), 1)
-        total = lanes.reduce(value, combine, max(count - first, 1))
+        if only_whole_waves:
+            total = lanes.reduce(value, combine)
+        else:
+            total = lanes.reduce(value, combine, max(count - first, 1))
         if lane == 0:
             write(totals, first // wave_size, total)
         syncthreads()

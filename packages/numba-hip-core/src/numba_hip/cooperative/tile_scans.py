@@ -18,11 +18,12 @@ from numba_hip.decorators import jit
 def value_reduction(group: Group, kind: types.Type, combine: Any) -> Any:
     """A device function of (value, valid_items=None)."""
     reduce_values, convert, size_of = reduction(group, kind, combine), values.converted_to(kind), group.size
+    reduce_all = reduction(group, kind, combine, of_all=True)
 
     @jit(device=True)
     def reduce(value, valid_items=None):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
         if valid_items is None:
-            return reduce_values(convert(value), size_of())
+            return reduce_all(convert(value), size_of())
         return reduce_values(convert(value), valid_items)
 
     return reduce
@@ -32,6 +33,7 @@ def value_reduction(group: Group, kind: types.Type, combine: Any) -> Any:
 def item_reduction(group: Group, kind: types.Type, items: int, combine: Any) -> Any:
     """A device function of (items, valid_items=None)."""
     reduce_values, rank_of, size_of = reduction(group, kind, combine), group.rank, group.size
+    reduce_all = reduction(group, kind, combine, of_all=True)
     leaves_of, read, _ = items_of(kind)
 
     @jit(device=True)
@@ -41,7 +43,7 @@ def item_reduction(group: Group, kind: types.Type, items: int, combine: Any) -> 
         if valid_items is None:
             for k in range(1, items):
                 value = combine(value, read(own, k))
-            return reduce_values(value, size_of())
+            return reduce_all(value, size_of())
         first = rank_of() * items
         for k in range(1, items):
             if first + k < valid_items:

@@ -16,7 +16,7 @@ HERE = "numba_hip_cuda.mlir"
 NO_MLIR = "it is of NVIDIA's compiler, which goes through MLIR; kernels are compiled by Numba and LLVM here"
 NO_TOOLKIT = "there is no CUDA toolkit"
 NO_PTX = "PTX is NVIDIA's assembly language"
-NO_FP8 = "the conversions of this module are those of NVIDIA's header cuda_fp8.h"
+NO_NARROW_FLOAT = "kernels have the floats of 8 bits float8_e4m3fn, float8_e5m2 and the two of them that end in fnuz"
 NO_TENSOR_CORES = "it describes memory to units that NVIDIA's GPUs have and AMD's have not"
 NO_EXPERIMENT = "it is an experiment of NVIDIA's, a type with a layout of its own; NumPy's records have fields"
 
@@ -38,9 +38,18 @@ COMPILER_MODULES = """
 """.split()
 
 NARROW_FLOATS = """
-    nvfp4 f4E2M1FN f6E2M3FN f6E3M2FN f8E3M4 f8E4M3B11FNUZ f8E4M3FN f8E4M3FNUZ f8E4M3 f8E5M2FNUZ f8E5M2 f8E8M0FNU tf32
-    fp8_e5m2 fp8_e4m3 fp8_e8m0
+    nvfp4 f4E2M1FN f6E2M3FN f6E3M2FN f8E3M4 f8E4M3B11FNUZ f8E4M3 f8E8M0FNU tf32 fp8_e8m0
 """.split()
+
+FLOAT8 = {
+    "fp8_e4m3": "numba_hip:float8_e4m3fn",
+    "fp8_e5m2": "numba_hip:float8_e5m2",
+    "f8E4M3FN": "numba_hip:float8_e4m3fn",
+    "f8E5M2": "numba_hip:float8_e5m2",
+    "f8E4M3FNUZ": "numba_hip:float8_e4m3fnuz",
+    "f8E5M2FNUZ": "numba_hip:float8_e5m2fnuz",
+}
+"""The floats of 8 bits under the names of CUDA's header and of MLIR."""
 
 BY_WIDTH = {
     **{f"i{bits}": f"numba.core.types:int{bits}" for bits in (8, 16, 32, 64)},
@@ -118,11 +127,12 @@ MODULES: Mapping[str, PosedModule] = {
     f"{MLIR}.types": PosedModule(
         names={
             **BY_WIDTH,
+            **FLOAT8,
             "bf16": "numba_hip:bfloat16",
             "ptr_to": "numba.core.types:CPointer",
             **from_module(f"{HERE}.types", "ptr", "alignas", "grid_constant"),
         },
-        absent=dict.fromkeys(NARROW_FLOATS, NO_FP8),
+        absent=dict.fromkeys(NARROW_FLOATS, NO_NARROW_FLOAT),
         like=f"{CUDA}.types",
     ),
 }

@@ -84,6 +84,53 @@ def test_lanes():
 
 
 @hip.jit
+def rows_of_waves(values, out):
+    i = hip.threadIdx.x
+    row = i // hip.warpsize
+    first = hip.readfirstlane(row)
+    total = 0
+    for k in range(first, first + 3 * row + 2):
+        total += values[k]
+    out[0, i] = total
+    if i % 3 == 1:
+        out[1, i] = hip.shfl(row * 5 + total, (1 - row * hip.warpsize) % 3) + hip.readfirstlane(first)
+    count = 0
+    while count < i % 7:
+        out[2, i] += hip.readfirstlane(count) + hip.readfirstlane(row)
+        count += 1
+
+
+def test_what_all_lanes_have_is_the_same_from_any_lane():
+    size = hip.get_current_device().attributes.wave_size
+    values, out = np.arange(20)[::-1].copy(), np.full((3, 4 * size), -1)
+    out[2] = 0
+    rows_of_waves[1, 4 * size](values, out)
+    i = np.arange(4 * size)
+    row = i // size
+    totals = np.array([values[r : 4 * r + 2].sum() for r in row])
+    np.testing.assert_array_equal(out[0], totals)
+    np.testing.assert_array_equal(out[1], np.where(i % 3 == 1, row * 6 + totals, -1))
+    np.testing.assert_array_equal(out[2], [sum(n + r for n in range(k % 7)) for k, r in zip(i, row, strict=True)])
+
+
+@hip.jit
+def add_to_rows(values):
+    row = hip.readfirstlane(hip.threadIdx.y)
+    for k in range(row * 256, row * 256 + 256, hip.warpsize):
+        values[k + hip.threadIdx.x] += 1
+
+
+@pytest.mark.cpu_device("the code of other devices is looked at elsewhere")
+def test_what_the_first_lane_has_keeps_accesses_in_a_row():
+    size = hip.get_current_device().attributes.wave_size
+    values = np.zeros(512, np.float32)
+    add_to_rows[1, (size, 2)](values)
+    assert (values == 1).all()
+    text = add_to_rows.inspect_llvm(add_to_rows.signatures[0], block=(size, 2))
+    assert f"load <{size} x float>" in text
+
+
+@hip.jit
 def clocks(out):
     i = hip.grid(1)
     start, wall = hip.clock64(), hip.wall_clock64()

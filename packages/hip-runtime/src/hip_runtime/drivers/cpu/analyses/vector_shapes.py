@@ -368,6 +368,8 @@ def _infer_call(analysis: VectorShapes, instruction: Instruction, block: Block, 
         return 1 if analysis._lanes_consecutive else VARYING
     if intrinsics.is_pure(name) or name in (spmd.BALLOT, spmd.ACTIVE_LANES):
         return 0
+    if name.startswith(spmd.SHUFFLE):  # whichever lane it is from, if all have the same
+        return 0 if shapes[instruction.operands.index(instruction.arguments[1])] == 0 else VARYING
     return _uniform_if_all(shapes) if is_arithmetic(name) or instruction.elementwise else VARYING
 
 

@@ -24,7 +24,7 @@ def waves_are_gangs(block: Dim3, wave_size: int) -> bool:
 
 
 def write_wave_operation(code: GangValues, instruction: Instruction) -> ir.Value | None:
-    """Write a wave operation; its result, which is uniform except for a shuffle."""
+    """Write a wave operation; its result, which is uniform except for a shuffle of a value that is not."""
     name = instruction.callee
     if name == spmd.WAVE_BARRIER:
         return None
@@ -47,6 +47,8 @@ def _as_number(code: GangValues, mask: ir.Value) -> ir.Value:
 def _shuffle(code: GangValues, instruction: Instruction) -> ir.Value:
     """The value of another lane if that is active, else the lane's own."""
     _, value, source = instruction.arguments
+    if code.shapes.of(value, code.block) == 0:
+        return code.scalar(value)
     width = code.lanes.width
     values = code.vector(value)
     numbers = find_lane_constants(source, width)

@@ -36,6 +36,7 @@ from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncP
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, PausingGangs
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
+from hip_runtime.drivers.cpu.regions.row_prefetches import find_row_loads, write_prefetches
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
 from hip_runtime.drivers.cpu.regions.storage import Slot
 from hip_runtime.drivers.cpu.regions.thread_loop import ThreadLoop
@@ -95,6 +96,7 @@ class BlockFunction(BlockWriter):
     ) -> None:
         super().__init__(graph, item, kind, source, size_of, gang_plan.width > 1 and not gang_plan.numbered)
         self._gang_plan = gang_plan
+        self._size_of = size_of
         self._strides = ThreadStrides(AXES[item.axes[0]], graph.uniformity.varying, size_of)
         along = item.axes[0]
         self._alignments = align_gangs(gang_plan.width, AXES[along], item.block[along], False, item.multiple or 1)
@@ -200,6 +202,7 @@ class BlockFunction(BlockWriter):
         builder = self.builder
         code = ScalarRegion(self.ctx, region, builder)
         code.hoist_uniform()
+        self._prefetch(region)
         independent = self.independent and is_independent(region)
         divides = self.divisions is not None and (
             divides_rows(region, self.divisions, self.ctx.transfers)
@@ -228,6 +231,12 @@ class BlockFunction(BlockWriter):
                 self._write_threads(region, code, versioning.directions, independent, active)
             with diverged:
                 self._write_threads(region, code.copy(), {}, independent, active)
+
+    def _prefetch(self, region: Region) -> None:
+        """Ask for what the first region of later blocks will load."""
+        if region.start is None and self._gang_regions.pausing is None and self.context is None:
+            loads = find_row_loads(region, self.item, self._size_of, len(self.ctx.arguments))
+            write_prefetches(self.builder, self.ctx, loads)
 
     @property
     def _extents(self) -> list[ir.Value]:

@@ -146,6 +146,81 @@ def test_lanes_are_along_the_axis_of_neighbours_in_memory(
     assert (f"neighbours along {along}" in form) == (along != "x"), form
 
 
+LOOKUPS = f"""
+{HEAD}
+{element("zyx")}
+  %three = mul i64 %gx, 3
+  %five = mul i64 %gx, 5
+  %a = lshr i64 %three, 2
+  %b = lshr i64 %five, 2
+  %a.low = and i64 %a, 15
+  %b.low = and i64 %b, 15
+  %pa = getelementptr float, ptr %x, i64 %a.low
+  %pb = getelementptr float, ptr %x, i64 %b.low
+  %va = load float, ptr %pa
+  %vb = load float, ptr %pb
+  %sum = fadd float %va, %vb
+  %py = getelementptr float, ptr %y, i64 %place
+  store float %sum, ptr %py
+  br label %out
+out:
+  ret void
+}}
+"""
+"""y[i, j, k] = x[3 * k // 4 % 16] + x[5 * k // 4 % 16], in the first row of x: both are uniform along y."""
+
+STEPS = f"""
+{HEAD}
+{element("zyx")}
+  br label %loop
+loop:
+  %step = phi i64 [ 0, %do ], [ %next, %loop ]
+  %value = phi i64 [ %gx, %do ], [ %mixed, %loop ]
+  %scaled = mul i64 %value, 3
+  %halved = lshr i64 %scaled, 1
+  %low.bits = and i64 %halved, 1023
+  %square = mul i64 %low.bits, %low.bits
+  %middle = lshr i64 %square, 3
+  %mixed = xor i64 %middle, %gx
+  %next = add i64 %step, 1
+  %more = icmp slt i64 %next, %nk
+  br i1 %more, label %loop, label %done
+done:
+  %low = and i64 %mixed, 1023
+  %number = uitofp i64 %low to float
+  %far.x = mul i64 %gx, %nj
+  %far = add i64 %far.x, %gy
+  %there = mul i64 %far, %ni
+  %py = getelementptr float, ptr %y, i64 %there
+  store float %number, ptr %py
+  br label %out
+out:
+  ret void
+}}
+"""
+"""The flat y[ni * (k * nj + j)] = a number that depends on k alone; lanes scatter along either axis."""
+
+
+def test_a_row_for_each_lane_costs_more_than_lookups(device: Device) -> None:
+    x = np.random.default_rng(5).random((1, 40, 70), np.float32)
+    found, form = run(device, code(LOOKUPS, "k", PARAMETERS), x, "zyx", (16, 16, 1))
+    k = np.arange(70)
+    expected = x[0, 0, 3 * k // 4 % 16] + x[0, 0, 5 * k // 4 % 16]
+    np.testing.assert_array_equal(found, np.broadcast_to(expected, x.shape))
+    assert "neighbours along y" not in form, form
+
+
+def test_without_contiguous_accesses_lanes_are_along_x(device: Device) -> None:
+    x = np.zeros((1, 40, 70), np.float32)
+    found, form = run(device, code(STEPS, "k", PARAMETERS), x, "zyx", (16, 16, 1))
+    k = value = np.arange(70)
+    for _ in range(70):
+        value = (3 * value // 2 % 1024) ** 2 // 8 ^ k
+    expected = np.repeat(value % 1024, 40).astype(np.float32)
+    np.testing.assert_array_equal(found.ravel(), expected)
+    assert "neighbours along" not in form or "neighbours along x" in form, form
+
+
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("along", AXES)
 @pytest.mark.parametrize(("form", "width"), [("loop", None), ("regions", None), ("vectors", 4), ("vectors", None)])

@@ -6,7 +6,7 @@ as lanes, and contiguous accesses of a thread need no gather."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from llvmlite import ir
 
@@ -14,7 +14,11 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.stride_speculation import SpeculatedStride, speculate_strides
+from hip_runtime.drivers.cpu.analyses.stride_speculation import (
+    SpeculatedStride,
+    speculate_strides,
+    speculated_shape,
+)
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
@@ -29,8 +33,8 @@ _STRIDED_ACCESS = 1.0
 """A load or store of a thread in a loop whose stride is not that of a contiguous array."""
 
 _GATHER, _SCATTER, _GATHER_ROWS = 1.5, 2.0, 3.5
-"""A load or a store whose lanes are not contiguous; and one where each lane reads a row of its own with unit stride,
-which keeps as many cache lines in use as there are lanes."""
+"""A load or a store whose lanes are not contiguous; and one where each lane accesses a row of its own, with unit stride
+or in neighbouring gangs, which keeps as many cache lines in use as there are lanes."""
 
 _DIVISION, _FLOAT_DIVISION = 2.0, 0.6
 """An integer division of a thread; and of a lane, if all lanes divide as floats."""
@@ -66,17 +70,36 @@ def explain_unprofitable(shapes: VectorShapes, size_of: Callable[[ir.Type], int]
     return "" if vector <= scalar else "its loads and stores are too far apart"
 
 
-def estimate_lane(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> float:
-    """The cost of a thread as a lane of gangs of *width* of a kernel with *shapes*; more if they are few."""
-    _, vector = _Estimate(shapes, size_of, width).total()
+def estimate_lane(
+    shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int, rows: Collection[Instruction]
+) -> float:
+    """The cost of a thread as a lane of gangs of *width* of a kernel with *shapes*; more if they are few. *rows* are
+    accesses that are contiguous along another axis."""
+    _, vector = _Estimate(shapes, size_of, width, rows).total()
     return vector * max(1.0, _SCALAR / _LANE / width)
 
 
+def find_contiguous(shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> frozenset[Instruction]:
+    """The loads and stores that lanes make as whole vectors, unless an index is negative."""
+    speculated = speculate_strides(shapes)
+    found = set()
+    for value, block in shapes.homes.items():
+        if value.opcode in ("load", "store"):
+            accessed = value.type if value.opcode == "load" else value.operands[0].type
+            shape = speculated_shape(shapes, speculated, value.operands[-1], block)
+            if shape is not VARYING and 0 < shape <= MAX_STRIDE * size_of(accessed):
+                found.add(value)
+    return frozenset(found)
+
+
 class _Estimate:
-    def __init__(self, shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> None:
+    def __init__(
+        self, shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int, rows: Collection[Instruction] = ()
+    ) -> None:
         self._shapes = shapes
         self._size_of = size_of
         self._width = width
+        self._rows = rows
         self._speculated: dict[Instruction, SpeculatedStride] = speculate_strides(shapes)
         self._steps = unit_stride = UnitStrideLoops(shapes, size_of)
         innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
@@ -136,7 +159,7 @@ class _Estimate:
             return scalar, _SCALARIZED
         if shape is not VARYING and 0 <= shape <= MAX_STRIDE * self._size_of(accessed):
             return scalar, _LANE
-        if unit_stride:
+        if unit_stride or value in self._rows:
             return scalar, _GATHER_ROWS
         return scalar, _GATHER if value.opcode == "load" else _SCATTER
 

@@ -19,7 +19,7 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
-from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane
+from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane, find_contiguous
 from hip_runtime.drivers.cpu.analyses.global_indices import find_global_indices
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -74,7 +74,17 @@ class AxisChoice:
         candidates = [axis for axis in range(len(AXES)) if self._is_candidate(axis)]
         if not any(candidates) or spmd.LANE in self._called:
             return ALONG_X
-        costs = {axis: self._estimate(axis) for axis in candidates}
+        shapes = {axis: self._infer_shapes(axis) for axis in candidates}
+        rows = {axis: find_contiguous(found, self._size_of) for axis, found in shapes.items()}
+        if 0 in shapes:  # nothing but contiguous accesses makes up for the order that kernels are written for
+            shapes = {axis: found for axis, found in shapes.items() if axis == 0 or rows[axis]}
+        costs = {
+            axis: estimate_lane(
+                found, self._size_of, self._width_along(axis),
+                frozenset().union(*(accesses for other, accesses in rows.items() if other != axis)),
+            )
+            for axis, found in shapes.items()
+        }  # fmt: skip
         best = min(costs, key=costs.__getitem__)
         described = ",".join(f"{AXES[axis]}={cost:.2f}" for axis, cost in costs.items())
         if 0 in costs and costs[0] - costs[best] < _WORTHWHILE:
@@ -123,17 +133,20 @@ class AxisChoice:
             return False
         return self._block[axis] >= (2 if axis == 0 else MIN_LANES) or self.count_blocks(axis) > 1
 
-    def _estimate(self, axis: int) -> float:
-        """The cost of a thread as a lane of gangs along *axis*."""
-        width = choose_width(self._block[axis] * self.count_blocks(axis), self._width)
-        aligned = align_gangs(width, AXES[axis], self._block[axis], False)
+    def _width_along(self, axis: int) -> int:
+        """The number of lanes that gangs along *axis* have."""
+        return choose_width(self._block[axis] * self.count_blocks(axis), self._width)
+
+    def _infer_shapes(self, axis: int) -> VectorShapes:
+        """The shapes of values in gangs along *axis*."""
+        aligned = align_gangs(self._width_along(axis), AXES[axis], self._block[axis], False)
         shapes, _ = assume_early_exits(
             lambda assumed: VectorShapes(
                 self._function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis], aligned
             ),
             on_data=False,
         )
-        return estimate_lane(shapes, self._size_of, width)
+        return shapes
 
 
 def describe_axis(item: WorkItem) -> str:
